@@ -1,0 +1,21 @@
+# third_party/dependencies.cmake -- how each dependency is found; setup.sh installs what is missing.
+find_package(SPIRV-Headers REQUIRED)
+find_package(SPIRV-Tools REQUIRED)
+find_package(SPIRV-Tools-opt REQUIRED)
+find_package(Threads REQUIRED)
+
+# volk comes as source: it resolves Vulkan at run time, so nothing links the loader.
+find_path(GNOMON_VOLK_DIR volk.c REQUIRED)
+add_library(gnomon_volk STATIC ${GNOMON_VOLK_DIR}/volk.c)
+target_compile_definitions(gnomon_volk PUBLIC VK_NO_PROTOTYPES)
+target_link_libraries(gnomon_volk PUBLIC ${CMAKE_DL_LIBS})
+
+if(GNOMON_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(GNOMON_BUILD_SAMPLES OR GNOMON_BUILD_BENCH)
+  find_package(CLI11 REQUIRED)
+endif()
+if(GNOMON_BUILD_BENCH)
+  find_package(nlohmann_json REQUIRED)
+endif()
