@@ -1,0 +1,65 @@
+# Makefile -- the commands people use; CMakePresets.json holds what they configure.
+#
+#   make demo                    build and run the samples; pictures and tables land in build/demo
+#   make test                    build everything and run the tests, those marked slow excepted
+#   make bench ARGS="--quick"    build and run the benchmark; writes build/release/bench.json
+#
+# DRIVER=lavapipe|lavapipe-new|swiftshader runs any of them on that driver (lavapipe is the
+# system's own; the others are fetched); without it the environment and the Runtime choose.
+# LABEL=unit|device|... restricts make test to the tests with that label.
+
+DRIVER ?=
+LABEL ?=
+ARGS ?=
+
+build := build/release
+build_targets = cmake --build $(build) --target
+demos := lorenz_ensemble triangles
+
+drivers := $(CURDIR)/build/drivers
+# Looked up when used: setup may have just installed it.
+manifest_lavapipe = $(firstword $(wildcard /usr/share/vulkan/icd.d/lvp_icd*.json))
+manifest_lavapipe-new = $(drivers)/lavapipe-new.json
+manifest_swiftshader = $(drivers)/swiftshader.json
+
+on_driver =
+ifneq ($(DRIVER),)
+  ifeq ($(flavor manifest_$(DRIVER)),undefined)
+    $(error DRIVER=$(DRIVER) is not known; use lavapipe, lavapipe-new or swiftshader)
+  endif
+  # The loader of Debian 12 knows only the first name; later ones prefer the second.
+  on_driver += VK_ICD_FILENAMES=$(manifest_$(DRIVER)) VK_DRIVER_FILES=$(manifest_$(DRIVER))
+endif
+ifeq ($(DRIVER),lavapipe-new)
+  # Its API is newer than the distribution's layer. The newer layer needs both variables: without
+  # the second it does not look at shader accesses, and a clean run would mean nothing.
+  on_driver += VK_LAYER_PATH=$(drivers)/layer VK_LAYER_VALIDATE_SYNC=1 \
+    VK_LAYER_SYNCVAL_SHADER_ACCESSES_HEURISTIC=1
+endif
+
+.PHONY: demo test bench setup configure driver
+.DEFAULT_GOAL := demo
+
+demo: configure driver
+	@$(build_targets) $(demos)
+	@mkdir -p build/demo
+	@set -e; cd build/demo; for demo in $(demos); do \
+	  echo "--- $$demo"; $(on_driver) $(CURDIR)/$(build)/samples/$$demo; done
+
+test: configure driver
+	@$(build_targets) all
+	@$(on_driver) ctest --test-dir $(build) -j2 --output-on-failure --no-tests=error \
+	  -LE slow $(if $(LABEL),-L '^$(LABEL)$$')
+
+bench: configure driver
+	@$(build_targets) gnomon_bench
+	@$(on_driver) $(build)/tests/bench/gnomon_bench --json $(build)/bench.json $(ARGS)
+
+setup:
+	@third_party/setup.sh
+
+configure: setup
+	@[ -e $(build)/build.ninja ] || cmake --preset release
+
+driver: setup
+	@case "$(DRIVER)" in lavapipe-new|swiftshader) third_party/more_drivers.sh;; esac

@@ -1,0 +1,109 @@
+// tests/structure/include_rules.cpp -- the include table of the four floors.
+#include "tests/structure/include_rules.h"
+
+#include <regex>
+
+namespace gnomon::structure {
+namespace {
+
+bool below(std::string_view path, std::string_view folder) {
+  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+}
+
+bool below_any(std::string_view path, const std::vector<std::string_view>& folders) {
+  for (std::string_view folder : folders) {
+    if (below(path, folder)) return true;
+  }
+  return false;
+}
+
+// One row: files below `user` may include project headers below `allowed` only. The first row that
+// fits a file decides, so a folder stands before the floor that holds it.
+struct Row {
+  std::string_view user;
+  std::vector<std::string_view> allowed;
+};
+
+// A <gnomon/...> header counts as codegen/include or engine/include, wherever it lives.
+const std::vector<Row>& rows() {
+  static const std::vector<Row> table = {
+      {"shaders", {"shaders"}},
+      {"codegen", {"codegen", "shaders"}},
+      {"engine/vulkan", {"engine/vulkan", "codegen", "shaders/support"}},
+      {"engine/runtime",
+       {"engine/include", "engine/runtime", "engine/vulkan", "codegen", "shaders/support"}},
+      {"engine/library", {"engine/include", "engine/library", "codegen/include"}},
+      {"engine", {"engine", "codegen", "shaders/support"}},
+      {"samples", {"samples", "engine/include", "codegen/include"}},
+  };
+  return table;
+}
+
+// The only folders that may name a library behind a floor.
+struct Guard {
+  std::string_view library;
+  std::regex include;
+  std::vector<std::string_view> allowed;
+};
+
+const std::vector<Guard>& guards() {
+  static const std::vector<Guard> table = {
+      {"Vulkan", std::regex("(vulkan|vk_video)/.*|volk\\.h"), {"engine/vulkan"}},
+      {"SPIR-V libraries", std::regex("(spirv|spirv-tools)/.*"), {"shaders"}},
+      {"glslang", std::regex("(glslang|SPIRV)/.*"), {}},
+  };
+  return table;
+}
+
+}  // namespace
+
+std::vector<Include> includes_of(std::string_view source) {
+  // A directive at the start of a line; only a block comment could still hide it.
+  static const std::regex directive(R"(^\s*#\s*include\s*[<"]([^>"]+)[>"].*$)");
+  std::vector<Include> found;
+  bool in_comment = false;
+  int line_number = 0;
+  while (!source.empty()) {
+    const size_t end = source.find('\n');
+    const std::string line(source.substr(0, end));
+    source.remove_prefix(end == std::string_view::npos ? source.size() : end + 1);
+    ++line_number;
+    std::smatch match;
+    if (!in_comment && std::regex_match(line, match, directive)) {
+      found.push_back({match[1], line_number});
+    }
+    const size_t opens = line.rfind("/*");
+    const size_t closes = line.rfind("*/");
+    if (opens != std::string::npos && (closes == std::string::npos || closes < opens)) {
+      in_comment = true;
+    } else if (closes != std::string::npos) {
+      in_comment = false;
+    }
+  }
+  return found;
+}
+
+std::optional<std::string> violation(std::string_view file, std::string_view include,
+                                     bool public_codegen) {
+  for (const Guard& guard : guards()) {
+    if (std::regex_match(include.begin(), include.end(), guard.include) &&
+        !below_any(file, guard.allowed)) {
+      return std::string(guard.library) + " may not be included here";
+    }
+  }
+  std::string target(include);
+  if (below(include, "gnomon")) {
+    target = (public_codegen ? "codegen/include/" : "engine/include/") + target;
+  }
+  if (!below_any(target, {"shaders", "codegen", "engine", "samples", "tests"})) {
+    return std::nullopt;
+  }
+  for (const Row& row : rows()) {
+    if (!below(file, row.user)) continue;
+    if (below_any(target, row.allowed)) return std::nullopt;
+    return std::string(row.user) + " may not include " + target;
+  }
+  return std::nullopt;
+}
+
+}  // namespace gnomon::structure

@@ -1,0 +1,140 @@
+// tests/structure/structure_test.cpp -- the tree keeps its floors: includes, headers, sizes.
+#include "tests/structure/include_rules.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace gnomon::structure {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path root = GNOMON_ROOT_DIR;
+
+struct Source {
+  std::string path;  // from the root, with forward slashes
+  std::string text;
+};
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::vector<Source> sources(const std::vector<std::string>& folders) {
+  std::vector<Source> found;
+  for (const std::string& folder : folders) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      const fs::path extension = entry.path().extension();
+      if (!entry.is_regular_file() || (extension != ".h" && extension != ".cpp")) continue;
+      found.push_back({fs::relative(entry.path(), root).generic_string(), read(entry.path())});
+    }
+  }
+  std::ranges::sort(found, {}, &Source::path);
+  return found;
+}
+
+std::vector<Source> floors() { return sources({"shaders", "codegen", "engine", "samples"}); }
+
+bool is_public(const std::string& path) { return path.find("/include/gnomon/") != path.npos; }
+
+// Lists the violations of one source, each as `file:line: what`.
+std::vector<std::string> violations(const Source& source) {
+  std::vector<std::string> found;
+  for (const Include& include : includes_of(source.text)) {
+    const bool public_codegen = fs::exists(root / "codegen/include" / include.path);
+    if (const auto what = violation(source.path, include.path, public_codegen)) {
+      found.push_back(source.path + ":" + std::to_string(include.line) + ": " + *what);
+    }
+  }
+  return found;
+}
+
+TEST(Structure, IncludesPointDownTheFloors) {
+  const auto all = floors();
+  ASSERT_FALSE(all.empty());
+  for (const Source& source : all) {
+    for (const std::string& what : violations(source)) ADD_FAILURE() << what;
+  }
+}
+
+TEST(Structure, APlantedIncludeThatPointsUpIsFound) {
+  const std::vector<Source> planted = {
+      {"shaders/kernel/a.h", "#include \"codegen/graph/graph.h\"\n"},
+      {"shaders/kernel/a.h", "#include <gnomon/runtime.h>\n"},
+      {"codegen/graph/a.cpp", "#  include \"engine/vulkan/device.h\"\n"},
+      {"codegen/graph/a.cpp", "#include <vulkan/vulkan.h>\n"},
+      {"codegen/lower/a.cpp", "#include <spirv/unified1/spirv.hpp>\n"},
+      {"engine/vulkan/a.cpp", "#include \"engine/runtime/runtime.h\"\n"},
+      {"engine/runtime/a.cpp", "#include <volk.h>\n"},
+      {"engine/runtime/a.cpp", "#include \"engine/jit/jit.h\"\n"},
+      {"engine/jit/a.cpp", "#include \"shaders/kernel/kernel.h\"\n"},
+      {"engine/library/a.cpp", "#include \"codegen/graph/graph.h\"\n"},
+      {"samples/a/main.cpp", "#include \"engine/runtime/runtime.h\"\n"},
+      {"samples/a/main.cpp", "/* why */\n#include \"codegen/graph/graph.h\"\n"},
+      {"shaders/spirv/a.cpp", "#include <glslang/Public/ShaderLang.h>\n"},
+  };
+  for (const Source& source : planted) {
+    EXPECT_EQ(violations(source).size(), 1u) << source.path << ": " << source.text;
+  }
+}
+
+TEST(Structure, IncludesThatPointDownAreAccepted) {
+  const std::vector<Source> fine = {
+      {"shaders/spirv/a.cpp", "#include <spirv/unified1/spirv.hpp>\n#include <vector>\n"},
+      {"codegen/lower/a.cpp", "#include \"shaders/kernel/kernel.h\"\n"},
+      {"engine/vulkan/a.cpp", "#include <volk.h>\n#include \"codegen/program/target.h\"\n"},
+      {"engine/runtime/a.cpp", "#include \"engine/vulkan/device.h\"\n"},
+      {"samples/a/main.cpp", "#include <gnomon/gnomon.h>\n#include \"samples/a/table.h\"\n"},
+      {"shaders/a.h", "/* the way up is\n#include \"codegen/graph/graph.h\"\n*/\n"},
+      {"shaders/a.h", "// #include \"codegen/graph/graph.h\"\n"},
+  };
+  for (const Source& source : fine) EXPECT_EQ(violations(source), std::vector<std::string>{});
+}
+
+TEST(Structure, PublicHeadersStayLight) {
+  for (const Source& source : floors()) {
+    if (!is_public(source.path)) continue;
+    for (const Include& include : includes_of(source.text)) {
+      for (const char* heavy : {"functional", "map", "iostream", "regex"}) {
+        EXPECT_NE(include.path, heavy) << source.path << ":" << include.line;
+      }
+    }
+  }
+}
+
+TEST(Structure, EveryFileBeginsWithItsPathAndWhatItOwns) {
+  for (const Source& source : sources({"shaders", "codegen", "engine", "samples", "tests"})) {
+    const std::string start = "// " + source.path + " -- ";
+    EXPECT_TRUE(source.text.starts_with(start)) << "expected `" << start << "...` at the start";
+    if (source.path.ends_with(".h")) {
+      EXPECT_NE(source.text.find("\n#pragma once\n"), source.text.npos) << source.path;
+    }
+  }
+}
+
+TEST(Structure, NoFileGrowsBeyond800Lines) {
+  for (const Source& source : sources({"shaders", "codegen", "engine", "samples", "tests"})) {
+    EXPECT_LE(std::ranges::count(source.text, '\n'), 800) << source.path;
+  }
+}
+
+TEST(Structure, ShaderSourcesAreOnlyInTheBench) {
+  for (const std::string folder : {"shaders", "codegen", "engine", "samples", "tests"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      const std::string path = fs::relative(entry.path(), root).generic_string();
+      const std::string extension = entry.path().extension().string();
+      const bool shader = extension == ".comp" || extension == ".glsl" || extension == ".hlsl";
+      EXPECT_TRUE(!shader || path.starts_with("tests/bench/")) << path;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gnomon::structure
