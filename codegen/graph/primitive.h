@@ -1,0 +1,82 @@
+// codegen/graph/primitive.h -- an operation is one table entry with every rule; a rule left out does not compile.
+#pragma once
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "codegen/graph/graph.h"
+#include "codegen/graph/host_array.h"
+#include "codegen/lower/element.h"
+
+namespace gnomon {
+
+using Arrays = std::vector<Array>;
+using Tangents = std::vector<std::optional<Array>>;  // nullopt: a symbolic zero
+using BatchAxes = std::vector<std::optional<int>>;   // nullopt: not batched
+
+/// A rule is a plain function; there is no empty rule.
+template <class Signature>
+class Rule {
+ public:
+  Rule() = delete;
+  Rule(Signature* f) : f_(f) {}  // NOLINT: implicit on purpose
+  template <class F>
+    requires std::convertible_to<F, Signature*>
+  Rule(F f) : f_(f) {}  // NOLINT: captureless lambdas
+  template <class... A>
+  auto operator()(A&&... a) const {
+    return f_(std::forward<A>(a)...);
+  }
+
+ private:
+  Signature* f_;
+};
+
+struct Batched {
+  Arrays values;
+  BatchAxes axes;  // one per value
+};
+
+/// Inputs of a transpose rule: operands, which of them are linear (their Array is only a shape then), and the
+/// cotangents of the outputs (nullopt: zero).
+struct TransposeArgs {
+  const Params& params;
+  const Arrays& inputs;
+  const std::vector<bool>& linear;
+  const Tangents& cotangents;
+};
+
+struct Primitive {
+  std::string_view name;
+  /// Reads the parameters from text; `parse_params<T>` or `no_params`.
+  Rule<Params(ParamParser&)> parse;
+  /// Types of the outputs; throws UsageError through `usage_error(name, ...)` when the operands do not fit.
+  Rule<std::vector<Aval>(const Params&, std::span<const Aval> inputs, Loc)> shape;
+  /// Tangents of the outputs; at least one input tangent is present. Emits operations into the current trace.
+  Rule<Tangents(const Params&, const Arrays& inputs, const Arrays& outputs, const Tangents&)> jvp;
+  /// Cotangents of the linear inputs (nullopt: zero, or not linear).
+  Rule<Tangents(const TransposeArgs&)> transpose;
+  /// The operation over inputs of which some carry an extra axis of length `size`.
+  Rule<Batched(const Params&, const Arrays& inputs, const BatchAxes&, Dim size)> batch;
+  /// How kernels compute it: per element, or structured (loops, branches, scatters).
+  Lowering lower;
+  /// Literal evaluation on the host: the oracle. Slow and obvious.
+  Rule<std::vector<HostArray>(const Params&, std::span<const Aval> outputs, std::span<const HostArray> inputs)>
+      reference;
+};
+
+/// The whole table, in order of name; the graph parser's and the law tests' view.
+std::span<const Primitive* const> primitives();
+/// nullptr when there is no such operation.
+const Primitive* find_primitive(std::string_view name);
+
+/// Appends an equation to the active trace and returns its outputs. Concrete inputs are captured.
+Arrays emit(const Primitive&, Params, const Arrays& inputs, Loc);
+inline Array emit1(const Primitive& p, Params params, const Arrays& inputs, Loc loc) {
+  return emit(p, std::move(params), inputs, loc)[0];
+}
+
+Params no_params(ParamParser&);
+
+}  // namespace gnomon

@@ -1,0 +1,120 @@
+// codegen/include/gnomon/array.h -- Array, a handle to a traced or a concrete array, and Operand, what operations take.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+#include "gnomon/error.h"
+#include "gnomon/shape.h"
+
+namespace gnomon {
+
+class Trace;
+template <class>
+inline constexpr bool always_false = false;
+
+/// What an array is, without its elements.
+struct Aval {
+  DType dtype = DType::f32;
+  Shape shape;
+  bool operator==(const Aval&) const = default;
+};
+
+/// Device memory of a concrete array; the engine derives from it. Alive as long as an Array refers to it.
+class Storage {
+ public:
+  virtual ~Storage() = default;
+};
+
+/// One array: either *traced* (a value of the trace that is being recorded) or *concrete* (memory of a Runtime).
+/// Copying is cheap and shares; moving leaves an empty handle whose use throws UsageError.
+class Array {
+ public:
+  Array() = default;
+  Array(const Array&) = default;
+  Array& operator=(const Array&) = default;
+  Array(Array&& other) noexcept;
+  Array& operator=(Array&& other) noexcept;
+
+  /// A concrete array. For the engine.
+  Array(Aval aval, std::shared_ptr<Storage> storage);
+  /// A traced value. For the tracer.
+  Array(std::uint64_t trace_serial, std::uint32_t value, Aval aval);
+
+  bool empty() const { return !storage_ && trace_ == 0; }
+  bool concrete() const { return storage_ != nullptr; }
+  const Aval& aval() const;
+  const Shape& shape() const { return aval().shape; }
+  DType dtype() const { return aval().dtype; }
+  int rank() const { return shape().rank(); }
+  /// Size of one axis; negative axes count from the end. Throws UsageError when out of range.
+  Dim dim(int axis, Loc loc = Loc::here()) const;
+  Dim size() const { return shape().size(); }
+
+  /// x[i] along the first axis: drops it. Static or traced index; negative wraps once, then clips.
+  Array operator[](const Array& index) const;
+  template <class I>
+    requires std::is_integral_v<I>
+  Array operator[](I index) const {
+    return at_index(static_cast<Dim>(index));
+  }
+
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  explicit operator T() const {
+    static_assert(always_false<T>,
+                  "gnomon: a traced Array has no value while tracing; use where / cond / while_loop, or "
+                  "Runtime::to_host() after the call");
+    return T{};
+  }
+
+  const std::shared_ptr<Storage>& storage() const { return storage_; }
+  std::uint64_t trace_serial() const { return trace_; }
+  std::uint32_t value() const { return value_; }
+
+ private:
+  Array at_index(Dim index) const;
+  std::shared_ptr<Storage> storage_;
+  std::uint64_t trace_ = 0;  // serial of the owning trace, 0 when concrete or empty
+  std::uint32_t value_ = 0;
+  Aval aval_;
+};
+
+/// A C++ number standing for an array of rank 0. *Weak*: it takes the dtype of the array it meets when the kinds agree
+/// (see promotion, gnomon/ops.h).
+struct Scalar {
+  enum class Kind : std::uint8_t { boolean, integer, floating };
+  Kind kind = Kind::floating;
+  double floating = 0;
+  std::int64_t integer = 0;
+};
+
+/// What an operation takes: an Array or a C++ number, with the line of the call.
+class Operand {
+ public:
+  Operand(const Array& a, Loc loc = Loc::here()) : array_(a), loc_(loc) {}  // NOLINT: implicit on purpose
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Operand(T x, Loc loc = Loc::here()) : is_array_(false), loc_(loc) {  // NOLINT: implicit on purpose
+    if constexpr (std::is_same_v<T, bool>) {
+      scalar_ = {Scalar::Kind::boolean, x ? 1.0 : 0.0, x ? 1 : 0};
+    } else if constexpr (std::is_integral_v<T>) {
+      scalar_ = {Scalar::Kind::integer, static_cast<double>(x), static_cast<std::int64_t>(x)};
+    } else {
+      scalar_ = {Scalar::Kind::floating, static_cast<double>(x), 0};
+    }
+  }
+
+  bool is_array() const { return is_array_; }
+  const Array& array() const { return array_; }
+  const Scalar& scalar() const { return scalar_; }
+  Loc loc() const { return loc_; }
+
+ private:
+  Array array_;
+  Scalar scalar_;
+  bool is_array_ = true;
+  Loc loc_;
+};
+
+}  // namespace gnomon

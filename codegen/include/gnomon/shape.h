@@ -1,0 +1,67 @@
+// codegen/include/gnomon/shape.h -- array shapes: up to eight static dimensions.
+#pragma once
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "shaders/support/dtype.h"
+
+namespace gnomon {
+
+using Dim = std::int64_t;
+class Array;
+
+/// A list of dimensions, fixed when a function is traced. Row-major.
+class Shape {
+ public:
+  static constexpr int max_rank = 8;
+
+  Shape() = default;
+  template <class... D>
+    requires(sizeof...(D) > 0 && (!std::same_as<std::remove_cvref_t<D>, Shape> && ...) &&
+             ((std::integral<std::remove_cvref_t<D>> || std::same_as<std::remove_cvref_t<D>, Array>) && ...))
+  Shape(D... dims) {  // NOLINT: `{2, 3}` is how users write a shape
+    static_assert(!(std::same_as<std::remove_cvref_t<D>, Array> || ...),
+                  "gnomon: a traced Array cannot be a shape dimension; shapes are fixed when the function is traced. "
+                  "Use x.dim(i) and std::min/std::max on integers");
+    static_assert(sizeof...(D) <= max_rank, "gnomon: a shape has at most 8 dimensions");
+    if constexpr (!(std::same_as<std::remove_cvref_t<D>, Array> || ...)) (append(static_cast<Dim>(dims)), ...);
+  }
+  explicit Shape(std::span<const Dim> dims);
+
+  int rank() const { return rank_; }
+  /// Number of elements: 1 for rank 0.
+  Dim size() const;
+  Dim operator[](int axis) const { return dims_[static_cast<std::size_t>(axis)]; }
+  Dim& operator[](int axis) { return dims_[static_cast<std::size_t>(axis)]; }
+  const Dim* begin() const { return dims_.data(); }
+  const Dim* end() const { return dims_.data() + rank_; }
+
+  /// Throws UsageError when the rank would exceed 8.
+  void append(Dim d);
+  void insert(int axis, Dim d);
+  void erase(int axis);
+  Shape with_inserted(int axis, Dim d) const;
+  Shape without(int axis) const;
+  Shape with(int axis, Dim d) const;
+  /// The dimensions [first, last).
+  Shape part(int first, int last) const;
+
+  bool operator==(const Shape& other) const;
+
+ private:
+  std::array<Dim, max_rank> dims_{};
+  int rank_ = 0;
+};
+
+/// "f32[2,3]".
+std::string to_string(DType, const Shape&);
+/// "[2,3]".
+std::string to_string(const Shape&);
+
+}  // namespace gnomon

@@ -1,0 +1,152 @@
+// shaders/kernel/kernel.h -- the kernel IR: what one compute shader does, in scalar SSA.
+//
+// Semantics
+//   A kernel is in *lane form* when `lanes > 0`: its body runs once for every lane 0 <= lane < lanes, in no
+//   particular order, and lanes never see one another's writes. `passes/coarsen` turns it into *invocation form*
+//   (`lanes == 0`): the body runs once per invocation, and bounds are explicit in it.
+//
+//   Values are immutable, defined once, and visible in the region that defines them and in the regions nested in it.
+//   Types are a scalar kind and a width; width > 1 holds the values of several lanes (component k belongs to lane
+//   first + k), and every arithmetic instruction works componentwise on operands of one width.
+//
+//   Integers wrap; shifts take the count modulo the bit width; integer division truncates, x / 0 is all bits set,
+//   x % 0 is x, INT_MIN / -1 is INT_MIN with remainder 0. Float arithmetic is IEEE 754 round to nearest even;
+//   subnormals may be flushed; `minimum` and `maximum` return an unspecified operand when one is NaN; comparisons
+//   with NaN are false except `ne`. Float to integer conversion out of range is unspecified, never an error.
+//   Instructions marked `exact` may be neither contracted nor reassociated.
+//
+//   Effects (store, atomic, barrier) happen in program order within an invocation. A load returns what the same
+//   invocation last stored there; other invocations' stores are visible only through `shared` memory after a barrier,
+//   or through a `coherent` buffer after a barrier or atomic; the verifier enforces both.
+//   An index must be in bounds whenever its instruction executes with a true mask: unchecked.
+//
+//   `loop` evaluates region 0 (condition) on the carried values; while it yields true, region 1 (body) maps them to
+//   the next ones; its results are the carried values for which the condition was false. `if_` yields from region 0
+//   when the predicate is true, else from region 1; a region that is not taken has no effects.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shaders/support/dtype.h"
+#include "shaders/support/id.h"
+
+namespace gnomon::kernel {
+
+struct Type {
+  DType scalar = DType::f32;
+  std::uint8_t width = 1;  // 1, 2, 4, 8 or 16
+  bool operator==(const Type&) const = default;
+};
+
+using Value = Id<struct ValueTag>;
+
+enum class Op : std::uint8_t {
+  // Sources. `immediate` holds the bits of a constant (zero-extended), or the index of a parameter word.
+  constant,     // -> T
+  parameter,    // -> u32: word `immediate` of the user part of the parameter block
+  lane,         // -> u32, lane form only: the lane this body runs for
+  invocation,   // -> u32, invocation form only: linear index over the whole dispatch, base group included
+  group_index,  // -> u32: linear workgroup index, base group included
+  local_index,  // -> u32: linear index within the workgroup
+  // Arithmetic, operands and result of one type.
+  add, sub, mul, div, rem, minimum, maximum, pow, atan2,
+  neg, abs, floor, ceil, round_even, trunc, sqrt, rsqrt,
+  exp, exp2, log, log2, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh,
+  fma,  // a * b + c; one or two roundings
+  // Bits: integers; band, bor, bxor, bnot on bool as well.
+  band, bor, bxor, bnot, shl, shr,  // shr is arithmetic on signed types
+  popcount,
+  mul_high,  // u32: the upper word of the 64-bit product
+  // Comparison -> bool of the operands' width.
+  eq, ne, lt, le, gt, ge, is_nan, is_inf,
+  select,   // bool, T, T -> T
+  convert,  // numeric conversion to the result type; to bool: x != 0; from bool: 0 or 1
+  bitcast,  // same number of bits
+  // Width.
+  splat,      // scalar -> every component
+  extract,    // wide -> component `immediate`
+  construct,  // scalars -> wide, one operand per component
+  any, all,   // bool of width n -> bool
+  // Memory. `immediate` is the index of the buffer, private or shared array.
+  load,   // index [, mask] -> T. Scalar index and wide T: consecutive elements from index on. Wide index: gather.
+  store,  // index, value [, mask]. Same two forms.
+  private_load, private_store,  // index -> T; index, value [, mask]. A wide T means one array per component.
+  shared_load, shared_store,
+  atomic_add,  // buffer: index, value -> old value; u32 and i32 only
+  barrier,     // workgroup execution and memory barrier over shared memory and coherent buffers
+  // Structure.
+  loop,  // carried... ; regions condition, body; `immediate` = largest number of trips, 0 when unknown
+  if_,   // predicate ; regions then, else
+};
+
+struct Instruction;
+
+/// A straight list of instructions with arguments in front and the values handed to its owner at the end.
+struct Region {
+  std::vector<Value> arguments;
+  std::vector<Instruction> body;
+  std::vector<Value> yields;
+};
+
+struct Instruction {
+  Op op = Op::constant;
+  bool exact = false;  // neither contract nor reassociate
+  std::vector<Value> results;
+  std::vector<Value> operands;
+  std::uint64_t immediate = 0;
+  std::vector<Region> regions;
+  std::uint32_t line = 0;  // index into Kernel::lines plus one, 0 when unknown
+};
+
+enum class Access : std::uint8_t { read, write, read_write };
+
+/// One array operand. Where it lives (window and base) is known to the parameter block only.
+struct Buffer {
+  DType dtype = DType::f32;
+  Access access = Access::read;
+  bool coherent = false;  // one invocation may read what another wrote, after a barrier or atomic
+  bool texel = false;     // read as 16-byte texels; set by passes/vectorize, access must be `read`
+  std::string name;
+  bool operator==(const Buffer&) const = default;
+};
+
+/// Fixed-size memory of one invocation (private) or workgroup (shared).
+struct LocalArray {
+  DType dtype = DType::f32;
+  std::uint32_t length = 0;
+  bool operator==(const LocalArray&) const = default;
+};
+
+struct SourceLine {
+  std::string file;
+  int line = 0;
+};
+
+/// Parameter block seen by every kernel, 32-bit words: [0] linear index of the first workgroup, [1] workgroups per
+/// row of the dispatch grid (x extent), [2] and [3] unused, [4 + k] first element of buffer k, counted in its dtype,
+/// then `parameters` user words.
+inline constexpr std::uint32_t parameter_header_words = 4;
+
+struct Kernel {
+  std::string name = "kernel";
+  std::uint32_t lanes = 0;       // > 0: lane form
+  std::uint32_t group_size = 64;  // invocations per workgroup
+  std::uint32_t parameters = 0;   // user words in the parameter block
+  std::vector<Buffer> buffers;
+  std::vector<LocalArray> privates;
+  std::vector<LocalArray> shareds;
+  std::vector<Type> types;  // indexed by Value
+  std::vector<SourceLine> lines;
+  Region body;
+
+  Type type(Value v) const { return types[v.index]; }
+};
+
+/// Whether an instruction reads or writes memory, synchronises, or holds one that does.
+bool has_effects(const Instruction&);
+/// Worst case of loop trips one invocation can make, nested loops multiplied; ~0ull when a loop is unbounded.
+std::uint64_t worst_case_trips(const Kernel&);
+std::string_view name(Op);
+
+}  // namespace gnomon::kernel
