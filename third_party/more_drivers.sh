@@ -53,7 +53,8 @@ update() {
   private_apt update >apt/log 2>&1 || fail "cannot refresh the package lists (offline?): $dest/apt/log"
   if [ -z "$(repository_of "$suite-backports")" ]; then
     archive=$(repository_of "$suite")
-    [ -n "$archive" ] || fail "apt has no source for $suite; configure the distribution's own"
+    [ -n "$archive" ] ||
+      fail "apt found no package list for $suite (offline, or not among its sources?): $dest/apt/log"
     keyring=/usr/share/keyrings/debian-archive-keyring.gpg
     [ -e $keyring ] && signed=" signed-by=$keyring" || signed=
     echo "deb [arch=$arch$signed] $archive $suite-backports main" >>apt/sources.list
