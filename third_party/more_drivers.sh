@@ -6,8 +6,9 @@
 #   DEST/lavapipe-new.json   lavapipe, out of mesa-vulkan-drivers of the backports suite
 #   DEST/layer               the Khronos validation layer as Chromium builds it, for VK_LAYER_PATH
 #
-# Select one with VK_DRIVER_FILES (older loaders: VK_ICD_FILENAMES), or make test DRIVER=swiftshader.
-# What is there already is not fetched again. The system's package configuration is read, not changed.
+# Select one with VK_DRIVER_FILES (older loaders: VK_ICD_FILENAMES), or make test
+# DRIVER=swiftshader. What is there already is not fetched again. The system's package configuration
+# is read, not changed.
 set -eu
 
 fail() {
@@ -20,7 +21,8 @@ mkdir -p "$dest"
 dest=$(cd "$dest" && pwd)
 cd "$dest"
 
-[ -e swiftshader.json ] && [ -e lavapipe-new.json ] && [ -e layer/VkLayer_khronos_validation.json ] && exit 0
+layer_manifest=layer/VkLayer_khronos_validation.json
+[ -e swiftshader.json ] && [ -e lavapipe-new.json ] && [ -e $layer_manifest ] && exit 0
 
 for tool in apt-get dpkg dpkg-query; do
   command -v $tool >/dev/null || fail "$tool is missing; this script unpacks Debian packages"
@@ -29,8 +31,8 @@ suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
 [ -n "$suite" ] || fail "/etc/os-release names no release"
 arch=$(dpkg --print-architecture)
 
-# apt works in a root of its own here: no privileges, and fresh lists even where the system has none.
-# backports.list joins the system's sources once the archive to take it from is known.
+# apt works in a root of its own here: no privileges, and fresh lists even where the system has
+# none. The backports join the system's sources once the archive to take them from is known.
 mkdir -p apt/lists/partial apt/archives/partial
 rm -f apt/sources.list
 [ ! -e /etc/apt/sources.list ] || cat /etc/apt/sources.list >apt/sources.list
@@ -50,15 +52,17 @@ updated=
 # Refreshes the lists once, with the backports of the archive that the release itself comes from.
 update() {
   [ -z "$updated" ] || return 0
-  private_apt update >apt/log 2>&1 || fail "cannot refresh the package lists (offline?): $dest/apt/log"
+  private_apt update >apt/log 2>&1 ||
+    fail "cannot refresh the package lists (offline?): $dest/apt/log"
   if [ -z "$(repository_of "$suite-backports")" ]; then
     archive=$(repository_of "$suite")
     [ -n "$archive" ] ||
-      fail "apt found no package list for $suite (offline, or not among its sources?): $dest/apt/log"
+      fail "apt found no list of $suite (offline, or not among its sources?): $dest/apt/log"
     keyring=/usr/share/keyrings/debian-archive-keyring.gpg
     [ -e $keyring ] && signed=" signed-by=$keyring" || signed=
     echo "deb [arch=$arch$signed] $archive $suite-backports main" >>apt/sources.list
-    private_apt update >apt/log 2>&1 || fail "cannot refresh $suite-backports: $dest/apt/log"
+    private_apt update >apt/log 2>&1 ||
+      fail "cannot refresh $suite-backports: $dest/apt/log"
   fi
   updated=yes
 }
@@ -91,7 +95,7 @@ manifest() {
     "$2" >"$1"
 }
 
-if [ ! -e swiftshader.json ] || [ ! -e layer/VkLayer_khronos_validation.json ]; then
+if [ ! -e swiftshader.json ] || [ ! -e $layer_manifest ]; then
   unpack chromium-common chromium
   locate chromium libVkLayer_khronos_validation.so
   mkdir -p layer
@@ -103,7 +107,7 @@ if [ ! -e swiftshader.json ] || [ ! -e layer/VkLayer_khronos_validation.json ]; 
     {"name": "VK_EXT_debug_utils", "spec_version": "1"},
     {"name": "VK_EXT_validation_features", "spec_version": "2"},
     {"name": "VK_EXT_layer_settings", "spec_version": "2"}]}}\n' \
-    "$path" >layer/VkLayer_khronos_validation.json
+    "$path" >$layer_manifest
   locate chromium libvk_swiftshader.so
   manifest swiftshader.json "$path"
 fi

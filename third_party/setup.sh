@@ -41,5 +41,6 @@ fi
 
 echo "gnomon: installing$missing"
 # A source that fails to refresh need not hold one of these packages; install decides.
-$as_root apt-get -q update || echo "gnomon: apt-get update reported errors; trying to install anyway" >&2
+$as_root apt-get -q update ||
+  echo "gnomon: apt-get update reported errors; trying to install anyway" >&2
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install $missing

@@ -1,4 +1,4 @@
-// tests/structure/include_rules.h -- which file may include what; the rules themselves, no files read.
+// tests/structure/include_rules.h -- which file may include what; reads no files.
 #pragma once
 
 #include <optional>
