@@ -1,0 +1,140 @@
+// tests/bench/harness.cpp -- interleaved timing and checking of variants.
+#include "harness.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+
+namespace bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A sample of a short run repeats it until it lasts about this long.
+constexpr double sample_ms = 2.0;
+constexpr int most_repeats = 2000;
+
+struct Contender {
+  Variant variant;
+  Row row;
+  int repeats = 1;
+  bool failed = false;
+  std::vector<std::vector<double>> groups;
+};
+
+double time_run(Contender& contender) {
+  if (contender.variant.before) contender.variant.before();
+  const auto start = Clock::now();
+  for (int i = 0; i < contender.repeats; i++) contender.variant.run();
+  const std::chrono::duration<double, std::milli> spent = Clock::now() - start;
+  return spent.count() / contender.repeats;
+}
+
+double median(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  const size_t half = samples.size() / 2;
+  return samples.size() % 2 ? samples[half] : 0.5 * (samples[half - 1] + samples[half]);
+}
+
+/// Runs `work`; a throw marks the contender as failed and becomes its detail.
+template <class Work>
+void guard(Contender& contender, const Work& work) {
+  if (contender.failed) return;
+  try {
+    work();
+  } catch (const std::exception& error) {
+    contender.failed = true;
+    contender.row.detail = error.what();
+  }
+}
+
+void warm_up(Contender& contender) {
+  if (contender.variant.prepare) contender.variant.prepare();
+  time_run(contender);
+  const double once = time_run(contender);
+  if (!contender.variant.before)
+    contender.repeats = std::clamp(static_cast<int>(std::ceil(sample_ms / std::max(once, 1e-6))),
+                                   1, most_repeats);
+}
+
+/// The group in which the machine was quietest: all variants are reported from the same one, so
+/// that ratios are of times taken side by side.
+size_t calmest_group(const std::vector<Contender>& contenders, size_t groups) {
+  std::vector<double> excess(groups, 0.0);
+  for (const Contender& contender : contenders) {
+    if (contender.failed) continue;
+    std::vector<double> medians;
+    for (const auto& samples : contender.groups) medians.push_back(median(samples));
+    const double best = *std::min_element(medians.begin(), medians.end());
+    for (size_t g = 0; g < groups; g++) excess[g] += medians[g] / best;
+  }
+  return static_cast<size_t>(std::min_element(excess.begin(), excess.end()) - excess.begin());
+}
+
+void judge(Contender& contender, const Check& workload_check, bool corrupt) {
+  std::vector<float> result = contender.variant.result();
+  // Any element will do: checks look at all of them. The first is 0 or 1 in every result, far
+  // from where an allowed error is large.
+  if (corrupt && !result.empty()) result.front() += 1.0f;
+  const Check& check = contender.variant.check ? contender.variant.check : workload_check;
+  const Verdict verdict = check(result);
+  contender.row.ok = verdict.ok;
+  contender.row.detail = verdict.detail;
+}
+
+}  // namespace
+
+std::vector<Workload> all_workloads() {
+  return {{"lorenz_rk4", lorenz_rk4_check, {}}, {"lorenz_adaptive", lorenz_adaptive_check, {}},
+          {"mixed", mixed_check, {}},           {"chain", chain_check, {}},
+          {"copy", copy_check, {}},             {"call", call_check, {}},
+          {"cold", lorenz_rk4_check, {}}};
+}
+
+Workload& find_workload(std::vector<Workload>& workloads, const std::string& id) {
+  return *std::find_if(workloads.begin(), workloads.end(),
+                       [&](const Workload& workload) { return workload.id == id; });
+}
+
+std::vector<Row> measure(const Workload& workload, const Options& options) {
+  std::vector<Contender> contenders;
+  for (const auto& make : workload.makers)
+    for (Variant& variant : make()) {
+      Contender& contender = contenders.emplace_back();
+      contender.row.workload = workload.id;
+      contender.row.variant = variant.name;
+      contender.variant = std::move(variant);
+    }
+  for (Contender& contender : contenders) guard(contender, [&] { warm_up(contender); });
+
+  const size_t groups = static_cast<size_t>(options.groups), count = contenders.size();
+  for (size_t g = 0; g < groups; g++) {
+    for (Contender& contender : contenders) contender.groups.emplace_back();
+    // The start rotates: no variant always follows the same neighbour's leftovers in the caches.
+    for (size_t round = 0; round < static_cast<size_t>(options.rounds); round++)
+      for (size_t i = 0; i < count; i++) {
+        Contender& contender = contenders[(round + i) % count];
+        guard(contender, [&] { contender.groups[g].push_back(time_run(contender)); });
+      }
+  }
+
+  const size_t best = calmest_group(contenders, groups);
+  const Check check = workload.make_check();
+  std::vector<Row> rows;
+  for (Contender& contender : contenders) {
+    guard(contender, [&] {
+      const std::vector<double>& samples = contender.groups[best];
+      contender.row.median_ms = median(samples);
+      contender.row.min_ms = *std::min_element(samples.begin(), samples.end());
+      contender.row.max_ms = *std::max_element(samples.begin(), samples.end());
+      contender.row.runs = static_cast<int>(samples.size());
+      judge(contender, check, options.corrupt);
+      if (contender.variant.extras) contender.row.extras = contender.variant.extras();
+    });
+    rows.push_back(std::move(contender.row));
+  }
+  return rows;
+}
+
+}  // namespace bench

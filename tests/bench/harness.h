@@ -1,0 +1,78 @@
+// tests/bench/harness.h -- workloads, variants, and how they are timed and checked.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "problems.h"
+
+namespace bench {
+
+namespace vk {
+class Device;
+}
+
+/// One way to compute a workload. Absent functions are skipped.
+///
+/// `prepare` once, untimed: buffers, pipelines, recordings, traces. `before` ahead of every run,
+/// untimed. `run` is what is timed: it starts the work and waits for it. `result` gives what the
+/// last run computed, in the layout of problems.h; its check is the workload's unless `check` is
+/// set. `extras` are further numbers for the row (kernels, compile_ms, ...), asked for at the end.
+struct Variant {
+  std::string name;
+  std::function<void()> prepare;
+  std::function<void()> before;
+  std::function<void()> run;
+  std::function<std::vector<float>()> result;
+  Check check;
+  std::function<std::map<std::string, double>()> extras;
+};
+
+/// A workload and the makers of its variants. Makers are called when the workload starts, and what
+/// they made is gone when it ends, so that memory is held for one workload at a time.
+struct Workload {
+  std::string id;
+  std::function<Check()> make_check;
+  std::vector<std::function<std::vector<Variant>()>> makers;
+};
+
+/// All workloads, without variants, in the order of the table.
+std::vector<Workload> all_workloads();
+
+/// Adds textbook, expert, native and floor. `device` must outlive the workloads.
+void add_opponents(std::vector<Workload>& workloads, const vk::Device& device);
+
+/// Adds gnomon and its own variants; defined where the library is built.
+void add_gnomon_variants(std::vector<Workload>& workloads);
+
+/// The workload called `id`. Unchecked: it is one of all_workloads().
+Workload& find_workload(std::vector<Workload>& workloads, const std::string& id);
+
+struct Options {
+  /// A group interleaves all variants `rounds` times; the calmest of `groups` is reported.
+  int groups = 3;
+  int rounds = 9;
+  /// Spoil one element of every result before its check.
+  bool corrupt = false;
+};
+
+/// What one variant did. Times in milliseconds, `runs` the timed samples behind them.
+struct Row {
+  std::string workload;
+  std::string variant;
+  double median_ms = 0.0;
+  double min_ms = 0.0;
+  double max_ms = 0.0;
+  int runs = 0;
+  bool ok = false;
+  std::string detail;
+  std::map<std::string, double> extras;
+};
+
+/// Times and checks all variants of a workload. A variant that throws gives a row that is not ok
+/// with the message as its detail; the others go on.
+std::vector<Row> measure(const Workload& workload, const Options& options);
+
+}  // namespace bench

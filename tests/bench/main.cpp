@@ -1,0 +1,109 @@
+// tests/bench/main.cpp -- the benchmark program: arguments, order of events, exit code.
+//
+// Exit code 0: every result was right (with --corrupt: every spoiled result was noticed);
+// 1: one was not; 2: wrong arguments, no device, or the result file cannot be written.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <memory>
+
+#include "harness.h"
+#include "report.h"
+#include "vk.h"
+
+namespace {
+
+std::string default_output() {
+  return std::filesystem::is_directory("build/release") ? "build/release/bench.json"
+                                                        : "bench.json";
+}
+
+/// The workloads to run, in table order. Throws CLI::ValidationError for an unknown name.
+std::vector<bench::Workload> filtered(std::vector<bench::Workload> workloads,
+                                      const std::vector<std::string>& names) {
+  if (names.empty()) return workloads;
+  std::string known;
+  for (const bench::Workload& workload : workloads)
+    known += (known.empty() ? "" : ", ") + workload.id;
+  for (const std::string& name : names)
+    if (std::none_of(workloads.begin(), workloads.end(),
+                     [&](const bench::Workload& workload) { return workload.id == name; }))
+      throw CLI::ValidationError("--filter", "no workload is called `" + name +
+                                                 "`; there are: " + known);
+  std::erase_if(workloads, [&](const bench::Workload& workload) {
+    return std::find(names.begin(), names.end(), workload.id) == names.end();
+  });
+  return workloads;
+}
+
+struct Arguments {
+  std::vector<std::string> filter;
+  std::string out = default_output();
+  bool quick = false;
+  bool corrupt = false;
+};
+
+int run(const Arguments& arguments) {
+  std::vector<bench::Workload> workloads = bench::all_workloads();
+  filtered(workloads, arguments.filter);
+
+  const bench::vk::Device device;
+  std::printf("device: %s, %s, Vulkan %s\n\n", device.info().name.c_str(),
+              device.info().driver.c_str(), device.info().api.c_str());
+#ifdef GNOMON_BENCH_HAS_LIBRARY
+  bench::add_gnomon_variants(workloads);
+#endif
+  bench::add_opponents(workloads, device);
+
+  bench::Options options;
+  options.corrupt = arguments.corrupt;
+  if (arguments.quick) {
+    options.groups = 2;
+    options.rounds = 5;
+  }
+  std::printf("%-16s %-12s %10s %10s %10s %5s %9s\n", "workload", "variant", "median ms", "min",
+              "max", "runs", "/ expert");
+  std::vector<bench::Row> rows;
+  for (const bench::Workload& workload : filtered(std::move(workloads), arguments.filter)) {
+    std::vector<bench::Row> measured = bench::measure(workload, options);
+    bench::print_rows(measured);
+    std::move(measured.begin(), measured.end(), std::back_inserter(rows));
+  }
+  std::printf("\n");
+  if (device.info().is_cpu) bench::print_standing(rows);
+  bench::write_json(arguments.out, device.info(), rows);
+  std::printf("written: %s\n", arguments.out.c_str());
+  const bool as_wanted = std::all_of(rows.begin(), rows.end(), [&](const bench::Row& row) {
+    return row.ok != arguments.corrupt;
+  });
+  return as_wanted ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Before any driver is loaded: with its cache on, the driver's second compile of a shader takes
+  // no time at all and `cold` would measure nothing.
+  setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+
+  Arguments arguments;
+  CLI::App app("Times Gnomon against hand-written Vulkan, native code and the bare driver.");
+  app.add_option("--filter", arguments.filter, "only these workloads, separated by commas")
+      ->delimiter(',');
+  app.add_option("--out,--json", arguments.out, "where the rows go as JSON")->capture_default_str();
+  app.add_flag("--quick", arguments.quick, "fewer rounds: under two minutes");
+  app.add_flag("--corrupt", arguments.corrupt,
+               "spoil one element of every result: every check must notice");
+  try {
+    app.parse(argc, argv);
+    return run(arguments);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,32 @@
+// tests/bench/native.h -- the `native` opponents: the workloads in C++ for this processor.
+//
+// native.cpp alone is compiled with -O3 -march=native -ffast-math; nothing but these functions
+// crosses, so no inline function of a shared header is compiled for a narrower processor.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace bench::native {
+
+/// Two threads: the caller and a helper that sleeps between calls, so that it takes no time from
+/// the other variants.
+class Pair;
+struct PairDeleter {
+  void operator()(Pair* pair) const;
+};
+using PairPtr = std::unique_ptr<Pair, PairDeleter>;
+PairPtr make_pair();
+
+/// Inputs and results as stated in problems.h, all arrays of `n` floats per component.
+/// Unchecked: n is a multiple of 128.
+void lorenz_rk4(Pair& pair, const float* rho, float* state, size_t n);
+void lorenz_adaptive(Pair& pair, const float* rho, float* state, size_t n);
+void chain(Pair& pair, const float* x, float* y, size_t n);
+void copy(Pair& pair, const float* x, float* y, size_t n);
+
+/// `state` and `matrix` are scratch: f32[3, lanes] and f32[side, side].
+void mixed(Pair& pair, const float* rho, float* state, float* matrix, float* result);
+void call(const float* x, float* y, size_t n);
+
+}  // namespace bench::native
