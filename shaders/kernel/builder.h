@@ -1,7 +1,10 @@
 // shaders/kernel/builder.h -- appends instructions to a kernel; folds constants and trivial identities as it goes.
 #pragma once
 #include <functional>
+#include <initializer_list>
+#include <map>
 #include <span>
+#include <utility>
 #include <unordered_map>
 
 #include "shaders/kernel/kernel.h"
@@ -14,12 +17,19 @@ using Values = std::vector<Value>;
 /// region at `depth()`. `at_depth` appends to an outer open region instead: what it emits lands before the nested
 /// region that is still open, which is how values that do not depend on an inner loop leave it.
 ///
-/// Every binary operation requires operands of one type (checked); scalar constants are unique and live at depth 0.
-/// Folding is exact: a fold never changes a result bit for any input (x * 0.0 stays, x + 0 is folded for integers
-/// only, floats fold only when both operands are constants and the operation is correctly rounded everywhere).
+/// Every binary operation requires operands of one type (checked); scalar constants are unique and live at depth 0,
+/// as do wide constants (splats of them), sources and parameters.
+///
+/// Folding is exact: a fold never changes a result bit for any input, NaN payloads and flushed subnormals aside
+/// (x * 0.0 stays, x + 0 is folded for integers only; x * 1, x / 1 and x - 0 for floats too). Floats are computed here
+/// only when all operands are constants, none of them or the result is subnormal, and the operation is correctly
+/// rounded on every device. Pure instructions are value-numbered: asking again for a value that is still visible
+/// returns it. Loads are not, since a store may come between.
 class Builder {
  public:
   explicit Builder(std::string name);
+  Builder(const Builder&) = delete;  // open regions are held by address
+  Builder& operator=(const Builder&) = delete;
 
   Kernel& kernel() { return kernel_; }
   /// Ends construction. The builder must not be used afterwards.
@@ -31,8 +41,22 @@ class Builder {
   std::uint32_t parameter_word();  // index of a fresh user word
   void at_line(const char* file, int line);  // source line of the instructions that follow
 
+  /// While one lives, float arithmetic is marked exact: neither contracted nor reassociated.
+  class Exactly {
+   public:
+    explicit Exactly(Builder& b) : builder_(b), before_(b.exact_) { b.exact_ = true; }
+    ~Exactly() { builder_.exact_ = before_; }
+    Exactly(const Exactly&) = delete;
+    Exactly& operator=(const Exactly&) = delete;
+
+   private:
+    Builder& builder_;
+    bool before_;
+  };
+
   // ---- values
   Type type(Value v) const { return kernel_.types[v.index]; }
+  /// A wide constant has `bits` in every component.
   Value constant(Type, std::uint64_t bits);
   Value u32(std::uint32_t);
   Value i32(std::int32_t);
@@ -40,8 +64,9 @@ class Builder {
   Value boolean(bool);
   /// A constant of `scalar` type nearest to `x`, converted as C++ would.
   Value number(DType scalar, double x);
+  /// A constant, or a splat of one.
   bool is_constant(Value) const;
-  /// Bits of a constant; checked.
+  /// Bits of (each component of) a constant; checked.
   std::uint64_t constant_bits(Value) const;
 
   /// Any instruction with one result. Result type is derived from the op and operands where possible.
@@ -104,18 +129,55 @@ class Builder {
   Values append(Instruction, std::span<const Type> result_types);
 
  private:
-  Value fresh(Type);
-  Value emit(Op, Type, std::initializer_list<Value> operands, std::uint64_t immediate = 0);
-  std::uint32_t insertion_depth() const;
+  friend class Exactly;
+  class Opened;
+  /// How a value came to be, for folding and value numbering. Arguments and loop results have no operands here.
+  struct Definition {
+    Op op = Op::loop;
+    bool exact = false;
+    std::uint8_t operands = 0;
+    std::uint32_t first = 0;  // of `operands` values in operand_pool_
+    std::uint64_t immediate = 0;
+  };
+  const Definition& definition(Value v) const { return definitions_[v.index]; }
+  Value operand(Value v, std::uint32_t k) const { return operand_pool_[definition(v).first + k]; }
+  bool made_by(Value v, Op op) const { return definition(v).op == op && definition(v).operands > 0; }
+
+  Value fresh(Type, std::uint32_t depth);
+  Values arguments(Region&, std::span<const Value> like);
+  /// Appends a one-result instruction at `depth`, or returns an equal visible value when `pure`.
+  Value emit(Op, Type, std::span<const Value> operands, std::uint64_t immediate, std::uint32_t depth,
+             bool pure);
+  Value emit(Op op, Type t, std::initializer_list<Value> operands, std::uint64_t immediate = 0) {
+    return emit(op, t, {operands.begin(), operands.size()}, immediate, depth(), true);
+  }
+  void emit_effect(Op, std::initializer_list<Value> operands, std::uint64_t immediate);
+  Value load_from(Op, DType, Value index, std::uint8_t width, Value mask, std::uint32_t array);
+  void store_to(Op, DType, Value index, Value value, Value mask, std::uint32_t array);
+
+  // Folding (fold.cpp): the replacement, or an invalid Value when there is none.
+  bool computable(Type, std::initializer_list<Value>) const;
+  Value fold_unary(Op, Value);
+  Value fold_binary(Op, Value, Value);
+  Value fold_integer(Op, Value, std::uint64_t constant);
+  Value fold_compare(Op, Value, Value);
+  Value fold_select(Value predicate, Value a, Value b);
+  Value fold_convert(Value, DType);
+  Value fold_computed(Op, DType operand, Type result, std::initializer_list<Value>);
 
   Kernel kernel_;
   std::vector<Region*> open_;                 // regions under construction, outermost first
   std::vector<std::uint32_t> serials_;        // identity of each open region, for visible()
-  std::uint32_t next_serial_ = 0;
+  std::uint32_t next_serial_ = 1;
   std::vector<std::uint32_t> depths_;         // per Value
   std::vector<std::uint32_t> region_serial_;  // per Value: the region that defines it
-  std::unordered_map<std::uint64_t, std::vector<Value>> constants_;
+  std::vector<Definition> definitions_;       // per Value
+  std::vector<Value> operand_pool_;
+  std::vector<Instruction> constant_body_;    // take() puts it in front
+  std::unordered_multimap<std::uint64_t, Value> numbered_;
+  std::map<std::pair<std::string, int>, std::uint32_t> line_numbers_;
   std::uint32_t line_ = 0;
+  bool exact_ = false;
 };
 
 }  // namespace gnomon::kernel

@@ -26,6 +26,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shaders/support/dtype.h"
@@ -148,5 +149,7 @@ bool has_effects(const Instruction&);
 /// Worst case of loop trips one invocation can make, nested loops multiplied; ~0ull when a loop is unbounded.
 std::uint64_t worst_case_trips(const Kernel&);
 std::string_view name(Op);
+/// "f32", or "f32x4" when wide.
+std::string to_string(Type);
 
 }  // namespace gnomon::kernel

@@ -1,0 +1,273 @@
+// shaders/kernel/fold.cpp -- the builder's constant folding and algebraic identities.
+//
+// Every rule must hold for every input bit for bit (builder.h says which floats are exempt), because the interpreter,
+// a driver that folds and one that does not are compared with one another.
+#include <bit>
+
+#include "shaders/kernel/builder.h"
+#include "shaders/kernel/scalar.h"
+
+namespace gnomon::kernel {
+namespace {
+
+std::uint64_t all_bits(DType t) {
+  const std::uint32_t bits = bits_of(t);
+  return bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+}
+
+struct FloatLayout {
+  std::uint64_t exponent, mantissa, quiet;
+};
+
+FloatLayout layout(DType t) {
+  const std::uint32_t mantissa_bits = t == DType::f64 ? 52 : t == DType::f32 ? 23 : t == DType::f16 ? 10 : 7;
+  const std::uint64_t mantissa = (std::uint64_t{1} << mantissa_bits) - 1;
+  const std::uint64_t exponent = (all_bits(t) >> 1) & ~mantissa;
+  return {exponent, mantissa, std::uint64_t{1} << (mantissa_bits - 1)};
+}
+
+/// A driver may flush it, so that computing with it here could disagree.
+bool subnormal(DType t, std::uint64_t bits) {
+  if (!is_float(t)) return false;
+  const FloatLayout l = layout(t);
+  return (bits & l.exponent) == 0 && (bits & l.mantissa) != 0;
+}
+
+bool not_a_number(DType t, std::uint64_t bits) {
+  if (!is_float(t)) return false;
+  const FloatLayout l = layout(t);
+  return (bits & l.exponent) == l.exponent && (bits & l.mantissa) != 0;
+}
+
+bool correctly_rounded(Op op) {
+  switch (op) {
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::minimum:
+    case Op::maximum:
+    case Op::neg:
+    case Op::abs:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round_even:
+    case Op::trunc:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::gt:
+    case Op::ge:
+    case Op::is_nan:
+    case Op::is_inf: return true;
+    default: return false;
+  }
+}
+
+/// Whether negation, complement and so on undo themselves: op(op(x)) = x.
+bool undoes_itself(Op op) { return op == Op::neg || op == Op::bnot; }
+
+bool idempotent(Op op) {
+  return op == Op::abs || op == Op::floor || op == Op::ceil || op == Op::round_even || op == Op::trunc;
+}
+
+}  // namespace
+
+bool Builder::computable(Type t, std::initializer_list<Value> operands) const {
+  for (const Value v : operands) {
+    if (!is_constant(v) || subnormal(t.scalar, constant_bits(v))) return false;
+  }
+  return true;
+}
+
+Value Builder::fold_computed(Op op, DType operand_type, Type result,
+                             std::initializer_list<Value> operands) {
+  if (!computable({operand_type, 1}, operands)) return {};
+  std::uint64_t bits[3] = {};
+  std::size_t count = 0;
+  for (const Value v : operands) bits[count++] = constant_bits(v);
+  if (is_float(operand_type)) {
+    if (!correctly_rounded(op)) return {};
+    if (op == Op::minimum || op == Op::maximum) {
+      // Which operand comes back for a NaN or for zeros of both signs is the device's choice.
+      const bool zeros = ((bits[0] | bits[1]) << 1 & all_bits(operand_type)) == 0;
+      if (zeros || not_a_number(operand_type, bits[0]) || not_a_number(operand_type, bits[1])) return {};
+    }
+  }
+  std::uint64_t answer = scalar_function(op, operand_type)(bits[0], bits[1], bits[2]);
+  if (subnormal(result.scalar, answer)) return {};
+  const bool arithmetic = op != Op::neg && op != Op::abs;
+  if (arithmetic && not_a_number(result.scalar, answer)) {
+    const FloatLayout l = layout(result.scalar);
+    answer = l.exponent | l.quiet;
+  }
+  return constant(result, answer);
+}
+
+Value Builder::fold_unary(Op op, Value x) {
+  const Type t = type(x);
+  if (const Value v = fold_computed(op, t.scalar, t, {x}); v.valid()) return v;
+  if (undoes_itself(op) && made_by(x, op)) return operand(x, 0);
+  if (idempotent(op) && made_by(x, op)) return x;
+  if (op == Op::abs && is_unsigned(t.scalar)) return x;
+  if (op == Op::abs && is_float(t.scalar) && made_by(x, Op::neg)) return unary(Op::abs, operand(x, 0));
+  return {};
+}
+
+Value Builder::fold_binary(Op op, Value a, Value b) {
+  const Type t = type(a);
+  if (const Value v = fold_computed(op, t.scalar, t, {a, b}); v.valid()) return v;
+  if (is_float(t.scalar)) {
+    if (!is_constant(b)) return {};
+    const std::uint64_t c = constant_bits(b);
+    const std::uint64_t one = from_double(t.scalar, 1);
+    const std::uint64_t minus_zero = from_double(t.scalar, -0.0);
+    if ((op == Op::mul || op == Op::div) && c == one) return a;
+    if ((op == Op::sub && c == 0) || (op == Op::add && c == minus_zero)) return a;
+    return {};
+  }
+  if (a == b) {
+    switch (op) {
+      case Op::sub:
+      case Op::bxor: return constant(t, 0);
+      case Op::band:
+      case Op::bor:
+      case Op::minimum:
+      case Op::maximum: return a;
+      default: break;
+    }
+  }
+  if (is_constant(b)) return fold_integer(op, a, constant_bits(b));
+  if (is_constant(a) && constant_bits(a) == 0) {
+    if (op == Op::shl || op == Op::shr || op == Op::rem) return a;  // 0 % 0 is 0
+    if (op == Op::sub) return unary(Op::neg, b);
+  }
+  return {};
+}
+
+Value Builder::fold_integer(Op op, Value a, std::uint64_t c) {
+  const Type t = type(a);
+  const std::uint64_t ones = all_bits(t.scalar);
+  const bool natural = is_unsigned(t.scalar);
+  const std::uint64_t lowest = natural ? 0 : (ones >> 1) + 1;
+  const std::uint64_t highest = natural ? ones : ones >> 1;
+  const bool power = std::has_single_bit(c);
+  const auto exponent = static_cast<std::uint64_t>(std::countr_zero(c));
+  const auto both = [&](Op o, std::uint64_t x, std::uint64_t y) {
+    return scalar_function(o, t.scalar)(x, y, 0);
+  };
+  const auto inner = [&](Op o) { return made_by(a, o) && is_constant(operand(a, 1)); };
+  const auto inner_bits = [&] { return constant_bits(operand(a, 1)); };
+  switch (op) {
+    case Op::add:
+    case Op::sub:
+      if (c == 0) return a;
+      if (inner(Op::add) || inner(Op::sub)) {
+        const std::uint64_t first =
+            made_by(a, Op::add) ? inner_bits() : both(Op::sub, 0, inner_bits());
+        return binary(Op::add, operand(a, 0), constant(t, both(op, first, c)));
+      }
+      return {};
+    case Op::mul:
+      if (c == 0) return constant(t, 0);
+      if (c == 1) return a;
+      if (inner(Op::mul)) {
+        return binary(Op::mul, operand(a, 0), constant(t, both(Op::mul, inner_bits(), c)));
+      }
+      if (t.scalar == DType::u32 && power) return binary(Op::shl, a, constant(t, exponent));
+      return {};
+    case Op::div:
+      if (c == 0) return constant(t, ones);
+      if (c == 1) return a;
+      if (t.scalar == DType::u32 && power) return binary(Op::shr, a, constant(t, exponent));
+      return {};
+    case Op::rem:
+      if (c == 0) return a;
+      if (c == 1 || (!natural && c == ones)) return constant(t, 0);
+      if (t.scalar == DType::u32 && power) return binary(Op::band, a, constant(t, c - 1));
+      return {};
+    case Op::shl:
+    case Op::shr: {
+      const std::uint64_t count = c % bits_of(t.scalar);
+      if (count == 0) return a;
+      if (inner(op)) {
+        const std::uint64_t total = inner_bits() % bits_of(t.scalar) + count;
+        if (total < bits_of(t.scalar)) return binary(op, operand(a, 0), constant(t, total));
+      }
+      return {};
+    }
+    case Op::band:
+      if (c == 0) return constant(t, 0);
+      if (c == ones) return a;
+      if (inner(op)) return binary(op, operand(a, 0), constant(t, inner_bits() & c));
+      return {};
+    case Op::bor:
+      if (c == 0) return a;
+      if (c == ones) return constant(t, ones);
+      if (inner(op)) return binary(op, operand(a, 0), constant(t, inner_bits() | c));
+      return {};
+    case Op::bxor:
+      if (c == 0) return a;
+      if (c == ones) return unary(Op::bnot, a);
+      if (inner(op)) return binary(op, operand(a, 0), constant(t, inner_bits() ^ c));
+      return {};
+    case Op::minimum:
+    case Op::maximum: {
+      const std::uint64_t neutral = op == Op::minimum ? highest : lowest;
+      const std::uint64_t absorbing = op == Op::minimum ? lowest : highest;
+      if (c == neutral) return a;
+      if (c == absorbing) return constant(t, c);
+      if (inner(op)) return binary(op, operand(a, 0), constant(t, both(op, inner_bits(), c)));
+      return {};
+    }
+    case Op::mul_high:
+      if (c <= 1) return constant(t, 0);
+      return {};
+    default: return {};
+  }
+}
+
+Value Builder::fold_compare(Op op, Value a, Value b) {
+  const Type t = type(a);
+  const Type truth{DType::boolean, t.width};
+  if (const Value v = fold_computed(op, t.scalar, truth, {a, b}); v.valid()) return v;
+  if (is_float(t.scalar)) return {};
+  if (a == b) return constant(truth, op == Op::eq || op == Op::le || op == Op::ge);
+  if (t.scalar == DType::boolean && is_constant(b)) {
+    return (constant_bits(b) != 0) == (op == Op::eq) ? a : unary(Op::bnot, a);
+  }
+  if (is_unsigned(t.scalar) && is_constant(b) && constant_bits(b) == 0) {
+    if (op == Op::lt) return constant(truth, 0);
+    if (op == Op::ge) return constant(truth, 1);
+  }
+  return {};
+}
+
+Value Builder::fold_select(Value p, Value a, Value b) {
+  if (a == b) return a;
+  if (is_constant(p)) return constant_bits(p) != 0 ? a : b;
+  if (made_by(p, Op::bnot)) return select(operand(p, 0), b, a);
+  if (type(a).scalar == DType::boolean && is_constant(a) && is_constant(b)) {
+    return constant_bits(a) != 0 ? p : unary(Op::bnot, p);
+  }
+  return {};
+}
+
+Value Builder::fold_convert(Value x, DType to) {
+  const Type from = type(x);
+  if (!computable(from, {x})) return {};
+  const std::uint64_t bits = constant_bits(x);
+  if (is_float(from.scalar) && is_integer(to)) {
+    // Out of range is unspecified; keep it for the device unless the value survives the way back.
+    const double value = to_double(from.scalar, bits);
+    const std::uint64_t answer = from_double(to, value);
+    const double truncated = static_cast<double>(static_cast<std::int64_t>(value));
+    if (!(value > -9e15 && value < 9e15) || to_double(to, answer) != truncated) return {};
+    return constant({to, from.width}, answer);
+  }
+  const std::uint64_t answer = convert_function(from.scalar, to)(bits, 0, 0);
+  if (subnormal(to, answer)) return {};
+  return constant({to, from.width}, answer);
+}
+
+}  // namespace gnomon::kernel
