@@ -9,6 +9,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "codegen/graph/params.h"
@@ -16,6 +17,9 @@
 
 namespace gnomon {
 
+using Arrays = std::vector<Array>;
+using Tangents = std::vector<std::optional<Array>>;  // nullopt: a symbolic zero
+using BatchAxes = std::vector<std::optional<int>>;   // nullopt: not batched
 using ValueId = std::uint32_t;
 struct Primitive;
 

@@ -11,12 +11,10 @@
 #include <vector>
 
 #include "codegen/base/param_fields.h"
+#include "codegen/graph/literal.h"
 #include "shaders/support/check.h"
 
 namespace gnomon {
-
-struct Graph;
-using GraphPtr = std::shared_ptr<const Graph>;
 
 class Params {
  public:

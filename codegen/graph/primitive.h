@@ -1,6 +1,5 @@
 // codegen/graph/primitive.h -- an operation is one table entry with every rule; a rule left out does not compile.
 #pragma once
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -11,19 +10,15 @@
 
 namespace gnomon {
 
-using Arrays = std::vector<Array>;
-using Tangents = std::vector<std::optional<Array>>;  // nullopt: a symbolic zero
-using BatchAxes = std::vector<std::optional<int>>;   // nullopt: not batched
-
 /// A rule is a plain function; there is no empty rule.
 template <class Signature>
 class Rule {
  public:
   Rule() = delete;
-  Rule(Signature* f) : f_(f) {}  // NOLINT: implicit on purpose
+  constexpr Rule(Signature* f) : f_(f) {}  // NOLINT: implicit on purpose
   template <class F>
     requires std::convertible_to<F, Signature*>
-  Rule(F f) : f_(f) {}  // NOLINT: captureless lambdas
+  constexpr Rule(F f) : f_(f) {}  // NOLINT: captureless lambdas
   template <class... A>
   auto operator()(A&&... a) const {
     return f_(std::forward<A>(a)...);

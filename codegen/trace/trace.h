@@ -1,13 +1,10 @@
 // codegen/trace/trace.h -- the one tracer: records equations while a C++ function runs.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <utility>
-#include <vector>
+#include <string_view>
 
 #include "codegen/graph/graph.h"
-#include "codegen/graph/primitive.h"
 
 namespace gnomon {
 
@@ -32,7 +29,7 @@ class Trace {
   static Trace& active(std::string_view op = "", Loc loc = {});
   static Trace* current();
 
-  /// Ends recording: canonical graph with `outputs`.
+  /// Ends recording: canonical graph with `outputs`. Captures that no output needs are dropped, with their inputs.
   Graph finish(const Arrays& outputs);
 
   Graph graph;
@@ -40,11 +37,15 @@ class Trace {
   Loc loc;          // where equations emitted by rules say they come from
 
  private:
+  struct Captured;  // which input stands for which captured array
   Trace* parent_;
   std::uint64_t serial_;
-  std::map<std::pair<std::uint64_t, std::uint32_t>, ValueId> captured_;
-  std::map<const Storage*, ValueId> captured_storage_;
+  std::unique_ptr<Captured> captured_;
 };
+
+/// An array without elements that stands for any array of its type: an argument to trace with. Using it in an operation
+/// throws.
+Array placeholder(const Aval&);
 
 /// Replays `graph` on `inputs` in the active trace.
 Arrays inline_graph(const Graph&, const Arrays& inputs);

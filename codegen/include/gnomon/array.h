@@ -19,6 +19,8 @@ struct Aval {
   Shape shape;
   bool operator==(const Aval&) const = default;
 };
+/// "f32[2,3]".
+std::string to_string(const Aval&);
 
 /// Device memory of a concrete array; the engine derives from it. Alive as long as an Array refers to it.
 class Storage {

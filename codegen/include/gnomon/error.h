@@ -33,7 +33,10 @@ struct Loc {
   static constexpr Loc here(const char* f = __builtin_FILE(), int l = __builtin_LINE()) { return {f, l}; }
 };
 
-/// "gnomon::<op>: <what> (file:line)", the file without its folders.
+/// "file:line", the file without its folders.
+std::string to_string(Loc);
+
+/// Throws UsageError "gnomon::<op>: <what> (file:line)"; the place is left out when `loc` has no line.
 [[noreturn]] void usage_error(std::string_view op, const std::string& what, Loc loc);
 
 }  // namespace gnomon

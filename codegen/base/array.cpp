@@ -1,0 +1,51 @@
+// codegen/base/array.cpp -- the handle: moving empties it, and an empty one says so.
+#include "gnomon/array.h"
+
+#include <utility>
+
+namespace gnomon {
+
+Array::Array(Array&& other) noexcept
+    : storage_(std::move(other.storage_)),
+      trace_(std::exchange(other.trace_, 0)),
+      value_(other.value_),
+      aval_(other.aval_) {}
+
+Array& Array::operator=(Array&& other) noexcept {
+  if (this == &other) return *this;
+  storage_ = std::move(other.storage_);
+  trace_ = std::exchange(other.trace_, 0);
+  value_ = other.value_;
+  aval_ = other.aval_;
+  return *this;
+}
+
+Array::Array(Aval aval, std::shared_ptr<Storage> storage)
+    : storage_(std::move(storage)), aval_(aval) {}
+
+Array::Array(std::uint64_t trace_serial, std::uint32_t value, Aval aval)
+    : trace_(trace_serial), value_(value), aval_(aval) {}
+
+const Aval& Array::aval() const {
+  if (empty()) {
+    throw UsageError("gnomon: use of an empty Array (moved from, or never assigned)");
+  }
+  return aval_;
+}
+
+Dim Array::dim(int axis, Loc loc) const {
+  const int n = rank();
+  if (axis < -n || axis >= n) {
+    const std::string text = to_string(aval());
+    usage_error("Array::dim",
+                n == 0 ? "axis " + std::to_string(axis) + " of " + text + ", which has no axes"
+                       : "axis " + std::to_string(axis) + " is out of range for " + text +
+                             "; axes are " + std::to_string(-n) + " to " + std::to_string(n - 1),
+                loc);
+  }
+  return shape()[axis < 0 ? axis + n : axis];
+}
+
+std::string to_string(const Aval& aval) { return to_string(aval.dtype, aval.shape); }
+
+}  // namespace gnomon

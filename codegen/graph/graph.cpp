@@ -1,0 +1,109 @@
+// codegen/graph/graph.cpp -- canonical order and structural identity.
+#include "codegen/graph/graph.h"
+
+#include "codegen/graph/primitive.h"
+
+namespace gnomon {
+namespace {
+
+constexpr ValueId unnumbered = ~0u;
+
+std::vector<Aval> avals_of(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<Aval> result;
+  result.reserve(values.size());
+  for (ValueId v : values) result.push_back(graph.avals[v]);
+  return result;
+}
+
+/// A value whose definition is being placed: the equation and how many of its inputs were looked
+/// at.
+struct Visit {
+  std::size_t equation;
+  std::size_t next_input = 0;
+};
+
+}  // namespace
+
+std::vector<Aval> Graph::input_avals() const { return avals_of(*this, inputs); }
+std::vector<Aval> Graph::output_avals() const { return avals_of(*this, outputs); }
+
+Graph canonicalize(const Graph& graph) {
+  constexpr std::size_t no_equation = ~std::size_t{0};
+  std::vector<std::size_t> maker(graph.avals.size(), no_equation);
+  for (std::size_t i = 0; i < graph.equations.size(); ++i) {
+    for (ValueId v : graph.equations[i].outputs) maker[v] = i;
+  }
+  Graph result;
+  std::vector<ValueId> number(graph.avals.size(), unnumbered);
+  auto assign = [&](ValueId v) {
+    if (number[v] == unnumbered) number[v] = result.fresh(graph.avals[v]);
+    return number[v];
+  };
+  for (ValueId v : graph.inputs) result.inputs.push_back(assign(v));
+
+  // An explicit stack: unrolled programs are deeper than the machine's.
+  std::vector<Visit> stack;
+  auto push = [&](ValueId v) {
+    if (number[v] != unnumbered) return;
+    GNOMON_CHECK(maker[v] != no_equation, "value %" + std::to_string(v) + " is never defined");
+    stack.push_back({maker[v]});
+  };
+  for (ValueId output : graph.outputs) {
+    push(output);
+    while (!stack.empty()) {
+      Visit& top = stack.back();
+      const Equation& equation = graph.equations[top.equation];
+      if (top.next_input < equation.inputs.size()) {
+        push(equation.inputs[top.next_input++]);
+        continue;
+      }
+      Equation placed = equation;
+      stack.pop_back();
+      for (ValueId& v : placed.inputs) v = number[v];
+      for (ValueId& v : placed.outputs) v = assign(v);
+      result.equations.push_back(std::move(placed));
+    }
+    result.outputs.push_back(number[output]);
+  }
+  return result;
+}
+
+std::uint64_t structural_hash(const Graph& graph) {
+  Hasher hasher;
+  auto add_values = [&](const std::vector<ValueId>& values) {
+    hasher.add(values.size());
+    for (ValueId v : values) hasher.add(v);
+  };
+  hasher.add(graph.avals.size());
+  for (const Aval& aval : graph.avals) {
+    hasher.add(static_cast<std::uint64_t>(aval.dtype));
+    param_fields::Field<Shape>::hash(hasher, aval.shape);
+  }
+  add_values(graph.inputs);
+  add_values(graph.outputs);
+  for (const Equation& equation : graph.equations) {
+    hasher.add(equation.primitive->name);
+    hasher.add(equation.params.hash());
+    add_values(equation.inputs);
+    add_values(equation.outputs);
+  }
+  return hasher.value();
+}
+
+bool structurally_equal(const Graph& a, const Graph& b) {
+  if (a.avals != b.avals || a.inputs != b.inputs || a.outputs != b.outputs ||
+      a.equations.size() != b.equations.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < a.equations.size(); ++i) {
+    const Equation& x = a.equations[i];
+    const Equation& y = b.equations[i];
+    if (x.primitive != y.primitive || x.inputs != y.inputs || x.outputs != y.outputs ||
+        !(x.params == y.params)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace gnomon
