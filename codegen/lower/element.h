@@ -29,7 +29,7 @@ class Index {
   Shape shape_;
   mutable kernel::Values coordinates_;  // empty until asked for (rank 0: always)
   mutable kernel::Value flat_;
-  friend class Emitter;
+  friend class Frame;
 };
 
 /// What an element rule works with.

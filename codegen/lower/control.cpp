@@ -1,0 +1,444 @@
+// codegen/lower/control.cpp -- loops, branches and scatters inside one kernel.
+#include <algorithm>
+
+#include "codegen/lower/emitter.h"
+#include "codegen/primitives/control.h"
+#include "codegen/primitives/gather_scatter.h"
+
+namespace gnomon {
+
+using kernel::Op;
+using kernel::Value;
+using kernel::Values;
+
+namespace {
+
+std::uint32_t word(Dim d) { return static_cast<std::uint32_t>(d); }
+
+/// Carried values of a loop under construction: scalars travel as loop arguments, arrays stay in their tile.
+struct Carried {
+  std::vector<Tile> tiles;
+
+  Values scalars() const {
+    Values r;
+    for (const Tile& t : tiles)
+      if (t.kind == Tile::Kind::elements) r.insert(r.end(), t.elements.begin(), t.elements.end());
+    return r;
+  }
+  /// The same tiles with their scalars taken from loop arguments.
+  Carried with(std::span<const Value> arguments) const {
+    Carried r = *this;
+    std::size_t at = 0;
+    for (Tile& t : r.tiles) {
+      t.spill.reset();
+      if (t.kind == Tile::Kind::elements)
+        for (Value& v : t.elements) v = arguments[at++];
+    }
+    return r;
+  }
+};
+
+void bind_carried(Frame& frame, const Graph& graph, const Carried& carried, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) frame.bind(graph.inputs[i], carried.tiles[i]);
+}
+
+/// When body output `out` is a dynamic_update_slice of the carried input itself, which nothing else needs afterwards,
+/// the slice is written in place: O(slice), not O(array). Gives the equation.
+const Equation* in_place_update(const Graph& body, const Uses& uses, std::size_t carried) {
+  const ValueId out = body.outputs[carried];
+  const std::uint32_t producer = uses.producer[out];
+  if (producer == Uses::none || uses.count[out] != 1) return nullptr;
+  const Equation& e = body.equations[producer];
+  if (e.primitive != &dynamic_update_slice_p || e.inputs[0] != body.inputs[carried]) return nullptr;
+  return &e;
+}
+
+}  // namespace
+
+/// Evaluates the next carried values; array tiles are updated in memory, scalars are returned.
+class CarryUpdate {
+ public:
+  CarryUpdate(Emitter& e, const Graph& body) : e_(e), k_(e.k), body_(body), uses_(*e.uses_of(body)) {}
+
+  Values run(Frame& frame, const Carried& carried,
+             const std::function<Value(std::size_t, const Index&, Value next)>& merge) {
+    Values scalars;
+    std::vector<std::pair<std::size_t, Tile>> copies;
+    std::vector<std::pair<std::size_t, Pending>> updates;
+    for (std::size_t i = 0; i < carried.tiles.size(); ++i) {
+      const Tile& t = carried.tiles[i];
+      const ValueId out = body_.outputs[i];
+      const auto next = [&](const Index& index) {
+        const Value v = frame.element(out, index);
+        return merge ? merge(i, index, v) : v;
+      };
+      if (t.kind == Tile::Kind::elements) {
+        for (Dim j = 0; j < t.count(); ++j) scalars.push_back(next(e_.tile_index(t, k_.u32(word(j)))));
+      } else if (out == body_.inputs[i]) {
+        continue;  // stays as it is
+      } else if (const Equation* e = merge ? nullptr : in_place_update(body_, uses_, i)) {
+        if (auto pending = prepare(frame, t, *e)) {
+          updates.emplace_back(i, std::move(*pending));
+        } else {
+          copies.emplace_back(i, fresh(t, next));
+        }
+      } else {
+        copies.emplace_back(i, fresh(t, next));
+      }
+    }
+    // Every read of the old values is above this line; now they may be overwritten.
+    for (auto& [i, pending] : updates) write(carried.tiles[i], pending);
+    for (auto& [i, tile] : copies)
+      e_.for_each(tile.count(), [&, &from = tile, &to = carried.tiles[i]](Value j) {
+        e_.tile_store(to, j, e_.tile_load_at(from, j), {});
+      });
+    return scalars;
+  }
+
+ private:
+  struct Pending {
+    std::vector<std::pair<Value, Value>> stores;  // residual offset, value
+  };
+
+  Tile fresh(const Tile& like, const std::function<Value(const Index&)>& next) {
+    Tile t = e_.make_tile(like.dtype, like.shape, like.pinned, true);
+    e_.fill(t, next);
+    return t;
+  }
+
+  std::optional<Pending> prepare(Frame& frame, const Tile& t, const Equation& e) {
+    const Shape& shape = t.shape;
+    const Shape& update = body_.avals[e.inputs[1]].shape;
+    const int batch = e.params.as<DynamicUpdateSliceParams>().batch_dims;
+    const bool lane_in_batch = t.pinned >= 0 && t.pinned < batch;
+    if (t.pinned >= 0 && !lane_in_batch) return std::nullopt;
+    const Dim count = lane_in_batch ? update.size() / update[t.pinned] : update.size();
+    if (count > e_.scalar_limit) return std::nullopt;
+    Tile u;
+    u.shape = update;
+    u.pinned = lane_in_batch ? t.pinned : -1;
+    Pending p;
+    for (Dim j = 0; j < count; ++j) {
+      const Index at = e_.tile_index(u, k_.u32(word(j)));
+      Values position;
+      for (int a = 0; a < shape.rank(); ++a) {
+        Value c = at(k_, a);
+        if (a >= batch) {
+          Values b;
+          Shape starts;
+          for (int i = 0; i < batch; ++i) {
+            b.push_back(at(k_, i));
+            starts.append(shape[i]);
+          }
+          const Value start = frame.element(e.inputs[2 + static_cast<std::size_t>(a - batch)],
+                                            Index::coordinates(starts, std::move(b)));
+          c = k_.add(c, clamp_start(start, shape[a] - update[a]));
+        }
+        position.push_back(c);
+      }
+      p.stores.emplace_back(e_.tile_offset(t, Index::coordinates(shape, std::move(position))),
+                            frame.element(e.inputs[1], at));
+    }
+    return p;
+  }
+
+  Value clamp_start(Value start, Dim last) {
+    const Value zero = k_.i32(0);
+    const Value limit = k_.i32(static_cast<std::int32_t>(last));
+    start = k_.convert(start, DType::i32);
+    return k_.convert(k_.binary(Op::minimum, k_.binary(Op::maximum, start, zero), limit), DType::u32);
+  }
+
+  void write(const Tile& t, const Pending& p) {
+    for (const auto& [offset, value] : p.stores) e_.tile_store(t, offset, value, {});
+  }
+
+  Emitter& e_;
+  kernel::Builder& k_;
+  const Graph& body_;
+  const Uses& uses_;
+};
+
+namespace {
+
+Carried initial(Emitter& e, const std::vector<Aval>& avals, bool laned, bool frozen,
+                const std::function<Value(std::size_t, const Index&)>& element) {
+  Carried c;
+  for (std::size_t i = 0; i < avals.size(); ++i) {
+    const int pinned = frozen ? -1 : laned ? 0 : e.lane_axis(avals[i].shape, 0);
+    Tile t;
+    t.dtype = avals[i].dtype;
+    t.shape = avals[i].shape;
+    t.pinned = pinned;
+    if (t.count() > e.scalar_limit) t = e.make_tile(t.dtype, t.shape, pinned, true);
+    e.fill(t, [&](const Index& index) { return element(i, index); });
+    c.tiles.push_back(std::move(t));
+  }
+  return c;
+}
+
+std::vector<Aval> leading_avals(const Graph& g, int count) {
+  std::vector<Aval> r;
+  for (int i = 0; i < count; ++i) r.push_back(g.avals[g.inputs[static_cast<std::size_t>(i)]]);
+  return r;
+}
+
+}  // namespace
+
+Frame::Tiles Frame::emit_while(const Equation& e) {
+  auto& k = e_.k;
+  const auto& p = e.params.as<WhileParams>();
+  const bool laned = p.lanes > 0;
+  if (laned && e_.lane.valid() && e_.lanes != p.lanes)
+    throw NotLaneLocal{"a loop over " + std::to_string(p.lanes) + " lanes inside a kernel of " +
+                       std::to_string(e_.lanes)};
+  const bool frozen = laned && !e_.lane.valid();
+  const auto carried_count = static_cast<std::size_t>(p.carried);
+  Carried start = initial(e_, leading_avals(*p.body, p.carried), laned, frozen,
+                          [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
+
+  const auto holds = [&](const Carried& c, const Index& at) {
+    Frame f(e_, *p.condition);
+    bind_carried(f, *p.condition, c, carried_count);
+    bind_constants(f, e, carried_count, carried_count);
+    return f.element(p.condition->outputs[0], at);
+  };
+  Tile active;  // frozen form only: which lanes still run
+  if (frozen) {
+    active.dtype = DType::boolean;
+    active.shape = Shape(p.lanes);
+    if (active.count() > e_.scalar_limit) active = e_.make_tile(DType::boolean, active.shape, -1, true);
+    e_.fill(active, [&](const Index& at) { return holds(start, at); });
+    start.tiles.push_back(active);
+  }
+  const auto any_active = [&](Tile& t) {
+    if (t.kind == Tile::Kind::elements) {
+      Value any = k.boolean(false);
+      for (Value v : t.elements) any = k.lor(any, v);
+      return any;
+    }
+    const Value no = k.boolean(false);
+    return k.count_loop(k.u32(word(t.count())), static_cast<std::uint64_t>(t.count()), std::span(&no, 1),
+                        [&](Value i, std::span<const Value> c) { return Values{k.lor(c[0], e_.tile_load_at(t, i))}; })[0];
+  };
+
+  Values init = start.scalars();
+  init.push_back(k.u32(0));
+  const auto lane_shape = laned && !frozen ? Index::coordinates(Shape(p.lanes), {e_.lane}) : Index::coordinates({}, {});
+  const Values last = k.loop(
+      init, p.max_steps < 0 ? 0 : static_cast<std::uint64_t>(p.max_steps),
+      [&](std::span<const Value> arguments) {
+        Carried c = start.with(arguments.first(arguments.size() - 1));
+        Value go = frozen ? any_active(c.tiles.back()) : holds(c, lane_shape);
+        if (p.max_steps >= 0)
+          go = k.land(k.compare(Op::lt, arguments.back(), k.u32(word(p.max_steps))), go);
+        return go;
+      },
+      [&](std::span<const Value> arguments) {
+        Carried c = start.with(arguments.first(arguments.size() - 1));
+        Tile running;
+        if (frozen) {
+          running = c.tiles.back();
+          c.tiles.pop_back();
+        }
+        Frame f(e_, *p.body);
+        bind_carried(f, *p.body, c, carried_count);
+        bind_constants(f, e, carried_count, carried_count);
+        std::function<Value(std::size_t, const Index&, Value)> merge;
+        if (frozen)
+          merge = [&](std::size_t i, const Index& at, Value next) {
+            const Value go = e_.tile_load(running, Index::coordinates(Shape(p.lanes), {at(k, 0)}));
+            return k.select(go, next, e_.tile_load(c.tiles[i], at));
+          };
+        Values next = CarryUpdate(e_, *p.body).run(f, c, merge);
+        if (frozen) {
+          Carried after = c.with(next);
+          Tile still = running;
+          if (still.kind != Tile::Kind::elements) still = e_.make_tile(DType::boolean, running.shape, -1, true);
+          e_.fill(still, [&](const Index& at) { return k.land(e_.tile_load(running, at), holds(after, at)); });
+          if (still.kind == Tile::Kind::elements)
+            next.insert(next.end(), still.elements.begin(), still.elements.end());
+          else
+            e_.for_each(still.count(),
+                        [&](Value i) { e_.tile_store(running, i, e_.tile_load_at(still, i), {}); });
+        }
+        next.push_back(k.add(arguments.back(), k.u32(1)));
+        return next;
+      });
+  const Carried end = start.with(std::span(last).first(last.size() - 1));
+  Tiles r;
+  for (std::size_t i = 0; i < carried_count; ++i) r.emplace_back(end.tiles[i]);
+  return r;
+}
+
+Frame::Tiles Frame::emit_scan(const Equation& e) {
+  auto& k = e_.k;
+  const auto& p = e.params.as<ScanParams>();
+  const Graph& body = *p.body;
+  const auto carried_count = static_cast<std::size_t>(p.carried);
+  const auto sequences = static_cast<std::size_t>(p.sequences);
+  const Carried start = initial(e_, leading_avals(body, p.carried), false, false,
+                                [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
+  Tiles result(e.outputs.size());
+  for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {
+    const ValueId v = e.outputs[o];
+    if (uses_->count[v] == 0 || direct_.contains(v)) continue;
+    const Shape& row = body.avals[body.outputs[o]].shape;
+    const int pinned = e_.lane_axis(row, 0);
+    result[o] = e_.make_tile(graph_.avals[v].dtype, graph_.avals[v].shape, pinned < 0 ? -1 : 1, true);
+  }
+  const auto row_position = [&](std::size_t o, Value step, const Index& at) {
+    Values c{step};
+    for (int a = 0; a < at.rank(); ++a) c.push_back(at(k, a));
+    return Index::coordinates(graph_.avals[e.outputs[o]].shape, std::move(c));
+  };
+  const Values last = k.count_loop(
+      k.u32(word(p.length)), static_cast<std::uint64_t>(p.length), start.scalars(),
+      [&](Value trip, std::span<const Value> arguments) {
+        const Value step = p.reverse ? k.sub(k.u32(word(p.length - 1)), trip) : trip;
+        const Carried c = start.with(arguments);
+        Frame f(e_, body);
+        bind_carried(f, body, c, carried_count);
+        for (std::size_t s = 0; s < sequences; ++s) {
+          const ValueId sequence = e.inputs[carried_count + s];
+          f.bind(body.inputs[carried_count + s], [this, sequence, step](const Index& at) {
+            Values position{step};
+            for (int a = 0; a < at.rank(); ++a) position.push_back(at(e_.k, a));
+            return element(sequence, Index::coordinates(graph_.avals[sequence].shape, std::move(position)));
+          });
+        }
+        bind_constants(f, e, carried_count + sequences, carried_count + sequences);
+        for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {
+          const auto direct = direct_.find(e.outputs[o]);
+          if (!result[o] && direct == direct_.end()) continue;
+          Tile row;
+          row.shape = body.avals[body.outputs[o]].shape;
+          row.pinned = e_.lane_axis(row.shape, 0);
+          e_.for_each(row.count(), [&](Value j) {
+            const Index at = e_.tile_index(row, j);
+            const Value value = f.element(body.outputs[o], at);
+            const Index position = row_position(o, step, at);
+            if (result[o])
+              e_.tile_store(*result[o], e_.tile_offset(*result[o], position), value, {});
+            else
+              e_.store(direct->second, position.shape(), position, value);
+          });
+        }
+        return CarryUpdate(e_, body).run(f, c, nullptr);
+      });
+  const Carried end = start.with(last);
+  for (std::size_t i = 0; i < carried_count; ++i) result[i] = end.tiles[i];
+  return result;
+}
+
+Tile Frame::emit_scatter(const Equation& e, int pinned) {
+  auto& k = e_.k;
+  const auto& p = e.params.as<ScatterAddParams>();
+  const Aval& out = graph_.avals[e.outputs[0]];
+  const Shape& updates = graph_.avals[e.inputs[2]].shape;
+  if (pinned == p.axis) throw NotLaneLocal{"a scatter writes along the lane axis"};
+  Tile t = e_.make_tile(out.dtype, out.shape, pinned, true);
+  e_.fill(t, [&](const Index& at) { return element(e.inputs[0], at); });
+  Tile rest;  // every axis of the updates but the scattered one, as this lane holds them
+  rest.shape = updates.with(p.axis, 1);
+  rest.pinned = pinned;
+  const Dim n = updates[p.axis];
+  const Dim length = out.shape[p.axis];
+  if (n == 0 || length == 0) return t;
+  k.count_loop(k.u32(word(n)), static_cast<std::uint64_t>(n), {}, [&](Value i, std::span<const Value>) {
+    e_.for_each(rest.count(), [&](Value j) {
+      const Index at = e_.tile_index(rest, j);
+      Values batch, source, target;
+      Shape indices;
+      for (int a = 0; a < p.batch_dims; ++a) {
+        batch.push_back(at(k, a));
+        indices.append(updates[a]);
+      }
+      batch.push_back(i);
+      indices.append(n);
+      const Value index = k.convert(element(e.inputs[1], Index::coordinates(indices, std::move(batch))), DType::u32);
+      const Value inside = k.compare(Op::lt, index, k.u32(word(length)));
+      const Value safe = k.select(inside, index, k.u32(0));
+      for (int a = 0; a < updates.rank(); ++a) {
+        source.push_back(a == p.axis ? i : at(k, a));
+        target.push_back(a == p.axis ? safe : at(k, a));
+      }
+      const Value offset = e_.tile_offset(t, Index::coordinates(out.shape, std::move(target)));
+      const Value sum = k.add(e_.tile_load_at(t, offset),
+                              element(e.inputs[2], Index::coordinates(updates, std::move(source))));
+      e_.tile_store(t, offset, sum, inside);
+    });
+    return Values{};
+  });
+  return t;
+}
+
+Value Frame::branch_index(const Equation& e, std::size_t output, const Index& at) {
+  const auto& p = e.params.as<CondParams>();
+  if (p.lanes == 0) return element(e.inputs[0], Index::coordinates({}, {}));
+  GNOMON_CHECK(graph_.avals[e.outputs[output]].shape.rank() > 0, "a branch by lanes gives values by lanes");
+  return element(e.inputs[0], Index::coordinates(Shape(p.lanes), {at(e_.k, 0)}));
+}
+
+Values Frame::choose(Value index, bool boolean, std::size_t branches,
+                     const std::function<Values(std::size_t)>& branch) {
+  auto& k = e_.k;
+  if (boolean) return k.if_(index, [&] { return branch(1); }, [&] { return branch(0); });
+  const std::function<Values(std::size_t)> from = [&](std::size_t i) -> Values {
+    if (i + 1 >= branches) return branch(i);
+    const Value here = k.compare(Op::le, index, k.i32(static_cast<std::int32_t>(i)));
+    return k.if_(here, [&] { return branch(i); }, [&] { return from(i + 1); });
+  };
+  return from(0);
+}
+
+Value Frame::emit_cond(const Equation& e, std::size_t output, const Index& at) {
+  const auto& p = e.params.as<CondParams>();
+  const bool boolean = graph_.avals[e.inputs[0]].dtype == DType::boolean;
+  // The position's coordinates must exist outside the branches that use them.
+  for (int a = 0; a < at.rank(); ++a) at(e_.k, a);
+  return choose(branch_index(e, output, at), boolean, p.branches.size(), [&](std::size_t b) {
+    const Graph& branch = *p.branches[b];
+    Frame f(e_, branch);
+    bind_constants(f, e, 0, 1);
+    return Values{f.element(branch.outputs[output], at)};
+  })[0];
+}
+
+std::optional<Frame::Tiles> Frame::try_cond_tiles(const Equation& e) {
+  auto& k = e_.k;
+  const auto& p = e.params.as<CondParams>();
+  if (p.lanes > 0 && e_.lanes != p.lanes) return std::nullopt;
+  std::vector<std::size_t> live;
+  Tiles tiles(e.outputs.size());
+  for (std::size_t o = 0; o < e.outputs.size(); ++o) {
+    if (uses_->count[e.outputs[o]] == 0) continue;
+    const Aval& a = graph_.avals[e.outputs[o]];
+    Tile t;
+    t.dtype = a.dtype;
+    t.shape = a.shape;
+    t.pinned = p.lanes > 0 ? 0 : e_.lane_axis(a.shape, 0);
+    if (t.count() > e_.scalar_limit) return std::nullopt;
+    live.push_back(o);
+    tiles[o] = std::move(t);
+  }
+  if (live.empty()) return tiles;
+  const bool boolean = graph_.avals[e.inputs[0]].dtype == DType::boolean;
+  const Index at = p.lanes > 0 ? Index::coordinates(Shape(p.lanes), {e_.lane}) : Index::coordinates({}, {});
+  const Values all = choose(element(e.inputs[0], at), boolean, p.branches.size(), [&](std::size_t b) {
+    const Graph& branch = *p.branches[b];
+    Frame f(e_, branch);
+    bind_constants(f, e, 0, 1);
+    Values r;
+    for (std::size_t o : live)
+      for (Dim j = 0; j < tiles[o]->count(); ++j)
+        r.push_back(f.element(branch.outputs[o], e_.tile_index(*tiles[o], k.u32(word(j)))));
+    return r;
+  });
+  std::size_t next = 0;
+  for (std::size_t o : live)
+    for (Dim j = 0; j < tiles[o]->count(); ++j) tiles[o]->elements.push_back(all[next++]);
+  return tiles;
+}
+
+}  // namespace gnomon

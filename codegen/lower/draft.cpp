@@ -1,0 +1,221 @@
+// codegen/lower/draft.cpp -- binds memory, asks the emitter for every element a kernel stores.
+#include "codegen/lower/draft.h"
+
+#include <algorithm>
+
+#include "codegen/graph/primitive.h"
+#include "codegen/primitives/control.h"
+#include "codegen/primitives/gather_scatter.h"
+
+namespace gnomon {
+
+using kernel::Op;
+using kernel::Value;
+using kernel::Values;
+
+namespace {
+
+std::uint32_t word(Dim d) { return static_cast<std::uint32_t>(d); }
+
+/// The kernel, its emitter and the buffers that stand for values in memory, made when first asked for.
+class Workshop {
+ public:
+  explicit Workshop(const DraftRequest& r) : request(r), k(r.name), emitter(k, r.target), buffers_(r.graph.avals.size()) {
+    k.kernel().lanes = r.mapping == Mapping::sequential ? 1 : word(r.lanes);
+    if (r.mapping != Mapping::sequential) {
+      emitter.lane = k.source(Op::lane);
+      emitter.lanes = r.lanes;
+    }
+  }
+
+  std::uint32_t buffer(ValueId v, kernel::Access access) {
+    auto& slot = buffers_[v];
+    if (!slot) {
+      const bool input = std::count(request.graph.inputs.begin(), request.graph.inputs.end(), v) > 0;
+      slot = k.buffer({request.graph.avals[v].dtype, access, false, false, (input ? "in" : "v") + std::to_string(v)});
+      note(*slot, {false, v, 0});
+    }
+    return *slot;
+  }
+  void note(std::uint32_t buffer, DraftOperand o) {
+    if (operands.size() <= buffer) operands.resize(buffer + 1);
+    operands[buffer] = o;
+  }
+
+  void bind_inputs(Frame& f) {
+    std::vector<bool> here(request.graph.avals.size(), false);
+    for (ValueId v : request.roots) here[v] = true;
+    for (ValueId v = 0; v < request.graph.avals.size(); ++v) {
+      if (!request.in_memory[v] || here[v]) continue;
+      f.bind(v, [this, v](const Index& index) {
+        return emitter.load({buffer(v, kernel::Access::read), {}}, request.graph.avals[v].shape, index);
+      });
+    }
+  }
+
+  Draft finish(std::string mapping) {
+    Draft d;
+    for (const auto& s : emitter.scratch)
+      note(s.buffer, {true, 0, static_cast<std::uint64_t>(s.elements) * size_of(s.dtype)});
+    d.operands = std::move(operands);
+    d.kernel = k.take();
+    d.operands.resize(d.kernel.buffers.size());
+    d.mapping = std::move(mapping);
+    d.parameters.push_back({});
+    return d;
+  }
+
+  const DraftRequest& request;
+  kernel::Builder k;
+  Emitter emitter;
+  std::vector<DraftOperand> operands;
+
+ private:
+  std::vector<std::optional<std::uint32_t>> buffers_;
+};
+
+/// Axis of a root's shape that runs over the lanes; -1 when there is none.
+int root_axis(const Shape& s, Dim lanes) {
+  for (int a = 0; a < s.rank(); ++a)
+    if (s[a] == lanes) return a;
+  return -1;
+}
+
+void store_root(Workshop& w, Frame& f, ValueId v) {
+  const DraftRequest& r = w.request;
+  const Shape& shape = r.graph.avals[v].shape;
+  const auto put = [&](const Index& index) {
+    const Value value = f.element(v, index);
+    w.emitter.store({w.buffer(v, kernel::Access::write), {}}, shape, index, value);
+  };
+  if (shape.size() == 0) return;
+  switch (r.mapping) {
+    case Mapping::map: put(Index::flat(shape, w.emitter.lane)); return;
+    case Mapping::sequential:
+      w.emitter.for_each(shape.size(), [&](Value i) { put(Index::flat(shape, i)); });
+      return;
+    case Mapping::lane: break;
+  }
+  Tile t;
+  t.shape = shape;
+  t.pinned = root_axis(shape, r.lanes);
+  if (t.pinned < 0) throw NotLaneLocal{to_string(shape) + " has no axis of " + std::to_string(r.lanes) + " lanes"};
+  if (t.count() > 4 * w.emitter.scalar_limit)
+    throw NotLaneLocal{"each lane would write " + std::to_string(t.count()) + " elements of " + to_string(shape)};
+  // All elements first, stores after: a root that reads another root's memory must not see half of it.
+  std::vector<std::pair<Index, Value>> values;
+  for (Dim j = 0; j < t.count(); ++j) {
+    const Index at = w.emitter.tile_index(t, w.k.u32(word(j)));
+    values.emplace_back(at, f.element(v, at));
+  }
+  for (const auto& [at, value] : values)
+    w.emitter.store({w.buffer(v, kernel::Access::write), {}}, shape, at, value);
+}
+
+bool stacked_output(const Graph& g, const Uses& uses, ValueId v) {
+  const std::uint32_t p = uses.producer[v];
+  if (p == Uses::none) return false;
+  const Equation& e = g.equations[p];
+  if (e.primitive->lower.kind != Lowering::Kind::scan) return false;
+  return static_cast<int>(uses.output[v]) >= e.params.as<ScanParams>().carried;
+}
+
+}  // namespace
+
+std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
+  Workshop w(r);
+  Frame f(w.emitter, r.graph);
+  const auto uses = w.emitter.uses_of(r.graph);
+  w.bind_inputs(f);
+  if (r.stand_in)
+    f.bind(r.roots.at(0), [&f, v = *r.stand_in](const Index& index) { return f.element(v, index); });
+  for (ValueId v : r.roots)
+    if (stacked_output(r.graph, *uses, v)) f.store_directly(v, {w.buffer(v, kernel::Access::write), {}});
+  for (std::size_t i = 0; i < r.roots.size(); ++i) {
+    const ValueId v = r.roots[i];
+    try {
+      if (stacked_output(r.graph, *uses, v))
+        f.force(v);
+      else if (r.stored[i])
+        store_root(w, f, v);
+    } catch (const NotLaneLocal& reason) {
+      failure = {v, reason.why};
+      return std::nullopt;
+    }
+  }
+  return w.finish(r.mapping == Mapping::map ? "map" : r.mapping == Mapping::lane ? "lane" : "sequential");
+}
+
+Draft draft_scatter(const DraftRequest& r, const Equation& e) {
+  const auto& p = e.params.as<ScatterAddParams>();
+  const ValueId out = e.outputs[0];
+  const Shape& shape = r.graph.avals[out].shape;
+  const Shape& updates = r.graph.avals[e.inputs[2]].shape;
+  const Dim length = shape[p.axis];
+  const Dim n = updates[p.axis];
+  const Shape rest_shape = shape.with(p.axis, 1);
+  const Dim rest = rest_shape.size();
+  // Few columns: the scattered axis is divided among owners, who each read all indices but write their own part.
+  const Dim wanted = r.target.contiguous_per_lane ? 64 : r.target.parallel_lanes;
+  const Dim owners = std::clamp<Dim>(wanted / std::max<Dim>(1, rest), 1, std::min<Dim>(length, 256));
+  const Dim part = (length + owners - 1) / owners;
+
+  DraftRequest request = r;
+  request.mapping = Mapping::lane;
+  request.lanes = rest * owners;
+  Workshop w(request);
+  Frame f(w.emitter, r.graph);
+  w.bind_inputs(f);
+  const std::uint32_t first_word = w.k.parameter_word();
+  const std::uint32_t count_word = w.k.parameter_word();
+  auto& k = w.k;
+  const std::uint32_t target_buffer = w.buffer(out, kernel::Access::read_write);
+  const Value owner = k.div(w.emitter.lane, k.u32(word(rest)));
+  const Index column = Index::flat(rest_shape, k.rem(w.emitter.lane, k.u32(word(rest))));
+  const Value low = k.mul(owner, k.u32(word(part)));
+  const Value size = k.binary(Op::minimum, k.u32(word(part)), k.sub(k.u32(word(length)), low));
+  // A dispatch walks at most this many updates: loops are a budget on some drivers.
+  const Dim unroll = n % 4 == 0 ? 4 : 1;
+  const Dim most = r.target.loop_budget ? static_cast<Dim>(r.target.loop_budget) / 2 * unroll : Dim{1} << 20;
+  const auto trips = static_cast<std::uint64_t>(std::min(n, most) / unroll + 1);
+  const auto update = [&](Value i) {
+    Values batch, source, target;
+    Shape indices;
+    for (int a = 0; a < p.batch_dims; ++a) {
+      batch.push_back(column(k, a));
+      indices.append(updates[a]);
+    }
+    batch.push_back(i);
+    indices.append(n);
+    const Value index =
+        k.convert(f.element(e.inputs[1], Index::coordinates(indices, std::move(batch))), DType::u32);
+    const Value mine = k.compare(Op::lt, k.sub(index, low), size);  // unsigned: below `low` wraps beyond `size`
+    for (int a = 0; a < updates.rank(); ++a) {
+      source.push_back(a == p.axis ? i : column(k, a));
+      target.push_back(a == p.axis ? index : column(k, a));
+    }
+    k.if_(
+        mine,
+        [&] {
+          const Index at = Index::coordinates(shape, std::move(target));
+          const Value flat = at.flat(k);
+          const Value u = f.element(e.inputs[2], Index::coordinates(updates, std::move(source)));
+          k.store(target_buffer, flat, k.add(k.load(target_buffer, flat), u));
+          return Values{};
+        },
+        [] { return Values{}; });
+  };
+  k.count_loop(k.div(k.parameter(count_word), k.u32(word(unroll))), trips, {},
+               [&](Value trip, std::span<const Value>) {
+                 const Value first = k.add(k.parameter(first_word), k.mul(trip, k.u32(word(unroll))));
+                 for (Dim u = 0; u < unroll; ++u) update(k.add(first, k.u32(word(u))));
+                 return Values{};
+               });
+  Draft d = w.finish("scatter");
+  d.parameters.clear();
+  for (Dim first = 0; first < n; first += most)
+    d.parameters.push_back({word(first), word(std::min(most, n - first))});
+  return d;
+}
+
+}  // namespace gnomon

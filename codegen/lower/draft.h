@@ -1,0 +1,55 @@
+// codegen/lower/draft.h -- one kernel for a set of graph values, in lane form, before the kernel passes.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/graph/graph.h"
+#include "codegen/lower/emitter.h"
+#include "codegen/program/target.h"
+
+namespace gnomon {
+
+/// What one kernel buffer stands for: a value of the graph in memory, or scratch of the kernel's own.
+struct DraftOperand {
+  bool scratch = false;
+  ValueId value = 0;
+  std::uint64_t scratch_bytes = 0;
+};
+
+struct Draft {
+  kernel::Kernel kernel;  // lane form
+  std::vector<DraftOperand> operands;
+  std::vector<std::vector<std::uint32_t>> parameters;  // one dispatch each, in order; normally one, empty
+  std::string mapping;  // "map", "lane", "sequential", "scatter"
+  bool has_loop = false;
+};
+
+enum class Mapping : std::uint8_t { map, lane, sequential };
+
+struct DraftRequest {
+  const Graph& graph;
+  const Target& target;
+  const std::vector<bool>& in_memory;  // values other kernels leave in memory
+  std::vector<ValueId> roots;          // values this kernel computes
+  std::vector<bool> stored;            // per root: false when only other roots need it
+  Mapping mapping = Mapping::map;
+  Dim lanes = 1;
+  std::string name;
+  std::optional<ValueId> stand_in;     // the only root takes this value's elements instead of its own
+};
+
+/// Failure names the root that could not be computed lane by lane.
+struct DraftFailure {
+  ValueId root = 0;
+  std::string why;
+};
+
+/// Throws KernelTooLarge; a NotLaneLocal becomes `failure`.
+std::optional<Draft> draft(const DraftRequest&, DraftFailure& failure);
+
+/// The accumulation of a scatter_add whose output already holds its operand: lanes own disjoint parts of the output and
+/// walk the updates in order, so the result does not depend on the device. Long walks are several dispatches.
+Draft draft_scatter(const DraftRequest&, const Equation&);
+
+}  // namespace gnomon

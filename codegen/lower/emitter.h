@@ -1,0 +1,160 @@
+// codegen/lower/emitter.h -- turns graph values into kernel values, one element at a time, on demand.
+//
+// A kernel asks for the elements it stores; each element asks its equation's element rule, which asks for operand
+// elements at positions it computes. Everything is memoised by (value, position), so shared sub-expressions appear once.
+// What is asked for is emitted at the outermost open region where its position is known: loop-invariant code leaves
+// loops by construction.
+//
+// A value that is read many times and costs something is computed once per lane into a *tile*: scalars when small, else
+// a private array, else scratch memory with the lane axis innermost. Carried values of loops are tiles too.
+//
+// Lane locality needs no analysis of its own: a kernel over a lane axis may touch a carried value only at its own lane;
+// asking for another lane's element throws NotLaneLocal, and the caller chooses another mapping.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/graph/graph.h"
+#include "codegen/lower/element.h"
+#include "codegen/lower/uses.h"
+#include "codegen/program/target.h"
+
+namespace gnomon {
+
+/// Thrown while emitting: this region communicates along the lane axis.
+struct NotLaneLocal {
+  std::string why;
+};
+/// Thrown while emitting: the kernel would be unreasonably large. The caller fuses less.
+struct KernelTooLarge {};
+
+/// One value as one lane holds it: every axis but the pinned one.
+struct Tile {
+  enum class Kind : std::uint8_t { elements, private_array, buffer };
+  Kind kind = Kind::elements;
+  DType dtype = DType::f32;
+  Shape shape;
+  int pinned = -1;  // axis whose coordinate is the lane; -1: none, the lane holds all of it
+  kernel::Values elements;
+  std::uint32_t memory = 0;       // private array or kernel buffer
+  std::optional<std::uint32_t> spill;  // elements copied to this private array, for dynamic indexing
+  Dim count() const { return pinned >= 0 ? shape.size() / std::max<Dim>(1, shape[pinned]) : shape.size(); }
+};
+
+/// A place in device memory and the order of its axes there (outermost first; empty: row-major).
+struct MemoryRef {
+  std::uint32_t buffer = 0;
+  std::vector<int> order;
+};
+
+class Emitter;
+
+/// Evaluation of one graph at one place of the kernel.
+class Frame {
+ public:
+  using Source = std::function<kernel::Value(const Index&)>;
+
+  Frame(Emitter& emitter, const Graph& graph);
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  void bind(ValueId v, Source source);
+  void bind(ValueId v, Tile tile);
+  /// A value that lives in memory although an equation of this graph defines it (another kernel computed it).
+  void bind_memory(ValueId v, MemoryRef memory);
+  /// Rows of a stacked scan output go straight to memory.
+  void store_directly(ValueId v, MemoryRef memory) { direct_[v] = std::move(memory); }
+
+  kernel::Value element(ValueId v, const Index& index);
+  /// Makes sure the loop that defines `v` is emitted (its direct stores happen).
+  void force(ValueId v);
+
+ private:
+  friend class Emitter;
+  friend class EquationContext;
+  using Tiles = std::vector<std::optional<Tile>>;
+
+  kernel::Value compute(ValueId v, const Index& index);
+  kernel::Value rule(ValueId v, const Equation&, const Index& index);
+  bool worth_a_tile(ValueId v, const Index& index) const;
+  Tile& materialise(ValueId v, const Index& index);
+  Tiles& results(std::size_t equation);
+  Tiles emit_while(const Equation&);
+  Tiles emit_frozen_while(const Equation&);
+  Tiles emit_scan(const Equation&);
+  Tile emit_scatter(const Equation&, int pinned);
+  kernel::Value emit_cond(const Equation&, std::size_t output, const Index&);
+  std::optional<Tiles> try_cond_tiles(const Equation&);
+  Source parent_source(ValueId v);
+  void bind_constants(Frame& inner, const Equation&, std::size_t first_input, std::size_t first_constant);
+  kernel::Value branch_index(const Equation&, std::size_t output, const Index&);
+  kernel::Values choose(kernel::Value index, bool boolean, std::size_t branches,
+                        const std::function<kernel::Values(std::size_t)>& branch);
+
+  Emitter& e_;
+  const Graph& graph_;
+  std::uint32_t base_depth_;
+  std::shared_ptr<const Uses> uses_;
+  std::vector<Source> sources_;              // per value; empty when an equation defines it
+  std::unordered_map<ValueId, Tile> tiles_;  // inputs given as tiles and materialised values
+  std::unordered_map<ValueId, MemoryRef> direct_;
+  std::unordered_map<std::size_t, Tiles> results_;  // per structured equation
+  struct Memo {
+    kernel::Values position;
+    kernel::Value value;
+  };
+  std::unordered_map<ValueId, std::unordered_map<std::uint64_t, std::vector<Memo>>> memo_;
+};
+
+/// State of one kernel under construction.
+class Emitter {
+ public:
+  Emitter(kernel::Builder& builder, const Target& device) : k(builder), target(device) {}
+
+  kernel::Builder& k;
+  const Target& target;
+  kernel::Value lane;  // invalid: the kernel has no lane axis (sequential)
+  Dim lanes = 0;
+  Dim scalar_limit = 64;     // tiles up to this many elements are scalars
+  Dim private_limit = 1024;  // and up to this many a private array
+  std::size_t value_limit = 200000;
+
+  /// Scratch memory this kernel needs: kernel buffer and number of elements.
+  struct Scratch {
+    std::uint32_t buffer;
+    DType dtype;
+    Dim elements;
+  };
+  std::vector<Scratch> scratch;
+
+  // ---- memory
+  kernel::Value load(const MemoryRef&, const Shape&, const Index&);
+  void store(const MemoryRef&, const Shape&, const Index&, kernel::Value);
+
+  // ---- tiles
+  Tile make_tile(DType, const Shape&, int pinned, bool writable);
+  Index tile_index(const Tile&, kernel::Value residual) const;
+  kernel::Value tile_offset(const Tile&, const Index&) const;
+  kernel::Value tile_load(Tile&, const Index&);
+  kernel::Value tile_load_at(const Tile&, kernel::Value residual);
+  void tile_store(const Tile&, kernel::Value residual, kernel::Value value, kernel::Value mask);
+  /// Fills a tile; `value(index, residual)`. Scalars unrolled, arrays by a loop.
+  void fill(Tile&, const std::function<kernel::Value(const Index&)>& value);
+  /// for residual in 0..count-1, unrolled when `count` is at most the scalar limit.
+  void for_each(Dim count, const std::function<void(kernel::Value)>& body);
+  /// Pinned axis of a position: the axis whose coordinate is the lane.
+  int pinned_axis(const Index&) const;
+  /// Where a carried or stacked value of `shape` has its lane axis: `axis` if its length is the number of lanes.
+  int lane_axis(const Shape& shape, int axis) const;
+
+  std::shared_ptr<const Uses> uses_of(const Graph&);
+
+ private:
+  std::unordered_map<const Graph*, std::shared_ptr<const Uses>> uses_;
+};
+
+}  // namespace gnomon

@@ -1,0 +1,180 @@
+// codegen/lower/frame.cpp -- evaluation of straight-line equations on demand; loops and branches are in control.cpp.
+#include <algorithm>
+
+#include "codegen/graph/primitive.h"
+#include "codegen/lower/emitter.h"
+#include "codegen/primitives/control.h"
+
+namespace gnomon {
+
+using kernel::Value;
+using kernel::Values;
+
+class EquationContext final : public ElementContext {
+ public:
+  EquationContext(Frame& frame, const Equation& equation)
+      : ElementContext(frame.e_.k), frame_(frame), equation_(equation) {
+    for (ValueId v : equation.inputs) in_.push_back(frame.graph_.avals[v]);
+    for (ValueId v : equation.outputs) out_.push_back(frame.graph_.avals[v]);
+    inputs = in_;
+    outputs = out_;
+  }
+  Value operand(std::size_t i, const Index& index) override {
+    return frame_.element(equation_.inputs.at(i), index);
+  }
+
+ private:
+  Frame& frame_;
+  const Equation& equation_;
+  std::vector<Aval> in_, out_;
+};
+
+Frame::Frame(Emitter& emitter, const Graph& graph)
+    : e_(emitter), graph_(graph), base_depth_(emitter.k.depth()), uses_(emitter.uses_of(graph)),
+      sources_(graph.avals.size()) {}
+
+void Frame::bind(ValueId v, Source source) { sources_[v] = std::move(source); }
+
+void Frame::bind(ValueId v, Tile tile) {
+  tiles_[v] = std::move(tile);
+  sources_[v] = [this, v](const Index& index) { return e_.tile_load(tiles_.at(v), index); };
+}
+
+void Frame::bind_memory(ValueId v, MemoryRef memory) {
+  sources_[v] = [this, v, m = std::move(memory)](const Index& index) {
+    return e_.load(m, graph_.avals[v].shape, index);
+  };
+}
+
+Frame::Source Frame::parent_source(ValueId v) {
+  return [this, v](const Index& index) { return element(v, index); };
+}
+
+void Frame::bind_constants(Frame& inner, const Equation& e, std::size_t first_input, std::size_t first_constant) {
+  for (std::size_t i = first_constant; i < e.inputs.size(); ++i)
+    inner.bind(inner.graph_.inputs.at(first_input + i - first_constant), parent_source(e.inputs[i]));
+}
+
+namespace {
+
+std::uint64_t position_key(const Values& position) {
+  std::uint64_t h = 0x9e3779b97f4a7c15u;
+  for (Value v : position) h = (h ^ v.index) * 0x100000001b3u + (h >> 29);
+  return h;
+}
+
+}  // namespace
+
+Value Frame::element(ValueId v, const Index& index) {
+  auto& k = e_.k;
+  GNOMON_CHECK(index.shape() == graph_.avals[v].shape, "an element of " + to_string(graph_.avals[v].shape) +
+                                                          " asked for at a position of " + to_string(index.shape()));
+  if (k.kernel().types.size() > e_.value_limit) throw KernelTooLarge{};
+  const Values position = index.flat_.valid() ? Values{index.flat_} : index.coordinates_;
+  auto& candidates = memo_[v][position_key(position)];
+  for (const Memo& m : candidates)
+    if (m.position == position && k.visible(m.value)) return m.value;
+
+  std::uint32_t depth = base_depth_;
+  for (Value c : position) depth = std::max(depth, k.depth_of(c));
+  Value result;
+  if (depth < k.depth()) {
+    k.at_depth(depth, [&] { result = compute(v, index); });
+  } else {
+    result = compute(v, index);
+  }
+  memo_[v][position_key(position)].push_back({position, result});
+  return result;
+}
+
+Value Frame::compute(ValueId v, const Index& index) {
+  if (sources_[v]) return sources_[v](index);
+  if (auto d = direct_.find(v); d != direct_.end()) {
+    force(v);
+    return e_.load(d->second, graph_.avals[v].shape, index);
+  }
+  if (auto t = tiles_.find(v); t != tiles_.end()) {
+    if (t->second.pinned < 0 || index(e_.k, t->second.pinned) == e_.lane) return e_.tile_load(t->second, index);
+  }
+  const std::uint32_t producer = uses_->producer[v];
+  GNOMON_CHECK(producer != Uses::none, "input %" + std::to_string(v) + " of a graph is not bound");
+  const Equation& e = graph_.equations[producer];
+  e_.k.at_line(e.loc.file, e.loc.line);
+  switch (e.primitive->lower.kind) {
+    case Lowering::Kind::element:
+      if (worth_a_tile(v, index)) return e_.tile_load(materialise(v, index), index);
+      return rule(v, e, index);
+    case Lowering::Kind::cond:
+      if (base_depth_ > 0)
+        if (auto& tiles = results(producer); tiles[uses_->output[v]])
+          return e_.tile_load(*tiles[uses_->output[v]], index);
+      return emit_cond(e, uses_->output[v], index);
+    case Lowering::Kind::scatter_add: {
+      Tile* tile = nullptr;
+      e_.k.at_depth(base_depth_, [&] { tile = &(tiles_[v] = emit_scatter(e, e_.pinned_axis(index))); });
+      return e_.tile_load(*tile, index);
+    }
+    case Lowering::Kind::while_loop:
+    case Lowering::Kind::scan: break;
+  }
+  auto& tile = results(producer)[uses_->output[v]];
+  GNOMON_CHECK(tile.has_value(), "a loop's result was not kept");
+  return e_.tile_load(*tile, index);
+}
+
+Value Frame::rule(ValueId v, const Equation& e, const Index& index) {
+  EquationContext context(*this, e);
+  const Value r = (*e.primitive->lower.element)(context, e.params, uses_->output[v], index);
+  GNOMON_CHECK(e_.k.type(r).scalar == graph_.avals[v].dtype,
+               "the element rule of " + std::string(e.primitive->name) + " gives another dtype than its shape rule");
+  return r;
+}
+
+bool Frame::worth_a_tile(ValueId v, const Index& index) const {
+  // The outermost frame's kernels were partitioned so that nothing needs it, and its values are whole arrays.
+  if (base_depth_ == 0 || !uses_->many[v]) return false;
+  if (graph_.equations[uses_->producer[v]].primitive->lower.cost == Cost::view) return false;
+  const Shape& s = graph_.avals[v].shape;
+  const int pinned = e_.pinned_axis(index);
+  return (pinned >= 0 ? s.size() / s[pinned] : s.size()) > 1;
+}
+
+Tile& Frame::materialise(ValueId v, const Index& index) {
+  const Aval& a = graph_.avals[v];
+  const Equation& e = graph_.equations[uses_->producer[v]];
+  const int pinned = e_.pinned_axis(index);
+  e_.k.at_depth(base_depth_, [&] {
+    Tile t = e_.make_tile(a.dtype, a.shape, pinned, false);
+    e_.fill(t, [&](const Index& i) { return rule(v, e, i); });
+    tiles_[v] = std::move(t);
+  });
+  return tiles_[v];
+}
+
+void Frame::force(ValueId v) {
+  const std::uint32_t producer = uses_->producer[v];
+  const auto kind = graph_.equations[producer].primitive->lower.kind;
+  if (kind == Lowering::Kind::while_loop || kind == Lowering::Kind::scan) results(producer);
+}
+
+Frame::Tiles& Frame::results(std::size_t equation) {
+  if (auto r = results_.find(equation); r != results_.end()) return r->second;
+  const Equation& e = graph_.equations[equation];
+  Tiles tiles;
+  e_.k.at_depth(base_depth_, [&] {
+    switch (e.primitive->lower.kind) {
+      case Lowering::Kind::while_loop: tiles = emit_while(e); break;
+      case Lowering::Kind::scan: tiles = emit_scan(e); break;
+      case Lowering::Kind::cond: {
+        auto t = try_cond_tiles(e);
+        tiles = t ? std::move(*t) : Tiles(e.outputs.size());
+        break;
+      }
+      case Lowering::Kind::element:
+      case Lowering::Kind::scatter_add: break;
+    }
+  });
+  return results_[equation] = std::move(tiles);
+}
+
+}  // namespace gnomon

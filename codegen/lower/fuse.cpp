@@ -1,0 +1,505 @@
+// codegen/lower/fuse.cpp -- greedy partition of a graph into kernels.
+#include "codegen/lower/fuse.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "codegen/graph/primitive.h"
+#include "codegen/primitives/control.h"
+#include "codegen/primitives/gather_scatter.h"
+
+namespace gnomon {
+
+namespace {
+
+constexpr double unbounded_cost = 1e9;
+
+/// How often consumers in other positions ask for an element: not, by broadcasting, or by a product, gather or loop.
+enum class Demand : std::uint8_t { once, broadcast, repeated };
+
+/// The largest number of lanes among the per-lane loops in a graph, nested ones included.
+Dim laned_loop(const Graph& g);
+Dim laned_loop(const Equation& e) {
+  Dim n = 0;
+  if (e.primitive == &while_p) n = e.params.as<WhileParams>().lanes;
+  for (const GraphPtr& sub : e.params.graphs()) n = std::max(n, laned_loop(*sub));
+  return n;
+}
+Dim laned_loop(const Graph& g) {
+  Dim n = 0;
+  for (const Equation& e : g.equations) n = std::max(n, laned_loop(e));
+  return n;
+}
+
+bool is_loop(const Equation& e) {
+  const auto kind = e.primitive->lower.kind;
+  return kind == Lowering::Kind::while_loop || kind == Lowering::Kind::scan;
+}
+
+class Partitioner {
+ public:
+  Partitioner(const Graph& g, const Target& target, const CompileOptions& options)
+      : g_(g), target_(target), options_(options), uses_(analyse_uses(g)), in_memory_(g.avals.size(), false),
+        cost_(g.avals.size(), 0), demand_(g.avals.size(), Demand::once) {}
+
+  Partition run() {
+    for (ValueId v : g_.inputs) in_memory_[v] = true;
+    find_demand();
+    choose_memory();
+    // Each round either succeeds or moves at least one more value to memory.
+    while (!build()) {}
+    return order();
+  }
+
+ private:
+  struct Cone {
+    std::set<std::uint32_t> equations;  // what computes a root, up to memory
+    std::set<ValueId> memory;           // what it reads
+    std::set<std::uint32_t> loops;
+  };
+
+  void find_demand() {
+    for (std::size_t i = g_.equations.size(); i-- > 0;) {
+      const Equation& e = g_.equations[i];
+      const Lowering& lower = e.primitive->lower;
+      Demand out = Demand::once;
+      for (ValueId v : e.outputs) out = std::max(out, demand_[v]);
+      for (std::size_t j = 0; j < e.inputs.size(); ++j) {
+        Demand d = Demand::once;
+        switch (lower.kind) {
+          case Lowering::Kind::element:
+            if (lower.reuse == Reuse::many)
+              d = e.primitive->name == "broadcast" ? Demand::broadcast : Demand::repeated;
+            if (lower.cost == Cost::view) d = std::max(d, out);
+            break;
+          case Lowering::Kind::cond: d = j == 0 ? Demand::broadcast : Demand::once; break;
+          case Lowering::Kind::scatter_add: d = j == 1 ? Demand::repeated : Demand::once; break;
+          case Lowering::Kind::while_loop:
+            d = static_cast<int>(j) < e.params.as<WhileParams>().carried ? Demand::once : Demand::repeated;
+            break;
+          case Lowering::Kind::scan: {
+            const auto& p = e.params.as<ScanParams>();
+            d = static_cast<int>(j) < p.carried + p.sequences ? Demand::once : Demand::repeated;
+            break;
+          }
+        }
+        demand_[e.inputs[j]] = std::max(demand_[e.inputs[j]], d);
+      }
+    }
+  }
+
+  /// Instructions per element, operands included up to memory.
+  double cost_of(const Equation& e) const {
+    double inputs = 0;
+    for (ValueId v : e.inputs) inputs += in_memory_[v] ? 0 : cost_[v];
+    switch (e.primitive->lower.kind) {
+      case Lowering::Kind::element: break;
+      case Lowering::Kind::cond: return inputs + 16;
+      case Lowering::Kind::scatter_add:
+      case Lowering::Kind::while_loop:
+      case Lowering::Kind::scan: return unbounded_cost;
+    }
+    double own = 1;
+    if (e.primitive->lower.cost == Cost::view) own = 0;
+    if (e.primitive->lower.cost == Cost::heavy) own = 12;
+    // A reduction or product reads more elements than it gives.
+    double trips = 1;
+    const double out = static_cast<double>(std::max<Dim>(1, g_.avals[e.outputs[0]].shape.size()));
+    for (ValueId v : e.inputs) trips = std::max(trips, static_cast<double>(g_.avals[v].shape.size()) / out);
+    if (e.primitive->lower.cost == Cost::view) trips = 1;
+    if (e.primitive->name == "dot_general" && !e.inputs.empty()) {
+      const double a = static_cast<double>(g_.avals[e.inputs[0]].shape.size());
+      const double b = static_cast<double>(g_.avals[e.inputs[1]].shape.size());
+      trips = std::max(1.0, std::sqrt(a * b / out));
+    }
+    return std::min(unbounded_cost, trips * (own + inputs));
+  }
+
+  bool expensive_for(ValueId v, Demand demand) const {
+    const bool scalar = g_.avals[v].shape.size() <= 1;
+    switch (demand) {
+      case Demand::once: return false;
+      case Demand::broadcast: return cost_[v] > (scalar ? 80 : 4);
+      case Demand::repeated: return cost_[v] > (scalar ? 40 : 0);
+    }
+    return false;
+  }
+
+  void choose_memory() {
+    const auto defined = [&](ValueId v) { return uses_.producer[v] != Uses::none; };
+    for (ValueId v : g_.outputs) in_memory_[v] = true;
+    for (const Equation& e : g_.equations) {
+      const double cost = cost_of(e);
+      const auto kind = e.primitive->lower.kind;
+      for (std::size_t o = 0; o < e.outputs.size(); ++o) {
+        const ValueId v = e.outputs[o];
+        cost_[v] = cost;
+        if (!uses_.live[v]) continue;
+        const bool stacked = kind == Lowering::Kind::scan && static_cast<int>(o) >= e.params.as<ScanParams>().carried;
+        if (kind == Lowering::Kind::scatter_add || stacked || !options_.fuse || expensive_for(v, demand_[v]))
+          in_memory_[v] = true;
+      }
+    }
+    // A value that several roots need is computed once, unless it costs next to nothing.
+    constexpr ValueId nobody = ~0u;
+    constexpr ValueId several = ~0u - 1;
+    std::vector<ValueId> owner(g_.avals.size(), nobody);
+    for (std::size_t i = g_.equations.size(); i-- > 0;) {
+      const Equation& e = g_.equations[i];
+      const bool loop = is_loop(e);
+      for (ValueId v : e.outputs) {
+        if (owner[v] == several && !loop && cost_[v] > 4) in_memory_[v] = true;
+        if (in_memory_[v]) owner[v] = v;
+      }
+      for (ValueId v : e.outputs) {
+        // Outputs of a loop come together: one owner for all that feeds it.
+        const ValueId o = loop ? e.outputs[0] : owner[v];
+        if (o == nobody) continue;
+        for (ValueId in : e.inputs)
+          if (defined(in)) owner[in] = owner[in] == nobody || owner[in] == o ? o : several;
+      }
+    }
+  }
+
+  Cone cone_of(ValueId root) const {
+    Cone c;
+    std::vector<ValueId> open{root};
+    std::set<ValueId> seen;
+    while (!open.empty()) {
+      const ValueId v = open.back();
+      open.pop_back();
+      if (!seen.insert(v).second) continue;
+      if (in_memory_[v] && v != root) {
+        c.memory.insert(v);
+        continue;
+      }
+      const std::uint32_t p = uses_.producer[v];
+      if (p == Uses::none) continue;
+      c.equations.insert(p);
+      if (is_loop(g_.equations[p])) c.loops.insert(p);
+      for (ValueId in : g_.equations[p].inputs) open.push_back(in);
+    }
+    return c;
+  }
+
+  /// Non-memory outputs of the loops in a cone go to memory. False when there were none.
+  bool cut(const Cone& c) {
+    bool changed = false;
+    for (std::uint32_t l : c.loops)
+      for (ValueId v : g_.equations[l].outputs)
+        if (!in_memory_[v] && uses_.count[v] > 0) changed = in_memory_[v] = true;
+    return changed;
+  }
+
+  bool direct_output(ValueId root) const {
+    const std::uint32_t p = uses_.producer[root];
+    return p != Uses::none && is_loop(g_.equations[p]);
+  }
+
+  bool build() {
+    clusters_.clear();
+    std::vector<ValueId> roots;
+    for (const Equation& e : g_.equations)
+      for (ValueId v : e.outputs)
+        if (in_memory_[v] && uses_.live[v]) roots.push_back(v);
+    std::map<ValueId, Cone> cones;
+    for (ValueId v : roots) cones[v] = cone_of(v);
+
+    // Roots that share a loop share a kernel: a loop is never run twice.
+    std::map<ValueId, ValueId> leader;
+    for (ValueId v : roots) leader[v] = v;
+    const std::function<ValueId(ValueId)> find = [&](ValueId v) { return leader[v] == v ? v : leader[v] = find(leader[v]); };
+    std::map<std::uint32_t, ValueId> first_of_loop;
+    for (ValueId v : roots)
+      for (std::uint32_t l : cones[v].loops) {
+        auto [it, fresh] = first_of_loop.try_emplace(l, v);
+        if (!fresh) leader[find(v)] = find(it->second);
+      }
+    std::map<ValueId, std::vector<ValueId>> groups;
+    for (ValueId v : roots) groups[find(v)].push_back(v);
+
+    std::vector<std::vector<ValueId>> plain;
+    for (auto& [lead, members] : groups) {
+      std::set<std::uint32_t> loops;
+      for (ValueId v : members) loops.insert(cones[v].loops.begin(), cones[v].loops.end());
+      if (loops.empty()) {
+        plain.push_back(members);
+        continue;
+      }
+      for (ValueId v : members)
+        if (depends_on(cones, cones[v].memory, members) && cut(cones[v])) return false;
+      if (!loop_cluster(members, loops, cones)) return false;
+    }
+    map_clusters(plain, cones);
+    return true;
+  }
+
+  /// Whether any of `from` is computed from a root in `targets`.
+  bool depends_on(const std::map<ValueId, Cone>& cones, const std::set<ValueId>& from,
+                  const std::vector<ValueId>& targets) const {
+    std::set<ValueId> seen;
+    std::vector<ValueId> open(from.begin(), from.end());
+    while (!open.empty()) {
+      const ValueId v = open.back();
+      open.pop_back();
+      if (!seen.insert(v).second) continue;
+      if (std::find(targets.begin(), targets.end(), v) != targets.end()) return true;
+      if (auto c = cones.find(v); c != cones.end()) open.insert(open.end(), c->second.memory.begin(), c->second.memory.end());
+    }
+    return false;
+  }
+
+  std::vector<Dim> lane_candidates(const std::set<std::uint32_t>& loops) const {
+    std::vector<Dim> r;
+    const auto add = [&](Dim n) {
+      if (n > 1 && std::find(r.begin(), r.end(), n) == r.end()) r.push_back(n);
+    };
+    std::vector<Dim> sizes;
+    for (std::uint32_t l : loops) {
+      const Equation& e = g_.equations[l];
+      add(laned_loop(e));
+      for (std::size_t o = 0; o < e.outputs.size(); ++o) {
+        const Shape& s = g_.avals[e.outputs[o]].shape;
+        const bool stacked = e.primitive == &scan_p && static_cast<int>(o) >= e.params.as<ScanParams>().carried;
+        if (s.rank() > (stacked ? 1 : 0)) sizes.push_back(s[stacked ? 1 : 0]);
+      }
+    }
+    std::sort(sizes.begin(), sizes.end(), std::greater<>());
+    for (Dim n : sizes) add(n);
+    return r;
+  }
+
+  bool loop_cluster(const std::vector<ValueId>& members, const std::set<std::uint32_t>& loops,
+                    const std::map<ValueId, Cone>& cones) {
+    std::string why = "asked for";
+    if (!options_.force_sequential) {
+      ValueId blamed = members[0];
+      bool only_consumers_failed = false;
+      for (Dim lanes : lane_candidates(loops)) {
+        DraftFailure failure;
+        if (auto d = try_draft(members, Mapping::lane, lanes, failure)) {
+          add(std::move(*d), members, cones, "every lane runs its own trips");
+          return true;
+        }
+        why = failure.why;
+        if (!direct_output(failure.root)) {
+          only_consumers_failed = true;
+          blamed = failure.root;
+        }
+      }
+      if (only_consumers_failed && cut(cones.at(blamed))) return false;
+      // Another loop of the cone may be what does not fit: give each its own kernel.
+      if (loops.size() > 1) {
+        bool changed = false;
+        for (ValueId v : members) changed = cut(cones.at(v)) || changed;
+        if (changed) return false;
+      }
+    }
+    // One lane walks everything: only what the loops themselves give.
+    for (ValueId v : members)
+      if (!direct_output(v) && g_.avals[v].shape.size() > 1 && cut(cones.at(v))) return false;
+    DraftFailure failure;
+    auto d = try_draft(members, Mapping::sequential, 1, failure);
+    GNOMON_CHECK(d.has_value(), "the sequential mapping runs every graph, but: " + failure.why);
+    add(std::move(*d), members, cones, "sequential: " + (why.empty() ? "no lane axis" : why));
+    return true;
+  }
+
+  std::optional<Draft> try_draft(const std::vector<ValueId>& roots, Mapping mapping, Dim lanes, DraftFailure& failure) {
+    DraftRequest r{g_, target_, in_memory_, roots, std::vector<bool>(roots.size(), true), mapping, lanes,
+                   options_.name + "_" + std::to_string(clusters_.size()), {}};
+    auto d = draft(r, failure);
+    if (d) d->has_loop = true;
+    return d;
+  }
+
+  void add(Draft d, const std::vector<ValueId>& roots, const std::map<ValueId, Cone>& cones, std::string reason) {
+    Cluster c;
+    std::set<ValueId> reads;
+    for (ValueId v : roots)
+      for (ValueId m : cones.at(v).memory)
+        if (std::find(roots.begin(), roots.end(), m) == roots.end()) reads.insert(m);
+    c.draft = std::move(d);
+    c.writes = roots;
+    c.reads.assign(reads.begin(), reads.end());
+    c.reason = std::move(reason);
+    clusters_.push_back(std::move(c));
+  }
+
+  /// Whether `v` reaches `root` through elementwise equations only, position by position.
+  bool pointwise(ValueId root, ValueId target) const {
+    std::vector<ValueId> open{root};
+    std::set<ValueId> seen;
+    bool found = false;
+    while (!open.empty()) {
+      const ValueId v = open.back();
+      open.pop_back();
+      if (!seen.insert(v).second) continue;
+      if (v == target) {
+        found = true;
+        continue;
+      }
+      if (in_memory_[v] && v != root) continue;
+      const std::uint32_t p = uses_.producer[v];
+      if (p == Uses::none) continue;
+      const Equation& e = g_.equations[p];
+      const Lowering& lower = e.primitive->lower;
+      const bool elementwise = lower.kind == Lowering::Kind::element && lower.reuse == Reuse::once &&
+                               lower.cost != Cost::view && g_.avals[e.outputs[0]].shape == g_.avals[target].shape;
+      if (elementwise) {
+        open.insert(open.end(), e.inputs.begin(), e.inputs.end());
+      } else if (reaches(v, target)) {
+        return false;
+      }
+    }
+    return found;
+  }
+
+  bool reaches(ValueId from, ValueId target) const {
+    const Cone c = cone_of(from);
+    return c.memory.contains(target);
+  }
+
+  void map_clusters(const std::vector<std::vector<ValueId>>& plain, const std::map<ValueId, Cone>& cones) {
+    struct Group {
+      std::vector<ValueId> roots;
+    };
+    std::vector<Group> groups;
+    std::vector<ValueId> order;
+    for (const auto& p : plain) order.insert(order.end(), p.begin(), p.end());
+    std::sort(order.begin(), order.end(), [&](ValueId a, ValueId b) { return uses_.producer[a] < uses_.producer[b]; });
+    for (ValueId v : order) {
+      const Equation& e = g_.equations[uses_.producer[v]];
+      bool joined = false;
+      if (options_.fuse && e.primitive->lower.kind == Lowering::Kind::element)
+        for (Group& group : groups) {
+          const Equation& first = g_.equations[uses_.producer[group.roots[0]]];
+          if (first.primitive->lower.kind != Lowering::Kind::element) continue;
+          if (g_.avals[group.roots[0]].shape != g_.avals[v].shape) continue;
+          const bool uses_group = std::any_of(group.roots.begin(), group.roots.end(),
+                                              [&](ValueId r) { return pointwise(v, r); });
+          const bool same_equation = uses_.producer[group.roots[0]] == uses_.producer[v];
+          if (!uses_group && !same_equation) continue;
+          // Everything else it reads must be computable before the group.
+          std::set<ValueId> others;
+          bool clean = true;
+          for (ValueId m : cones.at(v).memory)
+            if (std::find(group.roots.begin(), group.roots.end(), m) == group.roots.end())
+              others.insert(m);
+            else
+              clean = clean && pointwise(v, m);
+          if (!clean || depends_on(cones, others, group.roots)) continue;
+          group.roots.push_back(v);
+          joined = true;
+          break;
+        }
+      if (!joined) groups.push_back({{v}});
+    }
+    for (const Group& group : groups) map_cluster(group.roots, cones);
+  }
+
+  void map_cluster(const std::vector<ValueId>& roots, const std::map<ValueId, Cone>& cones) {
+    const Equation& e = g_.equations[uses_.producer[roots[0]]];
+    const Shape& shape = g_.avals[roots[0]].shape;
+    if (shape.size() == 0) return;
+    if (e.primitive == &scatter_add_p) {
+      scatter_cluster(roots[0], e);
+      return;
+    }
+    DraftFailure failure;
+    DraftRequest r{g_, target_, in_memory_, roots, std::vector<bool>(roots.size(), true), Mapping::map, shape.size(),
+                   options_.name + "_" + std::to_string(clusters_.size()), {}};
+    auto d = draft(r, failure);
+    GNOMON_CHECK(d.has_value(), "an elementwise kernel has no loop to fail: " + failure.why);
+    add(std::move(*d), roots, cones, "one lane per element of " + to_string(shape));
+  }
+
+  void scatter_cluster(ValueId v, const Equation& e) {
+    // First the operand is written to the output, as if the scatter were the identity; then updates accumulate in it.
+    Cone operand = in_memory_[e.inputs[0]] ? Cone{} : cone_of(e.inputs[0]);
+    if (in_memory_[e.inputs[0]]) operand.memory.insert(e.inputs[0]);
+    DraftFailure failure;
+    const std::string name = options_.name + "_" + std::to_string(clusters_.size());
+    const Dim size = g_.avals[v].shape.size();
+    auto first = draft({g_, target_, in_memory_, {v}, {true}, Mapping::map, size, name + "_init", e.inputs[0]}, failure);
+    GNOMON_CHECK(first.has_value(), failure.why);
+    Cluster init;
+    init.draft = std::move(*first);
+    init.writes = {v};
+    init.reads.assign(operand.memory.begin(), operand.memory.end());
+    init.reason = "scatter: the operand first";
+    clusters_.push_back(std::move(init));
+    if (g_.avals[e.inputs[2]].shape.size() == 0) return;
+
+    Cluster c;
+    c.draft = draft_scatter({g_, target_, in_memory_, {v}, {true}, Mapping::lane, 1, name, {}}, e);
+    std::set<ValueId> reads{v};
+    for (ValueId in : {e.inputs[1], e.inputs[2]}) {
+      if (in_memory_[in]) {
+        reads.insert(in);
+        continue;
+      }
+      const Cone cone = cone_of(in);
+      reads.insert(cone.memory.begin(), cone.memory.end());
+    }
+    c.writes = {v};
+    c.reads.assign(reads.begin(), reads.end());
+    c.reason = "every lane owns a part of the output and walks all updates in order";
+    clusters_.push_back(std::move(c));
+  }
+
+  Partition order() {
+    // Depth first over who writes what a cluster reads; clusters that write the same value keep their order.
+    std::map<ValueId, std::vector<std::size_t>> writers;
+    for (std::size_t i = 0; i < clusters_.size(); ++i)
+      for (ValueId v : clusters_[i].writes) writers[v].push_back(i);
+    std::vector<int> state(clusters_.size(), 0);
+    Partition p;
+    const std::function<void(std::size_t)> visit = [&](std::size_t i) {
+      if (state[i] == 2) return;
+      GNOMON_CHECK(state[i] == 0, "kernels depend on each other in a circle");
+      state[i] = 1;
+      for (ValueId v : clusters_[i].reads)
+        for (std::size_t w : writers[v])
+          if (w != i && !(w > i && std::count(clusters_[i].writes.begin(), clusters_[i].writes.end(), v) > 0)) visit(w);
+      state[i] = 2;
+      p.clusters.push_back(std::move(clusters_[i]));
+    };
+    for (std::size_t i = 0; i < clusters_.size(); ++i) visit(i);
+    p.in_memory = in_memory_;
+    return p;
+  }
+
+  const Graph& g_;
+  const Target& target_;
+  const CompileOptions& options_;
+  Uses uses_;
+  std::vector<bool> in_memory_;
+  std::vector<double> cost_;
+  std::vector<Demand> demand_;
+  std::vector<Cluster> clusters_;
+};
+
+}  // namespace
+
+Partition partition(const Graph& g, const Target& target, const CompileOptions& options) {
+  return Partitioner(g, target, options).run();
+}
+
+std::string print(const Partition& p, const Graph& g) {
+  std::string s;
+  for (const Cluster& c : p.clusters) {
+    s += "kernel \"" + c.draft.kernel.name + "\" " + c.draft.mapping + " lanes=" + std::to_string(c.draft.kernel.lanes) +
+         " writes";
+    for (ValueId v : c.writes) s += " %" + std::to_string(v) + ":" + to_string(g.avals[v].dtype, g.avals[v].shape);
+    s += " reads";
+    for (ValueId v : c.reads) s += " %" + std::to_string(v);
+    s += "  ; " + c.reason + "\n";
+  }
+  return s;
+}
+
+}  // namespace gnomon

@@ -1,0 +1,147 @@
+// codegen/lower/pipeline.cpp -- the stages of compilation in order.
+#include "codegen/lower/pipeline.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "codegen/graph/simplify.h"
+#include "codegen/graph/text.h"
+#include "codegen/graph/verify.h"
+#include "codegen/lower/fuse.h"
+#include "codegen/lower/split.h"
+#include "codegen/plan/schedule.h"
+#include "codegen/primitives/control.h"
+#include "shaders/kernel/text.h"
+#include "shaders/kernel/verify.h"
+#include "shaders/passes/coarsen.h"
+#include "shaders/passes/simplify.h"
+#include "shaders/passes/vectorize.h"
+
+namespace gnomon {
+
+namespace {
+
+/// Throws UsageError when the device lacks an element type the graph uses.
+void check_dtypes(const Graph& g, const Target& target, std::string_view name) {
+  const auto check = [&](const Aval& a, Loc loc) {
+    const auto lacks = [&](const char* what, const char* instead) {
+      usage_error(name, to_string(a.dtype, a.shape) + " needs " + what + ", which \"" + target.device +
+                            "\" lacks; use " + instead, loc);
+    };
+    switch (a.dtype) {
+      case DType::f64:
+        if (!target.features.float64) lacks("64-bit floats", "f32");
+        break;
+      case DType::i64:
+      case DType::u64:
+        if (!target.features.int64) lacks("64-bit integers", "i32 or u32");
+        break;
+      case DType::i8:
+      case DType::u8:
+      case DType::i16:
+      case DType::u16:
+      case DType::f16:
+      case DType::bf16:
+        usage_error(name, to_string(a.dtype, a.shape) + ": kernels compute with 32- and 64-bit types and bool; cast it first",
+                    loc);
+      case DType::boolean:
+      case DType::i32:
+      case DType::u32:
+      case DType::f32: break;
+    }
+    if (a.shape.size() >= (Dim{1} << 31))
+      usage_error(name, to_string(a.dtype, a.shape) + " has 2^31 elements or more; split it", loc);
+  };
+  for (ValueId v : g.inputs) check(g.avals[v], {});
+  for (const Equation& e : g.equations) {
+    for (ValueId v : e.outputs) check(g.avals[v], e.loc);
+    for (const GraphPtr& sub : e.params.graphs()) check_dtypes(*sub, target, name);
+  }
+}
+
+std::uint32_t floor_power_of_two(std::uint64_t x) { return x == 0 ? 1 : static_cast<std::uint32_t>(std::bit_floor(x)); }
+
+/// Lanes per invocation: the device's preference, unless there are too few lanes to share.
+std::uint32_t coarsening(const Draft& d, const Target& t) {
+  if (d.mapping == "sequential") return 1;
+  std::uint32_t width = d.has_loop ? t.loop_coarsening : t.map_coarsening;
+  // At least a few dozen invocations stay, so that every core has some.
+  while (width > 1 && d.kernel.lanes / width < 32) width /= 2;
+  return width;
+}
+
+std::uint32_t group_size(std::uint32_t invocations, const Target& t) {
+  std::uint32_t size = std::min(t.group_size, t.max_group_invocations);
+  // A CPU's cores share workgroups, not invocations: few invocations are spread over several groups.
+  if (t.contiguous_per_lane)
+    while (size > 8 && invocations / size < 8) size /= 2;
+  return size;
+}
+
+void check_budget(const kernel::Kernel& k, const Cluster& c, const Graph& g, const Target& target,
+                  const std::string& name) {
+  if (target.loop_budget == 0) return;
+  const std::uint64_t trips = kernel::worst_case_trips(k);
+  if (trips <= target.loop_budget) return;
+  Loc loc;
+  std::string what = "a reduction";
+  for (const Equation& e : g.equations)
+    for (ValueId v : c.writes)
+      if (std::find(e.outputs.begin(), e.outputs.end(), v) != e.outputs.end()) {
+        loc = e.loc;
+        what = "`" + std::string(e.primitive->name) + "`";
+      }
+  usage_error(name,
+              what + " may take " + (trips == ~0ull ? "any number of" : std::to_string(trips)) +
+                  " loop trips in one kernel, and \"" + target.device + "\" silently stops a kernel after " +
+                  std::to_string(target.loop_budget) + "; lower max_steps, or use a device without this limit",
+              loc);
+}
+
+}  // namespace
+
+Program compile(const Graph& input, const Target& target, const CompileOptions& options) {
+  const auto dump = [&](const char* stage, auto text) {
+    if (options.dump) options.dump(options.dump_user, stage, text());
+  };
+  Program program;
+  program.name = options.name;
+  program.inputs = input.input_avals();
+  program.outputs = input.output_avals();
+  check_dtypes(input, target, options.name);
+
+  const Graph graph = split_reductions(simplify(input), target);
+  program.graph_hash = structural_hash(input);
+  if (options.keep_text) program.graph_text = print(graph);
+  dump("graph", [&] { return print(graph); });
+
+  const Partition parts = partition(graph, target, options);
+  if (options.keep_text) program.fusion_text = print(parts, graph);
+  dump("fusion", [&] { return print(parts, graph); });
+
+  std::vector<std::uint32_t> groups;
+  std::string kernel_text;
+  for (const Cluster& c : parts.clusters) {
+    kernel::Kernel k = kernel::simplify(c.draft.kernel);
+    const std::uint32_t lanes = k.lanes;
+    const std::uint32_t width = coarsening(c.draft, target);
+    const std::uint32_t count = kernel::invocations(lanes, width);
+    const std::uint32_t size = group_size(count, target);
+    k = kernel::coarsen(k, {width, size});
+    k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});
+    k = kernel::simplify(std::move(k));
+    kernel::verify(k);
+    check_budget(k, c, graph, target, options.name);
+    groups.push_back((count + size - 1) / size);
+    if (options.dump) kernel_text += kernel::print(k) + "\n";
+    program.kernels.push_back(std::move(k));
+  }
+  dump("kernel", [&] { return kernel_text; });
+
+  schedule(program, graph, parts, groups);
+  dump("memory", [&] { return print(program); });
+  dump("plan", [&] { return print(program); });
+  return program;
+}
+
+}  // namespace gnomon

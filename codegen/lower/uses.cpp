@@ -1,0 +1,46 @@
+// codegen/lower/uses.cpp -- one backward walk over the equations.
+#include "codegen/lower/uses.h"
+
+#include "codegen/graph/primitive.h"
+
+namespace gnomon {
+
+Uses analyse_uses(const Graph& g) {
+  const std::size_t n = g.avals.size();
+  Uses u{std::vector<std::uint32_t>(n, Uses::none), std::vector<std::uint32_t>(n, 0), std::vector<std::uint32_t>(n, 0),
+         std::vector<bool>(n, false), std::vector<bool>(n, false)};
+  for (std::uint32_t i = 0; i < g.equations.size(); ++i)
+    for (std::uint32_t o = 0; o < g.equations[i].outputs.size(); ++o) {
+      u.producer[g.equations[i].outputs[o]] = i;
+      u.output[g.equations[i].outputs[o]] = o;
+    }
+  for (ValueId v : g.outputs) {
+    ++u.count[v];
+    u.live[v] = true;
+  }
+  std::vector<bool> through_view(n, false);  // some use reads it at positions of its own
+  for (std::size_t i = g.equations.size(); i-- > 0;) {
+    const Equation& e = g.equations[i];
+    bool live = false;
+    bool many = false;
+    for (ValueId v : e.outputs) {
+      live = live || u.live[v];
+      many = many || u.many[v];
+    }
+    if (!live) continue;
+    const Lowering& lower = e.primitive->lower;
+    const bool element = lower.kind == Lowering::Kind::element;
+    const bool view = element && lower.cost == Cost::view;
+    for (ValueId v : e.inputs) {
+      u.live[v] = true;
+      ++u.count[v];
+      if (!element || lower.reuse == Reuse::many || (view && many)) u.many[v] = true;
+      if (view) through_view[v] = true;
+      // Read twice, once at positions of its own: recomputing would double the work at every such stage.
+      if (u.count[v] > 1 && through_view[v]) u.many[v] = true;
+    }
+  }
+  return u;
+}
+
+}  // namespace gnomon
