@@ -1,0 +1,437 @@
+// shaders/spirv/emit.cpp -- the frame of the module, and the instructions that only move values.
+#include "shaders/spirv/emit.h"
+
+#include <spirv/unified1/GLSL.std.450.h>
+
+#include "shaders/spirv/emitter.h"
+#include "shaders/support/check.h"
+
+namespace gnomon::spirv {
+
+using kernel::Op;
+
+Words emit(const kernel::Kernel& kernel, const EmitOptions& options) {
+  return Emitter(kernel, options).run();
+}
+
+Emitter::Emitter(const kernel::Kernel& kernel, const EmitOptions& options)
+    : kernel_(kernel),
+      options_(options),
+      module_(options.features.version),
+      values_(kernel.types.size()),
+      known_(kernel.types.size()),
+      privates_(kernel.privates.size()),
+      shareds_(kernel.shareds.size()) {
+  for (const kernel::Buffer& buffer : kernel.buffers) has_coherent_ |= buffer.coherent;
+}
+
+void Emitter::check_kernel() const {
+  GNOMON_CHECK(kernel_.lanes == 0,
+               "kernel `" + kernel_.name + "` is in lane form; coarsen it before it is emitted");
+  GNOMON_CHECK(options_.features.version >= 0x00010300,
+               "storage buffers as we declare them need SPIR-V 1.3");
+  GNOMON_CHECK(options_.windows.empty() || options_.windows.size() == kernel_.buffers.size(),
+               "kernel `" + kernel_.name + "` has " + std::to_string(kernel_.buffers.size()) +
+                   " buffers, but windows are given for " +
+                   std::to_string(options_.windows.size()));
+  for (std::uint8_t window : options_.windows) {
+    GNOMON_CHECK(window < max_windows, "window " + std::to_string(window) + " of kernel `" +
+                                           kernel_.name + "`; there are " +
+                                           std::to_string(max_windows));
+  }
+  for (const kernel::Buffer& buffer : kernel_.buffers) {
+    GNOMON_CHECK(!buffer.texel || (buffer.access == kernel::Access::read && !buffer.coherent &&
+                                   size_of(buffer.dtype) == 4),
+                 "buffer `" + buffer.name + "` of " + std::string(name(buffer.dtype)) +
+                     " cannot be read as texels: only 4-byte elements that are never written can");
+  }
+}
+
+Words Emitter::run() {
+  check_kernel();
+  const Ref function = module_.fresh();
+  const Ref entry_label = module_.fresh();
+  module_.local_size(kernel_.group_size);
+  if (options_.debug_info) {
+    module_.name(function, kernel_.name);
+  }
+  block_ = entry_label;
+  region(kernel_.body);
+  effect(spv::Op::OpReturn, {});
+  effect(spv::Op::OpFunctionEnd, {});
+  declare_private_variables();
+  declare_float_controls();
+
+  Words body;
+  append(body, spv::Op::OpFunction,
+         {module_.void_type(), function,
+          static_cast<std::uint32_t>(spv::FunctionControlMask::MaskNone), module_.function_type()});
+  append(body, spv::Op::OpLabel, {entry_label});
+  for (const Words* stream : {&variables_, &prologue_, &code_}) {
+    body.insert(body.end(), stream->begin(), stream->end());
+  }
+  return module_.assemble(function, body);
+}
+
+void Emitter::declare_float_controls() {
+  const Features& f = options_.features;
+  const auto declare = [&](bool wanted, spv::Capability capability, spv::ExecutionMode mode,
+                           std::uint32_t bits) {
+    if (!wanted) return;
+    module_.capability(capability);
+    module_.extension("SPV_KHR_float_controls", 0x00010400);
+    module_.execution_mode(mode, bits);
+  };
+  for (const std::uint32_t bits : {32u, 64u}) {
+    // Only for the types in use: a mode for f64 asks the device for more than the kernel needs.
+    const bool is_f32 = bits == 32;
+    if (types_[static_cast<std::size_t>(is_f32 ? DType::f32 : DType::f64)][1] == 0) continue;
+    declare(is_f32 ? f.signed_zero_inf_nan_preserve_f32 : f.signed_zero_inf_nan_preserve_f64,
+            spv::Capability::SignedZeroInfNanPreserve, spv::ExecutionMode::SignedZeroInfNanPreserve,
+            bits);
+    declare(is_f32 ? f.rounding_rte_f32 : f.rounding_rte_f64, spv::Capability::RoundingModeRTE,
+            spv::ExecutionMode::RoundingModeRTE, bits);
+    declare(is_f32 ? f.denorm_preserve_f32 : f.denorm_preserve_f64, spv::Capability::DenormPreserve,
+            spv::ExecutionMode::DenormPreserve, bits);
+  }
+}
+
+void Emitter::unsupported(const Instruction& in, const std::string& why) const {
+  throw InternalError("gnomon::spirv: `" + std::string(kernel::name(in.op)) + "` in kernel `" +
+                      kernel_.name + "` " + why);
+}
+
+// ---- Types and constants
+
+Ref Emitter::type(DType scalar, std::uint32_t width) {
+  Ref& cached = types_[static_cast<std::size_t>(scalar)][width];
+  if (cached != 0) return cached;
+  if (width > 1) return cached = module_.vector(type(scalar), width);
+  const Features& f = options_.features;
+  const auto require = [&](bool offered) {
+    if (offered) return;
+    throw InternalError("gnomon::spirv: kernel `" + kernel_.name + "` computes in " +
+                        std::string(name(scalar)) +
+                        ", which the target does not offer; lower it before it is emitted");
+  };
+  switch (scalar) {
+    case DType::boolean:
+      return cached = module_.bool_type();
+    case DType::i8:
+    case DType::u8:
+      require(f.int8);
+      return cached = module_.integer(8);
+    case DType::i16:
+    case DType::u16:
+      require(f.int16);
+      return cached = module_.integer(16);
+    case DType::i32:
+    case DType::u32:
+      return cached = module_.integer(32);
+    case DType::i64:
+    case DType::u64:
+      require(f.int64);
+      return cached = module_.integer(64);
+    case DType::f16:
+      require(f.float16);
+      return cached = module_.floating(16);
+    case DType::bf16:
+      require(false);
+      break;
+    case DType::f32:
+      return cached = module_.floating(32);
+    case DType::f64:
+      require(f.float64);
+      return cached = module_.floating(64);
+  }
+  return 0;
+}
+
+Ref Emitter::constant(DType scalar, std::uint32_t width, std::uint64_t bits) {
+  const std::uint32_t size = bits_of(scalar);
+  if (size < 64) bits &= (std::uint64_t{1} << size) - 1;
+  const Ref element = scalar == DType::boolean ? module_.boolean(bits != 0)
+                                               : module_.constant(type(scalar), size, bits);
+  if (width == 1) return element;
+  const std::array<Ref, 4> same = {element, element, element, element};
+  return module_.composite(type(scalar, width), std::span(same).first(width));
+}
+
+Parts Emitter::constant_parts(kernel::Type t, std::uint64_t bits) {
+  Parts result;
+  result.refs.fill(constant(t.scalar, part_width(t.width), bits));
+  result.count = part_count(t.width);
+  return result;
+}
+
+// ---- Writing instructions
+
+Ref Emitter::op(spv::Op opcode, Ref result_type, std::span<const std::uint32_t> operands) {
+  const Ref id = module_.fresh();
+  out_->push_back(static_cast<std::uint32_t>(operands.size() + 3) << 16 |
+                  static_cast<std::uint32_t>(opcode));
+  out_->push_back(result_type);
+  out_->push_back(id);
+  out_->insert(out_->end(), operands.begin(), operands.end());
+  return id;
+}
+
+void Emitter::effect(spv::Op opcode, std::initializer_list<std::uint32_t> operands) {
+  append(*out_, opcode, operands);
+}
+
+Ref Emitter::glsl(std::uint32_t instruction, Ref result_type, std::initializer_list<Ref> operands) {
+  Words all = {module_.glsl_instructions(), instruction};
+  all.insert(all.end(), operands.begin(), operands.end());
+  return op(spv::Op::OpExtInst, result_type, all);
+}
+
+Ref Emitter::in_prologue(const std::function<Ref()>& f) {
+  Words* const outer = out_;
+  out_ = &prologue_;
+  const Ref result = f();
+  out_ = outer;
+  return result;
+}
+
+void Emitter::source_line(std::uint32_t line) {
+  if (!options_.debug_info || line == line_ || line == 0) return;
+  line_ = line;
+  const kernel::SourceLine& source = kernel_.lines[line - 1];
+  constexpr std::uint32_t column = 0;  // unknown
+  effect(spv::Op::OpLine,
+         {module_.string(source.file), static_cast<std::uint32_t>(source.line), column});
+}
+
+// ---- Components
+
+Ref Emitter::component(Value v, std::uint32_t k) { return component(parts(v), type_of(v), k); }
+
+Ref Emitter::component(const Parts& parts, kernel::Type t, std::uint32_t k) {
+  if (t.width == 1) return parts[0];
+  return op({spv::Op::OpCompositeExtract, type(t.scalar), {parts[k / 4], k % 4}});
+}
+
+Parts Emitter::compose(kernel::Type t, std::span<const Ref> components) {
+  Parts result;
+  result.count = part_count(t.width);
+  const std::uint32_t n = part_width(t.width);
+  for (std::uint32_t p = 0; p < result.count; ++p) {
+    result[p] = n == 1 ? components[p]
+                       : op(spv::Op::OpCompositeConstruct, type(t.scalar, n),
+                            components.subspan(std::size_t{4} * p, n));
+  }
+  return result;
+}
+
+Parts Emitter::splat(Ref component, kernel::Type t) {
+  Parts result;
+  result.count = part_count(t.width);
+  const std::uint32_t n = part_width(t.width);
+  const std::array<Ref, 4> same = {component, component, component, component};
+  result.refs.fill(
+      n == 1 ? component
+             : op(spv::Op::OpCompositeConstruct, type(t.scalar, n), std::span(same).first(n)));
+  return result;
+}
+
+// ---- Sources
+
+// Word `index` of the parameter block. Rows of four words are loaded once, on entry.
+Ref Emitter::parameter_word(std::uint32_t index) {
+  if (const auto found = parameter_words_.find(index); found != parameter_words_.end()) {
+    return found->second;
+  }
+  const Ref word = in_prologue([&] {
+    const Ref row_type = type(DType::u32, 4);
+    if (parameter_block_ == 0) {
+      const std::uint32_t words = kernel::parameter_header_words +
+                                  static_cast<std::uint32_t>(kernel_.buffers.size()) +
+                                  kernel_.parameters;
+      const Ref block = module_.block(module_.array(row_type, (words + 3) / 4, 16));
+      parameter_block_ = module_.variable(spv::StorageClass::Uniform, block);
+      module_.decorate(parameter_block_, spv::Decoration::DescriptorSet, {0});
+      module_.decorate(parameter_block_, spv::Decoration::Binding, {parameter_binding});
+      if (options_.debug_info) module_.name(parameter_block_, "parameters");
+    }
+    Ref& row = parameter_rows_[index / 4];
+    if (row == 0) {
+      const Ref pointer = op({spv::Op::OpAccessChain,
+                              module_.pointer(spv::StorageClass::Uniform, row_type),
+                              {parameter_block_, module_.u32(0), module_.u32(index / 4)}});
+      row = op({spv::Op::OpLoad, row_type, {pointer}});
+    }
+    return op({spv::Op::OpCompositeExtract, word_type(), {row, index % 4}});
+  });
+  parameter_words_.emplace(index, word);
+  return word;
+}
+
+// One axis of a built-in of three words; `cache` keeps the loaded vector.
+Ref Emitter::builtin_axis(spv::BuiltIn builtin, Ref& cache, std::uint32_t axis) {
+  return in_prologue([&] {
+    if (cache == 0) {
+      const Ref vector = type(DType::u32, 3);
+      const Ref variable = module_.variable(spv::StorageClass::Input, vector);
+      module_.decorate(variable, spv::Decoration::BuiltIn, {static_cast<std::uint32_t>(builtin)});
+      cache = op({spv::Op::OpLoad, vector, {variable}});
+    }
+    return op({spv::Op::OpCompositeExtract, word_type(), {cache, axis}});
+  });
+}
+
+Ref Emitter::local_index() {
+  if (local_index_ == 0) {
+    // Groups extend along x only, so x is the linear index.
+    local_index_ = builtin_axis(spv::BuiltIn::LocalInvocationId, local_id_, 0);
+  }
+  return local_index_;
+}
+
+Ref Emitter::group_index() {
+  if (group_index_ == 0) {
+    const Ref x = builtin_axis(spv::BuiltIn::WorkgroupId, workgroup_id_, 0);
+    const Ref y = builtin_axis(spv::BuiltIn::WorkgroupId, workgroup_id_, 1);
+    const Ref first = parameter_word(0);
+    const Ref row = parameter_word(1);
+    group_index_ = in_prologue([&] {
+      const Ref before = op({spv::Op::OpIMul, word_type(), {y, row}});
+      return add(first, add(x, before));
+    });
+  }
+  return group_index_;
+}
+
+Ref Emitter::invocation() {
+  if (invocation_ == 0) {
+    const Ref group = group_index();
+    const Ref local = local_index();
+    invocation_ = in_prologue([&] {
+      return add(op({spv::Op::OpIMul, word_type(), {group, module_.u32(kernel_.group_size)}}),
+                 local);
+    });
+  }
+  return invocation_;
+}
+
+// ---- One case per instruction
+
+void Emitter::region(const Region& r) {
+  for (const Instruction& in : r.body) instruction(in);
+}
+
+void Emitter::instruction(const Instruction& in) {
+  source_line(in.line);
+  const auto one = [](Ref ref) { return Parts{{ref}, 1}; };
+  switch (in.op) {
+    case Op::constant:
+      known_[in.results[0].index] = in.immediate;
+      return define(in, constant_parts(type_of(in.results[0]), in.immediate));
+    case Op::parameter:
+      return define(
+          in,
+          one(parameter_word(kernel::parameter_header_words +
+                             static_cast<std::uint32_t>(kernel_.buffers.size() + in.immediate))));
+    case Op::lane:
+      unsupported(in, "belongs to the lane form; coarsen it before it is emitted");
+    case Op::invocation:
+      return define(in, one(invocation()));
+    case Op::group_index:
+      return define(in, one(group_index()));
+    case Op::local_index:
+      return define(in, one(local_index()));
+
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+    case Op::rem:
+    case Op::minimum:
+    case Op::maximum:
+    case Op::pow:
+    case Op::atan2:
+    case Op::neg:
+    case Op::abs:
+    case Op::floor:
+    case Op::ceil:
+    case Op::round_even:
+    case Op::trunc:
+    case Op::sqrt:
+    case Op::rsqrt:
+    case Op::exp:
+    case Op::exp2:
+    case Op::log:
+    case Op::log2:
+    case Op::sin:
+    case Op::cos:
+    case Op::tan:
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::sinh:
+    case Op::cosh:
+    case Op::tanh:
+    case Op::asinh:
+    case Op::acosh:
+    case Op::atanh:
+    case Op::fma:
+    case Op::band:
+    case Op::bor:
+    case Op::bxor:
+    case Op::bnot:
+    case Op::shl:
+    case Op::shr:
+    case Op::popcount:
+    case Op::mul_high:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::gt:
+    case Op::ge:
+    case Op::is_nan:
+    case Op::is_inf:
+    case Op::select:
+    case Op::convert:
+      return arithmetic(in);
+    case Op::bitcast:
+      return bitcast(in);
+
+    case Op::splat: {
+      const kernel::Type t = type_of(in.results[0]);
+      const std::optional<std::uint64_t> bits = known_[in.results[0].index] = known(in.operands[0]);
+      return define(in, bits ? constant_parts(t, *bits) : splat(scalar(in.operands[0]), t));
+    }
+    case Op::extract:
+      return define(in, one(component(in.operands[0], static_cast<std::uint32_t>(in.immediate))));
+    case Op::construct: {
+      std::vector<Ref> components;
+      for (Value v : in.operands) components.push_back(scalar(v));
+      return define(in, compose(type_of(in.results[0]), components));
+    }
+    case Op::any:
+    case Op::all:
+      return define(in, one(reduce(in.op, parts(in.operands[0]), type_of(in.operands[0]).width)));
+
+    case Op::load:
+      return load(in);
+    case Op::store:
+      return store(in);
+    case Op::private_load:
+    case Op::shared_load:
+      return local_load(in);
+    case Op::private_store:
+    case Op::shared_store:
+      return local_store(in);
+    case Op::atomic_add:
+      return atomic_add(in);
+    case Op::barrier:
+      return barrier();
+    case Op::loop:
+      return loop(in);
+    case Op::if_:
+      return if_(in);
+  }
+}
+
+}  // namespace gnomon::spirv

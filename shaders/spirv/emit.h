@@ -1,0 +1,61 @@
+// shaders/spirv/emit.h -- a kernel in invocation form becomes the words of one SPIR-V module.
+//
+// Binding scheme, descriptor set 0:
+//   parameter_binding        uniform block { uvec4 words[]; }: the parameter block of kernel.h
+//   first_window_binding + w  storage buffer: window w, read and written
+//   first_texel_binding + w   storage texel buffer of Rgba32ui: window w, read only
+// Only the bindings that the kernel uses are declared. Every buffer is a variable of its own; those
+// of one window share its binding, so they are `Aliased`, and those never written `NonWritable`.
+//
+// What the emitter relies on and does not check:
+// - The bound range of a window starts at a multiple of 16 bytes and is a multiple of 16 bytes
+// long.
+// - A contiguous access (scalar index) of width 4 or more to 4-byte elements starts at a multiple
+// of
+//   4 elements of the window, masked or not: it is made of 16-byte accesses. passes/vectorize
+//   splits the others.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "shaders/kernel/kernel.h"
+
+namespace gnomon::spirv {
+
+inline constexpr unsigned parameter_binding = 0;
+inline constexpr unsigned first_window_binding = 1;
+inline constexpr unsigned first_texel_binding = 5;
+inline constexpr unsigned max_windows = 4;
+
+/// What a module may use. A kernel that needs more is an InternalError: passes lower it before.
+struct Features {
+  std::uint32_t version = 0x00010300;  // of SPIR-V; at least 1.3
+  bool int64 = false;
+  bool float64 = false;
+  bool int16 = false;
+  bool int8 = false;
+  bool float16 = false;
+  bool storage_16 = false;  // 16-bit elements in storage buffers
+  bool storage_8 = false;
+  bool signed_zero_inf_nan_preserve_f32 = false;
+  bool signed_zero_inf_nan_preserve_f64 = false;
+  bool rounding_rte_f32 = false;
+  bool rounding_rte_f64 = false;
+  bool denorm_preserve_f32 = false;
+  bool denorm_preserve_f64 = false;
+};
+
+struct EmitOptions {
+  Features features;
+  std::vector<std::uint8_t> windows;  // window of each buffer; empty: all in window 0
+  bool debug_info = false;            // names and source lines; they change the words
+};
+
+/// The module of `kernel`: entry point "main", workgroups of group_size invocations along x.
+///
+/// The result depends on the arguments only, and without debug_info neither on names nor lines.
+/// Throws InternalError for a kernel in lane form, and for a type or operation that the features
+/// do not offer.
+std::vector<std::uint32_t> emit(const kernel::Kernel& kernel, const EmitOptions& options);
+
+}  // namespace gnomon::spirv

@@ -1,0 +1,358 @@
+// shaders/spirv/emit_memory.cpp -- buffers, texels, private and shared arrays, atomics, barriers.
+//
+// Masked-off components of a load read some element that is in bounds; those of a store write
+// nothing (private arrays keep one more element for them to write).
+#include "shaders/spirv/emitter.h"
+#include "shaders/support/check.h"
+
+namespace gnomon::spirv {
+
+using kernel::Op;
+
+namespace {
+
+// Operands of a load are (index, mask), of a store (index, value, mask).
+constexpr std::size_t load_mask = 1, store_mask = 2;
+
+// Contiguous accesses of this kind are made of 16-byte ones; see emit.h for what they may assume.
+bool is_quad_access(DType t, std::uint32_t width, std::uint32_t index_width) {
+  return index_width == 1 && width >= 4 && size_of(t) == 4;
+}
+
+std::uint32_t word(spv::Scope scope) { return static_cast<std::uint32_t>(scope); }
+
+constexpr std::uint32_t acquire_release =
+    static_cast<std::uint32_t>(spv::MemorySemanticsMask::AcquireRelease);
+constexpr std::uint32_t buffer_memory =
+    static_cast<std::uint32_t>(spv::MemorySemanticsMask::UniformMemory);
+constexpr std::uint32_t shared_memory =
+    static_cast<std::uint32_t>(spv::MemorySemanticsMask::WorkgroupMemory);
+
+}  // namespace
+
+// ---- Representation in memory: bool is a 32-bit word
+
+Ref Emitter::memory_type(DType t, std::uint32_t width) {
+  return type(t == DType::boolean ? DType::u32 : t, width);
+}
+
+Ref Emitter::to_memory(DType t, std::uint32_t width, Ref value) {
+  if (t != DType::boolean) return value;
+  return op({spv::Op::OpSelect,
+             type(DType::u32, width),
+             {value, constant(DType::u32, width, 1), constant(DType::u32, width, 0)}});
+}
+
+Ref Emitter::from_memory(DType t, std::uint32_t width, Ref stored) {
+  if (t != DType::boolean) return stored;
+  return op({spv::Op::OpINotEqual, type(t, width), {stored, constant(DType::u32, width, 0)}});
+}
+
+// ---- Variables
+
+std::uint32_t Emitter::window_of(std::uint32_t buffer) const {
+  return options_.windows.empty() ? 0 : options_.windows[buffer];
+}
+
+// The variable through which a buffer is seen as elements (width 1) or as 4-vectors.
+Ref Emitter::buffer_variable(std::uint32_t buffer, std::uint32_t width) {
+  Ref& variable = buffer_variables_[{buffer, width}];
+  if (variable != 0) return variable;
+  const kernel::Buffer& b = kernel_.buffers[buffer];
+  const std::uint32_t bytes = size_of(b.dtype);
+  const Features& f = options_.features;
+  if (bytes < 4 && !(bytes == 1 ? f.storage_8 : f.storage_16)) {
+    throw InternalError("gnomon::spirv: buffer `" + b.name + "` of kernel `" + kernel_.name +
+                        "` holds " + std::string(name(b.dtype)) +
+                        ", which the target does not store; lower it before it is emitted");
+  }
+  if (bytes == 2) module_.capability(spv::Capability::StorageBuffer16BitAccess);
+  if (bytes == 1) {
+    module_.capability(spv::Capability::StorageBuffer8BitAccess);
+    module_.extension("SPV_KHR_8bit_storage", 0x00010500);
+  }
+  const Ref elements = module_.runtime_array(memory_type(b.dtype, width), bytes * width);
+  variable = module_.variable(spv::StorageClass::StorageBuffer, module_.block(elements));
+  module_.decorate(variable, spv::Decoration::DescriptorSet, {0});
+  module_.decorate(variable, spv::Decoration::Binding, {first_window_binding + window_of(buffer)});
+  module_.decorate(variable, spv::Decoration::Aliased);
+  if (b.access == kernel::Access::read) {
+    module_.decorate(variable, spv::Decoration::NonWritable);
+  }
+  if (b.coherent) module_.decorate(variable, spv::Decoration::Coherent);
+  if (options_.debug_info) module_.name(variable, width == 1 ? b.name : b.name + "_vec4");
+  return variable;
+}
+
+Ref Emitter::buffer_base(std::uint32_t buffer) {
+  return parameter_word(kernel::parameter_header_words + buffer);
+}
+
+Ref Emitter::buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index) {
+  const Ref variable = buffer_variable(buffer, width);
+  const Ref pointee = memory_type(kernel_.buffers[buffer].dtype, width);
+  return op({spv::Op::OpAccessChain,
+             module_.pointer(spv::StorageClass::StorageBuffer, pointee),
+             {variable, module_.u32(0), index}});
+}
+
+// The texel view of a window, loaded once on entry. Its buffers share it: texels are untyped words.
+Ref Emitter::texel_image(std::uint32_t window) {
+  Ref& image = texel_images_[window];
+  if (image != 0) return image;
+  const Ref image_type = module_.texel_buffer();
+  const Ref variable = module_.variable(spv::StorageClass::UniformConstant, image_type);
+  module_.decorate(variable, spv::Decoration::DescriptorSet, {0});
+  module_.decorate(variable, spv::Decoration::Binding, {first_texel_binding + window});
+  module_.decorate(variable, spv::Decoration::NonWritable);
+  if (options_.debug_info) module_.name(variable, "texels_" + std::to_string(window));
+  return image = in_prologue([&] { return op({spv::Op::OpLoad, image_type, {variable}}); });
+}
+
+// One variable per component: one dynamically indexed array of vectors takes Mesa's coroutine pass
+// ten times as long. Declared at the end, when their lengths are known.
+Ref Emitter::private_variable(std::uint32_t array, std::uint32_t component) {
+  std::vector<Ref>& variables = privates_[array].variables;
+  if (variables.size() <= component) variables.resize(component + 1, 0);
+  if (variables[component] == 0) variables[component] = module_.fresh();
+  return variables[component];
+}
+
+void Emitter::declare_private_variables() {
+  for (std::size_t k = 0; k < privates_.size(); ++k) {
+    const kernel::LocalArray& array = kernel_.privates[k];
+    for (Ref variable : privates_[k].variables) {
+      if (variable == 0) continue;
+      const Ref elements =
+          module_.array(memory_type(array.dtype), array.length + (privates_[k].has_sink ? 1 : 0));
+      append(variables_, spv::Op::OpVariable,
+             {module_.pointer(spv::StorageClass::Function, elements), variable,
+              static_cast<std::uint32_t>(spv::StorageClass::Function)});
+    }
+  }
+}
+
+Ref Emitter::shared_variable(std::uint32_t array) {
+  if (shareds_[array] == 0) {
+    const kernel::LocalArray& a = kernel_.shareds[array];
+    shareds_[array] = module_.variable(spv::StorageClass::Workgroup,
+                                       module_.array(memory_type(a.dtype), a.length));
+  }
+  return shareds_[array];
+}
+
+// ---- Indices and masks
+
+Ref Emitter::add(Ref a, Ref b) { return op({spv::Op::OpIAdd, word_type(), {a, b}}); }
+
+// Which 4-vector holds element `position` + 4 * `part`.
+Ref Emitter::quarter(Ref position, std::uint32_t part) {
+  const Ref first = op({spv::Op::OpShiftRightLogical, word_type(), {position, module_.u32(2)}});
+  return part == 0 ? first : add(first, module_.u32(part));
+}
+
+bool Emitter::is_masked(const Instruction& in, std::size_t operand) const {
+  return in.operands.size() > operand && known(in.operands[operand]).value_or(0) == 0;
+}
+
+Ref Emitter::mask_of(const Instruction& in, std::size_t operand, std::uint32_t k) {
+  if (!is_masked(in, operand)) return 0;
+  const Value mask = in.operands[operand];
+  return component(mask, type_of(mask).width == 1 ? 0 : k);
+}
+
+Ref Emitter::guarded(Ref mask, Ref index, std::uint32_t otherwise) {
+  if (mask == 0) return index;
+  return op({spv::Op::OpSelect, word_type(), {mask, index, module_.u32(otherwise)}});
+}
+
+// ---- Buffers. A position is an index into the window: base of the buffer plus element index.
+
+// Element `position` in its memory type.
+Ref Emitter::read_element(std::uint32_t buffer, Ref position) {
+  const DType t = kernel_.buffers[buffer].dtype;
+  if (!kernel_.buffers[buffer].texel) {
+    return op({spv::Op::OpLoad, memory_type(t), {buffer_pointer(buffer, 1, position)}});
+  }
+  const Ref texel = op({spv::Op::OpImageRead,
+                        type(DType::u32, 4),
+                        {texel_image(window_of(buffer)), quarter(position, 0)}});
+  const Ref lane = op({spv::Op::OpBitwiseAnd, word_type(), {position, module_.u32(3)}});
+  const Ref bits = op({spv::Op::OpVectorExtractDynamic, word_type(), {texel, lane}});
+  return t == DType::f32 ? op({spv::Op::OpBitcast, type(t), {bits}}) : bits;
+}
+
+// Elements 4 * `group` to 4 * `group` + 3.
+Ref Emitter::read_vec4(std::uint32_t buffer, Ref group) {
+  const DType t = kernel_.buffers[buffer].dtype;
+  if (!kernel_.buffers[buffer].texel) {
+    return op({spv::Op::OpLoad, memory_type(t, 4), {buffer_pointer(buffer, 4, group)}});
+  }
+  const Ref texel =
+      op({spv::Op::OpImageRead, type(DType::u32, 4), {texel_image(window_of(buffer)), group}});
+  return t == DType::f32 ? op({spv::Op::OpBitcast, type(t, 4), {texel}}) : texel;
+}
+
+void Emitter::load(const Instruction& in) {
+  const auto buffer = static_cast<std::uint32_t>(in.immediate);
+  const kernel::Type t = type_of(in.results[0]);
+  const kernel::Type index_type = type_of(in.operands[0]);
+  const Ref base = buffer_base(buffer);
+  if (is_quad_access(t.scalar, t.width, index_type.width)) {
+    const Ref position = add(base, scalar(in.operands[0]));
+    Parts result;
+    result.count = part_count(t.width);
+    for (std::uint32_t p = 0; p < result.count; ++p) {
+      Ref group = quarter(position, p);
+      if (is_masked(in, load_mask)) {
+        // 16 bytes that hold one element in bounds lie within the window as a whole.
+        const Value mask = in.operands[load_mask];
+        const Ref any = type_of(mask).width == 1
+                            ? scalar(mask)
+                            : op({spv::Op::OpAny, type(DType::boolean), {parts(mask)[p]}});
+        group = guarded(any, group, 0);
+      }
+      result[p] = from_memory(t.scalar, 4, read_vec4(buffer, group));
+    }
+    return define(in, result);
+  }
+  const Ref first = index_type.width == 1 ? add(base, scalar(in.operands[0])) : 0;
+  std::vector<Ref> components;
+  for (std::uint32_t k = 0; k < t.width; ++k) {
+    Ref position = first;
+    if (index_type.width > 1) {
+      position = add(base, component(in.operands[0], k));
+    } else if (k > 0) {
+      position = add(first, module_.u32(k));
+    }
+    position = guarded(mask_of(in, load_mask, k), position, 0);
+    components.push_back(from_memory(t.scalar, 1, read_element(buffer, position)));
+  }
+  define(in, compose(t, components));
+}
+
+void Emitter::store(const Instruction& in) {
+  const auto buffer = static_cast<std::uint32_t>(in.immediate);
+  const Value value = in.operands[1];
+  const kernel::Type t = type_of(value);
+  const kernel::Type index_type = type_of(in.operands[0]);
+  const Ref base = buffer_base(buffer);
+  const Ref first = index_type.width == 1 ? add(base, scalar(in.operands[0])) : 0;
+
+  const auto store_element = [&](std::uint32_t k) {
+    Ref position = first;
+    if (index_type.width > 1) {
+      position = add(base, component(in.operands[0], k));
+    } else if (k > 0) {
+      position = add(first, module_.u32(k));
+    }
+    const Ref stored = to_memory(t.scalar, 1, component(value, k));
+    effect(spv::Op::OpStore, {buffer_pointer(buffer, 1, position), stored});
+  };
+  const auto store_elements = [&] {
+    for (std::uint32_t k = 0; k < t.width; ++k) {
+      const Ref mask = mask_of(in, store_mask, k);
+      if (mask == 0) {
+        store_element(k);
+      } else {
+        branch(mask, [&] { store_element(k); }, {});
+      }
+    }
+  };
+  const auto store_quads = [&] {
+    for (std::uint32_t p = 0; p < part_count(t.width); ++p) {
+      const Ref stored = to_memory(t.scalar, 4, parts(value)[p]);
+      effect(spv::Op::OpStore, {buffer_pointer(buffer, 4, quarter(first, p)), stored});
+    }
+  };
+
+  if (!is_quad_access(t.scalar, t.width, index_type.width)) return store_elements();
+  if (!is_masked(in, store_mask)) return store_quads();
+  const Value mask = in.operands[store_mask];
+  if (type_of(mask).width == 1) return branch(scalar(mask), store_quads, {});
+  // Nearly always all components are there: only the last group of lanes ends early.
+  branch(reduce(Op::all, parts(mask), t.width), store_quads, store_elements);
+}
+
+// ---- Private and shared arrays
+
+void Emitter::local_load(const Instruction& in) {
+  const auto array = static_cast<std::uint32_t>(in.immediate);
+  const bool is_private = in.op == Op::private_load;
+  const kernel::Type t = type_of(in.results[0]);
+  const std::uint32_t index_width = type_of(in.operands[0]).width;
+  std::vector<Ref> components;
+  for (std::uint32_t k = 0; k < t.width; ++k) {
+    Ref index = component(in.operands[0], index_width == 1 ? 0 : k);
+    if (!is_private && index_width == 1 && k > 0) index = add(index, module_.u32(k));
+    index = guarded(mask_of(in, load_mask, k), index, 0);
+    components.push_back(from_memory(t.scalar, 1,
+                                     op({spv::Op::OpLoad,
+                                         memory_type(t.scalar),
+                                         {local_pointer(is_private, array, k, index)}})));
+  }
+  define(in, compose(t, components));
+}
+
+void Emitter::local_store(const Instruction& in) {
+  const auto array = static_cast<std::uint32_t>(in.immediate);
+  const bool is_private = in.op == Op::private_store;
+  const kernel::Type t = type_of(in.operands[1]);
+  const std::uint32_t index_width = type_of(in.operands[0]).width;
+  for (std::uint32_t k = 0; k < t.width; ++k) {
+    const Ref mask = mask_of(in, store_mask, k);
+    const auto store_element = [&] {
+      Ref index = component(in.operands[0], index_width == 1 ? 0 : k);
+      if (is_private && mask != 0) {
+        index = guarded(mask, index, kernel_.privates[array].length);
+        privates_[array].has_sink = true;
+      }
+      if (!is_private && index_width == 1 && k > 0) index = add(index, module_.u32(k));
+      const Ref stored = to_memory(t.scalar, 1, component(in.operands[1], k));
+      effect(spv::Op::OpStore, {local_pointer(is_private, array, k, index), stored});
+    };
+    if (is_private || mask == 0) {
+      store_element();
+    } else {
+      branch(mask, store_element, {});
+    }
+  }
+}
+
+Ref Emitter::local_pointer(bool is_private, std::uint32_t array, std::uint32_t component,
+                           Ref index) {
+  const DType t = (is_private ? kernel_.privates : kernel_.shareds)[array].dtype;
+  const Ref variable = is_private ? private_variable(array, component) : shared_variable(array);
+  const spv::StorageClass storage =
+      is_private ? spv::StorageClass::Function : spv::StorageClass::Workgroup;
+  return op({spv::Op::OpAccessChain, module_.pointer(storage, memory_type(t)), {variable, index}});
+}
+
+// ---- Synchronisation
+
+void Emitter::atomic_add(const Instruction& in) {
+  const auto buffer = static_cast<std::uint32_t>(in.immediate);
+  const kernel::Type t = type_of(in.operands[1]);
+  if (t.scalar != DType::u32 && t.scalar != DType::i32) unsupported(in, "applies to u32 and i32");
+  const Ref scope = module_.u32(word(spv::Scope::Device));
+  const Ref semantics = module_.u32(has_coherent_ ? acquire_release | buffer_memory : 0);
+  const Ref base = buffer_base(buffer);
+  std::vector<Ref> old;
+  for (std::uint32_t k = 0; k < t.width; ++k) {
+    const Ref pointer = buffer_pointer(buffer, 1, add(base, component(in.operands[0], k)));
+    old.push_back(op({spv::Op::OpAtomicIAdd,
+                      type(t.scalar),
+                      {pointer, scope, semantics, component(in.operands[1], k)}}));
+  }
+  define(in, compose(t, old));
+}
+
+void Emitter::barrier() {
+  const spv::Scope memory = has_coherent_ ? spv::Scope::Device : spv::Scope::Workgroup;
+  const std::uint32_t semantics =
+      acquire_release | shared_memory | (has_coherent_ ? buffer_memory : 0);
+  effect(spv::Op::OpControlBarrier, {module_.u32(word(spv::Scope::Workgroup)),
+                                     module_.u32(word(memory)), module_.u32(semantics)});
+}
+
+}  // namespace gnomon::spirv

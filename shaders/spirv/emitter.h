@@ -1,0 +1,158 @@
+// shaders/spirv/emitter.h -- the state of one emission, shared by emit*.cpp. Not for other folders.
+#pragma once
+#include <array>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "shaders/spirv/emit.h"
+#include "shaders/spirv/module.h"
+
+namespace gnomon::spirv {
+
+/// A kernel value. SPIR-V vectors end at four components, so wider ones are several vec4 parts.
+struct Parts {
+  std::array<Ref, 4> refs{};
+  std::uint32_t count = 0;
+
+  Ref& operator[](std::size_t i) { return refs[i]; }
+  Ref operator[](std::size_t i) const { return refs[i]; }
+};
+
+constexpr std::uint32_t part_width(std::uint32_t width) { return width < 4 ? width : 4; }
+constexpr std::uint32_t part_count(std::uint32_t width) { return width < 4 ? 1 : width / 4; }
+
+/// An instruction with a result. Written in braces, so that its parts come into being from left to
+/// right: arguments of a call are evaluated as the compiler likes, and ids would differ with it.
+struct Code {
+  spv::Op opcode;
+  Ref type;
+  std::initializer_list<std::uint32_t> operands;
+};
+
+/// Walks a kernel once. Code goes to one of three streams of the function: its variables, the
+/// prologue (what is computed once whichever block asks first) and the code itself.
+class Emitter {
+ public:
+  Emitter(const kernel::Kernel& kernel, const EmitOptions& options);
+  Words run();
+
+ private:
+  using Instruction = kernel::Instruction;
+  using Region = kernel::Region;
+  using Value = kernel::Value;
+  using Block = std::function<void()>;
+
+  // ---- emit.cpp: the module, types, constants, plain instructions
+  void check_kernel() const;
+  void declare_float_controls();
+  void region(const Region& region);
+  void instruction(const Instruction& in);
+  void source_line(std::uint32_t line);
+  [[noreturn]] void unsupported(const Instruction& in, const std::string& why) const;
+
+  Ref type(DType scalar, std::uint32_t width = 1);
+  Ref word_type() { return type(DType::u32); }
+  Ref constant(DType scalar, std::uint32_t width, std::uint64_t bits);
+  Parts constant_parts(kernel::Type type, std::uint64_t bits);
+  std::optional<std::uint64_t> known(Value v) const { return known_[v.index]; }
+
+  Ref op(const Code& code) { return op(code.opcode, code.type, code.operands); }
+  Ref op(spv::Op opcode, Ref result_type, std::span<const std::uint32_t> operands);
+  void effect(spv::Op opcode, std::initializer_list<std::uint32_t> operands);
+  Ref glsl(std::uint32_t instruction, Ref result_type, std::initializer_list<Ref> operands);
+  /// Runs `f` with its code going to the prologue.
+  Ref in_prologue(const std::function<Ref()>& f);
+
+  kernel::Type type_of(Value v) const { return kernel_.types[v.index]; }
+  const Parts& parts(Value v) const { return values_[v.index]; }
+  Ref scalar(Value v) const { return values_[v.index][0]; }
+  void define(const Instruction& in, const Parts& parts) { values_[in.results[0].index] = parts; }
+  Ref component(Value v, std::uint32_t k);
+  Ref component(const Parts& parts, kernel::Type type, std::uint32_t k);
+  Parts compose(kernel::Type type, std::span<const Ref> components);
+  Parts splat(Ref component, kernel::Type type);
+
+  Ref parameter_word(std::uint32_t index);
+  Ref builtin_axis(spv::BuiltIn builtin, Ref& cache, std::uint32_t axis);
+  Ref local_index();
+  Ref group_index();
+  Ref invocation();
+
+  // ---- emit_arithmetic.cpp: everything componentwise
+  void arithmetic(const Instruction& in);
+  Ref arithmetic_part(const Instruction& in, DType t, std::uint32_t width, std::size_t part);
+  Ref transcendental(const Instruction& in, DType t, Ref type, std::initializer_list<Ref> operands);
+  Ref divide(const Instruction& in, DType t, std::uint32_t width, std::size_t part);
+  Ref shift(const Instruction& in, DType t, std::uint32_t width, std::size_t part);
+  Ref popcount(DType t, std::uint32_t width, Ref x);
+  Ref compare(const Instruction& in, DType t, std::uint32_t width, Ref a, Ref b);
+  Ref classify(const Instruction& in, DType t, std::uint32_t width, Ref x);
+  Ref convert(DType from, DType to, std::uint32_t width, Ref x);
+  void bitcast(const Instruction& in);
+  Ref reduce(kernel::Op any_or_all, const Parts& parts, std::uint32_t width);
+
+  // ---- emit_memory.cpp
+  void load(const Instruction& in);
+  void store(const Instruction& in);
+  void local_load(const Instruction& in);
+  void local_store(const Instruction& in);
+  void atomic_add(const Instruction& in);
+  void barrier();
+  Ref memory_type(DType t, std::uint32_t width = 1);
+  Ref to_memory(DType t, std::uint32_t width, Ref value);
+  Ref from_memory(DType t, std::uint32_t width, Ref stored);
+  Ref buffer_variable(std::uint32_t buffer, std::uint32_t width);
+  Ref buffer_base(std::uint32_t buffer);
+  Ref buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index);
+  Ref texel_image(std::uint32_t window);
+  Ref read_element(std::uint32_t buffer, Ref position);
+  Ref read_vec4(std::uint32_t buffer, Ref group);
+  Ref private_variable(std::uint32_t array, std::uint32_t component);
+  Ref shared_variable(std::uint32_t array);
+  Ref local_pointer(bool is_private, std::uint32_t array, std::uint32_t component, Ref index);
+  void declare_private_variables();
+  Ref add(Ref a, Ref b);
+  Ref quarter(Ref position, std::uint32_t part);
+  std::uint32_t window_of(std::uint32_t buffer) const;
+  /// The mask of component k; 0 when the access is not masked or the mask is constant true.
+  Ref mask_of(const Instruction& in, std::size_t operand, std::uint32_t k);
+  bool is_masked(const Instruction& in, std::size_t operand) const;
+  Ref guarded(Ref mask, Ref index, std::uint32_t otherwise);
+
+  // ---- emit_control.cpp
+  void loop(const Instruction& in);
+  void if_(const Instruction& in);
+  void branch(Ref predicate, const Block& then, const Block& otherwise);
+  void begin_block(Ref label);
+  std::vector<Ref> flatten(const std::vector<Value>& values) const;
+
+  struct PrivateArray {
+    std::vector<Ref> variables;  // per component; 0 until used
+    bool has_sink = false;       // one more element, where masked-off components store
+  };
+
+  const kernel::Kernel& kernel_;
+  const EmitOptions& options_;
+  Module module_;
+  Words variables_, prologue_, code_;
+  Words* out_ = &code_;
+  Ref block_ = 0;  // label of the block being written
+  std::uint32_t line_ = 0;
+  bool has_coherent_ = false;
+
+  std::vector<Parts> values_;                        // indexed by Value
+  std::vector<std::optional<std::uint64_t>> known_;  // bits of constants and their splats
+  std::array<std::array<Ref, 5>, 13> types_{};       // [dtype][width]
+
+  Ref parameter_block_ = 0;
+  std::map<std::uint32_t, Ref> parameter_rows_, parameter_words_;
+  Ref workgroup_id_ = 0, local_id_ = 0;
+  Ref local_index_ = 0, group_index_ = 0, invocation_ = 0;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Ref> buffer_variables_;  // (buffer, width)
+  std::array<Ref, max_windows> texel_images_{};
+  std::vector<PrivateArray> privates_;
+  std::vector<Ref> shareds_;
+};
+
+}  // namespace gnomon::spirv
