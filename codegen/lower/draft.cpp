@@ -37,6 +37,7 @@ class Workshop {
     }
     return *slot;
   }
+  MemoryRef memory(ValueId v, kernel::Access access) { return {buffer(v, access), request.layouts[v]}; }
   void note(std::uint32_t buffer, DraftOperand o) {
     if (operands.size() <= buffer) operands.resize(buffer + 1);
     operands[buffer] = o;
@@ -48,7 +49,7 @@ class Workshop {
     for (ValueId v = 0; v < request.graph.avals.size(); ++v) {
       if (!request.in_memory[v] || here[v]) continue;
       f.bind(v, [this, v](const Index& index) {
-        return emitter.load({buffer(v, kernel::Access::read), {}}, request.graph.avals[v].shape, index);
+        return emitter.load(memory(v, kernel::Access::read), request.graph.avals[v].shape, index);
       });
     }
   }
@@ -81,16 +82,29 @@ int root_axis(const Shape& s, Dim lanes) {
   return -1;
 }
 
+/// The element a lane of a map kernel computes: lanes walk the output in the order it has in memory.
+Index map_position(Workshop& w, ValueId v) {
+  const Shape& shape = w.request.graph.avals[v].shape;
+  const auto& order = w.request.layouts[v];
+  if (order.empty()) return Index::flat(shape, w.emitter.lane);
+  Shape walked;
+  for (int a : order) walked.append(shape[a]);
+  const Index at = Index::flat(walked, w.emitter.lane);
+  Values c(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) c[static_cast<std::size_t>(order[i])] = at(w.k, static_cast<int>(i));
+  return Index::coordinates(shape, std::move(c));
+}
+
 void store_root(Workshop& w, Frame& f, ValueId v) {
   const DraftRequest& r = w.request;
   const Shape& shape = r.graph.avals[v].shape;
   const auto put = [&](const Index& index) {
     const Value value = f.element(v, index);
-    w.emitter.store({w.buffer(v, kernel::Access::write), {}}, shape, index, value);
+    w.emitter.store(w.memory(v, kernel::Access::write), shape, index, value);
   };
   if (shape.size() == 0) return;
   switch (r.mapping) {
-    case Mapping::map: put(Index::flat(shape, w.emitter.lane)); return;
+    case Mapping::map: put(map_position(w, v)); return;
     case Mapping::sequential:
       w.emitter.for_each(shape.size(), [&](Value i) { put(Index::flat(shape, i)); });
       return;
@@ -109,7 +123,7 @@ void store_root(Workshop& w, Frame& f, ValueId v) {
     values.emplace_back(at, f.element(v, at));
   }
   for (const auto& [at, value] : values)
-    w.emitter.store({w.buffer(v, kernel::Access::write), {}}, shape, at, value);
+    w.emitter.store(w.memory(v, kernel::Access::write), shape, at, value);
 }
 
 bool stacked_output(const Graph& g, const Uses& uses, ValueId v) {
@@ -130,7 +144,7 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
   if (r.stand_in)
     f.bind(r.roots.at(0), [&f, v = *r.stand_in](const Index& index) { return f.element(v, index); });
   for (ValueId v : r.roots)
-    if (stacked_output(r.graph, *uses, v)) f.store_directly(v, {w.buffer(v, kernel::Access::write), {}});
+    if (stacked_output(r.graph, *uses, v)) f.store_directly(v, w.memory(v, kernel::Access::write));
   for (std::size_t i = 0; i < r.roots.size(); ++i) {
     const ValueId v = r.roots[i];
     try {
@@ -169,7 +183,7 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
   const std::uint32_t first_word = w.k.parameter_word();
   const std::uint32_t count_word = w.k.parameter_word();
   auto& k = w.k;
-  const std::uint32_t target_buffer = w.buffer(out, kernel::Access::read_write);
+  const MemoryRef memory = w.memory(out, kernel::Access::read_write);
   const Value owner = k.div(w.emitter.lane, k.u32(word(rest)));
   const Index column = Index::flat(rest_shape, k.rem(w.emitter.lane, k.u32(word(rest))));
   const Value low = k.mul(owner, k.u32(word(part)));
@@ -198,9 +212,8 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
         mine,
         [&] {
           const Index at = Index::coordinates(shape, std::move(target));
-          const Value flat = at.flat(k);
           const Value u = f.element(e.inputs[2], Index::coordinates(updates, std::move(source)));
-          k.store(target_buffer, flat, k.add(k.load(target_buffer, flat), u));
+          w.emitter.store(memory, shape, at, k.add(w.emitter.load(memory, shape, at), u));
           return Values{};
         },
         [] { return Values{}; });

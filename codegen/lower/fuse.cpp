@@ -43,12 +43,13 @@ class Partitioner {
  public:
   Partitioner(const Graph& g, const Target& target, const CompileOptions& options)
       : g_(g), target_(target), options_(options), uses_(analyse_uses(g)), in_memory_(g.avals.size(), false),
-        cost_(g.avals.size(), 0), demand_(g.avals.size(), Demand::once) {}
+        cost_(g.avals.size(), 0), demand_(g.avals.size(), Demand::once), layouts_(g.avals.size()) {}
 
   Partition run() {
     for (ValueId v : g_.inputs) in_memory_[v] = true;
     find_demand();
     choose_memory();
+    choose_layouts();
     // Each round either succeeds or moves at least one more value to memory.
     while (!build()) {}
     return order();
@@ -161,6 +162,32 @@ class Partitioner {
         for (ValueId in : e.inputs)
           if (defined(in)) owner[in] = owner[in] == nobody || owner[in] == o ? o : several;
       }
+    }
+  }
+
+  /// Intermediates that lanes read or write get the lane axis innermost. Inputs and outputs are row-major.
+  void choose_layouts() {
+    std::vector<bool> fixed(g_.avals.size(), false);
+    for (ValueId v : g_.inputs) fixed[v] = true;
+    for (ValueId v : g_.outputs) fixed[v] = true;
+    const auto outermost = [&](ValueId v, int axis) {  // the axis that lanes walk, in front of those they share
+      const int rank = g_.avals[v].shape.rank();
+      if (fixed[v] || rank < 2 || axis == 0) return;
+      layouts_[v] = {axis};
+      for (int a = 0; a < rank; ++a)
+        if (a != axis) layouts_[v].push_back(a);
+    };
+    for (const Equation& e : g_.equations) {
+      if (e.primitive == &scatter_add_p) outermost(e.outputs[0], e.params.as<ScatterAddParams>().axis);
+      if (e.primitive == &gather_p) outermost(e.inputs[0], e.params.as<GatherParams>().axis);
+      if (e.primitive == &while_p && e.params.as<WhileParams>().lanes > 0)
+        for (ValueId v : e.outputs) {
+          const int rank = g_.avals[v].shape.rank();
+          if (fixed[v] || rank < 2) continue;
+          layouts_[v].clear();
+          for (int a = 1; a < rank; ++a) layouts_[v].push_back(a);
+          layouts_[v].push_back(0);
+        }
     }
   }
 
@@ -309,7 +336,7 @@ class Partitioner {
   }
 
   std::optional<Draft> try_draft(const std::vector<ValueId>& roots, Mapping mapping, Dim lanes, DraftFailure& failure) {
-    DraftRequest r{g_, target_, in_memory_, roots, std::vector<bool>(roots.size(), true), mapping, lanes,
+    DraftRequest r{g_, target_, in_memory_, layouts_, roots, std::vector<bool>(roots.size(), true), mapping, lanes,
                    options_.name + "_" + std::to_string(clusters_.size()), {}};
     auto d = draft(r, failure);
     if (d) d->has_loop = true;
@@ -410,7 +437,7 @@ class Partitioner {
       return;
     }
     DraftFailure failure;
-    DraftRequest r{g_, target_, in_memory_, roots, std::vector<bool>(roots.size(), true), Mapping::map, shape.size(),
+    DraftRequest r{g_, target_, in_memory_, layouts_, roots, std::vector<bool>(roots.size(), true), Mapping::map, shape.size(),
                    options_.name + "_" + std::to_string(clusters_.size()), {}};
     auto d = draft(r, failure);
     GNOMON_CHECK(d.has_value(), "an elementwise kernel has no loop to fail: " + failure.why);
@@ -424,7 +451,7 @@ class Partitioner {
     DraftFailure failure;
     const std::string name = options_.name + "_" + std::to_string(clusters_.size());
     const Dim size = g_.avals[v].shape.size();
-    auto first = draft({g_, target_, in_memory_, {v}, {true}, Mapping::map, size, name + "_init", e.inputs[0]}, failure);
+    auto first = draft({g_, target_, in_memory_, layouts_, {v}, {true}, Mapping::map, size, name + "_init", e.inputs[0]}, failure);
     GNOMON_CHECK(first.has_value(), failure.why);
     Cluster init;
     init.draft = std::move(*first);
@@ -435,7 +462,7 @@ class Partitioner {
     if (g_.avals[e.inputs[2]].shape.size() == 0) return;
 
     Cluster c;
-    c.draft = draft_scatter({g_, target_, in_memory_, {v}, {true}, Mapping::lane, 1, name, {}}, e);
+    c.draft = draft_scatter({g_, target_, in_memory_, layouts_, {v}, {true}, Mapping::lane, 1, name, {}}, e);
     std::set<ValueId> reads{v};
     for (ValueId in : {e.inputs[1], e.inputs[2]}) {
       if (in_memory_[in]) {
@@ -480,6 +507,7 @@ class Partitioner {
   std::vector<bool> in_memory_;
   std::vector<double> cost_;
   std::vector<Demand> demand_;
+  std::vector<std::vector<int>> layouts_;
   std::vector<Cluster> clusters_;
 };
 
