@@ -1,0 +1,111 @@
+// shaders/passes/coarsen.cpp -- bounds and the lanes that are left over; widen.cpp does the others.
+#include "shaders/passes/coarsen.h"
+
+#include <bit>
+
+#include "shaders/passes/rewrite.h"
+#include "shaders/passes/widen.h"
+#include "shaders/support/check.h"
+
+namespace gnomon::kernel {
+namespace {
+
+/// The body for one lane.
+class OneLane : public Rewriter {
+ public:
+  /// Private array k of the source is array `first_private + k` of `out`.
+  OneLane(const Kernel& source, Builder& out, Value lane, std::uint32_t first_private)
+      : Rewriter(source, out), lane_(lane), first_private_(first_private) {}
+
+ protected:
+  void visit(const Instruction& i) override {
+    if (i.op == Op::lane) return map(i.results[0], lane_);
+    if (first_private_ == 0 || (i.op != Op::private_load && i.op != Op::private_store)) {
+      return copy(i);
+    }
+    Instruction moved = i;
+    moved.immediate += first_private_;
+    copy(moved);
+  }
+
+ private:
+  Value lane_;
+  std::uint32_t first_private_;
+};
+
+void check_supported(const Region& region) {
+  for (const Instruction& i : region.body) {
+    const bool between_lanes = i.op == Op::atomic_add || i.op == Op::barrier ||
+                               i.op == Op::shared_load || i.op == Op::shared_store ||
+                               i.op == Op::group_index || i.op == Op::local_index ||
+                               i.op == Op::invocation;
+    GNOMON_CHECK(!between_lanes, "`" + std::string(name(i.op)) + "` has no meaning in lane form");
+    for (const Region& r : i.regions) check_supported(r);
+  }
+}
+
+}  // namespace
+
+Kernel coarsen(const Kernel& source, CoarsenOptions options) {
+  const std::uint32_t width = options.width;
+  const std::uint32_t lanes = source.lanes;
+  GNOMON_CHECK(lanes > 0, "`" + source.name + "` is not in lane form");
+  GNOMON_CHECK(std::has_single_bit(width) && width <= 16,
+               "no invocation runs " + std::to_string(width) + " lanes");
+  GNOMON_CHECK(options.group_size > 0 && lanes <= ~0u - width * options.group_size,
+               "lane numbers beyond the last one overflow");
+  check_supported(source.body);
+
+  Builder out(source.name);
+  copy_header(source, out);
+  out.kernel().group_size = options.group_size;
+  const Value invocation = out.source(Op::invocation);
+  const auto nothing = [] { return Values{}; };
+  const std::uint32_t full = lanes / width;  // invocations all of whose lanes exist
+  if (width == 1) {
+    const auto body = [&] {
+      OneLane(source, out, invocation, 0).Rewriter::copy(source.body);
+      return Values{};
+    };
+    if (lanes % options.group_size == 0) {
+      body();
+    } else {
+      out.if_(out.compare(Op::lt, invocation, out.u32(lanes)), body, nothing);
+    }
+    return out.take();
+  }
+
+  const Value first = out.mul(invocation, out.u32(width));
+  const auto wide = [&] {
+    widen(source, out, first, static_cast<std::uint8_t>(width));
+    return Values{};
+  };
+  // One by one, in arrays of their own: the wide body's hold one array per component.
+  const auto left_over = [&] {
+    const std::uint32_t first_private =
+        full == 0 ? 0 : static_cast<std::uint32_t>(source.privates.size());
+    if (first_private != 0) {
+      for (const LocalArray& a : source.privates) out.private_array(a);
+    }
+    const Value init[] = {first};
+    out.loop(
+        init, lanes % width, [&](auto k) { return out.compare(Op::lt, k[0], out.u32(lanes)); },
+        [&](auto k) {
+          OneLane(source, out, k[0], first_private).Rewriter::copy(source.body);
+          return Values{out.add(k[0], out.u32(1))};
+        });
+    return Values{};
+  };
+  if (full == 0) {
+    left_over();
+  } else if (lanes % width != 0) {
+    out.if_(out.compare(Op::lt, invocation, out.u32(full)), wide, left_over);
+  } else if (full % options.group_size != 0) {
+    out.if_(out.compare(Op::lt, invocation, out.u32(full)), wide, nothing);
+  } else {
+    wide();
+  }
+  return out.take();
+}
+
+}  // namespace gnomon::kernel

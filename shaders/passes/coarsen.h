@@ -1,0 +1,31 @@
+// shaders/passes/coarsen.h -- from lane form to invocation form: several lanes per invocation.
+#pragma once
+#include <cstdint>
+
+#include "shaders/kernel/kernel.h"
+
+namespace gnomon::kernel {
+
+struct CoarsenOptions {
+  std::uint32_t width = 1;        // lanes per invocation: 1, 2, 4, 8 or 16
+  std::uint32_t group_size = 64;  // invocations per workgroup
+};
+
+/// Invocations that cover `lanes` lanes.
+constexpr std::uint32_t invocations(std::uint32_t lanes, std::uint32_t width) {
+  return lanes / width + (lanes % width != 0);
+}
+
+/// Invocation i runs lanes [i * width, (i + 1) * width) at once: values that differ between them
+/// become wide, all others stay scalar. A branch or loop whose predicate differs runs under a mask;
+/// a lane that has left a loop keeps its values. Lanes beyond the last full group run one by one,
+/// in a copy of the body that is left out when the width divides the number of lanes.
+///
+/// Dispatch `invocations(lanes, width)` rounded up to whole workgroups; the surplus does nothing.
+/// Stores of several lanes to one element keep the order of the lanes: the last one wins.
+/// Unchecked: what differs from lane form when lanes write elements that other lanes read. The
+/// value of a load whose own mask is false may differ. Throws InternalError for atomics, barriers,
+/// shared memory and group indices, and above width 1 for wide values.
+Kernel coarsen(const Kernel& lane_form, CoarsenOptions);
+
+}  // namespace gnomon::kernel

@@ -1,0 +1,345 @@
+// shaders/passes/simplify.cpp -- liveness, then one rebuild that moves values outwards.
+#include "shaders/passes/simplify.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_set>
+
+#include "shaders/kernel/scalar.h"
+#include "shaders/passes/affine.h"
+#include "shaders/passes/rewrite.h"
+
+namespace gnomon::kernel {
+namespace {
+
+/// What the effects of a kernel depend on.
+class Liveness {
+ public:
+  explicit Liveness(const Kernel& kernel)
+      : live_(kernel.types.size(), false),
+        owners_(kernel.types.size()),
+        read_(kernel.privates.size(), false) {
+    index(kernel.body);
+    std::vector<const Instruction*> around;
+    seed(kernel.body, around);
+    while (!pending_.empty()) {
+      const Value v = pending_.back();
+      pending_.pop_back();
+      follow(v);
+    }
+  }
+
+  bool live(Value v) const { return live_[v.index]; }
+  bool live(const Instruction& i) const {
+    return has_effect(i) || needed_.count(&i) != 0 ||
+           std::any_of(i.results.begin(), i.results.end(), [&](Value v) { return live(v); });
+  }
+
+ private:
+  struct Owner {
+    const Instruction* instruction = nullptr;
+    std::size_t position = 0;  // among its results, or among a region's arguments
+    bool argument = false;
+  };
+
+  bool has_effect(const Instruction& i) const {
+    return writes(i.op) && (i.op != Op::private_store || read_[i.immediate]);
+  }
+
+  void index(const Region& region) {
+    for (const Instruction& i : region.body) {
+      for (std::size_t k = 0; k < i.results.size(); ++k)
+        owners_[i.results[k].index] = {&i, k, false};
+      if (i.op == Op::private_load) read_[i.immediate] = true;
+      for (const Region& r : i.regions) {
+        for (std::size_t k = 0; k < r.arguments.size(); ++k) {
+          owners_[r.arguments[k].index] = {&i, k, true};
+        }
+        index(r);
+      }
+    }
+  }
+
+  void seed(const Region& region, std::vector<const Instruction*>& around) {
+    for (const Instruction& i : region.body) {
+      if (has_effect(i)) {
+        for (Value v : i.operands) mark(v);
+        for (const Instruction* outer : around) need(*outer);
+      }
+      around.push_back(&i);
+      for (const Region& r : i.regions) seed(r, around);
+      around.pop_back();
+    }
+  }
+
+  void mark(Value v) {
+    if (live_[v.index]) return;
+    live_[v.index] = true;
+    pending_.push_back(v);
+  }
+
+  /// The instruction itself must run, whichever of its results are used.
+  void need(const Instruction& i) {
+    if (!needed_.insert(&i).second) return;
+    mark(i.op == Op::loop ? i.regions[0].yields[0] : i.operands[0]);
+  }
+
+  void follow(Value v) {
+    const Owner owner = owners_[v.index];
+    const Instruction& i = *owner.instruction;
+    const std::size_t k = owner.position;
+    if (i.op == Op::loop) {
+      need(i);
+      mark(i.results[k]);
+      mark(i.operands[k]);
+      mark(i.regions[1].yields[k]);
+    } else if (i.op == Op::if_) {
+      need(i);
+      for (const Region& r : i.regions) mark(r.yields[k]);
+    } else {
+      for (Value operand : i.operands) mark(operand);
+    }
+  }
+
+  std::vector<bool> live_;
+  std::vector<Owner> owners_;
+  std::vector<bool> read_;  // per private array: is ever loaded
+  std::unordered_set<const Instruction*> needed_;
+  std::vector<Value> pending_;
+};
+
+/// Cheap enough to be computed even when the branch that wants it is not taken.
+bool cheap(Op op, DType scalar) {
+  switch (op) {
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::minimum:
+    case Op::maximum:
+    case Op::neg:
+      return is_integer(scalar);
+    case Op::band:
+    case Op::bor:
+    case Op::bxor:
+    case Op::bnot:
+    case Op::shl:
+    case Op::shr:
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::gt:
+    case Op::ge:
+    case Op::select:
+    case Op::convert:
+    case Op::bitcast:
+    case Op::splat:
+    case Op::extract:
+    case Op::construct:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class Simplifier : public Rewriter {
+ public:
+  Simplifier(const Kernel& source, Builder& out)
+      : Rewriter(source, out), live_(source), definitions_(definitions(source)) {}
+
+ protected:
+  void visit(const Instruction& i) override {
+    if (!live_.live(i)) return;
+    switch (i.op) {
+      case Op::loop:
+        loop(i);
+        return;
+      case Op::if_:
+        branch(i);
+        return;
+      case Op::load:
+        load(i);
+        return;
+      default:
+        break;
+    }
+    const bool pinned = writes(i.op) || i.op == Op::private_load || i.op == Op::shared_load;
+    if (pinned || i.operands.empty()) return copy(i);
+    out_.at_depth(home(i), [&] { copy(i); });
+  }
+
+ private:
+  /// An open region of the kernel under construction.
+  struct Place {
+    bool repeats = false;  // a loop's condition or body
+    bool reached = false;  // runs whenever the loop does
+  };
+
+  std::uint32_t depth_of(const Instruction& i) const {
+    std::uint32_t depth = 0;
+    for (Value v : i.operands) depth = std::max(depth, out_.depth_of(mapped(v)));
+    return depth;
+  }
+
+  /// Depth at which a pure instruction goes: outside every loop that does not change it.
+  std::uint32_t home(const Instruction& i) const {
+    const std::uint32_t lowest = depth_of(i);
+    std::uint32_t best = out_.depth();
+    for (std::uint32_t d = best; d > lowest; --d) {
+      if (places_[d].repeats) {
+        best = d - 1;
+      } else if (!cheap(i.op, source_.type(i.operands[0]).scalar)) {
+        break;
+      }
+    }
+    return best;
+  }
+
+  void load(const Instruction& i) {
+    const Buffer& buffer = source_.buffers[i.immediate];
+    if (buffer.access != Access::read || buffer.coherent) return copy(i);
+    const Values operands = mapped(i.operands);
+    const auto key = std::make_pair(i.immediate, operands);
+    const auto [first, last] = loads_.equal_range(key);
+    for (auto it = first; it != last; ++it) {
+      if (out_.visible(it->second) && out_.type(it->second) == source_.type(i.results[0])) {
+        return map(i.results[0], it->second);
+      }
+    }
+    const std::uint32_t lowest = depth_of(i);
+    std::uint32_t depth = out_.depth();
+    while (depth > lowest && places_[depth].repeats && places_[depth].reached) --depth;
+    out_.at_depth(depth, [&] { copy(i); });
+    loads_.emplace(key, mapped(i.results[0]));
+  }
+
+  /// Bits of a value that is constant when the loop is entered.
+  std::optional<std::uint64_t> at_entry(const Instruction& loop, Value v) const {
+    const std::vector<Value>& arguments = loop.regions[0].arguments;
+    const auto at = std::find(arguments.begin(), arguments.end(), v);
+    if (at != arguments.end()) v = loop.operands[static_cast<std::size_t>(at - arguments.begin())];
+    const Instruction* i = definitions_[v.index];
+    if (i == nullptr || i->op != Op::constant) return std::nullopt;
+    return i->immediate;
+  }
+
+  bool runs_at_least_once(const Instruction& loop) const {
+    const Instruction* test = definitions_[loop.regions[0].yields[0].index];
+    if (test == nullptr || test->op < Op::eq || test->op > Op::ge) return false;
+    const auto a = at_entry(loop, test->operands[0]);
+    const auto b = at_entry(loop, test->operands[1]);
+    if (!a || !b) return false;
+    return scalar_function(test->op, source_.type(test->operands[0]).scalar)(*a, *b, 0) != 0;
+  }
+
+  void loop(const Instruction& i) {
+    const Region& condition = i.regions[0];
+    const Region& body = i.regions[1];
+    std::vector<std::size_t> kept;
+    Values init;
+    Values results;
+    for (std::size_t k = 0; k < i.operands.size(); ++k) {
+      const Value next = body.yields[k];
+      const Value start = mapped(i.operands[k]);
+      if (next == body.arguments[k] || next == i.operands[k]) {
+        for (Value v : {condition.arguments[k], body.arguments[k], i.results[k]}) map(v, start);
+      } else if (live_.live(i.results[k])) {
+        kept.push_back(k);
+        init.push_back(start);
+        results.push_back(i.results[k]);
+      }
+    }
+    const auto enter = [&](const Region& region, std::span<const Value> carried, bool reached) {
+      places_.resize(out_.depth() + 1);
+      places_.back() = {true, reached};
+      for (std::size_t k = 0; k < kept.size(); ++k) map(region.arguments[kept[k]], carried[k]);
+      Rewriter::copy(region);
+    };
+    const bool reached = runs_at_least_once(i);
+    map(results, out_.loop(
+                     init, i.immediate,
+                     [&](std::span<const Value> carried) {
+                       enter(condition, carried, true);
+                       return mapped(condition.yields[0]);
+                     },
+                     [&](std::span<const Value> carried) {
+                       enter(body, carried, reached);
+                       Values next;
+                       for (std::size_t k : kept) next.push_back(mapped(body.yields[k]));
+                       return next;
+                     }));
+  }
+
+  void branch(const Instruction& i) {
+    std::vector<std::size_t> kept;
+    Values results;
+    for (std::size_t k = 0; k < i.results.size(); ++k) {
+      if (!live_.live(i.results[k])) continue;
+      if (i.regions[0].yields[k] == i.regions[1].yields[k]) {
+        map(i.results[k], mapped(i.regions[0].yields[k]));
+      } else {
+        kept.push_back(k);
+        results.push_back(i.results[k]);
+      }
+    }
+    const std::uint32_t outside = out_.depth();
+    const auto side = [&](const Region& region) {
+      // A branch on a constant opens no region.
+      if (out_.depth() > outside) {
+        places_.resize(out_.depth() + 1);
+        places_.back() = {};
+      }
+      Rewriter::copy(region);
+      Values yields;
+      for (std::size_t k : kept) yields.push_back(mapped(region.yields[k]));
+      return yields;
+    };
+    map(results, out_.if_(
+                     mapped(i.operands[0]), [&] { return side(i.regions[0]); },
+                     [&] { return side(i.regions[1]); }));
+  }
+
+  Liveness live_;
+  std::vector<const Instruction*> definitions_;
+  std::vector<Place> places_{1};  // per depth
+  std::multimap<std::pair<std::uint64_t, Values>, Value> loads_;
+};
+
+bool same(const Region& a, const Region& b);
+
+bool same(const Instruction& a, const Instruction& b) {
+  return a.op == b.op && a.exact == b.exact && a.results == b.results && a.operands == b.operands &&
+         a.immediate == b.immediate &&
+         std::equal(a.regions.begin(), a.regions.end(), b.regions.begin(), b.regions.end(),
+                    [](const Region& x, const Region& y) { return same(x, y); });
+}
+
+bool same(const Region& a, const Region& b) {
+  return a.arguments == b.arguments && a.yields == b.yields &&
+         std::equal(a.body.begin(), a.body.end(), b.body.begin(), b.body.end(),
+                    [](const Instruction& x, const Instruction& y) { return same(x, y); });
+}
+
+Kernel rebuild(const Kernel& kernel) {
+  Builder out(kernel.name);
+  copy_header(kernel, out);
+  out.kernel().lanes = kernel.lanes;
+  Simplifier(kernel, out).Rewriter::copy(kernel.body);
+  return out.take();
+}
+
+}  // namespace
+
+Kernel simplify(Kernel kernel) {
+  // Each removal may uncover another; numbers settle one round after the instructions do.
+  constexpr int most_rounds = 8;
+  for (int round = 0; round < most_rounds; ++round) {
+    Kernel next = rebuild(kernel);
+    if (same(next.body, kernel.body)) break;
+    kernel = std::move(next);
+  }
+  return kernel;
+}
+
+}  // namespace gnomon::kernel

@@ -1,0 +1,258 @@
+// shaders/passes/vectorize.cpp -- splits accesses where it must, then merges them where it may.
+#include "shaders/passes/vectorize.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+
+#include "shaders/passes/affine.h"
+#include "shaders/passes/rewrite.h"
+#include "shaders/support/check.h"
+
+namespace gnomon::kernel {
+namespace {
+
+constexpr std::uint32_t block = 4;  // elements of one wide access
+constexpr std::uint8_t block_alignment = 2;
+
+/// Splits what cannot be one access.
+class Splitter : public Rewriter {
+ public:
+  Splitter(const Kernel& source, Builder& out, bool wide_access)
+      : Rewriter(source, out),
+        facts_(analyse(source, {Op::invocation, 1})),
+        definitions_(definitions(source)),
+        wide_access_(wide_access) {}
+
+ protected:
+  void visit(const Instruction& i) override {
+    if (i.op == Op::load) {
+      load(i);
+    } else if (i.op == Op::store) {
+      store(i);
+    } else {
+      copy(i);
+    }
+  }
+
+ private:
+  void load(const Instruction& i) {
+    const std::uint8_t width = source_.type(i.results[0]).width;
+    const Values parts = split(i, width);
+    if (parts.empty()) return copy(i);
+    Values loaded;
+    for (std::uint32_t k = 0; k < width; ++k) {
+      const Value operands[] = {parts[k], mask(i, 1, k)};
+      loaded.push_back(emit_like(out_, source_, i, {operands, operands[1].valid() ? 2u : 1u}, 1));
+    }
+    map(i.results[0], out_.construct(loaded));
+  }
+
+  void store(const Instruction& i) {
+    const std::uint8_t width = source_.type(i.operands[1]).width;
+    const Values parts = split(i, width);
+    if (parts.empty()) return copy(i);
+    for (std::uint32_t k = 0; k < width; ++k) {
+      const Value value = out_.extract(mapped(i.operands[1]), k);
+      const Value operands[] = {parts[k], value, mask(i, 2, k)};
+      emit_like(out_, source_, i, {operands, operands[2].valid() ? 3u : 2u}, 1);
+    }
+  }
+
+  Value mask(const Instruction& i, std::size_t position, std::uint32_t component) {
+    if (i.operands.size() <= position) return {};
+    const Value whole = mapped(i.operands[position]);
+    return out_.type(whole).width == 1 ? whole : out_.extract(whole, component);
+  }
+
+  /// The index of each component when the access is to be split, else nothing.
+  Values split(const Instruction& i, std::uint8_t width) {
+    Values parts;
+    if (width == 1) return parts;
+    const Value index = i.operands[0];
+    if (source_.type(index).width == 1) {
+      const bool aligned = facts_[index].alignment_everywhere() >= block_alignment;
+      const bool words = size_of(source_.buffers[i.immediate].dtype) == 4;
+      if (wide_access_ && aligned && words && width >= block) return parts;
+      for (std::uint32_t k = 0; k < width; ++k)
+        parts.push_back(out_.add(mapped(index), out_.u32(k)));
+      return parts;
+    }
+    for (const Offset& at : split_components(source_, definitions_, index)) {
+      const Value offset = out_.u32(at.offset);
+      parts.push_back(at.root.valid() ? out_.add(mapped(at.root), offset) : offset);
+    }
+    return parts;
+  }
+
+  AffineFacts facts_;
+  std::vector<const Instruction*> definitions_;
+  bool wide_access_;
+};
+
+/// Merges scalar accesses of one region that fill an aligned block.
+class Merger : public Rewriter {
+ public:
+  Merger(const Kernel& source, Builder& out)
+      : Rewriter(source, out),
+        facts_(analyse(source, {Op::invocation, 1})),
+        definitions_(definitions(source)) {
+    plan(source.body);
+  }
+
+ protected:
+  void visit(const Instruction& i) override {
+    if (const auto load = loads_.find(&i); load != loads_.end()) {
+      Block& b = blocks_[load->second.first];
+      if (!b.loaded.valid()) b.loaded = out_.load(b.buffer, index(b), block);
+      map(i.results[0], out_.extract(b.loaded, load->second.second));
+    } else if (const auto store = stores_.find(&i); store != stores_.end()) {
+      const Block& b = blocks_[store->second];
+      if (b.last != &i) return;
+      Values parts;
+      for (const Instruction* member : b.members) parts.push_back(mapped(member->operands[1]));
+      out_.store(b.buffer, index(b), out_.construct(parts));
+    } else {
+      copy(i);
+    }
+  }
+
+ private:
+  struct Block {
+    std::uint32_t buffer = 0;
+    Value root;                // of the source; invalid when the index is a constant
+    std::uint32_t offset = 0;  // of the first element from the root
+    std::array<const Instruction*, block> members{};
+    const Instruction* last = nullptr;
+    Value loaded;
+
+    bool full() const {
+      return std::all_of(members.begin(), members.end(), [](auto* m) { return m != nullptr; });
+    }
+  };
+  using Key = std::tuple<std::uint64_t, Value, std::uint32_t>;  // buffer, root, offset of the block
+
+  struct Scalar {
+    Key key;
+    std::uint32_t component = 0;
+  };
+
+  Value index(const Block& b) {
+    const Value offset = out_.u32(b.offset);
+    return b.root.valid() ? out_.add(mapped(b.root), offset) : offset;
+  }
+
+  /// The block an unmasked scalar access of `value`s belongs to, if it is known to be aligned.
+  std::optional<Scalar> scalar_access(const Instruction& i, Value value,
+                                      std::size_t operands) const {
+    if (i.operands.size() != operands || source_.type(value).width != 1 ||
+        size_of(source_.type(value).scalar) != 4) {
+      return std::nullopt;
+    }
+    const Offset at = split_offset(definitions_, i.operands[0]);
+    if (at.root.valid() && facts_[at.root].alignment_everywhere() < block_alignment) {
+      return std::nullopt;
+    }
+    return Scalar{{i.immediate, at.root, at.offset / block * block}, at.offset % block};
+  }
+
+  static Block block_of(const Key& key) {
+    Block b;
+    b.buffer = static_cast<std::uint32_t>(std::get<0>(key));
+    b.root = std::get<1>(key);
+    b.offset = std::get<2>(key);
+    return b;
+  }
+
+  void plan(const Region& region) {
+    plan_loads(region);
+    plan_stores(region);
+    for (const Instruction& i : region.body) {
+      for (const Region& r : i.regions) plan(r);
+    }
+  }
+
+  void plan_loads(const Region& region) {
+    std::map<Key, Block> found;
+    std::vector<std::pair<const Instruction*, Scalar>> members;
+    for (const Instruction& i : region.body) {
+      if (i.op != Op::load || source_.buffers[i.immediate].access != Access::read) continue;
+      const auto at = scalar_access(i, i.results[0], 1);
+      if (!at) continue;
+      found.try_emplace(at->key, block_of(at->key)).first->second.members[at->component] = &i;
+      members.emplace_back(&i, *at);
+    }
+    std::map<Key, std::size_t> numbers;
+    for (const auto& [instruction, at] : members) {
+      const Block& b = found.at(at.key);
+      if (!b.full()) continue;
+      const auto [number, added] = numbers.try_emplace(at.key, blocks_.size());
+      if (added) blocks_.push_back(b);
+      loads_.emplace(instruction, std::make_pair(number->second, at.component));
+    }
+  }
+
+  /// A block is stored where its last member was. What lies between its members is other stores
+  /// only, and none of those may touch the same buffer at another root, whose elements could be the
+  /// same ones.
+  void plan_stores(const Region& region) {
+    std::map<Key, Block> open;
+    const auto close = [&](auto&& these) {
+      for (auto it = open.begin(); it != open.end();) {
+        it = these(it->first) ? open.erase(it) : std::next(it);
+      }
+    };
+    for (const Instruction& i : region.body) {
+      if (!has_effects(i) || i.op == Op::private_load || i.op == Op::private_store) continue;
+      if (i.op != Op::store) {
+        open.clear();
+        continue;
+      }
+      const auto at = scalar_access(i, i.operands[1], 2);
+      close([&](const Key& k) {
+        return std::get<0>(k) == i.immediate && (!at || std::get<1>(k) != std::get<1>(at->key));
+      });
+      if (!at) continue;
+      Block& b = open.try_emplace(at->key, block_of(at->key)).first->second;
+      if (b.members[at->component] != nullptr) b = block_of(at->key);
+      b.members[at->component] = &i;
+      b.last = &i;
+      if (!b.full()) continue;
+      for (const Instruction* member : b.members) stores_.emplace(member, blocks_.size());
+      blocks_.push_back(b);
+      open.erase(at->key);
+    }
+  }
+
+  AffineFacts facts_;
+  std::vector<const Instruction*> definitions_;
+  std::vector<Block> blocks_;
+  std::unordered_map<const Instruction*, std::pair<std::size_t, std::uint32_t>> loads_;
+  std::unordered_map<const Instruction*, std::size_t> stores_;
+};
+
+template <class Pass, class... Options>
+Kernel rebuild(const Kernel& source, Options... options) {
+  Builder out(source.name);
+  copy_header(source, out);
+  Pass(source, out, options...).Rewriter::copy(source.body);
+  return out.take();
+}
+
+}  // namespace
+
+Kernel vectorize(Kernel kernel, VectorizeOptions options) {
+  GNOMON_CHECK(kernel.lanes == 0, "`" + kernel.name + "` is in lane form");
+  for (Buffer& b : kernel.buffers) {
+    b.texel =
+        options.texel_reads && b.access == Access::read && !b.coherent && size_of(b.dtype) == 4;
+  }
+  kernel = rebuild<Splitter>(kernel, options.wide_access);
+  if (options.wide_access) kernel = rebuild<Merger>(kernel);
+  return kernel;
+}
+
+}  // namespace gnomon::kernel
