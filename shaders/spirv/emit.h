@@ -46,9 +46,9 @@ struct Features {
 };
 
 struct EmitOptions {
-  Features features;
-  std::vector<std::uint8_t> windows;  // window of each buffer; empty: all in window 0
-  bool debug_info = false;            // names and source lines; they change the words
+  Features features = {};
+  std::vector<std::uint8_t> windows = {};  // window of each buffer; empty: all in window 0
+  bool debug_info = false;                 // names and source lines; they change the words
 };
 
 /// The module of `kernel`: entry point "main", workgroups of group_size invocations along x.

@@ -1,0 +1,127 @@
+// tests/shaders/spirv_control_test.cpp -- loops and branches: structure, phis, their predecessors.
+#include "tests/shaders/spirv_testing.h"
+
+namespace gnomon::spirv {
+namespace {
+
+using kernel::Op;
+using kernel::Value;
+using kernel::Values;
+
+Value less(kernel::Builder& b, Value x, Value y) { return b.compare(Op::lt, x, y); }
+
+TEST(SpirvControl, ALoopCarriesEveryWidth) {
+  for (std::uint8_t width : all_widths) {
+    Sketch s;
+    const Value x = s.b.load(s.input(DType::f32), s.index, width);
+    const Values init = {x, s.b.compare(Op::ne, x, x)};
+    const Values out = s.b.count_loop(
+        s.b.parameter(s.b.parameter_word()), 100, init, [&](Value, std::span<const Value> c) {
+          return Values{s.b.add(c[0], x), s.b.binary(Op::bxor, c[1], less(s.b, c[0], x))};
+        });
+    s.keep(out[0]);
+    s.keep(out[1]);
+    const std::string text = emitted(s.b.take());
+    EXPECT_EQ(count(text, "OpPhi"), 1 + 2 * std::max(1u, width / 4u)) << text;
+    EXPECT_EQ(count(text, "OpLoopMerge"), 1u);
+  }
+}
+
+TEST(SpirvControl, BranchesGiveEveryWidth) {
+  for (std::uint8_t width : all_widths) {
+    Sketch s;
+    const Value x = s.b.load(s.input(DType::f32), s.index, width);
+    const Value go = s.b.any(s.b.compare(Op::ne, x, x));
+    s.keep(s.b.if_(
+        go, [&] { return Values{s.b.add(x, x)}; }, [&] { return Values{x}; })[0]);
+    emitted(s.b.take());
+  }
+}
+
+TEST(SpirvControl, ABranchWithoutResultsNeedsNoElse) {
+  Sketch s;
+  const Value x = s.b.load(s.input(DType::f32), s.index);
+  const std::uint32_t out = s.output(DType::f32);
+  s.b.if_(
+      less(s.b, x, s.b.f32(1)),
+      [&] {
+        s.b.store(out, s.index, x);
+        return Values{};
+      },
+      [] { return Values{}; });
+  const std::string text = emitted(s.b.take());
+  EXPECT_EQ(count(text, "OpLabel"), 3u) << text;
+  EXPECT_THAT(text, Not(HasSubstr("OpPhi")));
+}
+
+// Phis name the block that control really comes from: the merge block of whatever was nested last.
+TEST(SpirvControl, NestedRegionsKeepThePredecessorsOfPhis) {
+  Sketch s;
+  kernel::Builder& b = s.b;
+  const Value x = b.load(s.input(DType::f32), s.index);
+  const Value limit = b.parameter(b.parameter_word());
+  const std::uint32_t out = s.output(DType::f32);
+  const std::uint32_t array = b.private_array({DType::f32, 8});
+  const auto nested_if = [&](Value y) {
+    return b.if_(
+        less(b, y, b.f32(3)),
+        [&] {
+          return b.if_(
+              less(b, y, b.f32(2)), [&] { return Values{b.add(y, b.f32(4))}; },
+              [&] {
+                b.private_store(array, b.u32(1), y);
+                return Values{b.private_load(array, b.u32(2))};
+              });
+        },
+        [&] { return Values{b.mul(y, y)}; })[0];
+  };
+  const Values result =
+      b.count_loop(limit, 0, Values{x, x}, [&](Value i, std::span<const Value> c) {
+        const Value inner = b.loop(
+            Values{nested_if(c[0])}, 10,
+            [&](std::span<const Value> d) { return less(b, nested_if(d[0]), b.f32(5)); },
+            [&](std::span<const Value> d) {
+              b.store(out, i, d[0], less(b, d[0], c[1]));
+              return Values{nested_if(d[0])};
+            })[0];
+        return Values{nested_if(inner), c[0]};
+      });
+  s.keep(result[0]);
+  s.keep(result[1]);
+  const kernel::Kernel k = b.take();
+  for (const bool debug : {false, true}) {
+    EmitOptions options;
+    options.debug_info = debug;
+    emitted(k, options);
+  }
+}
+
+TEST(SpirvControl, ALoopMayCarryNothing) {
+  Sketch s;
+  const std::uint32_t out = s.output(DType::u32);
+  s.b.loop(
+      {}, 5,
+      [&](std::span<const Value>) { return less(s.b, s.b.load(out, s.b.u32(0)), s.b.u32(9)); },
+      [&](std::span<const Value>) {
+        s.b.store(out, s.b.u32(0), s.b.add(s.b.load(out, s.b.u32(0)), s.b.u32(1)));
+        return Values{};
+      });
+  emitted(s.b.take());
+}
+
+// The values of a swap must be read before either is replaced: phis are simultaneous.
+TEST(SpirvControl, CarriedValuesMaySwap) {
+  Sketch s;
+  const std::uint32_t in = s.input(DType::u32);
+  const Values out =
+      s.b.count_loop(s.b.u32(7), 7, Values{s.b.load(in, s.b.u32(0)), s.b.load(in, s.b.u32(1))},
+                     [](Value, std::span<const Value> c) {
+                       return Values{c[1], c[0]};
+                     });
+  s.keep(out[0]);
+  s.keep(out[1]);
+  EXPECT_EQ(count(emitted(s.b.take()), "OpPhi"), 3u);
+}
+
+}  // namespace
+}  // namespace gnomon::spirv

@@ -1,0 +1,194 @@
+// tests/shaders/spirv_memory_test.cpp -- buffers, texels, masks, arrays and synchronisation.
+#include "tests/shaders/spirv_testing.h"
+
+namespace gnomon::spirv {
+namespace {
+
+using kernel::Access;
+using kernel::Op;
+using kernel::Value;
+
+TEST(SpirvMemory, BuffersOfOneWindowShareItsBindingAndAreAliased) {
+  Sketch s;
+  s.keep(s.b.load(s.input(DType::f32), s.index));
+  s.keep(s.b.load(s.input(DType::i32), s.index));
+  s.keep(s.b.load(s.input(DType::f64), s.index));
+  Features f;
+  f.float64 = true;
+  const std::string text = emitted(s.b.take(), with(f));
+  EXPECT_EQ(count(text, "Binding 1\n"), 6u);
+  EXPECT_EQ(count(text, " Aliased\n"), 6u);
+  EXPECT_EQ(count(text, " NonWritable\n"), 3u) << "the three that are only read";
+  EXPECT_EQ(count(text, "Binding 0\n"), 1u) << "the parameter block";
+}
+
+TEST(SpirvMemory, WindowsChooseTheBinding) {
+  Sketch s;
+  const std::uint32_t texels = s.texels(DType::u32);
+  const std::uint32_t plain = s.input(DType::u32);
+  const Value a = s.b.load(texels, s.index, 4), b = s.b.load(plain, s.index, 4);
+  s.b.store(s.output(DType::u32), s.index, s.b.add(a, b));
+  EmitOptions options;
+  options.windows = {3, 1, 2};
+  const std::string text = emitted(s.b.take(), options);
+  EXPECT_EQ(count(text, "Binding 8\n"), 1u) << "texels of window 3\n" << text;
+  EXPECT_EQ(count(text, "Binding 2\n"), 1u);
+  EXPECT_EQ(count(text, "Binding 3\n"), 1u);
+  options.windows = {4, 0, 0};
+  kernel::Kernel k;
+  k.buffers.resize(3);
+  EXPECT_THAT(message([&] { emit(k, options); }), HasSubstr("window 4"));
+  options.windows = {0};
+  EXPECT_THAT(message([&] { emit(k, options); }), HasSubstr("3 buffers"));
+}
+
+TEST(SpirvMemory, ContiguousAccessesOfFourAreSixteenBytesWide) {
+  for (DType t : {DType::f32, DType::u32, DType::boolean}) {
+    Sketch s;
+    const Value x = s.b.load(s.input(t), s.index, 8);
+    s.b.store(s.output(t), s.index, x);
+    const std::string text = emitted(s.b.take());
+    EXPECT_EQ(count(text, "OpAccessChain %_ptr_StorageBuffer_v4"), 4u) << text;
+    EXPECT_EQ(count(text, "OpAccessChain %_ptr_StorageBuffer_"), 4u);
+    EXPECT_THAT(text, HasSubstr("ArrayStride 16"));
+    EXPECT_THAT(text, Not(HasSubstr("ArrayStride 4\n")));
+  }
+}
+
+TEST(SpirvMemory, PairsAndLargeElementsAreAccessedOneByOne) {
+  Sketch s;
+  s.b.store(s.output(DType::f32), s.index, s.b.load(s.input(DType::f32), s.index, 2));
+  EXPECT_EQ(count(emitted(s.b.take()), "OpAccessChain %_ptr_StorageBuffer_float"), 4u);
+  Sketch large;
+  large.b.store(large.output(DType::u64), large.index,
+                large.b.load(large.input(DType::u64), large.index, 4));
+  EXPECT_EQ(count(emitted(large.b.take(), with(everything())), "%_ptr_StorageBuffer_ulong %"), 8u);
+}
+
+TEST(SpirvMemory, GathersAndScattersOfEveryType) {
+  for (DType t : all_dtypes) {
+    for (std::uint8_t width : all_widths) {
+      SCOPED_TRACE(kernel::to_string({t, width}));
+      Sketch s;
+      const Value where = s.b.load(s.input(DType::u32), s.index, width);
+      const Value mask = s.b.compare(Op::lt, where, s.b.splat(s.b.u32(100), width));
+      const std::uint32_t in = s.input(t), out = s.output(t);
+      s.b.store(out, where, s.b.load(in, where, width));
+      s.b.store(out, where, s.b.load(in, where, width, mask), mask);
+      s.b.store(out, s.index, s.b.load(in, s.index, width, mask), mask);
+      s.b.store(out, s.index, s.b.load(in, s.index, width, s.b.any(mask)), s.b.any(mask));
+      if (size_of(t) == 4) {
+        const std::uint32_t texels = s.texels(t);
+        s.keep(s.b.load(texels, where, width));
+        s.keep(s.b.load(texels, where, width, mask));
+        s.keep(s.b.load(texels, s.index, width));
+        s.keep(s.b.load(texels, s.index, width, mask));
+      }
+      emitted(s.b.take(), with(everything()));
+    }
+  }
+}
+
+TEST(SpirvMemory, TexelsAreReadFourElementsAtATime) {
+  Sketch s;
+  s.keep(s.b.load(s.texels(DType::f32), s.index, 16));
+  s.keep(s.b.load(s.texels(DType::i32), s.index, 4));
+  const std::string text = emitted(s.b.take());
+  EXPECT_EQ(count(text, "OpImageRead"), 5u);
+  EXPECT_THAT(text, HasSubstr("OpTypeImage %uint Buffer 0 0 0 2 Rgba32ui"));
+  EXPECT_THAT(text, HasSubstr("OpCapability ImageBuffer"));
+  EXPECT_EQ(count(text, "Binding 5\n"), 1u) << "one variable serves both buffers";
+  EXPECT_THAT(text, Not(HasSubstr("OpVectorExtractDynamic")));
+
+  Sketch one;
+  one.keep(one.b.load(one.texels(DType::f32), one.index));
+  EXPECT_THAT(emitted(one.b.take()), HasSubstr("OpVectorExtractDynamic"));
+
+  kernel::Kernel written;
+  written.buffers = {{DType::f32, Access::read_write, false, true, "x"}};
+  EXPECT_THAT(message([&] { emit(written, {}); }), HasSubstr("cannot be read as texels"));
+  written.buffers = {{DType::f64, Access::read, false, true, "x"}};
+  EXPECT_THAT(message([&] { emit(written, {}); }), HasSubstr("`x` of f64"));
+}
+
+TEST(SpirvMemory, AMaskedWideStoreHasAFastPath) {
+  Sketch s;
+  const Value x = s.b.load(s.input(DType::f32), s.index, 4);
+  const Value mask = s.b.compare(Op::lt, x, s.b.splat(s.b.f32(1), 4));
+  s.b.store(s.output(DType::f32), s.index, x, mask);
+  const std::string text = emitted(s.b.take());
+  EXPECT_EQ(count(text, "OpSelectionMerge"), 5u) << "all of them, or one by one\n" << text;
+  EXPECT_EQ(count(text, "OpStore"), 5u);
+}
+
+TEST(SpirvMemory, BooleansAreWords) {
+  Sketch s;
+  s.b.store(s.output(DType::boolean), s.index, s.b.load(s.input(DType::boolean), s.index));
+  const std::string text = emitted(s.b.take());
+  EXPECT_THAT(text, HasSubstr("OpINotEqual %bool"));
+  EXPECT_THAT(text, HasSubstr("OpSelect %uint"));
+}
+
+TEST(SpirvMemory, PrivateArraysAreOneVariablePerComponent) {
+  for (DType t : all_dtypes) {
+    SCOPED_TRACE(name(t));
+    Sketch s;
+    const std::uint32_t array = s.b.private_array({t, 10});
+    const Value x = s.b.load(s.input(t), s.index, 4);
+    s.b.private_store(array, s.index, x);
+    s.keep(s.b.private_load(array, s.b.u32(3), 4));
+    s.keep(s.b.private_load(array, s.b.load(s.input(DType::u32), s.index, 4), 4));
+    const std::string text = emitted(s.b.take(), with(everything()));
+    EXPECT_EQ(count(text, "OpVariable %_ptr_Function"), 4u) << text;
+    EXPECT_THAT(text, HasSubstr("_uint_10"));
+  }
+}
+
+TEST(SpirvMemory, AMaskedPrivateStoreGoesToASinkInsteadOfABranch) {
+  Sketch s;
+  const std::uint32_t array = s.b.private_array({DType::f32, 10});
+  const Value x = s.b.load(s.input(DType::f32), s.index, 2);
+  s.b.private_store(array, s.b.u32(2), x, s.b.compare(Op::lt, x, s.b.splat(s.b.f32(1), 2)));
+  const std::string text = emitted(s.b.take());
+  EXPECT_THAT(text, Not(HasSubstr("OpSelectionMerge")));
+  EXPECT_THAT(text, HasSubstr("OpTypeArray %float %uint_11"));
+}
+
+TEST(SpirvMemory, SharedArraysAndBarriers) {
+  for (DType t : all_dtypes) {
+    SCOPED_TRACE(name(t));
+    Sketch s;
+    const std::uint32_t array = s.b.shared_array({t, 256});
+    const Value x = s.b.load(s.input(t), s.index, 4);
+    const Value at = s.b.binary(Op::mul, s.b.source(Op::local_index), s.b.u32(4));
+    s.b.shared_store(array, at, x);
+    s.b.shared_store(array, at, x, s.b.compare(Op::ne, x, x));
+    s.b.barrier();
+    s.keep(s.b.shared_load(array, at, 4));
+    const std::string text = emitted(s.b.take(), with(everything()));
+    EXPECT_EQ(count(text, "OpVariable %_ptr_Workgroup"), 1u);
+    EXPECT_THAT(text, HasSubstr("OpControlBarrier %uint_2 %uint_2 %uint_264"));
+  }
+}
+
+TEST(SpirvMemory, CoherentBuffersAreSynchronisedByBarriersAndAtomics) {
+  Sketch s;
+  const std::uint32_t b =
+      s.b.buffer({DType::u32, Access::read_write, /*coherent=*/true, false, "flags"});
+  s.b.store(b, s.index, s.b.u32(1));
+  s.b.barrier();
+  s.keep(s.b.atomic_add(b, s.b.u32(0), s.b.u32(1)));
+  const std::string text = emitted(s.b.take());
+  EXPECT_EQ(count(text, " Coherent\n"), 1u);
+  EXPECT_THAT(text, HasSubstr("OpControlBarrier %uint_2 %uint_1 %uint_328"));
+  EXPECT_THAT(text, HasSubstr("%uint_72 "));
+
+  Sketch plain;
+  const std::uint32_t counts = plain.output(DType::i32);
+  const Value where = plain.b.load(plain.input(DType::u32), plain.index, 4);
+  plain.keep(plain.b.atomic_add(counts, where, plain.b.splat(plain.b.i32(1), 4)));
+  EXPECT_EQ(count(emitted(plain.b.take()), "OpAtomicIAdd"), 4u);
+}
+
+}  // namespace
+}  // namespace gnomon::spirv
