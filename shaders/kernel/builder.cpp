@@ -73,8 +73,8 @@ std::uint32_t Builder::shared_array(LocalArray a) {
 std::uint32_t Builder::parameter_word() { return kernel_.parameters++; }
 
 void Builder::at_line(const char* file, int line) {
-  const auto [at, added] = line_numbers_.try_emplace(
-      {file, line}, static_cast<std::uint32_t>(kernel_.lines.size() + 1));
+  const auto [at, added] =
+      line_numbers_.try_emplace({file, line}, static_cast<std::uint32_t>(kernel_.lines.size() + 1));
   if (added) kernel_.lines.push_back({file, line});
   line_ = at->second;
 }
@@ -98,7 +98,8 @@ bool Builder::visible(Value v) const {
 Value Builder::emit(Op op, Type t, std::span<const Value> operands, std::uint64_t immediate,
                     std::uint32_t at, bool pure) {
   for (const Value v : operands) {
-    GNOMON_CHECK(v.index < kernel_.types.size(), op_text(op) + " has an operand that was never made");
+    GNOMON_CHECK(v.index < kernel_.types.size(),
+                 op_text(op) + " has an operand that was never made");
     GNOMON_CHECK(visible(v) && depths_[v.index] <= at,
                  op_text(op) + " uses %" + std::to_string(v.index) +
                      ", whose region is not open where the instruction goes");
@@ -152,7 +153,9 @@ Value Builder::i32(std::int32_t x) {
 }
 Value Builder::f32(float x) { return constant({DType::f32, 1}, std::bit_cast<std::uint32_t>(x)); }
 Value Builder::boolean(bool x) { return constant(bool_type, x); }
-Value Builder::number(DType scalar, double x) { return constant({scalar, 1}, from_double(scalar, x)); }
+Value Builder::number(DType scalar, double x) {
+  return constant({scalar, 1}, from_double(scalar, x));
+}
 
 bool Builder::is_constant(Value v) const {
   if (made_by(v, Op::splat)) v = operand(v, 0);
@@ -201,11 +204,11 @@ Value Builder::compare(Op op, Value a, Value b) {
 }
 
 Value Builder::select(Value predicate, Value a, Value b) {
-  GNOMON_CHECK(type(a) == type(b), "`select` has arms of types " + to_string(type(a)) + " and " +
-                                       to_string(type(b)));
+  GNOMON_CHECK(type(a) == type(b),
+               "`select` has arms of types " + to_string(type(a)) + " and " + to_string(type(b)));
   GNOMON_CHECK((type(predicate) == Type{DType::boolean, type(a).width}),
-               "`select` has a predicate of type " + to_string(type(predicate)) + " for arms of type " +
-                   to_string(type(a)));
+               "`select` has a predicate of type " + to_string(type(predicate)) +
+                   " for arms of type " + to_string(type(a)));
   if (const Value v = fold_select(predicate, a, b); v.valid()) return v;
   return emit(Op::select, type(a), {predicate, a, b});
 }
@@ -273,9 +276,9 @@ Value Builder::construct(std::span<const Value> parts) {
   const Type t = type(parts[0]);
   bool same = true, whole = true;
   for (std::size_t k = 0; k < parts.size(); ++k) {
-    GNOMON_CHECK(type(parts[k]) == t && t.width == 1,
-                 "`construct` has operands of types " + to_string(t) + " and " +
-                     to_string(type(parts[k])));
+    GNOMON_CHECK(
+        type(parts[k]) == t && t.width == 1,
+        "`construct` has operands of types " + to_string(t) + " and " + to_string(type(parts[k])));
     same = same && parts[k] == parts[0];
     whole = whole && made_by(parts[k], Op::extract) && definition(parts[k]).immediate == k &&
             operand(parts[k], 0) == operand(parts[0], 0);
@@ -311,10 +314,10 @@ Value Builder::load_from(Op op, DType t, Value index, std::uint8_t width, Value 
                    to_string(at));
   const Type result{t, std::max(at.width, width)};
   if (!mask.valid()) return emit(op, result, {{index}}, array, depth(), false);
-  GNOMON_CHECK(type(mask).scalar == DType::boolean &&
-                   (type(mask).width == 1 || type(mask).width == result.width),
-               op_text(op) + " of " + to_string(result) + " has a mask of type " +
-                   to_string(type(mask)));
+  GNOMON_CHECK(
+      type(mask).scalar == DType::boolean &&
+          (type(mask).width == 1 || type(mask).width == result.width),
+      op_text(op) + " of " + to_string(result) + " has a mask of type " + to_string(type(mask)));
   const Value operands[] = {index, mask};
   return emit(op, result, operands, array, depth(), false);
 }
@@ -326,10 +329,10 @@ void Builder::store_to(Op op, DType t, Value index, Value value, Value mask, std
   GNOMON_CHECK(what.scalar == t, op_text(op) + " of " + to_string(what) + " into an array of " +
                                      std::string(gnomon::name(t)));
   if (!mask.valid()) return emit_effect(op, {index, value}, array);
-  GNOMON_CHECK(type(mask).scalar == DType::boolean &&
-                   (type(mask).width == 1 || type(mask).width == what.width),
-               op_text(op) + " of " + to_string(what) + " has a mask of type " +
-                   to_string(type(mask)));
+  GNOMON_CHECK(
+      type(mask).scalar == DType::boolean &&
+          (type(mask).width == 1 || type(mask).width == what.width),
+      op_text(op) + " of " + to_string(what) + " has a mask of type " + to_string(type(mask)));
   if (is_constant(mask)) {
     if (constant_bits(mask) != 0) emit_effect(op, {index, value}, array);
     return;
@@ -414,8 +417,8 @@ Values Builder::loop(std::span<const Value> init, std::uint64_t max_trips,
   i.line = line_;
   i.regions.resize(2);
   for (const Value v : init) {
-    GNOMON_CHECK(visible(v), "`loop` starts from %" + std::to_string(v.index) +
-                                 ", whose region is not open");
+    GNOMON_CHECK(visible(v),
+                 "`loop` starts from %" + std::to_string(v.index) + ", whose region is not open");
   }
   {
     const Opened opened(*this, i.regions[0]);
@@ -448,7 +451,8 @@ Values Builder::loop(std::span<const Value> init, std::uint64_t max_trips,
 
 Values Builder::count_loop(Value count, std::uint64_t max_trips, std::span<const Value> init,
                            const std::function<Values(Value, std::span<const Value>)>& body) {
-  GNOMON_CHECK(type(count) == u32_type, "a loop's count is a " + to_string(type(count)) + ", not a u32");
+  GNOMON_CHECK(type(count) == u32_type,
+               "a loop's count is a " + to_string(type(count)) + ", not a u32");
   if (is_constant(count)) {
     const std::uint64_t trips = constant_bits(count);
     if (trips == 0) return {init.begin(), init.end()};
@@ -464,8 +468,7 @@ Values Builder::count_loop(Value count, std::uint64_t max_trips, std::span<const
   Values carried{u32(0)};
   carried.insert(carried.end(), init.begin(), init.end());
   Values results = loop(
-      carried, max_trips,
-      [&](std::span<const Value> c) { return compare(Op::lt, c[0], count); },
+      carried, max_trips, [&](std::span<const Value> c) { return compare(Op::lt, c[0], count); },
       [&](std::span<const Value> c) {
         Values next = body(c[0], c.subspan(1));
         next.insert(next.begin(), add(c[0], u32(1)));
@@ -498,8 +501,8 @@ Values Builder::if_(Value predicate, const std::function<Values()>& then,
   GNOMON_CHECK(a.size() == b.size(), "a branch's sides give " + std::to_string(a.size()) + " and " +
                                          std::to_string(b.size()) + " values");
   for (std::size_t k = 0; k < a.size(); ++k) {
-    GNOMON_CHECK(type(a[k]) == type(b[k]), "a branch's sides give " + to_string(type(a[k])) + " and " +
-                                               to_string(type(b[k])) + " as result " +
+    GNOMON_CHECK(type(a[k]) == type(b[k]), "a branch's sides give " + to_string(type(a[k])) +
+                                               " and " + to_string(type(b[k])) + " as result " +
                                                std::to_string(k));
     i.results.push_back(fresh(type(a[k]), depth()));
   }
@@ -511,8 +514,8 @@ Values Builder::if_(Value predicate, const std::function<Values()>& then,
 // ---- depth
 
 void Builder::at_depth(std::uint32_t at, const std::function<void()>& f) {
-  GNOMON_CHECK(at <= depth(), "no region is open at depth " + std::to_string(at) + ", the deepest is " +
-                                  std::to_string(depth()));
+  GNOMON_CHECK(at <= depth(), "no region is open at depth " + std::to_string(at) +
+                                  ", the deepest is " + std::to_string(depth()));
   struct Restore {
     Builder& b;
     std::vector<Region*> open;

@@ -1,11 +1,11 @@
-// shaders/kernel/builder.h -- appends instructions to a kernel; folds constants and trivial identities as it goes.
+// shaders/kernel/builder.h -- appends instructions to a kernel, folding trivial ones as it goes.
 #pragma once
 #include <functional>
 #include <initializer_list>
 #include <map>
 #include <span>
-#include <utility>
 #include <unordered_map>
+#include <utility>
 
 #include "shaders/kernel/kernel.h"
 
@@ -13,18 +13,20 @@ namespace gnomon::kernel {
 
 using Values = std::vector<Value>;
 
-/// Builds one kernel. Regions under construction form a stack; depth 0 is the kernel body. Instructions go to the
-/// region at `depth()`. `at_depth` appends to an outer open region instead: what it emits lands before the nested
-/// region that is still open, which is how values that do not depend on an inner loop leave it.
+/// Builds one kernel. Regions under construction form a stack; depth 0 is the kernel body.
+/// Instructions go to the region at `depth()`. `at_depth` appends to an outer open region instead:
+/// what it emits lands before the nested region that is still open, which is how values that do not
+/// depend on an inner loop leave it.
 ///
-/// Every binary operation requires operands of one type (checked); scalar constants are unique and live at depth 0,
-/// as do wide constants (splats of them), sources and parameters.
+/// Every binary operation requires operands of one type (checked); scalar constants are unique and
+/// live at depth 0, as do wide constants (splats of them), sources and parameters.
 ///
-/// Folding is exact: a fold never changes a result bit for any input, NaN payloads and flushed subnormals aside
-/// (x * 0.0 stays, x + 0 is folded for integers only; x * 1, x / 1 and x - 0 for floats too). Floats are computed here
-/// only when all operands are constants, none of them or the result is subnormal, and the operation is correctly
-/// rounded on every device. Pure instructions are value-numbered: asking again for a value that is still visible
-/// returns it. Loads are not, since a store may come between.
+/// Folding is exact: a fold never changes a result bit for any input, NaN payloads and flushed
+/// subnormals aside (x * 0.0 stays, x + 0 is folded for integers only; x * 1, x / 1 and x - 0 for
+/// floats too). Floats are computed here only when all operands are constants, none of them or the
+/// result is subnormal, and the operation is correctly rounded on every device. Pure instructions
+/// are value-numbered: asking again for a value that is still visible returns it. Loads are not,
+/// since a store may come between.
 class Builder {
  public:
   explicit Builder(std::string name);
@@ -38,7 +40,7 @@ class Builder {
   std::uint32_t buffer(Buffer);
   std::uint32_t private_array(LocalArray);
   std::uint32_t shared_array(LocalArray);
-  std::uint32_t parameter_word();  // index of a fresh user word
+  std::uint32_t parameter_word();            // index of a fresh user word
   void at_line(const char* file, int line);  // source line of the instructions that follow
 
   /// While one lives, float arithmetic is marked exact: neither contracted nor reassociated.
@@ -69,7 +71,8 @@ class Builder {
   /// Bits of (each component of) a constant; checked.
   std::uint64_t constant_bits(Value) const;
 
-  /// Any instruction with one result. Result type is derived from the op and operands where possible.
+  /// Any instruction with one result. Result type is derived from the op and operands where
+  /// possible.
   Value unary(Op, Value);
   Value binary(Op, Value, Value);
   Value compare(Op, Value, Value);
@@ -104,16 +107,19 @@ class Builder {
   void barrier();
 
   // ---- structure
-  /// `condition` maps the carried values to bool, `body` to the next carried values (same types, checked).
+  /// `condition` maps the carried values to bool, `body` to the next carried values (same types,
+  /// checked).
   Values loop(std::span<const Value> init, std::uint64_t max_trips,
               const std::function<Value(std::span<const Value>)>& condition,
               const std::function<Values(std::span<const Value>)>& body);
-  /// for (i = 0; i < count; ++i) with further carried values; folds to nothing when count is a constant 0 and to the
-  /// body itself when it is 1. `body(i, carried)` gives the next carried values.
+  /// for (i = 0; i < count; ++i) with further carried values; folds to nothing when count is a
+  /// constant 0 and to the body itself when it is 1. `body(i, carried)` gives the next carried
+  /// values.
   Values count_loop(Value count, std::uint64_t max_trips, std::span<const Value> init,
                     const std::function<Values(Value, std::span<const Value>)>& body);
   /// Folds to one side when the predicate is a constant.
-  Values if_(Value predicate, const std::function<Values()>& then, const std::function<Values()>& otherwise);
+  Values if_(Value predicate, const std::function<Values()>& then,
+             const std::function<Values()>& otherwise);
 
   // ---- depth
   std::uint32_t depth() const { return static_cast<std::uint32_t>(open_.size()) - 1; }
@@ -121,8 +127,9 @@ class Builder {
   std::uint32_t depth_of(Value v) const { return depths_[v.index]; }
   /// True when `v` is visible where the builder stands: its region is still open.
   bool visible(Value v) const;
-  /// Runs `f` with instructions going to the open region at `depth` (<= depth()). A region opened inside `f` nests in
-  /// that one. The current position is restored afterwards, also when `f` throws.
+  /// Runs `f` with instructions going to the open region at `depth` (<= depth()). A region opened
+  /// inside `f` nests in that one. The current position is restored afterwards, also when `f`
+  /// throws.
   void at_depth(std::uint32_t depth, const std::function<void()>& f);
 
   /// Any instruction, no folding: for passes that rebuild a kernel.
@@ -131,7 +138,8 @@ class Builder {
  private:
   friend class Exactly;
   class Opened;
-  /// How a value came to be, for folding and value numbering. Arguments and loop results have no operands here.
+  /// How a value came to be, for folding and value numbering. Arguments and loop results have no
+  /// operands here.
   struct Definition {
     Op op = Op::loop;
     bool exact = false;
@@ -141,13 +149,15 @@ class Builder {
   };
   const Definition& definition(Value v) const { return definitions_[v.index]; }
   Value operand(Value v, std::uint32_t k) const { return operand_pool_[definition(v).first + k]; }
-  bool made_by(Value v, Op op) const { return definition(v).op == op && definition(v).operands > 0; }
+  bool made_by(Value v, Op op) const {
+    return definition(v).op == op && definition(v).operands > 0;
+  }
 
   Value fresh(Type, std::uint32_t depth);
   Values arguments(Region&, std::span<const Value> like);
   /// Appends a one-result instruction at `depth`, or returns an equal visible value when `pure`.
-  Value emit(Op, Type, std::span<const Value> operands, std::uint64_t immediate, std::uint32_t depth,
-             bool pure);
+  Value emit(Op, Type, std::span<const Value> operands, std::uint64_t immediate,
+             std::uint32_t depth, bool pure);
   Value emit(Op op, Type t, std::initializer_list<Value> operands, std::uint64_t immediate = 0) {
     return emit(op, t, {operands.begin(), operands.size()}, immediate, depth(), true);
   }
@@ -166,14 +176,14 @@ class Builder {
   Value fold_computed(Op, DType operand, Type result, std::initializer_list<Value>);
 
   Kernel kernel_;
-  std::vector<Region*> open_;                 // regions under construction, outermost first
-  std::vector<std::uint32_t> serials_;        // identity of each open region, for visible()
+  std::vector<Region*> open_;           // regions under construction, outermost first
+  std::vector<std::uint32_t> serials_;  // identity of each open region, for visible()
   std::uint32_t next_serial_ = 1;
   std::vector<std::uint32_t> depths_;         // per Value
   std::vector<std::uint32_t> region_serial_;  // per Value: the region that defines it
   std::vector<Definition> definitions_;       // per Value
   std::vector<Value> operand_pool_;
-  std::vector<Instruction> constant_body_;    // take() puts it in front
+  std::vector<Instruction> constant_body_;  // take() puts it in front
   std::unordered_multimap<std::uint64_t, Value> numbered_;
   std::map<std::pair<std::string, int>, std::uint32_t> line_numbers_;
   std::uint32_t line_ = 0;

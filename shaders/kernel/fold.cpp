@@ -1,7 +1,7 @@
 // shaders/kernel/fold.cpp -- the builder's constant folding and algebraic identities.
 //
-// Every rule must hold for every input bit for bit (builder.h says which floats are exempt), because the interpreter,
-// a driver that folds and one that does not are compared with one another.
+// Every rule must hold for every input bit for bit (builder.h says which floats are exempt),
+// because the interpreter, a driver that folds and one that does not are compared with one another.
 #include <bit>
 
 #include "shaders/kernel/builder.h"
@@ -20,7 +20,10 @@ struct FloatLayout {
 };
 
 FloatLayout layout(DType t) {
-  const std::uint32_t mantissa_bits = t == DType::f64 ? 52 : t == DType::f32 ? 23 : t == DType::f16 ? 10 : 7;
+  const std::uint32_t mantissa_bits = t == DType::f64   ? 52
+                                      : t == DType::f32 ? 23
+                                      : t == DType::f16 ? 10
+                                                        : 7;
   const std::uint64_t mantissa = (std::uint64_t{1} << mantissa_bits) - 1;
   const std::uint64_t exponent = (all_bits(t) >> 1) & ~mantissa;
   return {exponent, mantissa, std::uint64_t{1} << (mantissa_bits - 1)};
@@ -59,8 +62,10 @@ bool correctly_rounded(Op op) {
     case Op::gt:
     case Op::ge:
     case Op::is_nan:
-    case Op::is_inf: return true;
-    default: return false;
+    case Op::is_inf:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -68,7 +73,8 @@ bool correctly_rounded(Op op) {
 bool undoes_itself(Op op) { return op == Op::neg || op == Op::bnot; }
 
 bool idempotent(Op op) {
-  return op == Op::abs || op == Op::floor || op == Op::ceil || op == Op::round_even || op == Op::trunc;
+  return op == Op::abs || op == Op::floor || op == Op::ceil || op == Op::round_even ||
+         op == Op::trunc;
 }
 
 }  // namespace
@@ -91,7 +97,8 @@ Value Builder::fold_computed(Op op, DType operand_type, Type result,
     if (op == Op::minimum || op == Op::maximum) {
       // Which operand comes back for a NaN or for zeros of both signs is the device's choice.
       const bool zeros = ((bits[0] | bits[1]) << 1 & all_bits(operand_type)) == 0;
-      if (zeros || not_a_number(operand_type, bits[0]) || not_a_number(operand_type, bits[1])) return {};
+      if (zeros || not_a_number(operand_type, bits[0]) || not_a_number(operand_type, bits[1]))
+        return {};
     }
   }
   std::uint64_t answer = scalar_function(op, operand_type)(bits[0], bits[1], bits[2]);
@@ -110,7 +117,8 @@ Value Builder::fold_unary(Op op, Value x) {
   if (undoes_itself(op) && made_by(x, op)) return operand(x, 0);
   if (idempotent(op) && made_by(x, op)) return x;
   if (op == Op::abs && is_unsigned(t.scalar)) return x;
-  if (op == Op::abs && is_float(t.scalar) && made_by(x, Op::neg)) return unary(Op::abs, operand(x, 0));
+  if (op == Op::abs && is_float(t.scalar) && made_by(x, Op::neg))
+    return unary(Op::abs, operand(x, 0));
   return {};
 }
 
@@ -129,12 +137,15 @@ Value Builder::fold_binary(Op op, Value a, Value b) {
   if (a == b) {
     switch (op) {
       case Op::sub:
-      case Op::bxor: return constant(t, 0);
+      case Op::bxor:
+        return constant(t, 0);
       case Op::band:
       case Op::bor:
       case Op::minimum:
-      case Op::maximum: return a;
-      default: break;
+      case Op::maximum:
+        return a;
+      default:
+        break;
     }
   }
   if (is_constant(b)) return fold_integer(op, a, constant_bits(b));
@@ -223,7 +234,8 @@ Value Builder::fold_integer(Op op, Value a, std::uint64_t c) {
     case Op::mul_high:
       if (c <= 1) return constant(t, 0);
       return {};
-    default: return {};
+    default:
+      return {};
   }
 }
 

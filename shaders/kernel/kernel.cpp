@@ -22,8 +22,10 @@ std::uint64_t trips(const Region& region) {
     if (i.op == Op::loop) {
       if (i.immediate == 0) return unbounded;
       // The condition runs once more than the body.
-      const std::uint64_t condition = saturating_mul(saturating_add(i.immediate, 1), trips(i.regions[0]));
-      const std::uint64_t body = saturating_mul(i.immediate, saturating_add(1, trips(i.regions[1])));
+      const std::uint64_t condition =
+          saturating_mul(saturating_add(i.immediate, 1), trips(i.regions[0]));
+      const std::uint64_t body =
+          saturating_mul(i.immediate, saturating_add(1, trips(i.regions[1])));
       total = saturating_add(total, saturating_add(condition, body));
     } else if (i.op == Op::if_) {
       total = saturating_add(total, std::max(trips(i.regions[0]), trips(i.regions[1])));
@@ -43,8 +45,10 @@ bool has_effects(const Instruction& i) {
     case Op::shared_load:
     case Op::shared_store:
     case Op::atomic_add:
-    case Op::barrier: return true;
-    default: break;
+    case Op::barrier:
+      return true;
+    default:
+      break;
   }
   return std::any_of(i.regions.begin(), i.regions.end(), [](const Region& r) {
     return std::any_of(r.body.begin(), r.body.end(), has_effects);
@@ -55,80 +59,154 @@ std::uint64_t worst_case_trips(const Kernel& k) { return trips(k.body); }
 
 std::string_view name(Op op) {
   switch (op) {
-    case Op::constant: return "constant";
-    case Op::parameter: return "parameter";
-    case Op::lane: return "lane";
-    case Op::invocation: return "invocation";
-    case Op::group_index: return "group_index";
-    case Op::local_index: return "local_index";
-    case Op::add: return "add";
-    case Op::sub: return "sub";
-    case Op::mul: return "mul";
-    case Op::div: return "div";
-    case Op::rem: return "rem";
-    case Op::minimum: return "minimum";
-    case Op::maximum: return "maximum";
-    case Op::pow: return "pow";
-    case Op::atan2: return "atan2";
-    case Op::neg: return "neg";
-    case Op::abs: return "abs";
-    case Op::floor: return "floor";
-    case Op::ceil: return "ceil";
-    case Op::round_even: return "round_even";
-    case Op::trunc: return "trunc";
-    case Op::sqrt: return "sqrt";
-    case Op::rsqrt: return "rsqrt";
-    case Op::exp: return "exp";
-    case Op::exp2: return "exp2";
-    case Op::log: return "log";
-    case Op::log2: return "log2";
-    case Op::sin: return "sin";
-    case Op::cos: return "cos";
-    case Op::tan: return "tan";
-    case Op::asin: return "asin";
-    case Op::acos: return "acos";
-    case Op::atan: return "atan";
-    case Op::sinh: return "sinh";
-    case Op::cosh: return "cosh";
-    case Op::tanh: return "tanh";
-    case Op::asinh: return "asinh";
-    case Op::acosh: return "acosh";
-    case Op::atanh: return "atanh";
-    case Op::fma: return "fma";
-    case Op::band: return "band";
-    case Op::bor: return "bor";
-    case Op::bxor: return "bxor";
-    case Op::bnot: return "bnot";
-    case Op::shl: return "shl";
-    case Op::shr: return "shr";
-    case Op::popcount: return "popcount";
-    case Op::mul_high: return "mul_high";
-    case Op::eq: return "eq";
-    case Op::ne: return "ne";
-    case Op::lt: return "lt";
-    case Op::le: return "le";
-    case Op::gt: return "gt";
-    case Op::ge: return "ge";
-    case Op::is_nan: return "is_nan";
-    case Op::is_inf: return "is_inf";
-    case Op::select: return "select";
-    case Op::convert: return "convert";
-    case Op::bitcast: return "bitcast";
-    case Op::splat: return "splat";
-    case Op::extract: return "extract";
-    case Op::construct: return "construct";
-    case Op::any: return "any";
-    case Op::all: return "all";
-    case Op::load: return "load";
-    case Op::store: return "store";
-    case Op::private_load: return "private_load";
-    case Op::private_store: return "private_store";
-    case Op::shared_load: return "shared_load";
-    case Op::shared_store: return "shared_store";
-    case Op::atomic_add: return "atomic_add";
-    case Op::barrier: return "barrier";
-    case Op::loop: return "loop";
-    case Op::if_: return "if";
+    case Op::constant:
+      return "constant";
+    case Op::parameter:
+      return "parameter";
+    case Op::lane:
+      return "lane";
+    case Op::invocation:
+      return "invocation";
+    case Op::group_index:
+      return "group_index";
+    case Op::local_index:
+      return "local_index";
+    case Op::add:
+      return "add";
+    case Op::sub:
+      return "sub";
+    case Op::mul:
+      return "mul";
+    case Op::div:
+      return "div";
+    case Op::rem:
+      return "rem";
+    case Op::minimum:
+      return "minimum";
+    case Op::maximum:
+      return "maximum";
+    case Op::pow:
+      return "pow";
+    case Op::atan2:
+      return "atan2";
+    case Op::neg:
+      return "neg";
+    case Op::abs:
+      return "abs";
+    case Op::floor:
+      return "floor";
+    case Op::ceil:
+      return "ceil";
+    case Op::round_even:
+      return "round_even";
+    case Op::trunc:
+      return "trunc";
+    case Op::sqrt:
+      return "sqrt";
+    case Op::rsqrt:
+      return "rsqrt";
+    case Op::exp:
+      return "exp";
+    case Op::exp2:
+      return "exp2";
+    case Op::log:
+      return "log";
+    case Op::log2:
+      return "log2";
+    case Op::sin:
+      return "sin";
+    case Op::cos:
+      return "cos";
+    case Op::tan:
+      return "tan";
+    case Op::asin:
+      return "asin";
+    case Op::acos:
+      return "acos";
+    case Op::atan:
+      return "atan";
+    case Op::sinh:
+      return "sinh";
+    case Op::cosh:
+      return "cosh";
+    case Op::tanh:
+      return "tanh";
+    case Op::asinh:
+      return "asinh";
+    case Op::acosh:
+      return "acosh";
+    case Op::atanh:
+      return "atanh";
+    case Op::fma:
+      return "fma";
+    case Op::band:
+      return "band";
+    case Op::bor:
+      return "bor";
+    case Op::bxor:
+      return "bxor";
+    case Op::bnot:
+      return "bnot";
+    case Op::shl:
+      return "shl";
+    case Op::shr:
+      return "shr";
+    case Op::popcount:
+      return "popcount";
+    case Op::mul_high:
+      return "mul_high";
+    case Op::eq:
+      return "eq";
+    case Op::ne:
+      return "ne";
+    case Op::lt:
+      return "lt";
+    case Op::le:
+      return "le";
+    case Op::gt:
+      return "gt";
+    case Op::ge:
+      return "ge";
+    case Op::is_nan:
+      return "is_nan";
+    case Op::is_inf:
+      return "is_inf";
+    case Op::select:
+      return "select";
+    case Op::convert:
+      return "convert";
+    case Op::bitcast:
+      return "bitcast";
+    case Op::splat:
+      return "splat";
+    case Op::extract:
+      return "extract";
+    case Op::construct:
+      return "construct";
+    case Op::any:
+      return "any";
+    case Op::all:
+      return "all";
+    case Op::load:
+      return "load";
+    case Op::store:
+      return "store";
+    case Op::private_load:
+      return "private_load";
+    case Op::private_store:
+      return "private_store";
+    case Op::shared_load:
+      return "shared_load";
+    case Op::shared_store:
+      return "shared_store";
+    case Op::atomic_add:
+      return "atomic_add";
+    case Op::barrier:
+      return "barrier";
+    case Op::loop:
+      return "loop";
+    case Op::if_:
+      return "if";
   }
   return "?";
 }

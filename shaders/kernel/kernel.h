@@ -1,28 +1,34 @@
 // shaders/kernel/kernel.h -- the kernel IR: what one compute shader does, in scalar SSA.
 //
 // Semantics
-//   A kernel is in *lane form* when `lanes > 0`: its body runs once for every lane 0 <= lane < lanes, in no
-//   particular order, and lanes never see one another's writes. `passes/coarsen` turns it into *invocation form*
-//   (`lanes == 0`): the body runs once per invocation, and bounds are explicit in it.
+//   A kernel is in *lane form* when `lanes > 0`: its body runs once for every lane
+//   0 <= lane < lanes, in no particular order, and lanes never see one another's writes.
+//   `passes/coarsen` turns it into *invocation form* (`lanes == 0`): the body runs once per
+//   invocation, and bounds are explicit in it.
 //
-//   Values are immutable, defined once, and visible in the region that defines them and in the regions nested in it.
-//   Types are a scalar kind and a width; width > 1 holds the values of several lanes (component k belongs to lane
-//   first + k), and every arithmetic instruction works componentwise on operands of one width.
+//   Values are immutable, defined once, and visible in the region that defines them and in the
+//   regions nested in it. Types are a scalar kind and a width; width > 1 holds the values of
+//   several lanes (component k belongs to lane first + k), and every arithmetic instruction works
+//   componentwise on operands of one width.
 //
-//   Integers wrap; shifts take the count modulo the bit width; integer division truncates, x / 0 is all bits set,
-//   x % 0 is x, INT_MIN / -1 is INT_MIN with remainder 0. Float arithmetic is IEEE 754 round to nearest even;
-//   subnormals may be flushed; `minimum` and `maximum` return an unspecified operand when one is NaN; comparisons
-//   with NaN are false except `ne`. Float to integer conversion out of range is unspecified, never an error.
-//   Instructions marked `exact` may be neither contracted nor reassociated.
+//   Integers wrap; shifts take the count modulo the bit width; integer division truncates, x / 0 is
+//   all bits set, x % 0 is x, INT_MIN / -1 is INT_MIN with remainder 0; `rem` of either kind has the
+//   sign of its first operand. Float arithmetic is IEEE
+//   754 round to nearest even; subnormals may be flushed; `minimum` and `maximum` return an
+//   unspecified operand when one is NaN; comparisons with NaN are false except `ne`. Float to
+//   integer conversion out of range is unspecified, never an error. Instructions marked `exact` may
+//   be neither contracted nor reassociated.
 //
-//   Effects (store, atomic, barrier) happen in program order within an invocation. A load returns what the same
-//   invocation last stored there; other invocations' stores are visible only through `shared` memory after a barrier,
-//   or through a `coherent` buffer after a barrier or atomic; the verifier enforces both.
-//   An index must be in bounds whenever its instruction executes with a true mask: unchecked.
+//   Effects (store, atomic, barrier) happen in program order within an invocation. A load returns
+//   what the same invocation last stored there; other invocations' stores are visible only through
+//   `shared` memory after a barrier, or through a `coherent` buffer after a barrier or atomic; the
+//   verifier enforces both. An index must be in bounds whenever its instruction executes with a
+//   true mask: unchecked.
 //
-//   `loop` evaluates region 0 (condition) on the carried values; while it yields true, region 1 (body) maps them to
-//   the next ones; its results are the carried values for which the condition was false. `if_` yields from region 0
-//   when the predicate is true, else from region 1; a region that is not taken has no effects.
+//   `loop` evaluates region 0 (condition) on the carried values; while it yields true, region 1
+//   (body) maps them to the next ones; its results are the carried values for which the condition
+//   was false. `if_` yields from region 0 when the predicate is true, else from region 1; a region
+//   that is not taken has no effects.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -42,12 +48,13 @@ struct Type {
 
 using Value = Id<struct ValueTag>;
 
+// clang-format off
 enum class Op : std::uint8_t {
-  // Sources. `immediate` holds the bits of a constant (zero-extended), or the index of a parameter word.
+  // Sources. `immediate` holds the bits of a scalar constant (zero-extended), or a parameter's index.
   constant,     // -> T
   parameter,    // -> u32: word `immediate` of the user part of the parameter block
   lane,         // -> u32, lane form only: the lane this body runs for
-  invocation,   // -> u32, invocation form only: linear index over the whole dispatch, base group included
+  invocation,   // -> u32, invocation form only: linear over the dispatch, base group included
   group_index,  // -> u32: linear workgroup index, base group included
   local_index,  // -> u32: linear index within the workgroup
   // Arithmetic, operands and result of one type.
@@ -70,8 +77,9 @@ enum class Op : std::uint8_t {
   construct,  // scalars -> wide, one operand per component
   any, all,   // bool of width n -> bool
   // Memory. `immediate` is the index of the buffer, private or shared array.
-  load,   // index [, mask] -> T. Scalar index and wide T: consecutive elements from index on. Wide index: gather.
-  store,  // index, value [, mask]. Same two forms.
+  // A scalar index and a wide T mean consecutive elements from index on, a wide index a gather.
+  load,   // index [, mask] -> T
+  store,  // index, value [, mask]
   private_load, private_store,  // index -> T; index, value [, mask]. A wide T means one array per component.
   shared_load, shared_store,
   atomic_add,  // buffer: index, value -> old value; u32 and i32 only
@@ -80,10 +88,12 @@ enum class Op : std::uint8_t {
   loop,  // carried... ; regions condition, body; `immediate` = largest number of trips, 0 when unknown
   if_,   // predicate ; regions then, else
 };
+// clang-format on
 
 struct Instruction;
 
-/// A straight list of instructions with arguments in front and the values handed to its owner at the end.
+/// A straight list of instructions with arguments in front and the values handed to its owner at
+/// the end.
 struct Region {
   std::vector<Value> arguments;
   std::vector<Instruction> body;
@@ -124,14 +134,14 @@ struct SourceLine {
   int line = 0;
 };
 
-/// Parameter block seen by every kernel, 32-bit words: [0] linear index of the first workgroup, [1] workgroups per
-/// row of the dispatch grid (x extent), [2] and [3] unused, [4 + k] first element of buffer k, counted in its dtype,
-/// then `parameters` user words.
+/// Parameter block seen by every kernel, 32-bit words: [0] linear index of the first workgroup, [1]
+/// workgroups per row of the dispatch grid (x extent), [2] and [3] unused, [4 + k] first element of
+/// buffer k, counted in its dtype, then `parameters` user words.
 inline constexpr std::uint32_t parameter_header_words = 4;
 
 struct Kernel {
   std::string name = "kernel";
-  std::uint32_t lanes = 0;       // > 0: lane form
+  std::uint32_t lanes = 0;        // > 0: lane form
   std::uint32_t group_size = 64;  // invocations per workgroup
   std::uint32_t parameters = 0;   // user words in the parameter block
   std::vector<Buffer> buffers;
@@ -146,7 +156,8 @@ struct Kernel {
 
 /// Whether an instruction reads or writes memory, synchronises, or holds one that does.
 bool has_effects(const Instruction&);
-/// Worst case of loop trips one invocation can make, nested loops multiplied; ~0ull when a loop is unbounded.
+/// Worst case of loop trips one invocation can make, nested loops multiplied; ~0ull when a loop is
+/// unbounded.
 std::uint64_t worst_case_trips(const Kernel&);
 std::string_view name(Op);
 /// "f32", or "f32x4" when wide.

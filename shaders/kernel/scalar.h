@@ -1,6 +1,8 @@
-// shaders/kernel/scalar.h -- what an arithmetic instruction computes for one component, on the host.
+// shaders/kernel/scalar.h -- what an arithmetic instruction computes for one component, on the
+// host.
 //
-// The builder folds with it and the interpreter runs on it, so folding cannot disagree with running.
+// The builder folds with it and the interpreter runs on it, so folding cannot disagree with
+// running.
 #pragma once
 #include <cstdint>
 

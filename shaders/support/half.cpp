@@ -21,10 +21,10 @@ std::uint16_t encode(double x, int mantissa, int exponent) {
     return static_cast<std::uint16_t>(sign | infinity);
   }
   const int scale = std::max(std::ilogb(magnitude), lowest);
-  const auto steps = static_cast<std::uint32_t>(
-      std::nearbyint(std::ldexp(magnitude, mantissa - scale)));
-  // `steps` counts units of the last place with the hidden bit included. A carry out of the mantissa
-  // lands in the exponent field, which is just the next binade (or infinity).
+  const auto steps =
+      static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, mantissa - scale)));
+  // `steps` counts units of the last place with the hidden bit included. A carry out of the
+  // mantissa lands in the exponent field, which is just the next binade (or infinity).
   const std::uint32_t field = static_cast<std::uint32_t>(scale - lowest) << mantissa;
   return static_cast<std::uint16_t>(sign | (field + steps));
 }

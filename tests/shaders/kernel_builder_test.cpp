@@ -1,4 +1,5 @@
-// tests/shaders/kernel_builder_test.cpp -- folding, value numbering, placement and typing in the builder.
+// tests/shaders/kernel_builder_test.cpp -- folding, value numbering, placement and typing in the
+// builder.
 #include "shaders/kernel/builder.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,9 @@ struct BuilderTest : testing::Test {
   Value x = b.load(reals, lane);
 
   std::size_t size() { return b.kernel().body.body.size(); }
-  float float_of(Value v) { return std::bit_cast<float>(static_cast<std::uint32_t>(b.constant_bits(v))); }
+  float float_of(Value v) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(b.constant_bits(v)));
+  }
 };
 
 template <class F>
@@ -49,8 +52,9 @@ TEST_F(BuilderTest, ConstantsAreUniqueAndComeFirst) {
   EXPECT_EQ(b.u32(7), b.u32(7));
   EXPECT_NE(b.u32(7), b.i32(7));
   EXPECT_NE(b.f32(0.0f), b.f32(-0.0f));
-  b.if_(b.compare(Op::lt, n, b.u32(9)), [&] { return Values{b.f32(2)}; },
-        [&] { return Values{b.f32(3)}; });
+  b.if_(
+      b.compare(Op::lt, n, b.u32(9)), [&] { return Values{b.f32(2)}; },
+      [&] { return Values{b.f32(3)}; });
   const Kernel k = b.take();
   std::size_t constants = 0;
   for (const Instruction& instruction : k.body.body) constants += instruction.op == Op::constant;
@@ -98,7 +102,8 @@ TEST_F(BuilderTest, FoldsFloatsOnlyWhereEveryDeviceAgrees) {
   EXPECT_EQ(b.sub(x, b.f32(0)), x);
   EXPECT_FALSE(b.is_constant(b.div(b.f32(1), b.f32(3))));
   EXPECT_FALSE(b.is_constant(b.unary(Op::exp, b.f32(1))));
-  EXPECT_FALSE(b.is_constant(b.mul(b.f32(1e-30f), b.f32(1e-10f)))) << "a subnormal result may be flushed";
+  EXPECT_FALSE(b.is_constant(b.mul(b.f32(1e-30f), b.f32(1e-10f))))
+      << "a subnormal result may be flushed";
   EXPECT_TRUE(std::isnan(float_of(b.sub(b.f32(INFINITY), b.f32(INFINITY)))));
   EXPECT_EQ(b.unary(Op::neg, b.unary(Op::neg, x)), x);
 }
@@ -128,7 +133,8 @@ TEST_F(BuilderTest, FoldsConversionsInRange) {
 
 TEST_F(BuilderTest, FoldsWidthChanges) {
   const Value wide = b.load(reals, lane, 4);
-  const Values parts{b.extract(wide, 0), b.extract(wide, 1), b.extract(wide, 2), b.extract(wide, 3)};
+  const Values parts{b.extract(wide, 0), b.extract(wide, 1), b.extract(wide, 2),
+                     b.extract(wide, 3)};
   EXPECT_EQ(b.construct(parts), wide);
   EXPECT_EQ(b.extract(b.splat(x, 4), 2), x);
   EXPECT_EQ(b.add(b.splat(b.u32(1), 4), b.splat(b.u32(2), 4)), b.constant({DType::u32, 4}, 3));
@@ -152,8 +158,16 @@ TEST_F(BuilderTest, NumbersValuesButNotLoads) {
 TEST_F(BuilderTest, ForgetsValuesOfClosedRegions) {
   const Value p = b.compare(Op::lt, n, b.u32(9));
   Value inside, other;
-  b.if_(p, [&] { inside = b.add(x, x); return Values{inside}; },
-        [&] { other = b.add(x, x); return Values{other}; });
+  b.if_(
+      p,
+      [&] {
+        inside = b.add(x, x);
+        return Values{inside};
+      },
+      [&] {
+        other = b.add(x, x);
+        return Values{other};
+      });
   EXPECT_NE(inside, other);
   EXPECT_FALSE(b.visible(inside));
   EXPECT_NE(b.add(x, x), inside);
@@ -163,18 +177,19 @@ TEST_F(BuilderTest, ForgetsValuesOfClosedRegions) {
 TEST_F(BuilderTest, EmitsToAnOuterRegionInFrontOfTheOpenOne) {
   Value hoisted;
   const Value init[] = {x};
-  b.loop(init, 10, [&](std::span<const Value> c) { return b.compare(Op::lt, c[0], b.f32(1)); },
-         [&](std::span<const Value> c) {
-           EXPECT_EQ(b.depth(), 1u);
-           b.at_depth(0, [&] {
-             EXPECT_FALSE(b.visible(c[0]));
-             hoisted = b.mul(x, x);
-           });
-           EXPECT_EQ(b.depth_of(hoisted), 0u);
-           EXPECT_TRUE(b.visible(c[0]));
-           EXPECT_EQ(b.mul(x, x), hoisted);
-           return Values{b.add(c[0], hoisted)};
-         });
+  b.loop(
+      init, 10, [&](std::span<const Value> c) { return b.compare(Op::lt, c[0], b.f32(1)); },
+      [&](std::span<const Value> c) {
+        EXPECT_EQ(b.depth(), 1u);
+        b.at_depth(0, [&] {
+          EXPECT_FALSE(b.visible(c[0]));
+          hoisted = b.mul(x, x);
+        });
+        EXPECT_EQ(b.depth_of(hoisted), 0u);
+        EXPECT_TRUE(b.visible(c[0]));
+        EXPECT_EQ(b.mul(x, x), hoisted);
+        return Values{b.add(c[0], hoisted)};
+      });
   const std::vector<Instruction>& body = b.kernel().body.body;
   ASSERT_EQ(body.back().op, Op::loop);
   EXPECT_EQ(body[body.size() - 2].results, Values{hoisted});
@@ -182,12 +197,13 @@ TEST_F(BuilderTest, EmitsToAnOuterRegionInFrontOfTheOpenOne) {
 
 TEST_F(BuilderTest, RestoresItsPositionWhenACallbackThrows) {
   const Value p = b.compare(Op::lt, n, b.u32(9));
-  EXPECT_THROW(b.if_(p,
-                     [&]() -> Values {
-                       b.at_depth(0, [] { throw std::runtime_error("stop"); });
-                       return {};
-                     },
-                     [] { return Values{}; }),
+  EXPECT_THROW(b.if_(
+                   p,
+                   [&]() -> Values {
+                     b.at_depth(0, [] { throw std::runtime_error("stop"); });
+                     return {};
+                   },
+                   [] { return Values{}; }),
                std::runtime_error);
   EXPECT_EQ(b.depth(), 0u);
   EXPECT_TRUE(b.visible(x));
@@ -206,10 +222,12 @@ TEST_F(BuilderTest, CountLoopFoldsForZeroAndOne) {
 }
 
 TEST_F(BuilderTest, BranchOnAConstantRunsOneSide) {
-  const Values results = b.if_(b.boolean(true), [&] { return Values{x}; }, [&]() -> Values {
-    ADD_FAILURE();
-    return {};
-  });
+  const Values results = b.if_(
+      b.boolean(true), [&] { return Values{x}; },
+      [&]() -> Values {
+        ADD_FAILURE();
+        return {};
+      });
   EXPECT_EQ(results, Values{x});
 }
 
@@ -220,10 +238,12 @@ TEST_F(BuilderTest, MismatchedTypesNameBoth) {
   EXPECT_NE(width.find("f32 and f32x4"), std::string::npos) << width;
   const std::string carried = message([&] {
     const Value init[] = {x};
-    b.loop(init, 1, [&](std::span<const Value>) { return b.boolean(true); },
-           [&](std::span<const Value>) { return Values{n}; });
+    b.loop(
+        init, 1, [&](std::span<const Value>) { return b.boolean(true); },
+        [&](std::span<const Value>) { return Values{n}; });
   });
-  EXPECT_NE(carried.find("enters a loop's body as f32 but leaves it as u32"), std::string::npos) << carried;
+  EXPECT_NE(carried.find("enters a loop's body as f32 but leaves it as u32"), std::string::npos)
+      << carried;
   EXPECT_NE(message([&] { b.land(x, x); }).find("not defined for f32"), std::string::npos);
 }
 
@@ -233,7 +253,8 @@ TEST_F(BuilderTest, CountsTheWorstCaseOfTrips) {
     return b.count_loop(b.u32(20), 0, c,
                         [&](Value, std::span<const Value> d) { return Values{b.mul(d[0], x)}; });
   });
-  b.count_loop(n, 100, init, [&](Value, std::span<const Value> d) { return Values{b.mul(d[0], x)}; });
+  b.count_loop(n, 100, init,
+               [&](Value, std::span<const Value> d) { return Values{b.mul(d[0], x)}; });
   EXPECT_EQ(worst_case_trips(b.kernel()), 10u * 21 + 100);
   b.count_loop(n, 0, init, [&](Value, std::span<const Value> d) { return Values{b.mul(d[0], x)}; });
   EXPECT_EQ(worst_case_trips(b.kernel()), ~0ull);
