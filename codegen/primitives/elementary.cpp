@@ -1,0 +1,177 @@
+// codegen/primitives/elementary.cpp -- elementary functions of one float.
+//
+// Host and kernel compute them differently (libm; shaders/math), so they agree to rounding only.
+#include <cmath>
+#include <numbers>
+
+#include "codegen/primitives/families.h"
+#include "shaders/math/elementary.h"
+
+namespace gnomon {
+using namespace rules;
+using kernel::Builder;
+using kernel::Value;
+
+namespace {
+
+template <const Primitive& P, auto Host, auto Kernel, auto Derivative>
+constexpr Primitive elementary(std::string_view name) {
+  return unary<P, Accepts::floats, Host, Kernel, Derivative>(name, Cost::heavy);
+}
+
+Array square(const Array& x) { return lax::integer_pow(x, 2); }
+Array rsqrt(const Array& x) { return lax::unary(rsqrt_p, x); }
+
+// Giles, "Approximating the erfinv function" (GPU Computing Gems, 2011), single precision.
+float erf_inv(float x) {
+  if (std::fabs(x) == 1) return x * std::numeric_limits<float>::infinity();
+  constexpr float central[] = {2.81022636e-08f,  3.43273939e-07f, -3.5233877e-06f,
+                               -4.39150654e-06f, 0.00021858087f,  -0.00125372503f,
+                               -0.00417768164f,  0.246640727f,    1.50140941f};
+  constexpr float tail[] = {-0.000200214257f, 0.000100950558f, 0.00134934322f,
+                            -0.00367342844f,  0.00573950773f,  -0.0076224613f,
+                            0.00943887047f,   1.00167406f,     2.83297682f};
+  float w = -std::log1p(-x * x);
+  const bool inside = w < 5;
+  w = inside ? w - 2.5f : std::sqrt(w) - 3.0f;
+  float p = inside ? central[0] : tail[0];
+  for (std::size_t i = 1; i < 9; ++i) p = p * w + (inside ? central[i] : tail[i]);
+  return p * x;
+}
+// Newton's method from the single-precision value; erfc keeps its precision in the tails.
+double erf_inv(double x) {
+  if (std::fabs(x) >= 1 || x != x)
+    return std::fabs(x) == 1 ? x * std::numeric_limits<double>::infinity() : NAN;
+  const double a = std::fabs(x);
+  double y = erf_inv(static_cast<float>(std::fmin(a, 0.99999994)));
+  for (int i = 0; i < 4; ++i) {
+    const double error = a < 0.5 ? std::erf(y) - a : (1 - a) - std::erfc(y);
+    y -= error * (std::sqrt(std::numbers::pi) / 2) * std::exp(y * y);
+  }
+  return std::copysign(y, x);
+}
+
+}  // namespace
+
+// Exponentials and logarithms.
+const Primitive exp_p =
+    elementary<exp_p, [](auto x) { return std::exp(x); }, math::exp,
+               [](const Array&, const Array& y, const Array& d) { return lax::mul(d, y); }>("exp");
+const Primitive exp2_p = elementary<exp2_p, [](auto x) { return std::exp2(x); }, math::exp2,
+                                    [](const Array&, const Array& y, const Array& d) {
+                                      return lax::mul(d, lax::mul(y, std::numbers::ln2));
+                                    }>("exp2");
+const Primitive expm1_p = elementary<expm1_p, [](auto x) { return std::expm1(x); }, math::expm1,
+                                     [](const Array&, const Array& y, const Array& d) {
+                                       return lax::mul(d, lax::add(y, 1));
+                                     }>("expm1");
+const Primitive log_p =
+    elementary<log_p, [](auto x) { return std::log(x); }, math::log,
+               [](const Array& x, const Array&, const Array& d) { return lax::div(d, x); }>("log");
+const Primitive log2_p = elementary<log2_p, [](auto x) { return std::log2(x); }, math::log2,
+                                    [](const Array& x, const Array&, const Array& d) {
+                                      return lax::div(d, lax::mul(x, std::numbers::ln2));
+                                    }>("log2");
+const Primitive log1p_p = elementary<log1p_p, [](auto x) { return std::log1p(x); }, math::log1p,
+                                     [](const Array& x, const Array&, const Array& d) {
+                                       return lax::div(d, lax::add(x, 1));
+                                     }>("log1p");
+
+// Roots.
+const Primitive sqrt_p = elementary<sqrt_p, [](auto x) { return std::sqrt(x); }, math::sqrt,
+                                    [](const Array&, const Array& y, const Array& d) {
+                                      return lax::mul(d, lax::div(lax::full_like(y, 0.5), y));
+                                    }>("sqrt");
+const Primitive rsqrt_p =
+    elementary<rsqrt_p, [](auto x) { return decltype(x){1} / std::sqrt(x); }, math::rsqrt,
+               [](const Array& x, const Array& y, const Array& d) {
+                 return lax::mul(d, lax::mul(lax::div(y, x), -0.5));
+               }>("rsqrt");
+const Primitive cbrt_p = elementary<cbrt_p, [](auto x) { return std::cbrt(x); }, math::cbrt,
+                                    [](const Array&, const Array& y, const Array& d) {
+                                      return lax::div(d, lax::mul(square(y), 3));
+                                    }>("cbrt");
+
+// Trigonometric functions.
+const Primitive sin_p = elementary<sin_p, [](auto x) { return std::sin(x); }, math::sin,
+                                   [](const Array& x, const Array&, const Array& d) {
+                                     return lax::mul(d, lax::unary(cos_p, x));
+                                   }>("sin");
+const Primitive cos_p = elementary<cos_p, [](auto x) { return std::cos(x); }, math::cos,
+                                   [](const Array& x, const Array&, const Array& d) {
+                                     return lax::neg(lax::mul(d, lax::unary(sin_p, x)));
+                                   }>("cos");
+const Primitive tan_p = elementary<tan_p, [](auto x) { return std::tan(x); }, math::tan,
+                                   [](const Array&, const Array& y, const Array& d) {
+                                     return lax::mul(d, lax::add(square(y), 1));
+                                   }>("tan");
+const Primitive asin_p = elementary<asin_p, [](auto x) { return std::asin(x); }, math::asin,
+                                    [](const Array& x, const Array&, const Array& d) {
+                                      return lax::mul(d, rsqrt(lax::sub_from(1, square(x))));
+                                    }>("asin");
+const Primitive acos_p =
+    elementary<acos_p, [](auto x) { return std::acos(x); }, math::acos,
+               [](const Array& x, const Array&, const Array& d) {
+                 return lax::neg(lax::mul(d, rsqrt(lax::sub_from(1, square(x)))));
+               }>("acos");
+const Primitive atan_p = elementary<atan_p, [](auto x) { return std::atan(x); }, math::atan,
+                                    [](const Array& x, const Array&, const Array& d) {
+                                      return lax::div(d, lax::add(square(x), 1));
+                                    }>("atan");
+
+// Hyperbolic functions.
+const Primitive sinh_p = elementary<sinh_p, [](auto x) { return std::sinh(x); }, math::sinh,
+                                    [](const Array& x, const Array&, const Array& d) {
+                                      return lax::mul(d, lax::unary(cosh_p, x));
+                                    }>("sinh");
+const Primitive cosh_p = elementary<cosh_p, [](auto x) { return std::cosh(x); }, math::cosh,
+                                    [](const Array& x, const Array&, const Array& d) {
+                                      return lax::mul(d, lax::unary(sinh_p, x));
+                                    }>("cosh");
+const Primitive tanh_p = elementary<tanh_p, [](auto x) { return std::tanh(x); }, math::tanh,
+                                    [](const Array&, const Array& y, const Array& d) {
+                                      return lax::mul(d, lax::sub_from(1, square(y)));
+                                    }>("tanh");
+const Primitive asinh_p = elementary<asinh_p, [](auto x) { return std::asinh(x); }, math::asinh,
+                                     [](const Array& x, const Array&, const Array& d) {
+                                       return lax::mul(d, rsqrt(lax::add(square(x), 1)));
+                                     }>("asinh");
+const Primitive acosh_p =
+    elementary<acosh_p, [](auto x) { return std::acosh(x); }, math::acosh,
+               [](const Array& x, const Array&, const Array& d) {
+                 return lax::mul(d, rsqrt(lax::mul(lax::add(x, -1), lax::add(x, 1))));
+               }>("acosh");
+const Primitive atanh_p =
+    elementary<atanh_p, [](auto x) { return std::atanh(x); }, math::atanh,
+               [](const Array& x, const Array&, const Array& d) {
+                 return lax::div(d, lax::mul(lax::add(x, 1), lax::sub_from(1, x)));
+               }>("atanh");
+
+// Sigmoid and error functions.
+const Primitive logistic_p =
+    elementary<logistic_p, [](auto x) { return decltype(x){1} / (decltype(x){1} + std::exp(-x)); },
+               math::logistic,
+               [](const Array&, const Array& y, const Array& d) {
+                 return lax::mul(d, lax::mul(y, lax::sub_from(1, y)));
+               }>("logistic");
+const Primitive erf_p =
+    elementary<erf_p, [](auto x) { return std::erf(x); }, math::erf,
+               [](const Array& x, const Array&, const Array& d) {
+                 return lax::mul(d, lax::mul(lax::unary(exp_p, lax::neg(square(x))),
+                                             2 * std::numbers::inv_sqrtpi));
+               }>("erf");
+const Primitive erfc_p =
+    elementary<erfc_p, [](auto x) { return std::erfc(x); }, math::erfc,
+               [](const Array& x, const Array&, const Array& d) {
+                 return lax::mul(d, lax::mul(lax::unary(exp_p, lax::neg(square(x))),
+                                             -2 * std::numbers::inv_sqrtpi));
+               }>("erfc");
+/// f32 is Giles' polynomial as it stands: random::normal is defined by its bits.
+const Primitive erf_inv_p =
+    elementary<erf_inv_p, [](auto x) { return erf_inv(x); }, math::erf_inv,
+               [](const Array&, const Array& y, const Array& d) {
+                 return lax::mul(
+                     d, lax::mul(lax::unary(exp_p, square(y)), 0.5 / std::numbers::inv_sqrtpi));
+               }>("erf_inv");
+
+}  // namespace gnomon
