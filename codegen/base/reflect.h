@@ -18,6 +18,8 @@
 
 namespace gnomon {
 
+class Array;
+
 /// Reaches the private fields and the private copy constructor of a class that befriends it. A
 /// class whose copies are private is move-only to its users and can still be rebuilt by the
 /// library.
@@ -73,9 +75,14 @@ namespace detail {
 template <class T>
 struct AnyExcept {
   template <class U>
-  requires(!std::is_base_of_v<std::remove_cvref_t<U>, T>) operator U&() const& noexcept;
+  requires(!std::is_base_of_v<U, T>) operator U() const noexcept;
+};
+
+/// Converts to what C arrays are made of in practice. Anything wider would make containers try to
+/// copy elements that cannot be copied.
+struct AnyElement {
   template <class U>
-  requires(!std::is_base_of_v<std::remove_cvref_t<U>, T>) operator U&&() const&& noexcept;
+  requires(std::is_scalar_v<U> || std::is_same_v<U, Array>) operator U() const noexcept;
 };
 
 template <class T, std::size_t... I>
@@ -88,7 +95,7 @@ template <class T, std::size_t... Before, std::size_t... After>
 constexpr bool takes_pair(std::index_sequence<Before...>, std::index_sequence<After...>) {
   return requires {
     T{((void)Before, AnyExcept<T>{})...,
-      {AnyExcept<T>{}, AnyExcept<T>{}},
+      {AnyElement{}, AnyElement{}},
       ((void)After, AnyExcept<T>{})...};
   };
 }

@@ -8,7 +8,8 @@
 
 namespace gnomon {
 
-/// RAII: the newest Trace of this thread records. Identified by a serial number (stack addresses repeat).
+/// RAII: the newest Trace of this thread records. Identified by a serial number (stack addresses
+/// repeat).
 class Trace {
  public:
   Trace();
@@ -18,22 +19,26 @@ class Trace {
 
   /// A fresh graph input as an Array.
   Array input(const Aval&);
-  /// `a` as a value of this trace: itself, or the input that stands for a captured array of an enclosing trace or a
-  /// concrete array. Throws UsageError for an empty handle and for a value of a trace that has ended.
+  /// `a` as a value of this trace: itself, or the input that stands for a captured array of an
+  /// enclosing trace or a concrete array. Throws UsageError for an empty handle and for a value of
+  /// a trace that has ended.
   Array own(const Array& a, Loc loc = {});
   Array record(ValueId v) { return Array(serial_, v, graph.avals[v]); }
   std::uint64_t serial() const { return serial_; }
   Trace* parent() const { return parent_; }
 
-  /// The innermost trace; throws UsageError with the remedy (`rt.run`) when there is none. `op` names the operation.
+  /// The innermost trace; throws UsageError with the remedy (`rt.run`) when there is none. `op`
+  /// names the operation.
   static Trace& active(std::string_view op = "", Loc loc = {});
   static Trace* current();
 
-  /// Ends recording: canonical graph with `outputs`. Captures that no output needs are dropped, with their inputs.
+  /// Ends recording: canonical graph with `outputs`. Captures that no output needs are dropped,
+  /// with their inputs.
   Graph finish(const Arrays& outputs);
 
   Graph graph;
-  Arrays captures;  // arrays outside this trace (in terms of the parent, or concrete); each is a trailing graph input
+  Arrays captures;  // arrays outside this trace (in terms of the parent, or concrete); each is a
+                    // trailing graph input
   Loc loc;          // where equations emitted by rules say they come from
 
  private:
@@ -43,8 +48,8 @@ class Trace {
   std::unique_ptr<Captured> captured_;
 };
 
-/// An array without elements that stands for any array of its type: an argument to trace with. Using it in an operation
-/// throws.
+/// An array without elements that stands for any array of its type: an argument to trace with.
+/// Using it in an operation throws.
 Array placeholder(const Aval&);
 
 /// Replays `graph` on `inputs` in the active trace.

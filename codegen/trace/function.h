@@ -1,0 +1,84 @@
+// codegen/trace/function.h -- a C++ callable over trees becomes a graph.
+#pragma once
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "codegen/trace/trace.h"
+#include "gnomon/tree.h"
+
+namespace gnomon {
+
+/// What `F` returns for arguments of the types `A`; callables get rvalues, so a move-only argument
+/// can be taken over.
+template <class F, class... A>
+using ResultOf = std::remove_cvref_t<std::invoke_result_t<F&, A...>>;
+
+/// A traced callable. Inputs of the graph: the arrays of the arguments in order, then `captures`.
+/// Outputs: the arrays of the result.
+template <class R>
+struct Traced {
+  Graph graph;
+  R result;  // structure and static values; its arrays are placeholders of the outputs' types
+  Arrays captures;
+};
+
+namespace detail {
+/// Throws UsageError naming the first empty handle: argument `index`, or the result when it is
+/// negative.
+[[noreturn]] void empty_leaf(int index, const std::string& path, Loc);
+Arrays placeholders(const std::vector<Aval>&);
+
+template <class T>
+void check_leaves(const T& tree, int argument, Loc loc) {
+  bool empty = false;
+  tree::for_each_leaf(tree, [&](const Array& a) { empty |= a.empty(); });
+  if (!empty) return;
+  tree::for_each_leaf(tree, [&](const Array& a, const std::string& path) {
+    if (a.empty()) empty_leaf(argument, path, loc);
+  });
+}
+
+/// `tree` with an input of `trace` for each array.
+template <class T>
+T as_inputs(Trace& trace, const T& tree) {
+  Arrays inputs;
+  tree::for_each_leaf(tree, [&](const Array& a) { inputs.push_back(trace.input(a.aval())); });
+  return tree::with_leaves(tree, inputs);
+}
+}  // namespace detail
+
+/// Records `f` on inputs of the types of `args`, whose elements are not looked at (they may be
+/// placeholders). Throws UsageError when an argument or the result holds an empty Array.
+template <class F, class... A>
+auto trace_at(Loc loc, F&& f, const A&... args) -> Traced<ResultOf<F, A...>> {
+  using R = ResultOf<F, A...>;
+  static_assert(!std::is_void_v<R>, "gnomon: a traced function must return its results");
+  int index = 0;
+  (detail::check_leaves(args, index++, loc), ...);
+  Trace trace;
+  trace.loc = loc;
+  // Braces evaluate from left to right, which numbers the inputs.
+  std::tuple<A...> inputs{detail::as_inputs(trace, args)...};
+  R out = std::apply([&](A&... a) -> R { return f(std::move(a)...); }, inputs);
+  detail::check_leaves(out, -1, loc);
+  Graph graph = trace.finish(tree::leaves(out));
+  R result = tree::with_leaves(out, detail::placeholders(graph.output_avals()));
+  return {std::move(graph), std::move(result), std::move(trace.captures)};
+}
+
+template <class F, class... A>
+auto trace(F&& f, const A&... args) {
+  return trace_at(Loc{}, f, args...);
+}
+
+/// The arrays of all arguments, in order.
+template <class... A>
+Arrays all_leaves(const A&... args) {
+  Arrays result;
+  auto append = [&](const Array& a) { result.push_back(a); };
+  (tree::for_each_leaf(args, append), ...);
+  return result;
+}
+
+}  // namespace gnomon
