@@ -1,6 +1,7 @@
 // codegen/base/text_reader.cpp -- the cursor over IR text, and numbers to text and back.
 #include "codegen/base/text_reader.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -68,6 +69,13 @@ void TextReader::expect(std::string_view mark) {
     fail("expected `" + std::string(mark) + "`, found " +
          (rest.empty() ? "the end" : "`" + std::string(rest) + "`"));
   }
+}
+
+bool TextReader::at_definition() {
+  if (!at("%")) return false;
+  std::size_t end = position_ + 1;
+  while (end < text_.size() && is_digit(text_[end])) ++end;
+  return text_.substr(end).starts_with(":");
 }
 
 std::string_view TextReader::accept_word() {

@@ -27,6 +27,8 @@ class TextReader {
   /// Moves past `mark` when it is next.
   bool accept(std::string_view mark);
   void expect(std::string_view mark);
+  /// Whether `%<number>:` is next, the definition of a value; does not move.
+  bool at_definition();
   /// Letters, digits and underscores, starting with no digit; empty when something else is next.
   std::string_view accept_word();
   /// Throws ParseError "expected <what>".

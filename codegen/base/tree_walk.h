@@ -154,9 +154,9 @@ struct NoPath {
   void pop(std::size_t) {}
 };
 
-/// Visits `t` in order of declaration: `visitor.leaf(array, path)`, `visitor.value(x, path)` for
-/// static values, `visitor.count(n, path)` for lengths and presence (0 or 1) before what they
-/// count.
+/// Visits `t` in order of declaration: `visitor.leaf(array, path)`; `visitor.value(x, path)` for
+/// static values; `visitor.count(n, path)` for the length of a vector, before its elements;
+/// `visitor.presence(b, path)` for optionals.
 template <class T, class P, class V>
 void walk(T& t, P& path, V& visitor) {
   using U = std::remove_const_t<T>;
