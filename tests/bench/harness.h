@@ -52,10 +52,12 @@ Workload& find_workload(std::vector<Workload>& workloads, const std::string& id)
 
 struct Options {
   /// A group interleaves all variants `rounds` times; the calmest of `groups` is reported.
-  int groups = 3;
+  int groups = 5;
   int rounds = 9;
   /// Spoil one element of every result before its check.
   bool corrupt = false;
+  /// Only variants of these names; all if empty.
+  std::vector<std::string> variants;
 };
 
 /// What one variant did. Times in milliseconds, `runs` the timed samples behind them.

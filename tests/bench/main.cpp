@@ -41,6 +41,7 @@ std::vector<bench::Workload> filtered(std::vector<bench::Workload> workloads,
 
 struct Arguments {
   std::vector<std::string> filter;
+  std::vector<std::string> variants;
   std::string out = default_output();
   bool quick = false;
   bool corrupt = false;
@@ -60,8 +61,9 @@ int run(const Arguments& arguments) {
 
   bench::Options options;
   options.corrupt = arguments.corrupt;
+  options.variants = arguments.variants;
   if (arguments.quick) {
-    options.groups = 2;
+    options.groups = 3;
     options.rounds = 5;
   }
   std::printf("%-16s %-12s %10s %10s %10s %5s %9s\n", "workload", "variant", "median ms", "min",
@@ -92,6 +94,8 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Times Gnomon against hand-written Vulkan, native code and the bare driver.");
   app.add_option("--filter", arguments.filter, "only these workloads, separated by commas")
+      ->delimiter(',');
+  app.add_option("--variants", arguments.variants, "only these variants, separated by commas")
       ->delimiter(',');
   app.add_option("--out,--json", arguments.out, "where the rows go as JSON")->capture_default_str();
   app.add_flag("--quick", arguments.quick, "fewer rounds: under two minutes");

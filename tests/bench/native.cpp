@@ -113,18 +113,15 @@ void rk4_block(const float* rho, float* state, size_t n, size_t at, uint32_t ste
     s[u] = {all(1.0f), V{}, V{}};
     r[u] = load(rho + at + u * width);
   }
-  const V half = all(0.5f * dt), full = all(dt), sixth = all(dt / 6.0f), third = all(dt / 3.0f);
+  const V half = all(0.5f * dt), full = all(dt), sixth = all(dt / 6.0f);
   for (uint32_t k = 0; k < steps; k++)
 #pragma GCC unroll 4
     for (int u = 0; u < many; u++) {
-      State d = f(s[u], r[u]);
-      State next = axpy(sixth, d, s[u]);
-      d = f(axpy(half, d, s[u]), r[u]);
-      next = axpy(third, d, next);
-      d = f(axpy(half, d, s[u]), r[u]);
-      next = axpy(third, d, next);
-      d = f(axpy(full, d, s[u]), r[u]);
-      s[u] = axpy(sixth, d, next);
+      const State k1 = f(s[u], r[u]), k2 = f(axpy(half, k1, s[u]), r[u]),
+                  k3 = f(axpy(half, k2, s[u]), r[u]), k4 = f(axpy(full, k3, s[u]), r[u]);
+      s[u].x += sixth * (k1.x + 2.0f * (k2.x + k3.x) + k4.x);
+      s[u].y += sixth * (k1.y + 2.0f * (k2.y + k3.y) + k4.y);
+      s[u].z += sixth * (k1.z + 2.0f * (k2.z + k3.z) + k4.z);
     }
   for (int u = 0; u < many; u++) {
     store(state + at + u * width, s[u].x);
@@ -180,7 +177,7 @@ inline void dopri5_step(Adaptive& a) {
 }
 
 void adaptive_block(const float* rho, float* state, size_t n, size_t at) {
-  constexpr int many = 1;
+  constexpr int many = 2;
   Adaptive a[many];
   for (int u = 0; u < many; u++) {
     a[u].rho = load(rho + at + u * width);
@@ -300,7 +297,7 @@ void lorenz_rk4(Pair& pair, const float* rho, float* state, size_t n) {
 
 void lorenz_adaptive(Pair& pair, const float* rho, float* state, size_t n) {
   pair.halves(n, 64, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; i += width) adaptive_block(rho, state, n, i);
+    for (size_t i = begin; i < end; i += 2 * width) adaptive_block(rho, state, n, i);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 #include <memory>
+#include <new>
 
 #include "harness.h"
 #include "native.h"
@@ -115,26 +116,44 @@ Variant floor_of(const Device& device, size_t dispatches) {
   return variant;
 }
 
+/// Host memory at the start of a page: a vector that straddles cache lines would halve the speed.
+class HostArray {
+ public:
+  explicit HostArray(size_t floats)
+      : values_(new (std::align_val_t{page}) float[floats]), floats_(floats) {}
+  std::span<float> values() const { return {values_.get(), floats_}; }
+
+ private:
+  static constexpr size_t page = 4096;
+  struct Delete {
+    void operator()(float* values) const { ::operator delete[](values, std::align_val_t{page}); }
+  };
+  std::unique_ptr<float[], Delete> values_;
+  size_t floats_;
+};
+
 /// A host variant: `work(input, output)` on the two threads of `pair`.
-Variant on_host(std::shared_ptr<const std::vector<float>> input, size_t outputs,
+Variant on_host(std::span<const float> input, size_t outputs,
                 std::function<void(native::Pair&, const float*, float*)> work) {
   struct Held {
-    native::PairPtr pair = native::make_pair();
-    std::vector<float> output;
+    native::PairPtr pair;
+    HostArray input, output;
   };
-  auto held = std::make_shared<Held>();
-  held->output.assign(outputs, std::numeric_limits<float>::quiet_NaN());
+  auto held = std::make_shared<Held>(Held{native::make_pair(), HostArray(input.size()),
+                                          HostArray(outputs)});
+  std::copy(input.begin(), input.end(), held->input.values().begin());
+  std::fill(held->output.values().begin(), held->output.values().end(),
+            std::numeric_limits<float>::quiet_NaN());
   Variant variant;
   variant.name = "native";
-  variant.run = [held, input, work = std::move(work)] {
-    work(*held->pair, input->data(), held->output.data());
+  variant.run = [held, work = std::move(work)] {
+    work(*held->pair, held->input.values().data(), held->output.values().data());
   };
-  variant.result = [held] { return held->output; };
+  variant.result = [held] {
+    const std::span<const float> values = held->output.values();
+    return std::vector<float>(values.begin(), values.end());
+  };
   return variant;
-}
-
-std::shared_ptr<const std::vector<float>> shared(std::vector<float> values) {
-  return std::make_shared<const std::vector<float>>(std::move(values));
 }
 
 const std::vector<Access> storage2{Access::Storage, Access::Storage};
@@ -154,8 +173,8 @@ Step rk4_expert(const Device& device, uint32_t systems, uint32_t steps, float dt
 std::vector<Variant> lorenz_rk4_opponents(const Device& device) {
   using P = LorenzRk4;
   constexpr uint32_t n = P::systems;
-  const auto rho = shared(lorenz_rho(n));
-  const auto input = filled(device, *rho);
+  const std::vector<float> rho = lorenz_rho(n);
+  const auto input = filled(device, rho);
   return {by_hand(device, "textbook", {input, poisoned(device, 3 * n)},
                   {rk4_textbook(device, n, P::steps, P::step)}),
           by_hand(device, "expert", {input, poisoned(device, 3 * n)},
@@ -170,8 +189,8 @@ std::vector<Variant> lorenz_rk4_opponents(const Device& device) {
 std::vector<Variant> lorenz_adaptive_opponents(const Device& device) {
   using P = LorenzAdaptive;
   constexpr uint32_t n = P::systems;
-  const auto rho = shared(lorenz_rho(n));
-  const auto input = filled(device, *rho);
+  const std::vector<float> rho = lorenz_rho(n);
+  const auto input = filled(device, rho);
   const std::vector<uint32_t> push{n, P::max_steps, bits(P::end), bits(P::tolerance),
                                    bits(P::first_step)};
   // Groups of one SIMD group: the slowest system of a group holds up only that one.
@@ -196,8 +215,8 @@ struct StreamKernels {
 
 std::vector<Variant> stream_opponents(const Device& device, const StreamKernels& kernels) {
   constexpr uint32_t n = Stream::elements, group = 64;
-  const auto x = shared(stream_input());
-  const auto input = filled(device, *x);
+  const std::vector<float> x = stream_input();
+  const auto input = filled(device, x);
   constexpr uint32_t per_group = 16 * group;
   static_assert(n % per_group == 0);
   const Step expert = input->texels()
@@ -215,12 +234,13 @@ std::vector<Variant> stream_opponents(const Device& device, const StreamKernels&
           floor_of(device, 1)};
 }
 
-Variant mixed_native(std::shared_ptr<const std::vector<float>> rho) {
+Variant mixed_native(std::span<const float> rho) {
   constexpr size_t states = 3 * Mixed::lanes, matrix = Mixed::side * Mixed::side;
-  const auto scratch = std::make_shared<std::vector<float>>(states + matrix);
-  return on_host(std::move(rho), matrix,
+  const auto scratch = std::make_shared<HostArray>(states + matrix);
+  return on_host(rho, matrix,
                  [scratch](native::Pair& pair, const float* in, float* out) {
-                   native::mixed(pair, in, scratch->data(), scratch->data() + states, out);
+                   native::mixed(pair, in, scratch->values().data(),
+                                 scratch->values().data() + states, out);
                  });
 }
 
@@ -229,8 +249,8 @@ std::vector<Variant> mixed_opponents(const Device& device) {
   constexpr uint32_t n = P::lanes, side = P::side;
   const std::vector<Access> storage4(4, Access::Storage);
   const std::vector<uint32_t> pull{n, P::pulled_steps, bits(P::pulled_step)};
-  const auto rho = shared(lorenz_rho(n));
-  const auto input = filled(device, *rho);
+  const std::vector<float> rho = lorenz_rho(n);
+  const auto input = filled(device, rho);
   // Buffers: 0 rho, 1 states, 2 means or partial sums, 3 A, 4 C.
   const auto buffers = [&](size_t sums) {
     return std::vector<std::shared_ptr<Buffer>>{
@@ -256,10 +276,9 @@ std::vector<Variant> mixed_opponents(const Device& device) {
 
 std::vector<Variant> call_opponents(const Device& device) {
   constexpr uint32_t n = Call::elements;
-  std::vector<float> values(n);
-  for (uint32_t i = 0; i < n; i++) values[i] = static_cast<float>(i);
-  const auto x = shared(std::move(values));
-  const auto input = filled(device, *x);
+  std::vector<float> x(n);
+  for (uint32_t i = 0; i < n; i++) x[i] = static_cast<float>(i);
+    const auto input = filled(device, x);
   return {by_hand(device, "textbook", {input, poisoned(device, n)},
                   {step(shaders::call_textbook, storage2, {0, 1}, {n}, {1, 1})}),
           by_hand(device, "expert", {input, poisoned(device, n)},

@@ -1,5 +1,6 @@
-// lorenz_adaptive, expert: four systems per invocation. They step together; one that has arrived
-// keeps its values by masks until all four have.
+// lorenz_adaptive, expert: four systems per invocation, which step together until all four have
+// arrived. The driver gives each of its threads a contiguous half of the groups; the order of the
+// groups alternates between low and high rho, so that both halves hold as many steps.
 #version 450
 layout(local_size_x_id = 0) in;
 layout(std430, set = 0, binding = 0) readonly buffer Rho { vec4 rho[]; };
@@ -27,8 +28,22 @@ S f(S s, vec4 r) {
                  17253.0 / 339200.0 * k5.c + 22.0 / 525.0 * k6.c - 1.0 / 40.0 * k7.c) / \
                 (tol + tol * max(abs(s.c), abs(next.c))))
 
+// v^-0.1 for positive normal v: a guess from the bits (3 % off), then Newton three times (2e-7 off).
+// Half the instructions of exp2 and log2.
+vec4 root(vec4 v) {
+  vec4 y = intBitsToFloat(ivec4(1171450000.0 - 0.1 * vec4(floatBitsToInt(v))));
+  v *= 0.1;
+  for (int k = 0; k < 3; k++) {
+    vec4 y2 = y * y, y4 = y2 * y2;
+    y *= 1.1 - v * (y4 * y4 * y2);
+  }
+  return y;
+}
+
 void main() {
-  uint i = gl_GlobalInvocationID.x, m = n / 4u;
+  uint m = n / 4u, group = gl_WorkGroupID.x, groups = gl_NumWorkGroups.x;
+  group = (group & 1u) * (groups / 2u) + group / 2u;  // an even number of groups
+  uint i = group * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
   if (i >= m) return;
   vec4 r = rho[i], t = vec4(0.0), want = vec4(h0), tried = vec4(0.0);
   S s = S(vec4(1.0), vec4(0.0), vec4(0.0));
@@ -52,9 +67,9 @@ void main() {
     t = mix(t, t + h, ok);
     s = S(mix(s.x, next.x, ok), mix(s.y, next.y, ok), mix(s.z, next.z, ok));
     k1 = S(mix(k1.x, k7.x, ok), mix(k1.y, k7.y, ok), mix(k1.z, k7.z, ok));
-    tried += mix(vec4(0.0), vec4(1.0), going);
-    // err^-0.2 without the square root.
-    want = h * clamp(0.9 * exp2(-0.1 * log2(max(err2, vec4(1e-16)))), vec4(0.2), vec4(10.0));
+    tried += vec4(going);
+    // err^-0.2 is err2^-0.1.
+    want = h * clamp(0.9 * root(max(err2, vec4(1e-16))), vec4(0.2), vec4(10.0));
   }
   state[i] = s.x;
   state[m + i] = s.y;

@@ -19,16 +19,15 @@ void main() {
   if (i >= m) return;
   vec4 r = rho[i];
   S s = S(vec4(1.0), vec4(0.0), vec4(0.0));
-  float half_dt = 0.5 * dt, third = dt / 3.0, sixth = dt / 6.0;
+  float half_dt = 0.5 * dt, sixth = dt / 6.0;
   for (uint k = 0u; k < steps; k++) {
-    S d = f(s, r);
-    S next = axpy(sixth, d, s);
-    d = f(axpy(half_dt, d, s), r);
-    next = axpy(third, d, next);
-    d = f(axpy(half_dt, d, s), r);
-    next = axpy(third, d, next);
-    d = f(axpy(dt, d, s), r);
-    s = axpy(sixth, d, next);
+    S k1 = f(s, r);
+    S k2 = f(axpy(half_dt, k1, s), r);
+    S k3 = f(axpy(half_dt, k2, s), r);
+    S k4 = f(axpy(dt, k3, s), r);
+    s.x += sixth * (k1.x + 2.0 * (k2.x + k3.x) + k4.x);
+    s.y += sixth * (k1.y + 2.0 * (k2.y + k3.y) + k4.y);
+    s.z += sixth * (k1.z + 2.0 * (k2.z + k3.z) + k4.z);
   }
   state[i] = s.x;
   state[m + i] = s.y;
