@@ -1,0 +1,24 @@
+// codegen/transforms/vmap.h -- a graph over one element becomes a graph over many.
+#pragma once
+#include <vector>
+
+#include "codegen/graph/graph.h"
+
+namespace gnomon {
+
+/// `graph` for `size` elements at once. Input i carries them along `in_axes[i]` (nullopt: all
+/// elements share it), output i along `out_axes[i]`; an output that does not vary is repeated.
+/// Throws UsageError when an output that varies has no axis to go to.
+Graph vmap(const Graph& graph, const BatchAxes& in_axes, const BatchAxes& out_axes, Dim size);
+/// All outputs along axis 0.
+Graph vmap(const Graph& graph, const BatchAxes& in_axes, Dim size);
+
+struct BatchedGraph {
+  Graph graph;
+  BatchAxes
+      out_axes;  // where each output came out to carry the elements; nullopt: it does not vary
+};
+/// The same without moving or repeating outputs.
+BatchedGraph vmap_in_place(const Graph& graph, const BatchAxes& in_axes, Dim size);
+
+}  // namespace gnomon
