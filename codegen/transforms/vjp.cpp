@@ -111,6 +111,7 @@ Tangents pull_back(const ForwardPass& forward, const std::vector<bool>& wanted,
     if (cotangents[i] && active[v]) accumulate(found[v], *cotangents[i]);
   }
   Trace& trace = Trace::active("vjp");
+  const Loc outer = trace.loc;
   for (auto equation = graph.equations.rbegin(); equation != graph.equations.rend(); ++equation) {
     Arrays inputs, outputs;
     std::vector<bool> input_active;
@@ -131,6 +132,7 @@ Tangents pull_back(const ForwardPass& forward, const std::vector<bool>& wanted,
       if (parts[i]) accumulate(found[equation->inputs[i]], *parts[i]);
     }
   }
+  trace.loc = outer;
   Tangents result(graph.inputs.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i]) result[i] = found[graph.inputs[i]];

@@ -1,0 +1,195 @@
+// codegen/transforms/transform.cpp -- what gnomon/transform.h does with arrays once trees are taken
+// apart.
+#include "gnomon/transform.h"
+
+#include <algorithm>
+
+#include "codegen/primitives/lax.h"
+#include "codegen/transforms/jvp.h"
+#include "codegen/transforms/vjp.h"
+#include "codegen/transforms/vmap.h"
+
+namespace gnomon {
+
+Array abstract_array(DType dtype, const Shape& shape) { return placeholder({dtype, shape}); }
+
+namespace detail {
+namespace {
+
+std::string argument_text(std::size_t index, const std::string& path) {
+  return "argument " + std::to_string(index) + (path.empty() ? "" : " `" + path + "`");
+}
+
+int resolved(int axis, int rank) { return axis < 0 ? axis + rank : axis; }
+
+}  // namespace
+
+VmapPlan::VmapPlan(const VmapOptions& options, std::size_t arguments, Loc loc)
+    : options_(options), loc_(loc) {
+  if (options_.in_axes.empty()) options_.in_axes.assign(arguments, 0);
+  if (options_.in_axes.size() != arguments) {
+    usage_error("vmap",
+                "in_axes has " + std::to_string(options_.in_axes.size()) +
+                    " entries and the function gets " + std::to_string(arguments) +
+                    " arguments; give one per argument",
+                loc);
+  }
+  if (options_.axis_size < 0) {
+    usage_error("vmap", "axis_size is " + std::to_string(options_.axis_size), loc);
+  }
+  if (options_.axis_size > 0) {
+    size_ = options_.axis_size;
+    size_from_ = "axis_size is " + std::to_string(size_);
+  }
+}
+
+Array VmapPlan::element(const Array& a, const std::string& path) {
+  const Axis axis = options_.in_axes[argument_];
+  const std::string where = argument_text(argument_, path);
+  if (a.empty()) empty_leaf(static_cast<int>(argument_), path, loc_);
+  inputs_.push_back(a);
+  if (!axis) {
+    axes_.push_back(std::nullopt);
+    return placeholder(a.aval());
+  }
+  const int at = resolved(*axis, a.rank());
+  if (at < 0 || at >= a.rank()) {
+    usage_error("vmap",
+                where + " is " + to_string(a.aval()) + ", which has no axis " +
+                    std::to_string(*axis) + "; pass `unmapped` for what all elements share",
+                loc_);
+  }
+  const Dim size = a.shape()[at];
+  if (size_ >= 0 && size != size_) {
+    usage_error("vmap",
+                size_from_ + " but " + where + " has " + std::to_string(size) + " along axis " +
+                    std::to_string(at) + "; mapped axes need one length",
+                loc_);
+  }
+  if (size_ < 0) {
+    size_ = size;
+    size_from_ = where + " has " + std::to_string(size) + " along axis " + std::to_string(at);
+  }
+  axes_.push_back(at);
+  return placeholder({a.dtype(), a.shape().without(at)});
+}
+
+Arrays VmapPlan::run(const Graph& graph, const Arrays& captures,
+                     const std::vector<std::size_t>& counts) {
+  if (size_ < 0) {
+    usage_error("vmap", "no argument is mapped; give in_axes, or axis_size for the length", loc_);
+  }
+  if (options_.out_axes.empty()) options_.out_axes = {0};
+  const std::size_t given = options_.out_axes.size();
+  if (given != 1 && given != counts.size()) {
+    usage_error("vmap",
+                "out_axes has " + std::to_string(given) + " entries and the result has " +
+                    std::to_string(counts.size()) + " elements; give one for all or one for each",
+                loc_);
+  }
+  BatchAxes out_axes;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    for (std::size_t k = 0; k < counts[i]; ++k) {
+      Axis axis = options_.out_axes[given == 1 ? 0 : i];
+      const Aval& aval = graph.avals[graph.outputs[out_axes.size()]];
+      const int rank = aval.shape.rank() + 1;
+      if (axis && (*axis < -rank || *axis >= rank)) {
+        usage_error("vmap",
+                    "out axis " + std::to_string(*axis) +
+                        " is out of range for a result whose "
+                        "elements are " +
+                        to_string(aval),
+                    loc_);
+      }
+      if (axis) axis = resolved(*axis, rank);
+      out_axes.push_back(axis);
+    }
+  }
+  Arrays inputs = inputs_;
+  BatchAxes axes = axes_;
+  for (const Array& a : captures) {
+    inputs.push_back(a);
+    axes.push_back(std::nullopt);
+  }
+  return inline_graph(gnomon::vmap(graph, axes, out_axes, size_), inputs);
+}
+
+Arrays jvp_arrays(const Linearizable& f, const Arrays& tangents,
+                  const std::vector<std::string>& paths, Loc loc) {
+  if (tangents.size() != f.first) {
+    usage_error("jvp",
+                "the point has " + std::to_string(f.first) + " arrays and the tangent " +
+                    std::to_string(tangents.size()),
+                loc);
+  }
+  std::vector<bool> active(f.inputs.size(), false);
+  Arrays inputs = f.inputs;
+  for (std::size_t i = 0; i < f.first; ++i) {
+    const Aval& aval = f.inputs[i].aval();
+    if (!is_float(aval.dtype)) continue;
+    if (tangents[i].aval() != aval) {
+      usage_error("jvp",
+                  "the tangent of " + (paths[i].empty() ? "the point" : "`" + paths[i] + "`") +
+                      " is " + to_string(tangents[i].aval()) + " and the point is " +
+                      to_string(aval),
+                  loc);
+    }
+    active[i] = true;
+    inputs.push_back(tangents[i]);
+  }
+  return inline_graph(gnomon::jvp(f.graph, active), inputs);
+}
+
+struct PullbackState {
+  ForwardPass forward;
+  std::size_t first = 0;
+};
+
+std::shared_ptr<const PullbackState> start_vjp(const Linearizable& f, Loc loc) {
+  Trace& trace = Trace::active("vjp", loc);
+  if (loc.line > 0) trace.loc = loc;
+  return std::make_shared<PullbackState>(PullbackState{run_forward(f.graph, f.inputs), f.first});
+}
+
+Arrays vjp_outputs(const PullbackState& state) { return state.forward.outputs(); }
+
+Arrays vjp_cotangents(const PullbackState& state, const Arrays& cotangents, Loc loc) {
+  const Graph& graph = state.forward.graph;
+  if (cotangents.size() != graph.outputs.size()) {
+    usage_error("vjp",
+                "the result has " + std::to_string(graph.outputs.size()) +
+                    " arrays and the cotangent " + std::to_string(cotangents.size()),
+                loc);
+  }
+  for (std::size_t i = 0; i < cotangents.size(); ++i) {
+    const Aval& aval = graph.avals[graph.outputs[i]];
+    if (cotangents[i].aval() == aval) continue;
+    usage_error("vjp",
+                "array " + std::to_string(i) + " of the cotangent is " +
+                    to_string(cotangents[i].aval()) + " and the result is " + to_string(aval),
+                loc);
+  }
+  std::vector<bool> wanted(graph.inputs.size(), false);
+  std::fill_n(wanted.begin(), state.first, true);
+  const Tangents found =
+      pull_back(state.forward, wanted, Tangents(cotangents.begin(), cotangents.end()));
+  Arrays result;
+  for (std::size_t i = 0; i < state.first; ++i) {
+    result.push_back(found[i] ? *found[i] : lax::full(graph.avals[graph.inputs[i]], 0, loc));
+  }
+  return result;
+}
+
+void check_scalar(const Graph& graph, Loc loc) {
+  const Aval aval = graph.output_avals().front();
+  if (is_float(aval.dtype) && aval.shape.rank() == 0) return;
+  usage_error("grad",
+              "the function returns " + to_string(aval) +
+                  " and a gradient is of one float; reduce it with sum or mean, or use vjp",
+              loc);
+}
+
+Array one_like(const Array& a) { return lax::full_like(a, 1); }
+
+}  // namespace detail
+}  // namespace gnomon
