@@ -12,7 +12,7 @@
 //   componentwise on operands of one width.
 //
 //   Integers wrap; shifts take the count modulo the bit width; integer division truncates, x / 0 is
-//   all bits set, x % 0 is x, INT_MIN / -1 is INT_MIN with remainder 0; `rem` of either kind has the
+//   all bits set, x % 0 is x, INT_MIN / -1 is INT_MIN, remainder 0; `rem` of any type has the
 //   sign of its first operand. Float arithmetic is IEEE
 //   754 round to nearest even; subnormals may be flushed; `minimum` and `maximum` return an
 //   unspecified operand when one is NaN; comparisons with NaN are false except `ne`. Float to
@@ -50,7 +50,7 @@ using Value = Id<struct ValueTag>;
 
 // clang-format off
 enum class Op : std::uint8_t {
-  // Sources. `immediate` holds the bits of a scalar constant (zero-extended), or a parameter's index.
+  // Sources. `immediate`: the bits of a scalar constant (zero-extended), or a parameter word.
   constant,     // -> T
   parameter,    // -> u32: word `immediate` of the user part of the parameter block
   lane,         // -> u32, lane form only: the lane this body runs for
@@ -80,12 +80,13 @@ enum class Op : std::uint8_t {
   // A scalar index and a wide T mean consecutive elements from index on, a wide index a gather.
   load,   // index [, mask] -> T
   store,  // index, value [, mask]
-  private_load, private_store,  // index -> T; index, value [, mask]. A wide T means one array per component.
+  // index -> T; index, value [, mask]. A wide T means one array per component.
+  private_load, private_store,
   shared_load, shared_store,
   atomic_add,  // buffer: index, value -> old value; u32 and i32 only
   barrier,     // workgroup execution and memory barrier over shared memory and coherent buffers
   // Structure.
-  loop,  // carried... ; regions condition, body; `immediate` = largest number of trips, 0 when unknown
+  loop,  // carried...; regions condition, body; `immediate` = most trips, 0 when unknown
   if_,   // predicate ; regions then, else
 };
 // clang-format on

@@ -1,0 +1,74 @@
+// shaders/math/elementary.h -- the one place where elementary functions become kernel instructions.
+//
+// Every function works on f32 of any width. f16 and bf16 are computed in f32 and rounded. f64 has
+// sqrt, rsqrt and the helpers only; for the others an Error names the function.
+//
+// NaN, infinities and signed zeros come out as in IEEE 754 and C on every driver, although built-in
+// functions do not promise that: each use of one is guarded here. Accuracy against the exact value,
+// flushed subnormals aside: a few units of the last place, with two exceptions that still use
+// built-ins and lose bits for large results: exp (and what is made of it) loses about |x| / 2
+// units, pow about |y log2 x| / 2.
+#pragma once
+#include "shaders/kernel/builder.h"
+
+namespace gnomon::math {
+
+using kernel::Builder;
+using kernel::Value;
+
+// Exponentials and logarithms.
+Value exp(Builder&, Value);
+Value exp2(Builder&, Value);
+Value expm1(Builder&, Value);
+Value log(Builder&, Value);
+Value log2(Builder&, Value);
+Value log10(Builder&, Value);
+Value log1p(Builder&, Value);
+
+// Powers.
+Value sqrt(Builder&, Value);
+Value rsqrt(Builder&, Value);
+Value cbrt(Builder&, Value);
+/// As C: x^0 = 1^y = 1 also for NaN; a negative base needs an integer exponent, else NaN.
+Value pow(Builder&, Value x, Value y);
+
+// Circular functions: full range, large arguments are reduced exactly.
+Value sin(Builder&, Value);
+Value cos(Builder&, Value);
+Value tan(Builder&, Value);
+Value asin(Builder&, Value);
+Value acos(Builder&, Value);
+Value atan(Builder&, Value);
+Value atan2(Builder&, Value y, Value x);
+
+// Hyperbolic functions.
+Value sinh(Builder&, Value);
+Value cosh(Builder&, Value);
+Value tanh(Builder&, Value);
+Value asinh(Builder&, Value);
+Value acosh(Builder&, Value);
+Value atanh(Builder&, Value);
+
+// Error function and friends.
+/// 1 / (1 + exp(-x)).
+Value logistic(Builder&, Value);
+Value erf(Builder&, Value);
+Value erfc(Builder&, Value);
+/// The single-precision polynomial that random normals are defined by, evaluated literally: about
+/// 1e-6 from the inverse of erf, and deliberately not nearer.
+/// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems (2011).
+Value erf_inv(Builder&, Value);
+
+// Helpers for any numeric type.
+/// -1, 0 or 1; of a float zero itself, and NaN of NaN.
+Value sign(Builder&, Value);
+/// NaN when either operand is, unlike the instructions `minimum` and `maximum`. Of zeros with
+/// different signs either may come back.
+Value minimum_nan(Builder&, Value, Value);
+Value maximum_nan(Builder&, Value, Value);
+/// Rounds to minus infinity: floor(a / b). Integers only; b = 0 gives all bits set.
+Value floor_div(Builder&, Value a, Value b);
+/// Remainder with the sign of the divisor; a - floor(a / b) b. Integer b = 0 gives a.
+Value floor_mod(Builder&, Value a, Value b);
+
+}  // namespace gnomon::math
