@@ -41,13 +41,6 @@ T sign(T x) {
   if (x > 0) return T{1};
   return x < 0 ? static_cast<T>(-1) : x;  // keeps the sign of zero, and NaN
 }
-Value k_sign(Builder& k, Value x) {
-  const DType t = k.type(x).scalar;
-  const Value zero = k.number(t, 0),
-              positive = k.select(k.compare(Op::gt, x, zero), k.number(t, 1), x);
-  if (is_unsigned(t)) return positive;
-  return k.select(k.compare(Op::lt, x, zero), k.number(t, -1), positive);
-}
 
 // A product is linear in each operand, not in both at once.
 Tangents transpose_mul(const TransposeArgs& t) {
@@ -200,7 +193,8 @@ const Primitive abs_p = unary<abs_p, Accepts::signed_numbers,
                               }>("abs");
 
 const Primitive sign_p =
-    unary<sign_p, Accepts::numbers, [](auto a) { return sign(a); }, k_sign, no_derivative>("sign");
+    unary<sign_p, Accepts::numbers, [](auto a) { return sign(a); }, math::sign, no_derivative>(
+        "sign");
 const Primitive floor_p = unary<floor_p, Accepts::floats, [](auto a) { return std::floor(a); },
                                 k_unary<Op::floor>, no_derivative>("floor");
 const Primitive ceil_p = unary<ceil_p, Accepts::floats, [](auto a) { return std::ceil(a); },

@@ -1,0 +1,40 @@
+// codegen/primitives/align.h -- from what the user passes to what the strict operations take.
+#pragma once
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "codegen/primitives/lax.h"
+
+namespace gnomon::align {
+
+/// The dtype that holds both. Throws UsageError where that would narrow or widen to 64 bits.
+DType promote(std::string_view op, DType a, DType b, Loc loc);
+/// The dtype operands meet in: arrays by `promote`, numbers weakly.
+DType common_dtype(std::string_view op, std::span<const Operand> operands);
+/// `t` itself when it is a float, else f32.
+DType float_dtype(DType t);
+
+/// The shape all broadcast to.
+Shape broadcast_shape(std::string_view op, std::span<const Operand> operands);
+/// Stretches axes of length 1 and adds leading axes. Throws UsageError when it does not fit.
+Array broadcast(std::string_view op, const Array& a, const Shape& shape, Loc loc);
+
+/// The operand in `dtype`, with its own shape. A number must be representable.
+Array in_dtype(std::string_view op, const Operand& x, DType dtype);
+/// The operand as it is; a number has its default dtype.
+Array as_array(std::string_view op, const Operand& x);
+/// As an array of floats.
+Array as_float(std::string_view op, const Operand& x);
+
+/// All operands in one shape, in the given dtype or in the common one.
+Arrays aligned(std::string_view op, std::span<const Operand> operands);
+Arrays aligned(std::string_view op, std::span<const Operand> operands, DType dtype);
+
+/// `axis` within [0, rank); negative ones count from the end. Throws UsageError.
+int axis_of(std::string_view op, int axis, const Array& a, Loc loc);
+/// Sorted, distinct.
+std::vector<int> axes_of(std::string_view op, std::span<const int> axes, const Array& a, Loc loc);
+
+}  // namespace gnomon::align

@@ -1,0 +1,125 @@
+// codegen/primitives/ops_create.cpp -- public operations that make arrays.
+#include <cmath>
+
+#include "codegen/primitives/align.h"
+#include "gnomon/ops.h"
+
+namespace gnomon {
+namespace {
+
+void require_sizes(std::string_view op, const Shape& shape, Loc loc) {
+  for (Dim d : shape)
+    if (d < 0) usage_error(op, "shape " + to_string(shape) + " has a negative size", loc);
+}
+
+const Scalar& number_of(std::string_view op, const Operand& x) {
+  if (x.is_array())
+    usage_error(op,
+                "a bound is " + to_string(x.array().aval()) +
+                    ", and shapes are fixed when the function is traced; use C++ numbers",
+                x.loc());
+  return x.scalar();
+}
+
+}  // namespace
+
+Array zeros(const Shape& shape, DType dtype, Loc loc) {
+  require_sizes("zeros", shape, loc);
+  return lax::full({dtype, shape}, 0, loc);
+}
+
+Array ones(const Shape& shape, DType dtype, Loc loc) {
+  require_sizes("ones", shape, loc);
+  return lax::full({dtype, shape}, 1, loc);
+}
+
+Array full(const Shape& shape, Operand value) {
+  require_sizes("full", shape, value.loc());
+  return align::broadcast("full", align::as_array("full", value), shape, value.loc());
+}
+
+Array full(const Shape& shape, Operand value, DType dtype) {
+  require_sizes("full", shape, value.loc());
+  const Array x = lax::convert(align::as_array("full", value), dtype, value.loc());
+  return align::broadcast("full", x, shape, value.loc());
+}
+
+Array zeros_like(Operand x) { return lax::zeros_like(align::as_array("zeros_like", x), x.loc()); }
+Array ones_like(Operand x) { return lax::full_like(align::as_array("ones_like", x), 1, x.loc()); }
+Array full_like(Operand x, Operand value) {
+  const Aval aval = align::as_array("full_like", x).aval();
+  return full(aval.shape, value, aval.dtype);
+}
+
+Array arange(Operand stop) { return arange({0, stop.loc()}, stop, {1, stop.loc()}); }
+
+Array arange(Operand start, Operand stop, Operand step) {
+  const Scalar &first = number_of("arange", start), &last = number_of("arange", stop);
+  const Scalar& by = number_of("arange", step);
+  const Loc loc = start.loc();
+  const double count = std::ceil((last.floating - first.floating) / by.floating);
+  if (!(std::fabs(count) < 2147483648.0))
+    usage_error("arange",
+                "from " + std::to_string(first.floating) + " to " + std::to_string(last.floating) +
+                    " by " + std::to_string(by.floating) + " has no usable length",
+                loc);
+  const Shape shape{static_cast<Dim>(std::fmax(count, 0))};
+  const bool whole = align::common_dtype("arange", std::array{start, stop, step}) == DType::i32;
+  const DType t = whole ? DType::i32 : DType::f32;
+  const Aval aval{t, shape};
+  Array x = lax::iota(t, shape, 0, loc);
+  const auto constant = [&](const Operand& v) {
+    return align::broadcast("arange", align::in_dtype("arange", v, t), aval.shape, loc);
+  };
+  if (by.floating != 1) x = lax::mul(x, constant(step), loc);
+  if (first.floating != 0) x = lax::add(x, constant(start), loc);
+  return x;
+}
+
+Array linspace(double start, double stop, Dim count, Loc loc) {
+  if (count < 0) usage_error("linspace", std::to_string(count) + " values; give 0 or more", loc);
+  const Shape shape{count};
+  if (count < 2) return lax::full({DType::f32, shape}, start, loc);
+  // Both ends come out exactly: the weights are 1 and 0 there.
+  const Array t =
+      lax::div(lax::iota(DType::f32, shape, 0, loc),
+               lax::full({DType::f32, shape}, static_cast<double>(count - 1), loc), loc);
+  return lax::add(lax::mul(lax::sub_from(1, t, loc), start, loc), lax::mul(t, stop, loc), loc);
+}
+
+Array iota(const Shape& shape, int axis, DType dtype, Loc loc) {
+  require_sizes("iota", shape, loc);
+  if (axis < -shape.rank() || axis >= shape.rank())
+    usage_error("iota", "axis " + std::to_string(axis) + " is out of range for " + to_string(shape),
+                loc);
+  return lax::iota(dtype, shape, axis < 0 ? axis + shape.rank() : axis, loc);
+}
+
+Array eye(Dim rows, std::optional<Dim> columns, DType dtype, Loc loc) {
+  const Shape shape{rows, columns.value_or(rows)};
+  require_sizes("eye", shape, loc);
+  const Array diagonal =
+      lax::eq(lax::iota(DType::i32, shape, 0, loc), lax::iota(DType::i32, shape, 1, loc), loc);
+  return lax::convert(diagonal, dtype, loc);
+}
+
+Array detail::array_of(const std::vector<double>& values, Scalar::Kind kind, Loc loc) {
+  constexpr std::size_t largest = 1024;
+  if (values.size() > largest)
+    usage_error("array",
+                std::to_string(values.size()) + " constants, and each becomes part of a kernel; " +
+                    "pass more than " + std::to_string(largest) + " as an argument",
+                loc);
+  const DType t = kind == Scalar::Kind::boolean   ? DType::boolean
+                  : kind == Scalar::Kind::integer ? DType::i32
+                                                  : DType::f32;
+  HostArray h(Aval{t, {static_cast<Dim>(values.size())}});
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (t == DType::i32 && std::fabs(values[i] + 0.5) > 2147483648.0)
+      usage_error("array", std::to_string(values[i]) + " does not fit i32", loc);
+    h.set_number(static_cast<Dim>(i), values[i]);
+  }
+  return lax::constant(std::move(h), loc);
+}
+
+}  // namespace gnomon

@@ -1,0 +1,276 @@
+// codegen/primitives/ops_elementwise.cpp -- public operations that work element by element.
+#include <limits>
+#include <numbers>
+
+#include "codegen/primitives/align.h"
+#include "gnomon/ops.h"
+
+namespace gnomon {
+namespace {
+
+using align::aligned;
+
+/// The operation on both operands in their common dtype.
+Array binary(std::string_view op, const Primitive& p, const Operand& a, const Operand& b) {
+  return emit1(p, {}, aligned(op, std::array{a, b}), a.loc());
+}
+
+/// For operations that NumPy defines on bool as another one.
+Array binary_or_logic(std::string_view op, const Primitive& p, const Primitive& on_bool,
+                      const Operand& a, const Operand& b) {
+  const Arrays x = aligned(op, std::array{a, b});
+  return emit1(x[0].dtype() == DType::boolean ? on_bool : p, {}, x, a.loc());
+}
+
+/// Comparisons by size count false as 0 and true as 1.
+Array ordered(std::string_view op, const Primitive& p, const Operand& a, const Operand& b) {
+  const std::array both{a, b};
+  const DType t = align::common_dtype(op, both);
+  return emit1(p, {}, aligned(op, both, t == DType::boolean ? DType::i32 : t), a.loc());
+}
+
+/// In floats: integers and bool become f32.
+Array binary_float(std::string_view op, const Primitive& p, const Operand& a, const Operand& b) {
+  const std::array both{a, b};
+  return emit1(p, {}, aligned(op, both, align::float_dtype(align::common_dtype(op, both))),
+               a.loc());
+}
+
+Array unary_float(std::string_view op, const Primitive& p, const Operand& x) {
+  return emit1(p, {}, {align::as_float(op, x)}, x.loc());
+}
+
+/// Functions that leave integers as they are.
+Array rounding(std::string_view op, const Primitive& p, const Operand& x) {
+  const Array a = align::as_array(op, x);
+  return is_float(a.dtype()) ? emit1(p, {}, {a}, x.loc()) : a;
+}
+
+Array truth(std::string_view op, const Operand& x) {
+  const Array a = align::as_array(op, x);
+  if (a.dtype() != DType::boolean)
+    usage_error(op,
+                "takes bool, got " + to_string(a.aval()) +
+                    "; compare it first (x != 0), or use the bitwise operators",
+                x.loc());
+  return a;
+}
+
+Array logic(std::string_view op, const Primitive& p, const Operand& a, const Operand& b) {
+  return binary(op, p, {truth(op, a), a.loc()}, {truth(op, b), b.loc()});
+}
+
+Array bits(std::string_view op, const Primitive& p, const Operand& a, const Operand& b) {
+  const Arrays x = aligned(op, std::array{a, b});
+  if (is_float(x[0].dtype()))
+    usage_error(op, "takes integers or bool, got " + to_string(x[0].aval()) + "; cast it first",
+                a.loc());
+  return emit1(p, {}, x, a.loc());
+}
+
+}  // namespace
+
+// ---- arithmetic
+
+Array add(Operand a, Operand b) { return binary_or_logic("add", add_p, or_p, a, b); }
+Array multiply(Operand a, Operand b) { return binary_or_logic("multiply", mul_p, and_p, a, b); }
+Array maximum(Operand a, Operand b) { return binary_or_logic("maximum", max_p, or_p, a, b); }
+Array minimum(Operand a, Operand b) { return binary_or_logic("minimum", min_p, and_p, a, b); }
+Array divide(Operand a, Operand b) { return binary_float("divide", div_p, a, b); }
+Array atan2(Operand y, Operand x) { return binary_float("atan2", atan2_p, y, x); }
+
+Array subtract(Operand a, Operand b) {
+  const Arrays x = aligned("subtract", std::array{a, b});
+  if (x[0].dtype() == DType::boolean)
+    usage_error("subtract", "is not defined on bool; use logical_xor or cast", a.loc());
+  return lax::sub(x[0], x[1], a.loc());
+}
+
+Array negative(Operand x) {
+  const Array a = align::as_array("negative", x);
+  if (a.dtype() == DType::boolean)
+    usage_error("negative", "is not defined on bool; use logical_not or cast", x.loc());
+  return lax::neg(a, x.loc());
+}
+
+Array remainder(Operand a, Operand b) {
+  const Loc loc = a.loc();
+  const Arrays x = aligned("remainder", std::array{a, b});
+  const Array rem = emit1(rem_p, {}, x, loc), zero = lax::zeros_like(rem, loc);
+  if (is_unsigned(rem.dtype())) return rem;
+  const Array other_sign =
+      emit1(ne_p, {}, {lax::lt(rem, zero, loc), lax::lt(x[1], zero, loc)}, loc);
+  const Array not_zero = emit1(ne_p, {}, {rem, zero}, loc);
+  return lax::select(lax::logical_and(other_sign, not_zero, loc), lax::add(rem, x[1], loc), rem,
+                     loc);
+}
+
+Array floor_divide(Operand a, Operand b) {
+  const Loc loc = a.loc();
+  const Arrays x = aligned("floor_divide", std::array{a, b});
+  const Array rem = emit1(rem_p, {}, x, loc), zero = lax::zeros_like(rem, loc);
+  if (is_unsigned(rem.dtype())) return lax::div(x[0], x[1], loc);
+  const Array inexact = lax::logical_and(
+      emit1(ne_p, {}, {rem, zero}, loc),
+      emit1(ne_p, {}, {lax::lt(rem, zero, loc), lax::lt(x[1], zero, loc)}, loc), loc);
+  if (!is_float(rem.dtype())) {
+    const Array quotient = lax::div(x[0], x[1], loc);
+    // Division by zero keeps its answer: the remainder is the dividend there, of either sign.
+    const Array by_zero = lax::eq(x[1], zero, loc);
+    const Array lower = lax::logical_and(inexact, lax::unary(not_p, by_zero, loc), loc);
+    return lax::select(lower, lax::add(quotient, -1, loc), quotient, loc);
+  }
+  // The quotient without the remainder is an integer up to rounding.
+  const Array quotient = lax::div(lax::sub(x[0], rem, loc), x[1], loc);
+  return lax::unary(round_p, lax::select(inexact, lax::add(quotient, -1, loc), quotient, loc), loc);
+}
+
+Array pow(Operand x, Operand y) {
+  const bool whole = !y.is_array() && y.scalar().kind == Scalar::Kind::integer;
+  if (whole && std::abs(y.scalar().integer) <= std::numeric_limits<int>::max()) {
+    Array base = align::as_array("pow", x);
+    if (base.dtype() == DType::boolean) base = lax::convert(base, DType::i32, x.loc());
+    return lax::integer_pow(base, static_cast<int>(y.scalar().integer), x.loc());
+  }
+  const DType t = align::common_dtype("pow", std::array{x, y});
+  if (!is_float(t))
+    usage_error("pow",
+                "an integer to the power of an integer array; cast the base to a float, or use a "
+                "C++ integer as exponent",
+                x.loc());
+  return binary_float("pow", pow_p, x, y);
+}
+
+Array clip(Operand x, Operand lo, Operand hi) {
+  return emit1(clamp_p, {}, aligned("clip", std::array{lo, x, hi}), x.loc());
+}
+
+Array hypot(Operand a, Operand b) {
+  const std::array both{a, b};
+  const Arrays x = aligned("hypot", both, align::float_dtype(align::common_dtype("hypot", both)));
+  const Loc loc = a.loc();
+  return lax::unary(
+      sqrt_p, lax::add(lax::integer_pow(x[0], 2, loc), lax::integer_pow(x[1], 2, loc), loc), loc);
+}
+
+// ---- comparison and logic
+
+Array equal(Operand a, Operand b) { return binary("equal", eq_p, a, b); }
+Array not_equal(Operand a, Operand b) { return binary("not_equal", ne_p, a, b); }
+Array less(Operand a, Operand b) { return ordered("less", lt_p, a, b); }
+Array less_equal(Operand a, Operand b) { return ordered("less_equal", le_p, a, b); }
+Array greater(Operand a, Operand b) { return ordered("greater", gt_p, a, b); }
+Array greater_equal(Operand a, Operand b) { return ordered("greater_equal", ge_p, a, b); }
+
+Array logical_and(Operand a, Operand b) { return logic("logical_and", and_p, a, b); }
+Array logical_or(Operand a, Operand b) { return logic("logical_or", or_p, a, b); }
+Array logical_xor(Operand a, Operand b) { return logic("logical_xor", xor_p, a, b); }
+Array logical_not(Operand x) { return emit1(not_p, {}, {truth("logical_not", x)}, x.loc()); }
+
+Array bitwise_and(Operand a, Operand b) { return bits("bitwise_and", and_p, a, b); }
+Array bitwise_or(Operand a, Operand b) { return bits("bitwise_or", or_p, a, b); }
+Array bitwise_xor(Operand a, Operand b) { return bits("bitwise_xor", xor_p, a, b); }
+Array bitwise_not(Operand x) {
+  return emit1(not_p, {}, {align::as_array("bitwise_not", x)}, x.loc());
+}
+Array left_shift(Operand a, Operand b) { return bits("left_shift", shl_p, a, b); }
+Array right_shift(Operand a, Operand b) { return bits("right_shift", shr_p, a, b); }
+Array popcount(Operand x) {
+  return emit1(popcount_p, {}, {align::as_array("popcount", x)}, x.loc());
+}
+
+Array where(Operand condition, Operand a, Operand b) {
+  Array predicate = align::as_array("where", condition);
+  if (predicate.dtype() != DType::boolean)
+    predicate =
+        emit1(ne_p, {}, {predicate, lax::zeros_like(predicate, condition.loc())}, condition.loc());
+  const std::array all{Operand(predicate, condition.loc()), a, b};
+  const Shape shape = align::broadcast_shape("where", all);
+  const DType t = align::common_dtype("where", std::array{a, b});
+  const auto fit = [&](const Operand& x, DType dtype) {
+    return align::broadcast("where", align::in_dtype("where", x, dtype), shape, x.loc());
+  };
+  return lax::select(fit(all[0], DType::boolean), fit(a, t), fit(b, t), condition.loc());
+}
+
+Array isnan(Operand x) { return unary_float("isnan", isnan_p, x); }
+Array isfinite(Operand x) { return unary_float("isfinite", isfinite_p, x); }
+Array isinf(Operand x) {
+  const Array a = align::as_float("isinf", x), size = lax::unary(abs_p, a, x.loc());
+  return lax::eq(size, lax::full_like(a, std::numeric_limits<double>::infinity(), x.loc()),
+                 x.loc());
+}
+
+// ---- functions of one array
+
+Array abs(Operand x) {
+  const Array a = align::as_array("abs", x);
+  const bool never_negative = is_unsigned(a.dtype()) || a.dtype() == DType::boolean;
+  return never_negative ? a : emit1(abs_p, {}, {a}, x.loc());
+}
+Array sign(Operand x) { return emit1(sign_p, {}, {align::as_array("sign", x)}, x.loc()); }
+Array floor(Operand x) { return rounding("floor", floor_p, x); }
+Array ceil(Operand x) { return rounding("ceil", ceil_p, x); }
+Array round(Operand x) { return rounding("round", round_p, x); }
+Array trunc(Operand x) { return rounding("trunc", trunc_p, x); }
+Array square(Operand x) { return lax::integer_pow(align::as_array("square", x), 2, x.loc()); }
+Array reciprocal(Operand x) {
+  const Array a = align::as_float("reciprocal", x);
+  return lax::div(lax::full_like(a, 1, x.loc()), a, x.loc());
+}
+
+Array exp(Operand x) { return unary_float("exp", exp_p, x); }
+Array exp2(Operand x) { return unary_float("exp2", exp2_p, x); }
+Array expm1(Operand x) { return unary_float("expm1", expm1_p, x); }
+Array log(Operand x) { return unary_float("log", log_p, x); }
+Array log2(Operand x) { return unary_float("log2", log2_p, x); }
+Array log10(Operand x) {
+  return lax::mul(unary_float("log10", log_p, x), std::numbers::log10e, x.loc());
+}
+Array log1p(Operand x) { return unary_float("log1p", log1p_p, x); }
+Array sqrt(Operand x) { return unary_float("sqrt", sqrt_p, x); }
+Array rsqrt(Operand x) { return unary_float("rsqrt", rsqrt_p, x); }
+Array cbrt(Operand x) { return unary_float("cbrt", cbrt_p, x); }
+Array sin(Operand x) { return unary_float("sin", sin_p, x); }
+Array cos(Operand x) { return unary_float("cos", cos_p, x); }
+Array tan(Operand x) { return unary_float("tan", tan_p, x); }
+Array asin(Operand x) { return unary_float("asin", asin_p, x); }
+Array acos(Operand x) { return unary_float("acos", acos_p, x); }
+Array atan(Operand x) { return unary_float("atan", atan_p, x); }
+Array sinh(Operand x) { return unary_float("sinh", sinh_p, x); }
+Array cosh(Operand x) { return unary_float("cosh", cosh_p, x); }
+Array tanh(Operand x) { return unary_float("tanh", tanh_p, x); }
+Array asinh(Operand x) { return unary_float("asinh", asinh_p, x); }
+Array acosh(Operand x) { return unary_float("acosh", acosh_p, x); }
+Array atanh(Operand x) { return unary_float("atanh", atanh_p, x); }
+Array sigmoid(Operand x) { return unary_float("sigmoid", logistic_p, x); }
+Array erf(Operand x) { return unary_float("erf", erf_p, x); }
+Array erfc(Operand x) { return unary_float("erfc", erfc_p, x); }
+Array erf_inv(Operand x) { return unary_float("erf_inv", erf_inv_p, x); }
+
+Array relu(Operand x) {
+  // A choice, not a maximum: the derivative at 0 is 0, where a maximum would give half.
+  const Array a = align::as_array("relu", x), zero = lax::zeros_like(a, x.loc());
+  return lax::select(lax::lt(zero, a, x.loc()), a, zero, x.loc());
+}
+
+Array softplus(Operand x) {
+  const Array a = align::as_float("softplus", x);
+  const Loc loc = x.loc();
+  const Array tail = lax::unary(exp_p, lax::neg(lax::unary(abs_p, a, loc), loc), loc);
+  const Array positive = emit1(max_p, {}, {a, lax::zeros_like(a, loc)}, loc);
+  return lax::add(positive, lax::unary(log1p_p, tail, loc), loc);
+}
+
+Array stop_gradient(Operand x) {
+  return emit1(stop_gradient_p, {}, {align::as_array("stop_gradient", x)}, x.loc());
+}
+
+Array cast(Operand x, DType dtype) {
+  return lax::convert(align::as_array("cast", x), dtype, x.loc());
+}
+Array bitcast(Operand x, DType dtype) {
+  return lax::bitcast(align::as_array("bitcast", x), dtype, x.loc());
+}
+
+}  // namespace gnomon

@@ -1,0 +1,179 @@
+// codegen/primitives/ops_product.cpp -- public products of arrays, all by dot_general.
+#include <algorithm>
+#include <string>
+
+#include "codegen/primitives/align.h"
+#include "gnomon/ops.h"
+
+namespace gnomon {
+namespace {
+
+struct Pair {
+  Array a, b;
+};
+
+/// Both operands in their common dtype; bool counts as i32.
+Pair operands(std::string_view op, const Operand& x, const Operand& y) {
+  DType t = align::common_dtype(op, std::array{x, y});
+  if (t == DType::boolean) t = DType::i32;
+  return {align::in_dtype(op, x, t), align::in_dtype(op, y, t)};
+}
+
+[[noreturn]] void throw_sizes(std::string_view op, const Pair& p, int a_axis, int b_axis, Loc loc) {
+  usage_error(op,
+              "axis " + std::to_string(a_axis) + " of " + to_string(p.a.aval()) + " and axis " +
+                  std::to_string(b_axis) + " of " + to_string(p.b.aval()) + " differ",
+              loc);
+}
+
+Array contract(std::string_view op, const Pair& p, int a_axis, int b_axis, Loc loc) {
+  if (p.a.shape()[a_axis] != p.b.shape()[b_axis]) throw_sizes(op, p, a_axis, b_axis, loc);
+  return lax::dot_general(p.a, p.b, {{a_axis}, {b_axis}, {}, {}}, loc);
+}
+
+}  // namespace
+
+Array dot(Operand x, Operand y) {
+  const Pair p = operands("dot", x, y);
+  if (p.a.rank() == 0 || p.b.rank() == 0) return multiply({p.a, x.loc()}, {p.b, y.loc()});
+  return contract("dot", p, p.a.rank() - 1, std::max(p.b.rank() - 2, 0), x.loc());
+}
+
+Array matmul(Operand x, Operand y) {
+  const Loc loc = x.loc();
+  Pair p = operands("matmul", x, y);
+  if (p.a.rank() == 0 || p.b.rank() == 0)
+    usage_error("matmul",
+                "of " + to_string(p.a.aval()) + " and " + to_string(p.b.aval()) +
+                    "; scalars are multiplied with *",
+                loc);
+  const int last = p.a.rank() - 1, inner = std::max(p.b.rank() - 2, 0);
+  if (p.b.rank() <= 2) return contract("matmul", p, last, inner, loc);
+  if (p.a.rank() == 1) return contract("matmul", p, 0, inner, loc);
+  if (p.a.shape()[last] != p.b.shape()[inner]) throw_sizes("matmul", p, last, inner, loc);
+  if (p.a.rank() == 2)  // rows of `a` come first; they belong in front of the columns
+    return lax::move_axis(contract("matmul", p, last, inner, loc), 0, p.b.rank() - 2, loc);
+  // Leading axes of both: broadcast them to one shape and pair them up.
+  Shape batch = p.a.shape().part(0, p.a.rank() - 2);
+  const Shape other = p.b.shape().part(0, inner);
+  while (batch.rank() < other.rank()) batch.insert(0, 1);
+  for (int i = 0; i < other.rank(); ++i) {
+    Dim& d = batch[batch.rank() - other.rank() + i];
+    if (d != other[i] && d != 1 && other[i] != 1)
+      usage_error("matmul",
+                  "leading axes of " + to_string(p.a.aval()) + " and " + to_string(p.b.aval()) +
+                      " do not broadcast",
+                  loc);
+    if (d == 1) d = other[i];
+  }
+  const auto spread = [&](const Array& m) {
+    Shape shape = batch;
+    shape.append(m.shape()[m.rank() - 2]);
+    shape.append(m.shape()[m.rank() - 1]);
+    return align::broadcast("matmul", m, shape, loc);
+  };
+  const int n = batch.rank();
+  DotParams params{{n + 1}, {n}, {}, {}};
+  for (int i = 0; i < n; ++i) {
+    params.lhs_batch.push_back(i);
+    params.rhs_batch.push_back(i);
+  }
+  return lax::dot_general(spread(p.a), spread(p.b), std::move(params), loc);
+}
+
+Array tensordot(Operand x, Operand y, const std::vector<int>& a_axes,
+                const std::vector<int>& b_axes) {
+  const Pair p = operands("tensordot", x, y);
+  align::axes_of("tensordot", a_axes, p.a, x.loc());
+  align::axes_of("tensordot", b_axes, p.b, x.loc());
+  if (a_axes.size() != b_axes.size())
+    usage_error("tensordot",
+                std::to_string(a_axes.size()) + " axes and " + std::to_string(b_axes.size()) +
+                    " axes do not pair up",
+                x.loc());
+  DotParams params;
+  for (std::size_t i = 0; i < a_axes.size(); ++i) {
+    const int a = align::axis_of("tensordot", a_axes[i], p.a, x.loc());
+    const int b = align::axis_of("tensordot", b_axes[i], p.b, x.loc());
+    if (p.a.shape()[a] != p.b.shape()[b]) throw_sizes("tensordot", p, a, b, x.loc());
+    params.lhs_contracting.push_back(a);
+    params.rhs_contracting.push_back(b);
+  }
+  return lax::dot_general(p.a, p.b, std::move(params), x.loc());
+}
+
+Array outer(Operand x, Operand y) {
+  const Pair p = operands("outer", x, y);
+  return lax::dot_general(lax::reshape(p.a, {p.a.size()}, x.loc()),
+                          lax::reshape(p.b, {p.b.size()}, x.loc()), {}, x.loc());
+}
+
+Array einsum(std::string_view subscripts, Operand x, Operand y) {
+  const Loc loc = x.loc();
+  Pair p = operands("einsum", x, y);
+  const auto comma = subscripts.find(','), arrow = subscripts.find("->");
+  const auto fail = [&](const std::string& what) {
+    usage_error("einsum", "`" + std::string(subscripts) + "` " + what, loc);
+  };
+  if (comma == subscripts.npos || arrow == subscripts.npos || arrow < comma)
+    fail("is not of the form `ij,jk->ik`");
+  std::string a(subscripts.substr(0, comma));
+  std::string b(subscripts.substr(comma + 1, arrow - comma - 1));
+  const std::string out(subscripts.substr(arrow + 2));
+  const auto check = [&](const std::string& letters, int rank) {
+    if (static_cast<int>(letters.size()) != rank)
+      fail("names " + std::to_string(letters.size()) + " axes of an array of rank " +
+           std::to_string(rank));
+    for (std::size_t i = 0; i < letters.size(); ++i)
+      if (letters.find(letters[i], i + 1) != letters.npos)
+        fail(std::string("repeats `") + letters[i] + "` within one array");
+  };
+  check(a, p.a.rank());
+  check(b, p.b.rank());
+  check(out, static_cast<int>(out.size()));
+  for (char c : out)
+    if (a.find(c) == a.npos && b.find(c) == b.npos) fail(std::string("has no `") + c + "`");
+
+  // Letters of one operand only that do not reach the result are summed before the product.
+  const auto sum_alone = [&](Array& m, std::string& mine, const std::string& other) {
+    std::vector<int> axes;
+    std::string kept;
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      const bool alone = other.find(mine[i]) == other.npos && out.find(mine[i]) == out.npos;
+      if (alone)
+        axes.push_back(static_cast<int>(i));
+      else
+        kept += mine[i];
+    }
+    m = lax::sum(m, std::move(axes), loc);
+    mine = kept;
+  };
+  sum_alone(p.a, a, b);
+  sum_alone(p.b, b, a);
+
+  DotParams params;
+  std::string batch, left, right;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto j = b.find(a[i]);
+    if (j == b.npos) {
+      left += a[i];
+      continue;
+    }
+    const int axis = static_cast<int>(i), other = static_cast<int>(j);
+    if (p.a.shape()[axis] != p.b.shape()[other])
+      fail(std::string("gives `") + a[i] + "` the lengths " + std::to_string(p.a.shape()[axis]) +
+           " and " + std::to_string(p.b.shape()[other]));
+    const bool kept = out.find(a[i]) != out.npos;
+    if (kept) batch += a[i];
+    (kept ? params.lhs_batch : params.lhs_contracting).push_back(axis);
+    (kept ? params.rhs_batch : params.rhs_contracting).push_back(other);
+  }
+  for (char c : b)
+    if (a.find(c) == a.npos) right += c;
+  const std::string made = batch + left + right;
+  std::vector<int> order;
+  for (char c : out) order.push_back(static_cast<int>(made.find(c)));
+  return lax::permute(lax::dot_general(p.a, p.b, std::move(params), loc), std::move(order), loc);
+}
+
+}  // namespace gnomon
