@@ -75,7 +75,7 @@ int run(const Arguments& arguments) {
     std::move(measured.begin(), measured.end(), std::back_inserter(rows));
   }
   std::printf("\n");
-  if (device.info().is_cpu) bench::print_standing(rows);
+  bench::print_standing(device.info(), rows);
   bench::write_json(arguments.out, device.info(), rows);
   std::printf("written: %s\n", arguments.out.c_str());
   const bool as_wanted = std::all_of(rows.begin(), rows.end(), [&](const bench::Row& row) {

@@ -53,35 +53,33 @@ int compute_family(VkPhysicalDevice device) {
   return -1;
 }
 
-VkPhysicalDevice wanted_device(const std::vector<VkPhysicalDevice>& devices) {
-  std::string listed;
-  for (size_t i = 0; i < devices.size(); i++)
-    listed += (i ? ", " : "") + std::to_string(i) + " \"" + properties_of(devices[i]).deviceName +
-              "\"";
-  const char* wanted = std::getenv("GNOMON_DEVICE");
-  if (wanted && *wanted) {
-    const std::string text = lower(wanted);
-    const bool is_index = std::all_of(text.begin(), text.end(),
-                                      [](unsigned char c) { return std::isdigit(c) != 0; });
-    for (size_t i = 0; i < devices.size(); i++) {
-      const bool fits = is_index ? std::to_string(i) == text
-                                 : lower(properties_of(devices[i]).deviceName).find(text) !=
-                                       std::string::npos;
-      if (fits && compute_family(devices[i]) >= 0) return devices[i];
-    }
-    throw std::runtime_error("bench: no device is called `" + std::string(wanted) +
-                             "`, there are: " + listed + "; set GNOMON_DEVICE to one of them");
-  }
+/// Whether GNOMON_DEVICE, an index or part of a name, picks this device; empty picks all.
+bool matches(const std::string& wanted, size_t index, VkPhysicalDevice device) {
+  const bool is_index = !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [](char c) {
+    return c >= '0' && c <= '9';
+  });
+  if (is_index) return wanted == std::to_string(index);
+  return lower(properties_of(device).deviceName).find(lower(wanted)) != std::string::npos;
+}
+
+VkPhysicalDevice select_device(const std::vector<VkPhysicalDevice>& devices) {
+  const char* variable = std::getenv("GNOMON_DEVICE");
+  const std::string wanted = variable ? variable : "";
   VkPhysicalDevice best = VK_NULL_HANDLE;
-  for (VkPhysicalDevice device : devices) {
-    const VkPhysicalDeviceProperties properties = properties_of(device);
-    if (properties.apiVersion < VK_API_VERSION_1_1 || compute_family(device) < 0) continue;
+  std::string listed;
+  for (size_t i = 0; i < devices.size(); i++) {
+    const VkPhysicalDeviceProperties properties = properties_of(devices[i]);
+    listed += (i ? ", " : "") + std::to_string(i) + " \"" + properties.deviceName + "\"";
+    if (!matches(wanted, i, devices[i]) || properties.apiVersion < VK_API_VERSION_1_1 ||
+        compute_family(devices[i]) < 0)
+      continue;
     if (!best || rank_of(properties.deviceType) < rank_of(properties_of(best).deviceType))
-      best = device;
+      best = devices[i];
   }
   if (!best)
-    throw std::runtime_error("bench: no device has Vulkan 1.1 and a compute queue, there are: " +
-                             (listed.empty() ? "none" : listed) + "; install a Vulkan driver");
+    throw std::runtime_error("bench: no device with Vulkan 1.1 and a compute queue fits `" +
+                             wanted + "`, there are: " + (listed.empty() ? "none" : listed) +
+                             "; set GNOMON_DEVICE to one of them or install a driver");
   return best;
 }
 
@@ -141,7 +139,7 @@ void Device::choose() {
   std::vector<VkPhysicalDevice> devices(count);
   check(vkEnumeratePhysicalDevices(instance_, &count, devices.data()),
         "vkEnumeratePhysicalDevices");
-  physical_ = wanted_device(devices);
+  physical_ = select_device(devices);
   family_ = static_cast<uint32_t>(compute_family(physical_));
 
   VkPhysicalDeviceDriverProperties driver{};
@@ -154,7 +152,6 @@ void Device::choose() {
   info_.name = properties.deviceName;
   info_.driver = std::string(driver.driverName) + " " + driver.driverInfo;
   info_.api = version(properties.apiVersion);
-  info_.is_cpu = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   info_.max_texels = properties.limits.maxTexelBufferElements;
   info_.max_groups = properties.limits.maxComputeWorkGroupCount[0];
 }

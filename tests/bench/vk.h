@@ -17,7 +17,6 @@ struct DeviceInfo {
   std::string name;
   std::string driver;
   std::string api;
-  bool is_cpu = false;
   uint32_t max_texels = 0;
   uint32_t max_groups = 0;
 };
