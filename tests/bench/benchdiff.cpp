@@ -23,7 +23,8 @@ using Figures = std::map<Key, Figure>;
 
 Figures read_figures(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw std::runtime_error("benchdiff: cannot read `" + path + "`; give an existing file");
+  if (!file)
+    throw std::runtime_error("benchdiff: cannot read `" + path + "`; give an existing file");
   try {
     const nlohmann::json json = nlohmann::json::parse(file);
     if (json.at("schema") != 1)
@@ -34,8 +35,8 @@ Figures read_figures(const std::string& path) {
       figures[{row.at("workload"), row.at("variant")}] = {row.at("median_ms"), row.at("ok")};
     return figures;
   } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error("benchdiff: `" + path + "` is not a file of gnomon_bench: " +
-                             error.what());
+    throw std::runtime_error("benchdiff: `" + path +
+                             "` is not a file of gnomon_bench: " + error.what());
   }
 }
 

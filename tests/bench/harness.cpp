@@ -59,8 +59,8 @@ void warm_up(Contender& contender) {
   time_run(contender);
   const double once = time_run(contender);
   if (!contender.variant.before)
-    contender.repeats = std::clamp(static_cast<int>(std::ceil(sample_ms / std::max(once, 1e-6))),
-                                   1, most_repeats);
+    contender.repeats =
+        std::clamp(static_cast<int>(std::ceil(sample_ms / std::max(once, 1e-6))), 1, most_repeats);
 }
 
 /// The group in which the machine was quietest: all variants are reported from the same one, so
@@ -91,9 +91,12 @@ void judge(Contender& contender, const Check& workload_check, bool corrupt) {
 }  // namespace
 
 std::vector<Workload> all_workloads() {
-  return {{"lorenz_rk4", lorenz_rk4_check, {}}, {"lorenz_adaptive", lorenz_adaptive_check, {}},
-          {"mixed", mixed_check, {}},           {"chain", chain_check, {}},
-          {"copy", copy_check, {}},             {"call", call_check, {}},
+  return {{"lorenz_rk4", lorenz_rk4_check, {}},
+          {"lorenz_adaptive", lorenz_adaptive_check, {}},
+          {"mixed", mixed_check, {}},
+          {"chain", chain_check, {}},
+          {"copy", copy_check, {}},
+          {"call", call_check, {}},
           {"cold", lorenz_rk4_check, {}}};
 }
 

@@ -9,6 +9,7 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 
 #include "harness.h"
 #include "report.h"
@@ -17,8 +18,7 @@
 namespace {
 
 std::string default_output() {
-  return std::filesystem::is_directory("build/release") ? "build/release/bench.json"
-                                                        : "bench.json";
+  return std::filesystem::is_directory("build/release") ? "build/release/bench.json" : "bench.json";
 }
 
 /// The workloads to run, in table order. Throws CLI::ValidationError for an unknown name.
@@ -31,8 +31,8 @@ std::vector<bench::Workload> filtered(std::vector<bench::Workload> workloads,
   for (const std::string& name : names)
     if (std::none_of(workloads.begin(), workloads.end(),
                      [&](const bench::Workload& workload) { return workload.id == name; }))
-      throw CLI::ValidationError("--filter", "no workload is called `" + name +
-                                                 "`; there are: " + known);
+      throw CLI::ValidationError("--filter",
+                                 "no workload is called `" + name + "`; there are: " + known);
   std::erase_if(workloads, [&](const bench::Workload& workload) {
     return std::find(names.begin(), names.end(), workload.id) == names.end();
   });
@@ -74,13 +74,13 @@ int run(const Arguments& arguments) {
     bench::print_rows(measured);
     std::move(measured.begin(), measured.end(), std::back_inserter(rows));
   }
+  if (rows.empty()) throw std::runtime_error("bench: no variant has a name given by --variants");
   std::printf("\n");
   bench::print_standing(device.info(), rows);
   bench::write_json(arguments.out, device.info(), rows);
   std::printf("written: %s\n", arguments.out.c_str());
-  const bool as_wanted = std::all_of(rows.begin(), rows.end(), [&](const bench::Row& row) {
-    return row.ok != arguments.corrupt;
-  });
+  const bool as_wanted = std::all_of(
+      rows.begin(), rows.end(), [&](const bench::Row& row) { return row.ok != arguments.corrupt; });
   return as_wanted ? 0 : 1;
 }
 

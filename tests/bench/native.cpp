@@ -100,9 +100,7 @@ struct State {
 inline State f(State s, V rho) {
   return {lorenz_sigma * (s.y - s.x), s.x * (rho - s.z) - s.y, s.x * s.y - lorenz_beta * s.z};
 }
-inline State axpy(V a, State k, State s) {
-  return {s.x + a * k.x, s.y + a * k.y, s.z + a * k.z};
-}
+inline State axpy(V a, State k, State s) { return {s.x + a * k.x, s.y + a * k.y, s.z + a * k.z}; }
 
 /// Four independent vectors of systems at a time hide the latency of one.
 void rk4_block(const float* rho, float* state, size_t n, size_t at, uint32_t steps, float dt) {
@@ -142,20 +140,25 @@ inline void dopri5_step(Adaptive& a) {
   const V h = vmin(a.h, end - a.t);
   auto stage = [](auto&& each) { return State{each(&State::x), each(&State::y), each(&State::z)}; };
   const State k2 = f(stage([&](V State::*c) { return s.*c + h * (0.2f * k1.*c); }), a.rho);
-  const State k3 = f(stage([&](V State::*c) {
-    return s.*c + h * (3.0f / 40 * k1.*c + 9.0f / 40 * k2.*c);
-  }), a.rho);
-  const State k4 = f(stage([&](V State::*c) {
-    return s.*c + h * (44.0f / 45 * k1.*c - 56.0f / 15 * k2.*c + 32.0f / 9 * k3.*c);
-  }), a.rho);
+  const State k3 =
+      f(stage([&](V State::*c) { return s.*c + h * (3.0f / 40 * k1.*c + 9.0f / 40 * k2.*c); }),
+        a.rho);
+  const State k4 =
+      f(stage([&](V State::*c) {
+          return s.*c + h * (44.0f / 45 * k1.*c - 56.0f / 15 * k2.*c + 32.0f / 9 * k3.*c);
+        }),
+        a.rho);
   const State k5 = f(stage([&](V State::*c) {
-    return s.*c + h * (19372.0f / 6561 * k1.*c - 25360.0f / 2187 * k2.*c +
-                       64448.0f / 6561 * k3.*c - 212.0f / 729 * k4.*c);
-  }), a.rho);
+                       return s.*c + h * (19372.0f / 6561 * k1.*c - 25360.0f / 2187 * k2.*c +
+                                          64448.0f / 6561 * k3.*c - 212.0f / 729 * k4.*c);
+                     }),
+                     a.rho);
   const State k6 = f(stage([&](V State::*c) {
-    return s.*c + h * (9017.0f / 3168 * k1.*c - 355.0f / 33 * k2.*c + 46732.0f / 5247 * k3.*c +
-                       49.0f / 176 * k4.*c - 5103.0f / 18656 * k5.*c);
-  }), a.rho);
+                       return s.*c + h * (9017.0f / 3168 * k1.*c - 355.0f / 33 * k2.*c +
+                                          46732.0f / 5247 * k3.*c + 49.0f / 176 * k4.*c -
+                                          5103.0f / 18656 * k5.*c);
+                     }),
+                     a.rho);
   const State next = stage([&](V State::*c) {
     return s.*c + h * (35.0f / 384 * k1.*c + 500.0f / 1113 * k3.*c + 125.0f / 192 * k4.*c -
                        2187.0f / 6784 * k5.*c + 11.0f / 84 * k6.*c);
@@ -307,8 +310,7 @@ void chain(Pair& pair, const float* x, float* y, size_t n) {
 #pragma GCC unroll 4
       for (int u = 0; u < 4; u++) {
         const V v = load(x + i + u * width);
-        store(y + i + u * width,
-              sin_of(v) * exp2_of(v * v * -1.44269504f) + 0.5f * v);
+        store(y + i + u * width, sin_of(v) * exp2_of(v * v * -1.44269504f) + 0.5f * v);
       }
   });
 }

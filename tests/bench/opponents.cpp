@@ -39,8 +39,7 @@ std::shared_ptr<Buffer> filled(const Device& device, std::span<const float> valu
 /// A result buffer full of NaN: what no run wrote is noticed.
 std::shared_ptr<Buffer> poisoned(const Device& device, size_t floats) {
   auto buffer = std::make_shared<Buffer>(device, floats);
-  std::fill(buffer->host().begin(), buffer->host().end(),
-            std::numeric_limits<float>::quiet_NaN());
+  std::fill(buffer->host().begin(), buffer->host().end(), std::numeric_limits<float>::quiet_NaN());
   return buffer;
 }
 
@@ -67,8 +66,8 @@ Step step(std::span<const uint32_t> spirv, std::vector<Access> bindings,
 }
 
 /// A variant that runs `steps` over `buffers` and whose result is the last buffer.
-Variant by_hand(const Device& device, std::string name, std::vector<std::shared_ptr<Buffer>> buffers,
-                std::vector<Step> steps) {
+Variant by_hand(const Device& device, std::string name,
+                std::vector<std::shared_ptr<Buffer>> buffers, std::vector<Step> steps) {
   auto hand = std::make_shared<Hand>();
   hand->buffers = std::move(buffers);
   Variant variant;
@@ -103,8 +102,8 @@ const std::vector<float>& untouched() {
 }
 
 Verdict still_untouched(std::span<const float> result) {
-  const bool same = std::equal(result.begin(), result.end(), untouched().begin(),
-                               untouched().end());
+  const bool same =
+      std::equal(result.begin(), result.end(), untouched().begin(), untouched().end());
   return {same, same ? "empty shaders" : "an empty shader changed memory"};
 }
 
@@ -139,8 +138,8 @@ Variant on_host(std::span<const float> input, size_t outputs,
     native::PairPtr pair;
     HostArray input, output;
   };
-  auto held = std::make_shared<Held>(Held{native::make_pair(), HostArray(input.size()),
-                                          HostArray(outputs)});
+  auto held = std::make_shared<Held>(
+      Held{native::make_pair(), HostArray(input.size()), HostArray(outputs)});
   std::copy(input.begin(), input.end(), held->input.values().begin());
   std::fill(held->output.values().begin(), held->output.values().end(),
             std::numeric_limits<float>::quiet_NaN());
@@ -224,8 +223,7 @@ std::vector<Variant> stream_opponents(const Device& device, const StreamKernels&
                           : step(kernels.expert_storage, storage2, {0, 1}, {},
                                  vk::fold_groups(device, n / 4, group), group);
   return {by_hand(device, "textbook", {input, poisoned(device, n)},
-                  {step(kernels.textbook, storage2, {0, 1}, {n},
-                        vk::fold_groups(device, n, 64))}),
+                  {step(kernels.textbook, storage2, {0, 1}, {n}, vk::fold_groups(device, n, 64))}),
           by_hand(device, "expert", {input, poisoned(device, n)}, {expert}),
           on_host(x, n,
                   [host = kernels.host](native::Pair& pair, const float* in, float* out) {
@@ -237,11 +235,9 @@ std::vector<Variant> stream_opponents(const Device& device, const StreamKernels&
 Variant mixed_native(std::span<const float> rho) {
   constexpr size_t states = 3 * Mixed::lanes, matrix = Mixed::side * Mixed::side;
   const auto scratch = std::make_shared<HostArray>(states + matrix);
-  return on_host(rho, matrix,
-                 [scratch](native::Pair& pair, const float* in, float* out) {
-                   native::mixed(pair, in, scratch->values().data(),
-                                 scratch->values().data() + states, out);
-                 });
+  return on_host(rho, matrix, [scratch](native::Pair& pair, const float* in, float* out) {
+    native::mixed(pair, in, scratch->values().data(), scratch->values().data() + states, out);
+  });
 }
 
 std::vector<Variant> mixed_opponents(const Device& device) {
@@ -262,14 +258,14 @@ std::vector<Variant> mixed_opponents(const Device& device) {
   textbook.push_back(step(shaders::mixed_mean_textbook, storage2, {1, 2}, {n}, {3, 1}));
   textbook.push_back(step(shaders::mixed_pull_textbook, storage4, {0, 1, 2, 3}, pull,
                           vk::fold_groups(device, n, 64)));
-  textbook.push_back(step(shaders::mixed_matmul_textbook, storage2, {3, 4}, {side},
-                          {side / 16, side / 16}));
+  textbook.push_back(
+      step(shaders::mixed_matmul_textbook, storage2, {3, 4}, {side}, {side / 16, side / 16}));
   expert.push_back(rk4_expert(device, n, P::steps, P::step));
   expert.push_back(step(shaders::mixed_mean_expert, texels1, {1, 2}, {n}, {1, 1}));
   expert.push_back(step(shaders::mixed_pull_expert, storage4, {0, 1, 2, 3}, pull,
                         vk::fold_groups(device, n / 4, 64)));
-  expert.push_back(step(shaders::mixed_matmul_expert, texels1, {3, 4}, {side},
-                        {side / 32, side / 8}));
+  expert.push_back(
+      step(shaders::mixed_matmul_expert, texels1, {3, 4}, {side}, {side / 32, side / 8}));
   return {by_hand(device, "textbook", buffers(4), textbook),
           by_hand(device, "expert", buffers(24), expert), mixed_native(rho), floor_of(device, 4)};
 }
@@ -278,14 +274,14 @@ std::vector<Variant> call_opponents(const Device& device) {
   constexpr uint32_t n = Call::elements;
   std::vector<float> x(n);
   for (uint32_t i = 0; i < n; i++) x[i] = static_cast<float>(i);
-    const auto input = filled(device, x);
-  return {by_hand(device, "textbook", {input, poisoned(device, n)},
-                  {step(shaders::call_textbook, storage2, {0, 1}, {n}, {1, 1})}),
-          by_hand(device, "expert", {input, poisoned(device, n)},
-                  {step(shaders::call_expert, storage2, {0, 1}, {}, {1, 1})}),
-          on_host(x, n,
-                  [](native::Pair&, const float* in, float* out) { native::call(in, out, n); }),
-          floor_of(device, 1)};
+  const auto input = filled(device, x);
+  return {
+      by_hand(device, "textbook", {input, poisoned(device, n)},
+              {step(shaders::call_textbook, storage2, {0, 1}, {n}, {1, 1})}),
+      by_hand(device, "expert", {input, poisoned(device, n)},
+              {step(shaders::call_expert, storage2, {0, 1}, {}, {1, 1})}),
+      on_host(x, n, [](native::Pair&, const float* in, float* out) { native::call(in, out, n); }),
+      floor_of(device, 1)};
 }
 
 /// First call of a hand-written variant: every run makes its pipelines anew and dispatches once.

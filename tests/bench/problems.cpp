@@ -56,9 +56,9 @@ Solved dopri5(double rho, double tol, uint32_t max_steps) {
   constexpr std::array<double, 4> a5{19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729};
   constexpr std::array<double, 5> a6{9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176,
                                      -5103.0 / 18656};
-  constexpr std::array<double, 6> b{35.0 / 384,      0.0, 500.0 / 1113, 125.0 / 192,
+  constexpr std::array<double, 6> b{35.0 / 384,     0.0,      500.0 / 1113, 125.0 / 192,
                                     -2187.0 / 6784, 11.0 / 84};
-  constexpr std::array<double, 7> e{71.0 / 57600,       0.0,        -71.0 / 16695, 71.0 / 1920,
+  constexpr std::array<double, 7> e{71.0 / 57600,      0.0,        -71.0 / 16695, 71.0 / 1920,
                                     -17253.0 / 339200, 22.0 / 525, -1.0 / 40};
   const double end = LorenzAdaptive::end;
   Solved result{{1.0, 0.0, 0.0}};
@@ -114,8 +114,7 @@ std::string text(const char* format, auto... values) {
 template <class Reference, class Bound>
 Verdict compare(std::span<const float> result, size_t n, const Reference& reference,
                 const Bound& bound) {
-  if (result.size() != n)
-    return {false, text("%zu elements instead of %zu", result.size(), n)};
+  if (result.size() != n) return {false, text("%zu elements instead of %zu", result.size(), n)};
   double worst = 0.0;
   for (size_t i = 0; i < n; i++) {
     const double error = std::abs(static_cast<double>(result[i]) - reference(i));
@@ -197,7 +196,8 @@ Check lorenz_adaptive_check() {
   }
   return [reference](std::span<const float> result) {
     Verdict verdict = compare(
-        result.first(std::min(result.size(), 3 * n)), 3 * n, [&](size_t i) { return reference->state[i]; },
+        result.first(std::min(result.size(), 3 * n)), 3 * n,
+        [&](size_t i) { return reference->state[i]; },
         [&](size_t i) { return reference->bound[i]; });
     if (!verdict.ok || result.size() == 3 * n) return verdict;
     if (result.size() != 4 * n)
@@ -206,13 +206,13 @@ Check lorenz_adaptive_check() {
     for (size_t i = 0; i < n; i++) {
       const double tried = result[3 * n + i];
       if (!(std::abs(tried - reference->tried[i]) <= 4.0 + 0.1 * reference->tried[i]))
-        return Verdict{false, text("system %zu tried %g steps instead of %g", i, tried,
-                                   reference->tried[i])};
+        return Verdict{
+            false, text("system %zu tried %g steps instead of %g", i, tried, reference->tried[i])};
       mean += tried / n;
     }
     if (std::abs(mean / reference->mean_tried - 1.0) > 0.01)
-      return Verdict{false, text("%.1f steps in the mean instead of %.1f", mean,
-                                 reference->mean_tried)};
+      return Verdict{false,
+                     text("%.1f steps in the mean instead of %.1f", mean, reference->mean_tried)};
     verdict.detail += text(", %.1f steps in the mean", mean);
     return verdict;
   };
@@ -248,7 +248,9 @@ Check mixed_check() {
   constexpr size_t n = Mixed::lanes, side = Mixed::side;
   const std::vector<float> rho = lorenz_rho(n);
   std::vector<Vec3> s(n);
-  for_each_index(n, [&](size_t i) { s[i] = rk4({1.0, 0.0, 0.0}, rho[i], Mixed::steps, Mixed::step); });
+  for_each_index(n, [&](size_t i) {
+    s[i] = rk4({1.0, 0.0, 0.0}, rho[i], Mixed::steps, Mixed::step);
+  });
   Vec3 mean{};
   for (const Vec3& state : s)
     for (size_t c = 0; c < 3; c++) mean[c] += state[c] / n;

@@ -1,4 +1,5 @@
-// tests/bench/problems.h -- what every workload computes: constants, inputs, f64 references, checks.
+// tests/bench/problems.h -- what every workload computes: constants, inputs, references, checks.
+// checks.
 //
 // Every variant of a workload solves exactly the problem stated here, so that their times compare.
 // References are plain scalar f64 code on the host; they share nothing with any variant.

@@ -37,8 +37,8 @@ const Row* find_row(const std::vector<Row>& rows, const std::string& workload,
 void print_rows(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     const Row* expert = find_row(rows, row.workload, "expert");
-    std::printf("%-16s %-12s %10.4f %10.4f %10.4f %5d ", row.workload.c_str(),
-                row.variant.c_str(), row.median_ms, row.min_ms, row.max_ms, row.runs);
+    std::printf("%-16s %-12s %10.4f %10.4f %10.4f %5d ", row.workload.c_str(), row.variant.c_str(),
+                row.median_ms, row.min_ms, row.max_ms, row.runs);
     if (expert && row.runs > 0)
       std::printf("%9.3f", row.median_ms / expert->median_ms);
     else
@@ -71,10 +71,13 @@ void write_json(const std::string& path, const vk::DeviceInfo& device,
   json["device"] = {{"name", device.name}, {"driver", device.driver}, {"api", device.api}};
   json["rows"] = nlohmann::ordered_json::array();
   for (const Row& row : rows) {
-    nlohmann::ordered_json entry = {
-        {"workload", row.workload}, {"variant", row.variant}, {"median_ms", row.median_ms},
-        {"min_ms", row.min_ms},     {"max_ms", row.max_ms},   {"runs", row.runs},
-        {"ok", row.ok}};
+    nlohmann::ordered_json entry = {{"workload", row.workload},
+                                    {"variant", row.variant},
+                                    {"median_ms", row.median_ms},
+                                    {"min_ms", row.min_ms},
+                                    {"max_ms", row.max_ms},
+                                    {"runs", row.runs},
+                                    {"ok", row.ok}};
     for (const auto& [name, value] : row.extras) {
       if (value == std::floor(value))
         entry[name] = static_cast<int64_t>(value);  // counts print as counts

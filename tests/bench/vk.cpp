@@ -35,11 +35,16 @@ VkPhysicalDeviceProperties properties_of(VkPhysicalDevice device) {
 
 int rank_of(VkPhysicalDeviceType type) {
   switch (type) {
-    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return 0;
-    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return 1;
-    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return 2;
-    case VK_PHYSICAL_DEVICE_TYPE_CPU: return 3;
-    default: return 4;
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return 0;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return 1;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return 2;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return 3;
+    default:
+      return 4;
   }
 }
 
@@ -55,9 +60,8 @@ int compute_family(VkPhysicalDevice device) {
 
 /// Whether GNOMON_DEVICE, an index or part of a name, picks this device; empty picks all.
 bool matches(const std::string& wanted, size_t index, VkPhysicalDevice device) {
-  const bool is_index = !wanted.empty() && std::all_of(wanted.begin(), wanted.end(), [](char c) {
-    return c >= '0' && c <= '9';
-  });
+  const bool is_index = !wanted.empty() && std::all_of(wanted.begin(), wanted.end(),
+                                                       [](char c) { return c >= '0' && c <= '9'; });
   if (is_index) return wanted == std::to_string(index);
   return lower(properties_of(device).deviceName).find(lower(wanted)) != std::string::npos;
 }
@@ -90,8 +94,7 @@ uint32_t memory_type(VkPhysicalDevice device, uint32_t allowed) {
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   for (VkMemoryPropertyFlags wanted : {needed | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, needed})
     for (uint32_t i = 0; i < memory.memoryTypeCount; i++)
-      if ((allowed >> i & 1u) && (memory.memoryTypes[i].propertyFlags & wanted) == wanted)
-        return i;
+      if ((allowed >> i & 1u) && (memory.memoryTypes[i].propertyFlags & wanted) == wanted) return i;
   throw std::runtime_error("bench: the device has no memory that the host sees");
 }
 
@@ -238,9 +241,9 @@ Kernel::Kernel(const Device& device, const KernelSpec& spec)
   pipeline.stage.pName = "main";
   pipeline.stage.pSpecializationInfo = &specialization;
   pipeline.layout = layout_;
-  check(vkCreateComputePipelines(device.handle(), VK_NULL_HANDLE, 1, &pipeline, nullptr,
-                                 &pipeline_),
-        "vkCreateComputePipelines");
+  check(
+      vkCreateComputePipelines(device.handle(), VK_NULL_HANDLE, 1, &pipeline, nullptr, &pipeline_),
+      "vkCreateComputePipelines");
 }
 
 Kernel::~Kernel() {
@@ -315,10 +318,9 @@ Recording::Recording(const Device& device, const std::vector<Dispatch>& dispatch
     barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
     barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
     barrier.dstAccessMask = last ? VK_ACCESS_HOST_READ_BIT : VK_ACCESS_SHADER_READ_BIT;
-    vkCmdPipelineBarrier(
-        commands_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-        last ? VK_PIPELINE_STAGE_HOST_BIT : VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier,
-        0, nullptr, 0, nullptr);
+    vkCmdPipelineBarrier(commands_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                         last ? VK_PIPELINE_STAGE_HOST_BIT : VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                         0, 1, &barrier, 0, nullptr, 0, nullptr);
   }
   check(vkEndCommandBuffer(commands_), "vkEndCommandBuffer");
   VkFenceCreateInfo fence{};

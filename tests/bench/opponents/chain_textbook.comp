@@ -6,7 +6,8 @@ layout(std430, set = 0, binding = 1) writeonly buffer Out { float b[]; };
 layout(push_constant) uniform Params { uint n; };
 
 void main() {
-  uint i = (gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x) * 64u + gl_LocalInvocationID.x;
+  uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+  uint i = group * 64u + gl_LocalInvocationID.x;
   if (i >= n) return;
   float x = a[i];
   b[i] = sin(x) * exp(-x * x) + 0.5 * x;

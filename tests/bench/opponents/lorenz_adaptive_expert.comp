@@ -28,7 +28,7 @@ S f(S s, vec4 r) {
                  17253.0 / 339200.0 * k5.c + 22.0 / 525.0 * k6.c - 1.0 / 40.0 * k7.c) / \
                 (tol + tol * max(abs(s.c), abs(next.c))))
 
-// v^-0.1 for positive normal v: a guess from the bits (3 % off), then Newton three times (2e-7 off).
+// v^-0.1 for positive normal v: a guess from the bits, 3 % off, then Newton thrice, 2e-7 off.
 // Half the instructions of exp2 and log2.
 vec4 root(vec4 v) {
   vec4 y = intBitsToFloat(ivec4(1171450000.0 - 0.1 * vec4(floatBitsToInt(v))));
