@@ -288,5 +288,18 @@ void graphs(const T& value, std::vector<GraphPtr>& out) {
   });
 }
 
+/// Overwrites the sub-graphs, in the order of `graphs`.
+template <class T>
+void replace_graphs(T& value, const std::vector<GraphPtr>& with) {
+  std::size_t next = 0;
+  reflect::for_each_field(value, [&]<class F>(std::string_view, F& field) {
+    if constexpr (std::is_same_v<F, GraphPtr>) {
+      field = with.at(next++);
+    } else if constexpr (std::is_same_v<F, std::vector<GraphPtr>>) {
+      for (GraphPtr& g : field) g = with.at(next++);
+    }
+  });
+}
+
 }  // namespace param_fields
 }  // namespace gnomon

@@ -18,6 +18,10 @@ std::vector<GraphPtr> Params::graphs() const {
   return result;
 }
 
+Params Params::with_graphs(const std::vector<GraphPtr>& graphs) const {
+  return model_ ? model_->with_graphs(graphs) : Params();
+}
+
 Params no_params(ParamParser& parser) {
   if (const auto found = parser.next_field()) {
     param_fields::fail_unknown(parser.in, "parameter", *found, {});

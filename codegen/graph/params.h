@@ -38,6 +38,8 @@ class Params {
   }
   /// Sub-graphs among the fields, in field order.
   std::vector<GraphPtr> graphs() const;
+  /// The same with other sub-graphs, as many and in the order of `graphs`.
+  Params with_graphs(const std::vector<GraphPtr>&) const;
 
  private:
   struct Base {
@@ -47,6 +49,7 @@ class Params {
     virtual std::uint64_t hash() const = 0;
     virtual void print(ParamPrinter&) const = 0;
     virtual void graphs(std::vector<GraphPtr>&) const = 0;
+    virtual Params with_graphs(const std::vector<GraphPtr>&) const = 0;
   };
   template <class T>
   struct Model final : Base {
@@ -58,6 +61,11 @@ class Params {
     std::uint64_t hash() const override { return param_fields::hash(value); }
     void print(ParamPrinter& p) const override { param_fields::print(value, p); }
     void graphs(std::vector<GraphPtr>& out) const override { param_fields::graphs(value, out); }
+    Params with_graphs(const std::vector<GraphPtr>& graphs) const override {
+      T copy = value;
+      param_fields::replace_graphs(copy, graphs);
+      return Params(std::move(copy));
+    }
     T value;
   };
   std::shared_ptr<const Base> model_;

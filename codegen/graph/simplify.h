@@ -1,0 +1,13 @@
+// codegen/graph/simplify.h -- a smaller graph with the same reference result.
+#pragma once
+#include "codegen/graph/graph.h"
+
+namespace gnomon {
+
+/// Removes dead code and common subexpressions, computes constants, applies identities that are
+/// exact in every bit of every number (x + 0 only where -0 is safe; the payload of a NaN may
+/// change), and sinks constants into loops and branches; in sub-graphs too. Inputs and outputs
+/// stay. `stop_gradient` is gone, so differentiate first.
+Graph simplify(const Graph&);
+
+}  // namespace gnomon
