@@ -224,6 +224,11 @@ class Analysis {
     return std::all_of(values.begin(), values.end(), [&](Value v) { return of(v).uniform(); });
   }
 
+  void vary_array(std::uint64_t array) {
+    if (!facts_.private_varies[array]) changed_ = true;
+    facts_.private_varies[array] = true;
+  }
+
   void walk(const Region& region, bool divergent) {
     for (const Instruction& i : region.body) visit(i, divergent);
   }
@@ -242,16 +247,15 @@ class Analysis {
         set(i.results[0],
             {kernel_.type(i.results[0]).width > 1 || !of(i.operands[0]).uniform(), 0, 0});
         return;
-      case Op::private_load:
-        set(i.results[0], {kernel_.type(i.results[0]).width > 1 || !of(i.operands[0]).uniform() ||
-                               facts_.private_varies[i.immediate],
-                           0, 0});
+      case Op::private_load: {
+        const bool uniform = of(i.operands[0]).uniform();
+        if (!uniform) vary_array(i.immediate);
+        const bool wide = kernel_.type(i.results[0]).width > 1;
+        set(i.results[0], {wide || !uniform || facts_.private_varies[i.immediate], 0, 0});
         return;
+      }
       case Op::private_store:
-        if ((divergent || !all_uniform(i.operands)) && !facts_.private_varies[i.immediate]) {
-          facts_.private_varies[i.immediate] = true;
-          changed_ = true;
-        }
+        if (divergent || !all_uniform(i.operands)) vary_array(i.immediate);
         return;
       case Op::atomic_add:
         set(i.results[0], {options_.span > 1, 0, 0});

@@ -28,7 +28,7 @@ struct AffineOptions {
 
 struct AffineFacts {
   std::vector<Affine> values;        // indexed by Value
-  std::vector<bool> private_varies;  // per private array: contents may differ between lanes
+  std::vector<bool> private_varies;  // per private array: each lane needs its own
 
   const Affine& operator[](Value v) const { return values[v.index]; }
 };

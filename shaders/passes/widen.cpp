@@ -47,6 +47,7 @@ class Widener {
         width_(width),
         facts_(analyse(source, {Op::lane, width})),
         map_(source.types.size()),
+        definitions_(definitions(source)),
         used_(source.types.size(), false) {
     note_uses(source.body);
   }
@@ -119,8 +120,9 @@ class Widener {
   }
 
   /// A lane that takes no part may hold any index, and private arrays know no masked load.
-  Value safe_index(Value index, Value mask) {
-    if (!mask.valid() || out_.is_constant(index)) return index;
+  Value safe_index(Value index, Value mask, std::uint32_t length) {
+    if (!mask.valid()) return index;
+    if (out_.is_constant(index) && out_.constant_bits(index) < length) return index;
     const Value zero = out_.constant(out_.type(index), 0);
     return out_.select(mask, index, zero);
   }
@@ -223,7 +225,8 @@ class Widener {
     const Value index = i.operands[0];
     const bool uniform = fact(index).uniform();
     const Value mask = uniform ? once(lanes.mask, lanes.some) : lanes.mask;
-    const Value operands[] = {safe_index(as(index, !uniform), mask)};
+    const Value operands[] = {
+        safe_index(as(index, !uniform), mask, source_.privates[i.immediate].length)};
     const bool one_array = uniform && !facts_.private_varies[i.immediate];
     emit_load(i, operands, one_array ? std::uint8_t{1} : width_);
   }
@@ -266,35 +269,49 @@ class Widener {
     }
   }
 
-  /// Runs one side for the lanes in `mask`; gives its yields, of no meaning in the other lanes.
+  /// Whether a side of a branch computes what it yields itself.
+  bool computes(const Region& side, Value v) const {
+    return std::any_of(side.body.begin(), side.body.end(),
+                       [&](const Instruction& i) { return definitions_[v.index] == &i; });
+  }
+
+  /// Runs one side for the lanes in `mask`; gives its yields, of no meaning in the other lanes
+  /// unless they come from outside.
   Values masked_side(const Instruction& i, std::size_t side, Value mask) {
     const Region& region = i.regions[side];
     const auto yield = [&](std::size_t k) {
       return as(region.yields[k], fact(i.results[k]).varying);
     };
-    const std::size_t count = region.yields.size();
-    Values yields;
+    std::vector<std::size_t> own;  // positions of the yields that the side computes
+    for (std::size_t k = 0; k < i.results.size(); ++k) {
+      if (computes(region, region.yields[k])) own.push_back(k);
+    }
+    Values results;
     if (!needs_guard(region)) {
       emit(region, {mask, false});
-      for (std::size_t k = 0; k < count; ++k) yields.push_back(yield(k));
-      return yields;
+    } else {
+      const auto inside = [&] {
+        emit(region, {mask, true});
+        Values yields;
+        for (std::size_t k : own) yields.push_back(yield(k));
+        return yields;
+      };
+      const auto outside = [&] {
+        Values zeros;
+        for (std::size_t k : own) {
+          zeros.push_back(out_.constant(wide_type(i.results[k]), 0));
+        }
+        return zeros;
+      };
+      results = out_.if_(out_.any(mask), inside, outside);
     }
-    const auto inside = [&] {
-      emit(region, {mask, true});
-      Values results;
-      for (std::size_t k = 0; k < count; ++k) results.push_back(yield(k));
-      return results;
-    };
-    const auto outside = [&] {
-      Values zeros;
-      for (std::size_t k = 0; k < count; ++k) {
-        const Value result = i.results[k];
-        const std::uint8_t width = fact(result).varying ? width_ : std::uint8_t{1};
-        zeros.push_back(out_.constant({source_.type(result).scalar, width}, 0));
-      }
-      return zeros;
-    };
-    return out_.if_(out_.any(mask), inside, outside);
+    Values yields;
+    std::size_t next = 0;
+    for (std::size_t k = 0; k < i.results.size(); ++k) {
+      const bool guarded = next < results.size() && own[next] == k;
+      yields.push_back(guarded ? results[next++] : yield(k));
+    }
+    return yields;
   }
 
   // ---- loops
@@ -415,6 +432,7 @@ class Widener {
   std::uint8_t width_;
   AffineFacts facts_;
   std::vector<Value> map_;  // scalar base, or wide when varying
+  std::vector<const Instruction*> definitions_;
   std::vector<bool> used_;  // as an operand or a yield
 };
 

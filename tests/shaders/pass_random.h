@@ -1,0 +1,16 @@
+// tests/shaders/pass_random.h -- random kernels in lane form, and memory for them.
+#pragma once
+#include <cstdint>
+
+#include "shaders/kernel/kernel.h"
+
+namespace gnomon::kernel {
+
+/// A kernel with nested loops and branches, private arrays, and every kind of index. Its lanes
+/// write elements of their own only. Buffers: what `random_buffer` fills. No parameters.
+Kernel random_kernel(std::uint32_t seed);
+
+/// Initial bits of the elements of a buffer of such a kernel.
+std::vector<std::uint64_t> random_buffer(const Kernel&, std::size_t buffer, std::uint32_t seed);
+
+}  // namespace gnomon::kernel
