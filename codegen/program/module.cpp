@@ -1,0 +1,26 @@
+// codegen/program/module.cpp -- emitting, validating and printing the modules of a Program.
+#include "codegen/program/module.h"
+
+#include "gnomon/error.h"
+#include "shaders/spirv/emit.h"
+#include "shaders/spirv/tools.h"
+
+namespace gnomon {
+
+std::vector<std::uint32_t> module_words(const kernel::Kernel& kernel, const Target& target,
+                                        std::span<const std::uint8_t> windows, ModuleOptions options) {
+  auto words = spirv::emit(kernel, {.features = target.features,
+                                    .windows = {windows.begin(), windows.end()},
+                                    .debug_info = options.debug_info});
+  if (options.validate) {
+    if (const auto complaint = spirv::validate(words)) {
+      throw InternalError("gnomon::module_words: the module of kernel `" + kernel.name + "` is not valid: " +
+                          *complaint + "\n" + spirv::disassemble(words));
+    }
+  }
+  return words;
+}
+
+std::string module_text(std::span<const std::uint32_t> words) { return spirv::disassemble(words); }
+
+}  // namespace gnomon

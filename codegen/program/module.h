@@ -1,0 +1,26 @@
+// codegen/program/module.h -- a kernel of a Program as the SPIR-V words that the engine hands to a driver.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/program/target.h"
+
+namespace gnomon {
+
+struct ModuleOptions {
+  bool debug_info = false;  // names and source lines; they change the words
+  bool validate = false;    // through spirv-val
+};
+
+/// The module of `kernel` for `target`; `windows` is the window of each buffer.
+///
+/// Throws InternalError, with the module's text, when validation is asked for and fails.
+std::vector<std::uint32_t> module_words(const kernel::Kernel& kernel, const Target& target,
+                                        std::span<const std::uint8_t> windows, ModuleOptions);
+
+/// The disassembly of a module.
+std::string module_text(std::span<const std::uint32_t> words);
+
+}  // namespace gnomon

@@ -1,0 +1,57 @@
+// engine/runtime/context.cpp -- the parts of a context and their sizes.
+#include "engine/runtime/context.h"
+
+#include <algorithm>
+
+namespace gnomon {
+namespace {
+
+vulkan::PoolOptions array_pool(const vulkan::Device& device) {
+  vulkan::PoolOptions options;
+  options.usage =
+      VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  if (device.target().texel_reads) options.usage |= VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT;
+  options.kind = vulkan::MemoryKind::device;
+  options.texel_view = device.target().texel_reads;
+  options.alignment = std::max<std::uint64_t>(256, device.description().storage_alignment);
+  options.max_block_bytes = device.max_window_bytes();
+  options.block_bytes = std::min(device.options().block_bytes, options.max_block_bytes);
+  options.fixed_blocks = device.options().fixed_blocks;
+  options.limit_bytes = device.options().memory_limit;
+  return options;
+}
+
+vulkan::PoolOptions host_pool(const vulkan::Device& device, vulkan::MemoryKind kind, VkBufferUsageFlags usage,
+                              std::uint64_t block_bytes) {
+  vulkan::PoolOptions options;
+  options.usage = usage;
+  options.kind = kind;
+  options.alignment = std::max<std::uint64_t>(256, device.description().uniform_alignment);
+  options.block_bytes = block_bytes;
+  options.max_block_bytes = device.max_window_bytes();
+  return options;
+}
+
+}  // namespace
+
+Context::Context(const vulkan::DeviceOptions& options)
+    : device(options),
+      queue(device),
+      arrays(device, queue, array_pool(device)),
+      parameters(device, queue,
+                 host_pool(device, vulkan::MemoryKind::upload, VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT, 1u << 18)),
+      staging(device, queue,
+              host_pool(device, vulkan::MemoryKind::staging,
+                        VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT, 1u << 24)),
+      pipelines(device),
+      copies(device) {}
+
+Context::~Context() {
+  try {
+    queue.wait_idle();
+  } catch (const Error&) {
+    // A lost device runs nothing that could still use what is destroyed now.
+  }
+}
+
+}  // namespace gnomon

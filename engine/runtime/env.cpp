@@ -1,0 +1,97 @@
+// engine/runtime/env.cpp -- environment variables.
+#include "engine/runtime/env.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "gnomon/error.h"
+
+namespace gnomon {
+namespace {
+
+constexpr std::array<Variable, 7> table = {{
+    {"GNOMON_DEVICE", "index | part of a name", "the device to use, instead of the best one"},
+    {"GNOMON_DUMP", "graph,fusion,kernel,spirv,memory,plan", "print these stages of everything that is compiled"},
+    {"GNOMON_DUMP_DIR", "folder", "write dumps to files like train_step.2.kernel there, instead of stderr"},
+    {"GNOMON_HELP", "1", "print this table when a Runtime is made"},
+    {"GNOMON_LOG", "retrace,capture,cache,timing", "say on stderr when these happen, and why"},
+    {"GNOMON_TARGET", "minimum", "compile for the least that Vulkan 1.1 guarantees, whatever the device offers"},
+    {"GNOMON_VALIDATE", "1", "Vulkan validation with synchronization checks; every module through spirv-val"},
+}};
+
+constexpr std::array<std::string_view, 6> stages = {"graph", "fusion", "kernel", "spirv", "memory", "plan"};
+constexpr std::array<std::string_view, 4> topics = {"retrace", "capture", "cache", "timing"};
+
+[[noreturn]] void reject(std::string_view variable, std::string_view value) {
+  const auto row = std::find_if(table.begin(), table.end(), [&](const Variable& v) { return v.name == variable; });
+  throw UsageError("gnomon::Runtime: " + std::string(variable) + " does not take `" + std::string(value) + "`; use " +
+                   std::string(row->values));
+}
+
+// Bit per element of `names` that the comma-separated `value` lists.
+std::uint32_t read_list(std::string_view variable, std::string_view value, std::span<const std::string_view> names) {
+  std::uint32_t bits = 0;
+  while (!value.empty()) {
+    const std::size_t comma = std::min(value.find(','), value.size());
+    const std::string_view item = value.substr(0, comma);
+    value.remove_prefix(std::min(comma + 1, value.size()));
+    if (item.empty()) continue;
+    const auto found = std::find(names.begin(), names.end(), item);
+    if (found == names.end()) reject(variable, item);
+    bits |= 1u << (found - names.begin());
+  }
+  return bits;
+}
+
+bool read_switch(std::string_view variable, std::string_view value) {
+  if (value.empty() || value == "0") return false;
+  if (value != "1") reject(variable, value);
+  return true;
+}
+
+}  // namespace
+
+std::span<const Variable> variables() { return table; }
+
+std::string_view name(Stage stage) { return stages[static_cast<std::size_t>(stage)]; }
+std::string_view name(Topic topic) { return topics[static_cast<std::size_t>(topic)]; }
+
+std::string help_text() {
+  std::size_t first = 0, second = 0;
+  for (const Variable& v : table) {
+    first = std::max(first, v.name.size());
+    second = std::max(second, v.values.size());
+  }
+  std::string text;
+  for (const Variable& v : table) {
+    text += std::string(v.name) + std::string(first + 2 - v.name.size(), ' ');
+    text += std::string(v.values) + std::string(second + 2 - v.values.size(), ' ');
+    text += std::string(v.meaning) + "\n";
+  }
+  return text;
+}
+
+Environment Environment::read() {
+  return read([](const char* variable) -> const char* { return std::getenv(variable); });
+}
+
+Environment Environment::read(const char* (*lookup)(const char* name)) {
+  const auto value = [&](const char* variable) -> std::string_view {
+    const char* text = lookup(variable);
+    return text == nullptr ? std::string_view() : std::string_view(text);
+  };
+  Environment result;
+  result.device = value("GNOMON_DEVICE");
+  result.dump = read_list("GNOMON_DUMP", value("GNOMON_DUMP"), stages);
+  result.dump_folder = value("GNOMON_DUMP_DIR");
+  result.help = read_switch("GNOMON_HELP", value("GNOMON_HELP"));
+  result.log = read_list("GNOMON_LOG", value("GNOMON_LOG"), topics);
+  result.validate = read_switch("GNOMON_VALIDATE", value("GNOMON_VALIDATE"));
+  const std::string_view target = value("GNOMON_TARGET");
+  if (!target.empty() && target != "minimum") reject("GNOMON_TARGET", target);
+  result.minimum = target == "minimum";
+  return result;
+}
+
+}  // namespace gnomon

@@ -1,0 +1,263 @@
+// engine/runtime/executable.cpp -- calls: place outputs, find the recording, patch the bases, submit.
+#include "engine/runtime/executable.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "codegen/program/module.h"
+#include "gnomon/error.h"
+
+namespace gnomon {
+namespace {
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string plan_text(const Program& program) {
+  std::string text = "the plan of `" + program.name + "` keeps " + vulkan::byte_text(program.arena_bytes);
+  const auto largest = std::max_element(program.allocations.begin(), program.allocations.end(),
+                                        [](const Allocation& a, const Allocation& b) { return a.bytes < b.bytes; });
+  if (largest != program.allocations.end()) {
+    text += " (largest: " + largest->name + ", " + vulkan::byte_text(largest->bytes) + ")";
+  }
+  return text;
+}
+
+}  // namespace
+
+Executable::Executable(std::shared_ptr<Context> context, Program program, const ExecutableOptions& options)
+    : context_(std::move(context)),
+      program_(std::move(program)),
+      options_(options),
+      schedule_(schedule_of(program_, context_->device.target())),
+      reusable_(reusable_inputs(program_)),
+      out_of_memory_text_(plan_text(program_)) {
+  extra_barriers_.resize(schedule_.works.size());
+  if (context_->device.instance().validating()) {
+    // The layer compares whole windows, so steps that share a block look like a hazard even when they touch different
+    // arrays. Where the exact check finds none, a barrier that only validation gets keeps the layer quiet; where it
+    // finds one, the missing barrier stays missing and the layer reports it too.
+    std::vector<bool> hazardous(schedule_.works.size());
+    for (const Hazard& hazard : missing_barriers(program_)) {
+      hazardous[hazard.second] = true;
+      context_->device.instance().messages().add(hazard.text);
+    }
+    for (std::size_t i = 0; i < hazardous.size(); ++i) extra_barriers_[i] = !hazardous[i];
+  }
+  vulkan::Request request;
+  request.context = out_of_memory_text_;
+  request.host_writes = true;
+  if (program_.arena_bytes > 0) {
+    request.bytes = program_.arena_bytes;
+    request.what = "the arena";
+    request.host_writes = false;
+    arena_ = context_->arrays.allocate(request);
+  }
+  try {
+    if (!program_.constants.empty()) {
+      request.bytes = program_.constants.size();
+      request.what = "constants";
+      request.host_writes = true;
+      request.beside = arena_.block;
+      constants_ = context_->arrays.allocate(request);
+      upload(*context_, constants_, program_.constants);
+    }
+  } catch (...) {
+    context_->arrays.release(constants_, context_->queue.last());
+    context_->arrays.release(arena_, 0);
+    throw;
+  }
+}
+
+Executable::~Executable() {
+  try {
+    context_->queue.wait(last_ticket_);
+  } catch (const Error&) {
+    // The device is lost and runs nothing any more.
+  }
+  for (auto& entry : entries_) release(*entry);
+  context_->arrays.release(constants_, last_ticket_);
+  context_->arrays.release(arena_, last_ticket_);
+}
+
+void Executable::release(Entry& entry) noexcept {
+  entry.recording.reset();
+  for (const vulkan::Range& range : entry.gathered) context_->arrays.release(range, last_ticket_);
+  context_->parameters.release(entry.parameters, last_ticket_);
+}
+
+void Executable::check_inputs(std::span<const Array> inputs) const {
+  if (inputs.size() != program_.inputs.size()) {
+    throw UsageError("gnomon::run: `" + program_.name + "` takes " + std::to_string(program_.inputs.size()) +
+                     " arrays and was given " + std::to_string(inputs.size()) + "; pass one for each input");
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    storage_of(inputs[i], *context_, "run");
+    const Aval& expected = program_.inputs[i];
+    if (inputs[i].aval() == expected) continue;
+    throw UsageError("gnomon::run: input " + std::to_string(i) + " of `" + program_.name + "` is " +
+                     to_string(inputs[i].dtype(), inputs[i].shape()) + " and was compiled for " +
+                     to_string(expected.dtype, expected.shape) + "; compile the program for these types");
+  }
+}
+
+void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs, std::span<const std::uint8_t> donated) {
+  check_inputs(inputs);
+  const std::size_t in = program_.inputs.size(), out = program_.outputs.size();
+  const std::lock_guard lock(mutex_);
+  ranges_.resize(in + out);
+  for (std::size_t i = 0; i < in; ++i) ranges_[i] = static_cast<DeviceStorage&>(*inputs[i].storage()).range();
+
+  // Empty when this returns, also by an exception: memory of outputs that never came to be goes back to the pool.
+  struct Clear {
+    std::vector<std::shared_ptr<Storage>>& list;
+    ~Clear() { list.clear(); }
+  } clear{fresh_};
+  std::uint64_t taken = 0;  // inputs that became outputs; bit i for input i, the first 64 only
+  for (std::size_t o = 0; o < out; ++o) {
+    std::shared_ptr<Storage> storage;
+    for (const std::uint32_t i : reusable_[o]) {
+      if (i >= donated.size() || i >= 64 || !donated[i] || (taken >> i & 1)) continue;
+      if (inputs[i].storage().use_count() != 1) continue;
+      taken |= std::uint64_t{1} << i;
+      storage = inputs[i].storage();
+      break;
+    }
+    if (!storage) {
+      vulkan::Request request;
+      request.bytes = bytes_of(program_.outputs[o]);
+      request.what = "an output";
+      request.aval = &program_.outputs[o];
+      request.context = out_of_memory_text_;
+      // Arrays of one call in one block need one window.
+      request.beside = o > 0 ? ranges_[in + o - 1].block : arena_ ? arena_.block : in > 0 ? ranges_[0].block : nullptr;
+      const vulkan::Range range = context_->arrays.allocate(request);
+      try {
+        storage = std::make_shared<DeviceStorage>(context_, range, 0);
+      } catch (...) {
+        context_->arrays.release(range, 0);
+        throw;
+      }
+    }
+    ranges_[in + o] = static_cast<DeviceStorage&>(*storage).range();
+    fresh_.push_back(std::move(storage));
+  }
+
+  vulkan::Ticket ticket = last_ticket_;
+  if (!schedule_.works.empty()) {
+    Entry& found = entry();
+    const std::uint32_t instance = free_instance(found);
+    auto* words = reinterpret_cast<std::uint32_t*>(found.parameters.mapped()) +
+                  std::size_t{instance} * found.instance_words;
+    for (const Patch& patch : found.patches) {
+      words[patch.word] = static_cast<std::uint32_t>((ranges_[patch.source].offset + patch.offset) >> patch.shift);
+    }
+    ticket = context_->queue.submit(found.recording->commands(instance));
+    found.tickets[instance] = ticket;
+    found.last_call = ++calls_;
+    last_ticket_ = ticket;
+    context_->counters.dispatches.fetch_add(found.dispatches, std::memory_order_relaxed);
+    if (found.window_copies > 0) context_->counters.window_copies += found.window_copies;
+  }
+  for (std::size_t i = 0; i < in; ++i) {
+    auto& storage = static_cast<DeviceStorage&>(*inputs[i].storage());
+    storage.used_by(ticket);
+    if (i >= donated.size() || !donated[i]) continue;
+    if (i < 64 && (taken >> i & 1)) {
+      context_->counters.donated.fetch_add(1, std::memory_order_relaxed);
+    } else if (inputs[i].storage().use_count() != 1) {
+      context_->counters.shared_donations.fetch_add(1, std::memory_order_relaxed);
+    }
+    inputs[i] = Array();
+  }
+  outputs.clear();
+  outputs.reserve(out);
+  for (std::size_t o = 0; o < out; ++o) {
+    static_cast<DeviceStorage&>(*fresh_[o]).written_by(ticket);
+    outputs.emplace_back(program_.outputs[o], std::move(fresh_[o]));
+  }
+}
+
+std::uint32_t Executable::free_instance(Entry& entry) {
+  for (std::uint32_t i = 0; i < entry.tickets.size(); ++i) {
+    if (context_->queue.done(entry.tickets[i])) return i;
+  }
+  const auto count = static_cast<std::uint32_t>(entry.tickets.size());
+  if (count < vulkan::Recording::max_instances) {
+    entry.recording->add_instance();
+    std::memcpy(entry.parameters.mapped() + std::size_t{4} * count * entry.instance_words, entry.words.data(),
+                entry.words.size() * 4);
+    entry.tickets.push_back(0);
+    return count;
+  }
+  const auto oldest = std::min_element(entry.tickets.begin(), entry.tickets.end());
+  context_->queue.wait(*oldest);
+  return static_cast<std::uint32_t>(oldest - entry.tickets.begin());
+}
+
+Executable::Entry& Executable::entry() {
+  key_.resize(ranges_.size());
+  for (std::size_t i = 0; i < ranges_.size(); ++i) key_[i] = ranges_[i].block->id;
+  for (auto& entry : entries_) {
+    if (entry->key == key_) return *entry;
+  }
+  if (entries_.size() == max_recordings) {
+    const auto oldest = std::min_element(entries_.begin(), entries_.end(),
+                                         [](const auto& a, const auto& b) { return a->last_call < b->last_call; });
+    context_->queue.wait(*std::max_element((*oldest)->tickets.begin(), (*oldest)->tickets.end()));
+    release(**oldest);
+    entries_.erase(oldest);
+  }
+  auto fresh = std::make_unique<Entry>();
+  fresh->key = key_;
+  try {
+    build(*fresh);
+  } catch (...) {
+    release(*fresh);
+    throw;
+  }
+  entries_.push_back(std::move(fresh));
+  ++context_->counters.recordings;
+  return *entries_.back();
+}
+
+VkPipeline Executable::pipeline(std::uint32_t kernel, std::span<const std::uint8_t> windows) {
+  for (const Module& module : modules_) {
+    if (module.kernel == kernel && std::equal(windows.begin(), windows.end(), module.windows.begin(),
+                                              module.windows.end())) {
+      return module.pipeline;
+    }
+  }
+  const kernel::Kernel& source = schedule_.kernels[kernel];
+  const auto start = std::chrono::steady_clock::now();
+  Module module;
+  module.kernel = kernel;
+  module.windows.assign(windows.begin(), windows.end());
+  module.words = module_words(source, context_->device.target(), windows,
+                              {.debug_info = options_.debug_info, .validate = options_.validate_modules});
+  times_.emit_ms += milliseconds_since(start);
+  if (options_.dump != nullptr) options_.dump(options_.dump_user, source.name, module_text(module.words));
+  const auto driver = std::chrono::steady_clock::now();
+  module.pipeline = context_->pipelines.pipeline(module.words, source.name);
+  times_.pipeline_ms += milliseconds_since(driver);
+  modules_.push_back(std::move(module));
+  return modules_.back().pipeline;
+}
+
+Executable::Times Executable::times() const {
+  const std::lock_guard lock(mutex_);
+  return times_;
+}
+
+std::string Executable::spirv_text() const {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  for (const Module& module : modules_) {
+    text += "; kernel " + schedule_.kernels[module.kernel].name + "\n" + module_text(module.words);
+  }
+  return text;
+}
+
+}  // namespace gnomon

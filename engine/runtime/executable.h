@@ -1,0 +1,121 @@
+// engine/runtime/executable.h -- a Program on one device: arena, recordings, and calls that only patch and submit.
+//
+// Kernels find their arrays by (window, base). The windows, which are whole pool blocks, are fixed when a command list
+// is recorded; the bases are words of the parameter blocks, written at each call. So there is one recording per tuple
+// of blocks that inputs and outputs lie in, usually one altogether, and a call that finds its recording creates no
+// Vulkan object and allocates no device memory.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/program/program.h"
+#include "engine/runtime/context.h"
+#include "engine/runtime/schedule.h"
+
+namespace gnomon {
+
+struct ExecutableOptions {
+  bool validate_modules = false;  // every module through spirv-val
+  bool debug_info = false;        // names and lines in modules
+  bool drop_barriers = false;     // for the negative control of the tests: record no barrier at all
+  /// Called with (stage, text) for each module when it is made; may be null.
+  void (*dump)(void* user, const std::string& name, const std::string& text) = nullptr;
+  void* dump_user = nullptr;
+};
+
+/// All members may be called from any thread; calls of one executable are ordered.
+class Executable {
+ public:
+  /// Takes the arena from the pool and uploads the constants. Throws DeviceError.
+  Executable(std::shared_ptr<Context>, Program, const ExecutableOptions& = {});
+  ~Executable();
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  /// Submits the program and returns without waiting; `outputs` are replaced by its results. `donated[i]` nonzero
+  /// allows the memory of input i to become an output's, provided `inputs[i]` is its only owner; the handle is then
+  /// empty afterwards.
+  ///
+  /// Throws UsageError when an input is not what the program was compiled for, DeviceError when the device fails.
+  /// Outputs are unchanged then and the executable stays usable.
+  void run(std::span<Array> inputs, std::vector<Array>& outputs, std::span<const std::uint8_t> donated = {});
+
+  const Program& program() const { return program_; }
+  const std::shared_ptr<Context>& context() const { return context_; }
+  /// Milliseconds spent so far on SPIR-V and in the driver's pipeline compiler.
+  struct Times {
+    double emit_ms = 0, pipeline_ms = 0;
+  };
+  Times times() const;
+  /// Disassembly of every module made so far.
+  std::string spirv_text() const;
+
+ private:
+  static constexpr std::size_t max_recordings = 32;
+
+  struct Module {
+    std::uint32_t kernel = 0;
+    std::vector<std::uint8_t> windows;
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    std::vector<std::uint32_t> words;  // kept for spirv_text
+  };
+
+  /// A word of the parameter block that depends on where an input or output lies.
+  struct Patch {
+    std::uint32_t word = 0;    // from the start of an instance's parameters
+    std::uint32_t source = 0;  // index into the call's ranges: inputs, then outputs
+    std::uint32_t shift = 0;   // log2 of the element size
+    std::uint64_t offset = 0;  // bytes from the start of the range
+  };
+
+  struct Entry {
+    std::vector<std::uint32_t> key;  // ids of the blocks of inputs and outputs
+    std::vector<vulkan::Range> gathered;  // memory for inputs that are copied to save windows
+    vulkan::Range parameters;
+    std::uint32_t instance_words = 0;
+    std::vector<std::uint32_t> words;  // initial parameters of an instance
+    std::vector<Patch> patches;
+    std::uint32_t dispatches = 0, window_copies = 0;
+    std::unique_ptr<vulkan::Recording> recording;
+    std::vector<vulkan::Ticket> tickets;  // newest submission of each instance
+    std::uint64_t last_call = 0;
+  };
+
+  void check_inputs(std::span<const Array> inputs) const;
+  Entry& entry();
+  std::uint32_t free_instance(Entry&);
+  // In recording.cpp: what a new entry needs.
+  void build(Entry&);
+  std::vector<bool> inputs_to_gather() const;
+  std::vector<const vulkan::Block*> blocks_of(const Work&) const;
+  void gather(Entry&, const std::vector<bool>& chosen, std::vector<Work>& works, std::vector<bool>& extra);
+  VkPipeline pipeline(std::uint32_t kernel, std::span<const std::uint8_t> windows);
+  void release(Entry&) noexcept;
+
+  std::shared_ptr<Context> context_;
+  Program program_;
+  ExecutableOptions options_;
+  Schedule schedule_;
+  std::vector<bool> extra_barriers_;  // per work: only for the validation layer, see the constructor
+  std::vector<std::vector<std::uint32_t>> reusable_;
+  std::string out_of_memory_text_;
+  vulkan::Range arena_;
+  vulkan::Range constants_;
+
+  mutable std::mutex mutex_;  // everything below
+  std::vector<Module> modules_;
+  std::uint32_t gather_kernel_ = ~0u;  // index into schedule_.kernels once it was needed
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<vulkan::Range> ranges_;  // of the current call: inputs, then outputs
+  std::vector<std::uint32_t> key_;
+  std::vector<std::shared_ptr<Storage>> fresh_;  // outputs of the current call
+  std::uint64_t calls_ = 0;
+  vulkan::Ticket last_ticket_ = 0;
+  Times times_;
+};
+
+}  // namespace gnomon

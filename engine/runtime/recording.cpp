@@ -1,0 +1,237 @@
+// engine/runtime/recording.cpp -- Executable::build: from dispatches and the blocks of one call to a recording.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "codegen/program/copy_kernel.h"
+#include "engine/runtime/executable.h"
+#include "gnomon/error.h"
+
+namespace gnomon {
+namespace {
+
+constexpr std::uint64_t place_alignment = 256;
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// Inputs that were gathered stand behind the ranges of the call, as places of this kind and index.
+constexpr Place gathered_place(std::uint32_t which) { return {Place::Kind::output, which, 0}; }
+
+void insert(std::vector<const vulkan::Block*>& set, const vulkan::Block* block) {
+  if (std::find(set.begin(), set.end(), block) == set.end()) set.push_back(block);
+}
+
+}  // namespace
+
+std::vector<const vulkan::Block*> Executable::blocks_of(const Work& work) const {
+  std::vector<const vulkan::Block*> blocks;
+  for (const Place& place : work.operands) {
+    switch (place.kind) {
+      case Place::Kind::input: insert(blocks, ranges_[place.index].block); break;
+      case Place::Kind::output: insert(blocks, ranges_[program_.inputs.size() + place.index].block); break;
+      case Place::Kind::arena: insert(blocks, arena_.block); break;
+      case Place::Kind::constants: insert(blocks, constants_.block); break;
+    }
+  }
+  return blocks;
+}
+
+// Inputs to copy next to one another until no dispatch sees more than four blocks; the smallest first.
+std::vector<bool> Executable::inputs_to_gather() const {
+  std::vector<bool> chosen(program_.inputs.size());
+  for (const Work& work : schedule_.works) {
+    const auto blocks = blocks_of(work);
+    if (blocks.size() <= spirv::max_windows) continue;
+    struct Candidate {
+      const vulkan::Block* block;
+      std::uint64_t bytes = 0;
+      bool movable = true;
+    };
+    std::vector<Candidate> candidates;
+    for (const vulkan::Block* block : blocks) {
+      Candidate candidate{block};
+      std::vector<bool> counted(chosen.size());
+      for (const Place& place : work.operands) {
+        Work single;
+        single.operands = {place};
+        if (blocks_of(single)[0] != block) continue;
+        if (place.kind != Place::Kind::input) {
+          candidate.movable = false;
+        } else if (!counted[place.index]) {
+          counted[place.index] = true;
+          candidate.bytes += ranges_[place.index].bytes;
+        }
+      }
+      if (candidate.movable) candidates.push_back(candidate);
+    }
+    std::sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+    // The copies take one window themselves.
+    const std::size_t moved = blocks.size() + 1 - spirv::max_windows;
+    if (candidates.size() < moved) {
+      throw DeviceError("gnomon::run: `" + work.label + "` of `" + program_.name + "` writes arrays in " +
+                        std::to_string(blocks.size()) + " memory blocks and a kernel sees 4; use smaller arrays");
+    }
+    for (const Place& place : work.operands) {
+      if (place.kind != Place::Kind::input) continue;
+      for (std::size_t c = 0; c < moved; ++c) {
+        if (candidates[c].block == ranges_[place.index].block) chosen[place.index] = true;
+      }
+    }
+  }
+  return chosen;
+}
+
+// Puts copies in front and lets everything read those. Gathered inputs are addressed like outputs that follow the
+// program's own: their ranges are appended to the call's while the recording is built.
+void Executable::gather(Entry& entry, const std::vector<bool>& chosen, std::vector<Work>& works,
+                        std::vector<bool>& extra) {
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < chosen.size(); ++i) total += chosen[i] ? ranges_[i].bytes : 0;
+  vulkan::Request request;
+  request.bytes = total;
+  request.what = "inputs gathered into one window";
+  request.context = out_of_memory_text_;
+  request.beside = ranges_.back().block;
+  entry.gathered.push_back(context_->arrays.allocate(request));
+
+  if (gather_kernel_ == ~0u) {
+    gather_kernel_ = static_cast<std::uint32_t>(schedule_.kernels.size());
+    schedule_.kernels.push_back(copy_kernel(context_->device.target()));
+  }
+  std::vector<Work> copies;
+  vulkan::Range piece = entry.gathered[0];
+  for (std::uint32_t i = 0; i < chosen.size(); ++i) {
+    if (!chosen[i]) continue;
+    piece.bytes = ranges_[i].bytes;
+    const Place to = gathered_place(static_cast<std::uint32_t>(ranges_.size() - program_.inputs.size()));
+    ranges_.push_back(piece);
+    piece.offset += piece.bytes;
+    for (Work& work : works) {
+      for (Place& place : work.operands) {
+        if (place.kind == Place::Kind::input && place.index == i) {
+          place = {to.kind, to.index, place.offset};
+        }
+      }
+    }
+    copies.push_back(copy_work(gather_kernel_, context_->device.target(), {Place::Kind::input, i, 0}, to,
+                               bytes_of(program_.inputs[i])));
+  }
+  entry.window_copies = static_cast<std::uint32_t>(copies.size());
+  works.front().barrier_before = true;
+  works.insert(works.begin(), copies.begin(), copies.end());
+  const bool validating = context_->device.instance().validating();
+  extra.insert(extra.begin(), copies.size(), validating);
+}
+
+void Executable::build(Entry& entry) {
+  const Target& target = context_->device.target();
+  const std::size_t own_ranges = ranges_.size();
+  std::vector<Work> works = schedule_.works;
+  std::vector<bool> extra = extra_barriers_;
+  const auto chosen = inputs_to_gather();
+  struct Restore {
+    std::vector<vulkan::Range>& ranges;
+    std::size_t size;
+    ~Restore() { ranges.resize(size); }
+  } restore{ranges_, own_ranges};
+  if (std::find(chosen.begin(), chosen.end(), true) != chosen.end()) gather(entry, chosen, works, extra);
+
+  std::size_t block_words = kernel::parameter_header_words;
+  for (const Work& work : works) {
+    block_words = std::max(block_words,
+                           kernel::parameter_header_words + work.operands.size() + work.parameters.size());
+  }
+  // What a dispatch sees of its block is whole 16-byte vectors; blocks start where a dynamic offset may point.
+  const std::uint64_t alignment = std::max<std::uint64_t>(16, context_->device.description().uniform_alignment);
+  const auto stride = static_cast<std::uint32_t>(round_up(4 * block_words, alignment));
+
+  std::vector<vulkan::Windows> window_tuples;
+  std::vector<vulkan::Dispatch> dispatches;
+  for (std::size_t w = 0; w < works.size(); ++w) {
+    const Work& work = works[w];
+    if (work.groups == 0) continue;
+    const kernel::Kernel& kernel = schedule_.kernels[work.kernel];
+    const auto blocks = blocks_of(work);
+    GNOMON_CHECK(blocks.size() <= spirv::max_windows, "gathering left more than four windows: " + work.label);
+    vulkan::Windows windows{};
+    std::copy(blocks.begin(), blocks.end(), windows.begin());
+    auto tuple = std::find(window_tuples.begin(), window_tuples.end(), windows);
+    if (tuple == window_tuples.end()) tuple = window_tuples.insert(tuple, windows);
+    const auto tuple_index = static_cast<std::uint32_t>(tuple - window_tuples.begin());
+
+    std::vector<std::uint8_t> window_of(work.operands.size());
+    std::vector<std::uint32_t> block(kernel::parameter_header_words + work.operands.size(), 0);
+    std::vector<Patch> patches;
+    for (std::size_t o = 0; o < work.operands.size(); ++o) {
+      const Place& place = work.operands[o];
+      Patch patch;
+      patch.word = static_cast<std::uint32_t>(kernel::parameter_header_words + o);
+      patch.shift = static_cast<std::uint32_t>(std::countr_zero(size_of(kernel.buffers[o].dtype)));
+      patch.offset = place.offset;
+      const vulkan::Range* range = nullptr;
+      switch (place.kind) {
+        case Place::Kind::input:
+          patch.source = place.index;
+          range = &ranges_[place.index];
+          break;
+        case Place::Kind::output:
+          patch.source = static_cast<std::uint32_t>(program_.inputs.size() + place.index);
+          range = &ranges_[patch.source];
+          break;
+        case Place::Kind::arena: range = &arena_; break;
+        case Place::Kind::constants: range = &constants_; break;
+      }
+      block[patch.word] = static_cast<std::uint32_t>((range->offset + place.offset) >> patch.shift);
+      const bool moves = place.kind == Place::Kind::input ||
+                         (place.kind == Place::Kind::output && patch.source < own_ranges);
+      if (moves) patches.push_back(patch);
+      window_of[o] = static_cast<std::uint8_t>(std::find(blocks.begin(), blocks.end(), range->block) - blocks.begin());
+    }
+    block.insert(block.end(), work.parameters.begin(), work.parameters.end());
+
+    vulkan::Dispatch dispatch;
+    dispatch.pipeline = pipeline(work.kernel, window_of);
+    dispatch.windows = tuple_index;
+    dispatch.barrier_before = work.barrier_before || (extra[w] && !dispatches.empty());
+    // Too many groups for one axis: whole rows first, then the rest, so that no surplus group ever runs.
+    const std::uint32_t row = target.max_groups;
+    for (std::uint32_t base = 0; base < work.groups;) {
+      const std::uint32_t rest = work.groups - base;
+      dispatch.groups_x = std::min(rest, row);
+      dispatch.groups_y = std::min(rest / dispatch.groups_x, row);
+      dispatch.parameter_offset = static_cast<std::uint32_t>(4 * entry.words.size());
+      block[0] = base;
+      block[1] = dispatch.groups_x;
+      const auto first = static_cast<std::uint32_t>(entry.words.size());
+      entry.words.insert(entry.words.end(), block.begin(), block.end());
+      entry.words.resize(first + stride / 4);
+      for (Patch patch : patches) {
+        patch.word += first;
+        entry.patches.push_back(patch);
+      }
+      dispatches.push_back(dispatch);
+      base += dispatch.groups_x * dispatch.groups_y;
+      // The parts touch different elements; only the validation layer, which sees whole windows, needs an order.
+      dispatch.barrier_before = context_->device.instance().validating();
+    }
+  }
+
+  entry.dispatches = static_cast<std::uint32_t>(dispatches.size());
+  entry.instance_words = static_cast<std::uint32_t>(std::max<std::size_t>(entry.words.size(), stride / 4));
+  entry.words.resize(entry.instance_words);
+  vulkan::Request request;
+  request.bytes = std::uint64_t{4} * entry.instance_words * vulkan::Recording::max_instances;
+  request.what = "parameter blocks";
+  request.host_writes = true;
+  entry.parameters = context_->parameters.allocate(request);
+  entry.recording =
+      std::make_unique<vulkan::Recording>(context_->device, std::move(window_tuples), std::move(dispatches),
+                                          entry.parameters, 4 * entry.instance_words, stride, options_.drop_barriers);
+  entry.recording->add_instance();
+  std::memcpy(entry.parameters.mapped(), entry.words.data(), 4 * entry.words.size());
+  entry.tickets.assign(1, 0);
+}
+
+}  // namespace gnomon

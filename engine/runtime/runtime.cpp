@@ -1,0 +1,128 @@
+// engine/runtime/runtime.cpp -- the public face of a context.
+#include "gnomon/runtime.h"
+
+#include <cstdio>
+
+#include "engine/runtime/state.h"
+#include "gnomon/error.h"
+
+namespace gnomon {
+namespace {
+
+vulkan::DeviceOptions device_options(const RuntimeOptions& options, const Environment& environment) {
+  vulkan::DeviceOptions result;
+  result.wanted = options.device.empty() ? environment.device : options.device;
+  result.validate = options.validate || environment.validate;
+  result.print_messages = options.print_messages;
+  result.minimum_target = options.minimum_target || environment.minimum;
+  result.force_staging = options.force_staging;
+  result.memory_limit = options.memory_limit;
+  result.block_bytes = options.block_bytes;
+  result.fixed_blocks = options.fixed_blocks;
+  return result;
+}
+
+}  // namespace
+
+RuntimeState::RuntimeState(const RuntimeOptions& options)
+    : environment(Environment::read()), validate(options.validate || environment.validate) {
+  if (environment.help) std::fputs(help_text().c_str(), stderr);
+  context = std::make_shared<Context>(device_options(options, environment));
+}
+
+Runtime::Runtime(const RuntimeOptions& options) : state_(std::make_shared<RuntimeState>(options)) {}
+Runtime::~Runtime() = default;
+Runtime::Runtime(Runtime&&) noexcept = default;
+Runtime& Runtime::operator=(Runtime&&) noexcept = default;
+
+Array Runtime::from_bytes(const Aval& aval, std::span<const std::byte> bytes) {
+  Context& context = *state_->context;
+  if (bytes.size() != bytes_of(aval)) {
+    throw UsageError("gnomon::from_host: " + std::to_string(bytes.size() / size_of(aval.dtype)) +
+                     " elements were given for " + to_string(aval.dtype, aval.shape) + ", which has " +
+                     std::to_string(aval.shape.size()) + "; make the two agree");
+  }
+  vulkan::Request request;
+  request.bytes = bytes.size();
+  request.aval = &aval;
+  // With staging the copy is ordered on the device itself.
+  request.host_writes = context.device.unified();
+  const vulkan::Range range = context.arrays.allocate(request);
+  auto storage = std::make_shared<DeviceStorage>(state_->context, range, 0);
+  upload(context, range, bytes);
+  return Array(aval, std::move(storage));
+}
+
+void Runtime::to_bytes(const Array& array, std::span<std::byte> bytes) const {
+  const DeviceStorage& storage = storage_of(array, *state_->context, "to_host");
+  if (bytes.size() != bytes_of(array.aval())) {
+    throw UsageError("gnomon::to_host: " + to_string(array.dtype(), array.shape()) + " has " +
+                     std::to_string(bytes_of(array.aval())) + " bytes and there is room for " +
+                     std::to_string(bytes.size()) + "; make the two agree");
+  }
+  download(*state_->context, storage.range(), storage.ready(), bytes);
+}
+
+void Runtime::check_type(const Array& array, DType wanted) const {
+  storage_of(array, *state_->context, "to_host");
+  if (array.dtype() == wanted) return;
+  throw UsageError("gnomon::to_host: the array is " + to_string(array.dtype(), array.shape()) + " and " +
+                   std::string(name(wanted)) + " elements were asked for; ask for the array's own type or cast it");
+}
+
+void Runtime::check_single(const Array& array) const {
+  storage_of(array, *state_->context, "item");
+  if (array.size() == 1) return;
+  throw UsageError("gnomon::item: " + to_string(array.dtype(), array.shape()) + " has " +
+                   std::to_string(array.size()) + " elements and one is needed; use to_host");
+}
+
+void Runtime::wait() const { state_->context->queue.wait_idle(); }
+
+void Runtime::wait(const Array& array) const {
+  state_->context->queue.wait(storage_of(array, *state_->context, "wait").ready());
+}
+
+const std::string& Runtime::device_name() const { return state_->context->device.description().name; }
+
+std::string Runtime::driver() const {
+  const auto& device = state_->context->device.description();
+  return device.driver + (device.driver_info.empty() ? "" : " " + device.driver_info);
+}
+
+std::string Runtime::api() const { return state_->context->device.description().api(); }
+
+const Target& Runtime::target() const { return state_->context->device.target(); }
+
+MemoryStats Runtime::memory() const {
+  const auto stats = state_->context->arrays.stats();
+  return {stats.live_bytes, stats.peak_bytes, stats.reserved_bytes, stats.live_ranges};
+}
+
+Counters Runtime::counters() const {
+  const auto& device = state_->context->device.counters();
+  const auto& context = state_->context->counters;
+  Counters c;
+  c.vulkan_objects = device.objects;
+  c.device_allocations = device.allocations;
+  c.pipelines = device.pipelines;
+  c.recordings = context.recordings;
+  c.submissions = device.submissions;
+  c.dispatches = context.dispatches;
+  c.window_copies = context.window_copies;
+  c.donated = context.donated;
+  c.shared_donations = context.shared_donations;
+  c.staged_bytes = context.staged_bytes;
+  c.traces = state_->traces;
+  c.programs_compiled = state_->programs_compiled;
+  c.programs_shared = state_->programs_shared;
+  return c;
+}
+
+void Runtime::clear_programs() { state_->programs.clear(); }
+
+std::vector<std::string> Runtime::validation_messages() const {
+  return state_->context->device.instance().messages().all();
+}
+
+}  // namespace gnomon

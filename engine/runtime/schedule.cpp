@@ -1,0 +1,169 @@
+// engine/runtime/schedule.cpp -- from Program steps to dispatches, and what can be said about them beforehand.
+#include "engine/runtime/schedule.h"
+
+#include <algorithm>
+
+#include "codegen/program/copy_kernel.h"
+
+namespace gnomon {
+namespace {
+
+constexpr std::uint32_t none = ~0u;
+
+std::uint64_t bytes_of(const Aval& aval) {
+  return static_cast<std::uint64_t>(aval.shape.size()) * size_of(aval.dtype);
+}
+
+struct Touch {
+  Place::Kind kind = Place::Kind::arena;
+  std::uint32_t index = 0;
+  std::uint64_t begin = 0, end = 0;
+  bool writes = false;
+
+  bool conflicts(const Touch& other) const {
+    return (writes || other.writes) && kind == other.kind && index == other.index && begin < other.end &&
+           other.begin < end;
+  }
+};
+
+// How far an operand reaches: to the end of its array, or of its allocation in the arena.
+std::uint64_t end_of(const Program& program, const Place& place, std::uint32_t step) {
+  switch (place.kind) {
+    case Place::Kind::input: return bytes_of(program.inputs[place.index]);
+    case Place::Kind::output: return bytes_of(program.outputs[place.index]);
+    case Place::Kind::constants: return program.constants.size();
+    case Place::Kind::arena: break;
+  }
+  for (const Allocation& a : program.allocations) {
+    const bool alive = a.first_step <= step && step <= a.last_step;
+    if (alive && a.offset <= place.offset && place.offset < a.offset + a.bytes) return a.offset + a.bytes;
+  }
+  return program.arena_bytes;
+}
+
+std::vector<Touch> touches(const Program& program, std::uint32_t index) {
+  const Step& step = program.steps[index];
+  std::vector<Touch> result;
+  for (std::size_t i = 0; i < step.operands.size(); ++i) {
+    const Place& place = step.operands[i];
+    Touch touch{place.kind, place.index, place.offset, end_of(program, place, index), i == 1};
+    if (step.kind == Step::Kind::copy) {
+      touch.end = place.offset + step.bytes;
+    } else {
+      touch.writes = program.kernels[step.kernel].buffers[i].access != kernel::Access::read;
+    }
+    result.push_back(touch);
+  }
+  return result;
+}
+
+}  // namespace
+
+Work copy_work(std::uint32_t kernel, const Target& target, Place from, Place to, std::uint64_t bytes) {
+  // Rounding up stays within the 256 bytes that every place is aligned and padded to.
+  const std::uint64_t units = (bytes + copy_unit(target) - 1) / copy_unit(target);
+  Work work;
+  work.kernel = kernel;
+  work.groups = static_cast<std::uint32_t>((units + target.group_size - 1) / target.group_size);
+  work.operands = {from, to};
+  work.parameters = {static_cast<std::uint32_t>(units)};
+  work.label = "copy";
+  return work;
+}
+
+Schedule schedule_of(const Program& program, const Target& target) {
+  Schedule schedule;
+  schedule.kernels = program.kernels;
+  std::uint32_t copy = none;
+  for (const Step& step : program.steps) {
+    Work work;
+    if (step.kind == Step::Kind::copy) {
+      GNOMON_CHECK(step.operands.size() == 2, "a copy has two operands: " + step.label);
+      if (copy == none) {
+        copy = static_cast<std::uint32_t>(schedule.kernels.size());
+        schedule.kernels.push_back(copy_kernel(target));
+      }
+      work = copy_work(copy, target, step.operands[0], step.operands[1], step.bytes);
+      if (!step.label.empty()) work.label = step.label;
+    } else {
+      GNOMON_CHECK(step.kernel < program.kernels.size(), "no such kernel: " + step.label);
+      const kernel::Kernel& kernel = program.kernels[step.kernel];
+      GNOMON_CHECK(kernel.lanes == 0, "kernel `" + kernel.name + "` is in lane form");
+      GNOMON_CHECK(step.operands.size() == kernel.buffers.size(),
+                   "kernel `" + kernel.name + "` has " + std::to_string(kernel.buffers.size()) + " buffers and step " +
+                       step.label + " has " + std::to_string(step.operands.size()) + " operands");
+      GNOMON_CHECK(step.parameters.size() == kernel.parameters,
+                   "kernel `" + kernel.name + "` has " + std::to_string(kernel.parameters) + " parameters and step " +
+                       step.label + " has " + std::to_string(step.parameters.size()));
+      work.kernel = step.kernel;
+      work.groups = step.groups;
+      work.operands = step.operands;
+      work.parameters = step.parameters;
+      work.label = step.label.empty() ? kernel.name : step.label;
+    }
+    work.barrier_before = step.barrier_before;
+    for (const Place& place : work.operands) {
+      GNOMON_CHECK(place.offset % 256 == 0, "a place of step " + work.label + " is not aligned to 256 bytes");
+    }
+    schedule.works.push_back(std::move(work));
+  }
+  return schedule;
+}
+
+std::vector<Hazard> missing_barriers(const Program& program) {
+  std::vector<Hazard> hazards;
+  std::vector<std::vector<Touch>> since;  // per step since the last planned barrier
+  std::uint32_t first = 0;
+  for (std::uint32_t i = 0; i < program.steps.size(); ++i) {
+    if (program.steps[i].barrier_before) {
+      since.clear();
+      first = i;
+    }
+    auto mine = touches(program, i);
+    for (std::uint32_t j = 0; j < since.size(); ++j) {
+      const bool conflict = std::any_of(mine.begin(), mine.end(), [&](const Touch& a) {
+        return std::any_of(since[j].begin(), since[j].end(), [&](const Touch& b) { return a.conflicts(b); });
+      });
+      if (conflict) {
+        hazards.push_back({first + j, i,
+                           "program `" + program.name + "`: step " + std::to_string(i) + " `" + program.steps[i].label +
+                               "` touches what step " + std::to_string(first + j) + " `" +
+                               program.steps[first + j].label + "` writes or reads, without a barrier between them"});
+        break;
+      }
+    }
+    since.push_back(std::move(mine));
+  }
+  return hazards;
+}
+
+std::vector<std::vector<std::uint32_t>> reusable_inputs(const Program& program) {
+  std::vector<std::uint32_t> last_read(program.inputs.size(), none);
+  std::vector<std::uint32_t> first_write(program.outputs.size(), none);
+  for (std::uint32_t i = 0; i < program.steps.size(); ++i) {
+    for (const Touch& touch : touches(program, i)) {
+      if (touch.kind == Place::Kind::input) last_read[touch.index] = i;
+      if (touch.kind == Place::Kind::output && first_write[touch.index] == none) first_write[touch.index] = i;
+    }
+  }
+  const auto barrier_between = [&](std::uint32_t read, std::uint32_t write) {
+    for (std::uint32_t i = read + 1; i <= write; ++i) {
+      if (program.steps[i].barrier_before) return true;
+    }
+    return false;
+  };
+  std::vector<std::vector<std::uint32_t>> result(program.outputs.size());
+  for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
+    if (first_write[o] == none) continue;
+    for (std::uint32_t i = 0; i < program.inputs.size(); ++i) {
+      if (bytes_of(program.inputs[i]) != bytes_of(program.outputs[o])) continue;
+      const bool unread = last_read[i] == none;
+      if (unread || (last_read[i] < first_write[o] && barrier_between(last_read[i], first_write[o]))) {
+        result[o].push_back(i);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace gnomon

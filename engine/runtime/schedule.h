@@ -1,0 +1,46 @@
+// engine/runtime/schedule.h -- a Program's steps as dispatches: copies become kernels, barriers are checked. No Vulkan.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/program/program.h"
+#include "codegen/program/target.h"
+
+namespace gnomon {
+
+/// One dispatch to be recorded.
+struct Work {
+  std::uint32_t kernel = 0;  // index into Schedule::kernels
+  std::uint32_t groups = 0;
+  std::vector<Place> operands;            // one per kernel buffer
+  std::vector<std::uint32_t> parameters;  // user words
+  bool barrier_before = false;
+  std::string label;
+};
+
+struct Schedule {
+  std::vector<kernel::Kernel> kernels;  // the program's, and the copy kernel where it is needed
+  std::vector<Work> works;
+};
+
+/// Copies are kernels too: a recorded transfer command would fix the addresses of its arrays.
+Schedule schedule_of(const Program&, const Target&);
+
+/// The dispatch of `kernel`, a copy kernel, that moves `bytes`, rounded up to whole units.
+Work copy_work(std::uint32_t kernel, const Target&, Place from, Place to, std::uint64_t bytes);
+
+/// Two steps that touch the same bytes, one of them writing, without a planned barrier between them.
+struct Hazard {
+  std::uint32_t first = 0, second = 0;  // indices into Program::steps
+  std::string text;
+};
+
+/// The exact check, byte by byte, that Vulkan's own validation cannot make: it knows whole windows only.
+std::vector<Hazard> missing_barriers(const Program&);
+
+/// Inputs whose memory may become that of an output: per output, the inputs of its size that no step at or after the
+/// output's first write reads, with a planned barrier between the last read and that write.
+std::vector<std::vector<std::uint32_t>> reusable_inputs(const Program&);
+
+}  // namespace gnomon

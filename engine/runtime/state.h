@@ -1,0 +1,23 @@
+// engine/runtime/state.h -- what a Runtime owns beside its device: settings and compiled programs.
+#pragma once
+#include <atomic>
+#include <memory>
+
+#include "engine/runtime/context.h"
+#include "engine/runtime/env.h"
+#include "engine/runtime/program_cache.h"
+#include "gnomon/runtime.h"
+
+namespace gnomon {
+
+struct RuntimeState {
+  explicit RuntimeState(const RuntimeOptions&);
+
+  Environment environment;
+  bool validate = false;  // by option or environment
+  std::shared_ptr<Context> context;
+  ProgramCache programs;
+  std::atomic<std::uint64_t> traces{0}, programs_compiled{0}, programs_shared{0};
+};
+
+}  // namespace gnomon

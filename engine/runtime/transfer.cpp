@@ -1,0 +1,102 @@
+// engine/runtime/transfer.cpp -- bytes between host and device: straight where memory is mapped, staged elsewhere.
+#include <algorithm>
+#include <cstring>
+
+#include "engine/runtime/context.h"
+#include "gnomon/error.h"
+
+namespace gnomon {
+namespace {
+
+// Enough that the copy hides the submission, little enough to stay in one staging block.
+constexpr std::uint64_t chunk_bytes = std::uint64_t{8} << 20;
+
+// A range of staging memory for one chunk at a time.
+class Staging {
+ public:
+  Staging(Context& context, std::uint64_t bytes) : context_(context) {
+    range_ = context.staging.allocate({.bytes = std::min(bytes, chunk_bytes), .what = "staging memory", .aval = nullptr,
+                                       .context = {}, .beside = nullptr, .host_writes = true});
+  }
+  ~Staging() { context_.staging.release(range_, ticket_); }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  std::byte* data() { return range_.mapped(); }
+
+  // Copies between this memory and `other`, and waits.
+  void transfer(const vulkan::Range& other, std::uint64_t at, std::uint64_t bytes, bool to_device) {
+    vulkan::BufferCopy copy;
+    copy.bytes = bytes;
+    copy.from = to_device ? range_.block->buffer : other.block->buffer;
+    copy.from_offset = to_device ? range_.offset : other.offset + at;
+    copy.to = to_device ? other.block->buffer : range_.block->buffer;
+    copy.to_offset = to_device ? other.offset + at : range_.offset;
+    ticket_ = context_.queue.submit(context_.copies.record(copy));
+    context_.queue.wait(ticket_);
+    context_.counters.staged_bytes += bytes;
+  }
+
+ private:
+  Context& context_;
+  vulkan::Range range_;
+  vulkan::Ticket ticket_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t bytes_of(const Aval& aval) {
+  return static_cast<std::uint64_t>(aval.shape.size()) * size_of(aval.dtype);
+}
+
+DeviceStorage& storage_of(const Array& array, const Context& context, const char* op) {
+  if (array.empty()) {
+    throw UsageError("gnomon::" + std::string(op) +
+                     ": the array is empty (moved from, or never assigned); pass one that holds elements");
+  }
+  if (!array.concrete()) {
+    throw UsageError("gnomon::" + std::string(op) + ": the array " + to_string(array.dtype(), array.shape()) +
+                     " is traced and has no elements yet; return it from the traced function and use the result");
+  }
+  // Only this file's DeviceStorage is ever put into an Array.
+  auto& storage = static_cast<DeviceStorage&>(*array.storage());
+  if (storage.context().get() != &context) {
+    throw UsageError("gnomon::" + std::string(op) + ": the array " + to_string(array.dtype(), array.shape()) +
+                     " belongs to another Runtime; move it with to_host and from_host");
+  }
+  return storage;
+}
+
+void upload(Context& context, const vulkan::Range& range, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;
+  if (range.block->mapped != nullptr) {
+    std::memcpy(range.mapped(), bytes.data(), bytes.size());
+    return;
+  }
+  const std::lock_guard lock(context.copy_mutex);
+  Staging staging(context, bytes.size());
+  for (std::uint64_t at = 0; at < bytes.size(); at += chunk_bytes) {
+    const std::uint64_t count = std::min<std::uint64_t>(chunk_bytes, bytes.size() - at);
+    std::memcpy(staging.data(), bytes.data() + at, count);
+    staging.transfer(range, at, count, true);
+  }
+}
+
+void download(Context& context, const vulkan::Range& range, vulkan::Ticket ready, std::span<std::byte> bytes) {
+  if (bytes.empty()) return;
+  if (range.block->mapped != nullptr) {
+    context.queue.wait(ready);
+    std::memcpy(bytes.data(), range.mapped(), bytes.size());
+    return;
+  }
+  // Ordered after `ready` by the barrier that every submission begins with.
+  const std::lock_guard lock(context.copy_mutex);
+  Staging staging(context, bytes.size());
+  for (std::uint64_t at = 0; at < bytes.size(); at += chunk_bytes) {
+    const std::uint64_t count = std::min<std::uint64_t>(chunk_bytes, bytes.size() - at);
+    staging.transfer(range, at, count, false);
+    std::memcpy(bytes.data() + at, staging.data(), count);
+  }
+}
+
+}  // namespace gnomon

@@ -1,0 +1,125 @@
+// engine/vulkan/buffer_pool.h -- device memory in large blocks, handed out in ranges.
+//
+// A block is one VkBuffer over one VkDeviceMemory, small enough that one window of a kernel shows all of it, so every
+// range is (block, offset) and kernels address it from the block's start. Ranges are given back while the device may
+// still use them: a free piece remembers the ticket of its last use. Kernels may reuse it at once, since submissions
+// are ordered by barriers; the host waits for the ticket before it writes.
+#pragma once
+#include <volk.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/vulkan/device.h"
+#include "engine/vulkan/queue.h"
+#include "gnomon/array.h"
+
+namespace gnomon::vulkan {
+
+struct Block {
+  std::uint32_t id = 0;  // never used again in the life of the pool
+  std::uint64_t bytes = 0;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  VkBufferView texels = VK_NULL_HANDLE;  // the whole block as rgba32ui; null without texel reads
+  std::byte* mapped = nullptr;           // null when the host cannot see it
+};
+
+struct Range {
+  Block* block = nullptr;
+  std::uint64_t offset = 0, bytes = 0;
+  std::uint32_t entry = 0;  // of the pool's table of live ranges
+
+  std::byte* mapped() const { return block->mapped + offset; }
+  explicit operator bool() const { return block != nullptr; }
+};
+
+struct PoolOptions {
+  VkBufferUsageFlags usage = 0;
+  MemoryKind kind = MemoryKind::device;
+  bool texel_view = false;
+  std::uint64_t alignment = 256;
+  std::uint64_t block_bytes = 0;      // what a block usually has
+  std::uint64_t max_block_bytes = 0;  // what one may have
+  bool fixed_blocks = false;          // a new block is no larger than it must be
+  std::uint64_t limit_bytes = 0;      // all blocks together; 0: what the device gives
+};
+
+/// What an allocation is for; all but `bytes` serves messages and placement.
+struct Request {
+  std::uint64_t bytes = 0;
+  const char* what = "array";   // static storage
+  const Aval* aval = nullptr;   // of an array
+  std::string_view context;     // appended to an out-of-memory message: the plan's peak, for example
+  const Block* beside = nullptr;  // try this block first: fewer windows per dispatch
+  bool host_writes = false;     // wait until the device is done with what lay there
+};
+
+struct PoolStats {
+  std::uint64_t live_bytes = 0, peak_bytes = 0, reserved_bytes = 0;
+  std::uint64_t live_ranges = 0, blocks = 0;
+};
+
+/// All members may be called from any thread.
+class BufferPool {
+ public:
+  BufferPool(Device&, Queue&, PoolOptions);
+  ~BufferPool();
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+
+  /// Throws DeviceError when the request is larger than a window or the device has no memory left. The pool is
+  /// unchanged then.
+  Range allocate(const Request&);
+  /// `last_use`: the newest submission that touches the range.
+  void release(const Range&, Ticket last_use) noexcept;
+  PoolStats stats() const;
+  void reset_peak();
+  const PoolOptions& options() const { return options_; }
+
+ private:
+  struct Piece {
+    std::uint64_t offset = 0, bytes = 0;
+    Ticket last_use = 0;
+  };
+  struct Slot {
+    std::unique_ptr<Block> block;
+    std::vector<Piece> free;  // by offset, neighbours merged
+  };
+  struct Live {
+    std::uint64_t bytes = 0;
+    const char* what = "";
+    Aval aval;
+    bool has_aval = false;
+    std::uint32_t next_free = 0;
+  };
+
+  bool take(Slot&, std::uint64_t bytes, bool only_done, Range&, Ticket& last_use);
+  Slot& grow(const Request&, std::uint64_t bytes);
+  VkResult create_block(std::uint64_t bytes, Block&);
+  void destroy_block(Block&) noexcept;
+  /// Destroys the blocks that hold nothing, after waiting for their last use. True when there were any.
+  bool trim();
+  std::string out_of_memory(const Request&, std::uint64_t bytes) const;
+  std::uint32_t enter(const Request&, std::uint64_t bytes);
+
+  Device& device_;
+  Queue& queue_;
+  PoolOptions options_;
+  mutable std::mutex mutex_;
+  std::vector<Slot> slots_;
+  std::vector<Live> live_;
+  std::uint32_t free_entry_ = ~0u;
+  std::uint32_t next_id_ = 1;
+  PoolStats stats_;
+};
+
+/// "64.0 MiB".
+std::string byte_text(std::uint64_t bytes);
+
+}  // namespace gnomon::vulkan

@@ -1,0 +1,165 @@
+// engine/vulkan/device.cpp -- creating the logical device with the features its Target promises.
+#include "engine/vulkan/device.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/vulkan/quirks.h"
+#include "engine/vulkan/result.h"
+#include "gnomon/error.h"
+
+namespace gnomon::vulkan {
+
+Device::Device(const DeviceOptions& options)
+    : options_(options), instance_({.validate = options.validate, .print_messages = options.print_messages}) {
+  const auto devices = instance_.physical_devices();
+  std::vector<DeviceDescription> descriptions;
+  for (const auto& device : devices) descriptions.push_back(device.description);
+  physical_ = devices[select_device(descriptions, options.wanted)];
+  const DeviceDescription& d = physical_.description;
+  target_ = target_of(d);
+  if (options.minimum_target) {
+    // The loop budget stays: it is no capability to do without but a fault to work around.
+    const std::uint64_t budget = target_.loop_budget;
+    target_ = Target::minimum();
+    target_.loop_budget = budget;
+  }
+
+  max_window_bytes_ = std::min({target_.max_storage_range, d.max_allocation_bytes, d.max_buffer_bytes});
+  if (target_.texel_reads) max_window_bytes_ = std::min(max_window_bytes_, target_.max_texel_elements * 16);
+  max_window_bytes_ &= ~std::uint64_t{255};
+
+  instance_.vk().memory_properties(physical_.handle, &memory_);
+  const VkMemoryPropertyFlags shared = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                       VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  // Discrete devices map their memory through a window that the host reads a byte at a time; they stage.
+  unified_ = !options.force_staging && d.kind != DeviceDescription::Kind::discrete &&
+             std::any_of(memory_.memoryTypes, memory_.memoryTypes + memory_.memoryTypeCount,
+                         [&](const VkMemoryType& t) { return (t.propertyFlags & shared) == shared; });
+  try {
+    create_device();
+    create_layouts();
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+Device::~Device() { destroy(); }
+
+void Device::destroy() noexcept {
+  if (device_ == VK_NULL_HANDLE) return;
+  vk_.vkDestroyPipelineLayout(device_, pipeline_layout_, nullptr);
+  vk_.vkDestroyDescriptorSetLayout(device_, set_layout_, nullptr);
+  vk_.vkDestroyDevice(device_, nullptr);
+  device_ = VK_NULL_HANDLE;
+}
+
+void Device::create_device() {
+  const DeviceDescription& d = physical_.description;
+  const bool vulkan12 =
+      (d.api_major > 1 || d.api_minor >= 2) && instance_.api_version() >= VK_API_VERSION_1_2;
+
+  auto features = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
+  features.features.shaderInt16 = d.int16;
+  features.features.shaderInt64 = d.int64;
+  features.features.shaderFloat64 = d.float64;
+  auto storage16 = make<VkPhysicalDevice16BitStorageFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
+  storage16.storageBuffer16BitAccess = d.storage16;
+  auto storage8 = make<VkPhysicalDevice8BitStorageFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES);
+  storage8.storageBuffer8BitAccess = d.storage8;
+  auto small = make<VkPhysicalDeviceShaderFloat16Int8Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
+  small.shaderFloat16 = d.float16;
+  small.shaderInt8 = d.int8;
+
+  std::vector<const char*> extensions;
+  features.pNext = &storage16;
+  void** tail = &storage16.pNext;
+  const auto append = [&](auto& next) {
+    *tail = &next;
+    tail = &next.pNext;
+  };
+  if (d.storage8) {
+    append(storage8);
+    if (!vulkan12) {
+      extensions.push_back(VK_KHR_STORAGE_BUFFER_STORAGE_CLASS_EXTENSION_NAME);
+      extensions.push_back(VK_KHR_8BIT_STORAGE_EXTENSION_NAME);
+    }
+  }
+  if (d.float16 || d.int8) {
+    append(small);
+    if (!vulkan12) extensions.push_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
+  }
+  if (d.float_controls && !vulkan12) extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
+  // A portability driver requires that its subset is enabled by name.
+  if (instance_.has_extension(physical_.handle, "VK_KHR_portability_subset")) {
+    extensions.push_back("VK_KHR_portability_subset");
+  }
+
+  const float priority = 1.0f;
+  auto queue = make<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
+  queue.queueFamilyIndex = physical_.queue_family;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+  auto info = make<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
+  info.pNext = &features;
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
+  check(instance_.vk().create_device(physical_.handle, &info, nullptr, &device_), "vkCreateDevice");
+  load_device_table(instance_, device_, vk_);
+  vk_.vkGetDeviceQueue(device_, physical_.queue_family, 0, &queue_);
+}
+
+void Device::create_layouts() {
+  std::vector<VkDescriptorSetLayoutBinding> bindings;
+  const auto bind = [&](unsigned first, VkDescriptorType type, unsigned count) {
+    for (unsigned i = 0; i < count; ++i) {
+      bindings.push_back({first + i, type, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+    }
+  };
+  bind(spirv::parameter_binding, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, 1);
+  bind(spirv::first_window_binding, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, spirv::max_windows);
+  if (target_.texel_reads) {
+    bind(spirv::first_texel_binding, VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER, spirv::max_windows);
+  }
+  auto set = make<VkDescriptorSetLayoutCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
+  set.bindingCount = static_cast<std::uint32_t>(bindings.size());
+  set.pBindings = bindings.data();
+  check(vk_.vkCreateDescriptorSetLayout(device_, &set, nullptr, &set_layout_), "vkCreateDescriptorSetLayout");
+  auto layout = make<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
+  layout.setLayoutCount = 1;
+  layout.pSetLayouts = &set_layout_;
+  check(vk_.vkCreatePipelineLayout(device_, &layout, nullptr, &pipeline_layout_), "vkCreatePipelineLayout");
+  counters_.objects += 2;
+}
+
+std::uint32_t Device::memory_type(std::uint32_t allowed, MemoryKind kind) const {
+  const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  VkMemoryPropertyFlags required = 0, preferred = 0;
+  switch (kind) {
+    case MemoryKind::device:
+      required = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | (unified_ ? host : 0);
+      preferred = unified_ ? VK_MEMORY_PROPERTY_HOST_CACHED_BIT : 0;
+      break;
+    case MemoryKind::upload:
+      required = host;
+      preferred = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+      break;
+    case MemoryKind::staging:
+      required = host;
+      preferred = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+      break;
+  }
+  std::uint32_t found = ~0u;
+  for (std::uint32_t i = 0; i < memory_.memoryTypeCount; ++i) {
+    const VkMemoryPropertyFlags flags = memory_.memoryTypes[i].propertyFlags;
+    if (!(allowed >> i & 1) || (flags & required) != required) continue;
+    if ((flags & preferred) == preferred) return i;
+    if (found == ~0u) found = i;
+  }
+  return found;
+}
+
+}  // namespace gnomon::vulkan

@@ -1,0 +1,90 @@
+// engine/vulkan/device.h -- one logical device with one compute queue; what every other part of this folder needs.
+#pragma once
+#include <volk.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "codegen/program/target.h"
+#include "engine/vulkan/instance.h"
+
+namespace gnomon::vulkan {
+
+struct DeviceOptions {
+  std::string wanted;            // index, part of a name, or empty
+  bool validate = false;         // validation layer with synchronization checks
+  bool print_messages = false;   // its messages, to stderr
+  bool minimum_target = false;   // compile for Vulkan's guaranteed minimum, whatever the device offers
+  bool force_staging = false;    // behave as if the host could not map device memory (tests)
+  std::uint64_t memory_limit = 0;  // bytes the pool may take from the device; 0: what the device gives
+  std::uint64_t block_bytes = std::uint64_t{128} << 20;  // what the pool takes at once
+  bool fixed_blocks = false;       // blocks do not grow with what is in use
+};
+
+/// Only ever counts up. Read by tests and by Runtime::counters().
+struct DeviceCounters {
+  std::atomic<std::uint64_t> objects{0};      // Vulkan objects created: buffers, pipelines, sets, command buffers, ...
+  std::atomic<std::uint64_t> allocations{0};  // vkAllocateMemory
+  std::atomic<std::uint64_t> pipelines{0};
+  std::atomic<std::uint64_t> submissions{0};
+  std::atomic<std::uint64_t> pipeline_nanoseconds{0};  // spent in the driver's pipeline compiler
+};
+
+enum class MemoryKind : std::uint8_t {
+  device,   // fastest for kernels; host-visible where the device shares its memory with the host
+  upload,   // written by the host, read by kernels: parameter blocks
+  staging,  // copied from and to by the host
+};
+
+class Device {
+ public:
+  /// Throws DeviceError: no usable device with the reasons, or the driver's own refusal.
+  explicit Device(const DeviceOptions&);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const VolkDeviceTable& vk() const { return vk_; }
+  VkDevice handle() const { return device_; }
+  VkQueue queue() const { return queue_; }
+  std::uint32_t queue_family() const { return physical_.queue_family; }
+  const DeviceDescription& description() const { return physical_.description; }
+  const Target& target() const { return target_; }
+  const DeviceOptions& options() const { return options_; }
+  const Instance& instance() const { return instance_; }
+  DeviceCounters& counters() const { return counters_; }
+
+  /// Every kernel has the binding scheme of shaders/spirv/emit.h, so there is one layout.
+  VkDescriptorSetLayout set_layout() const { return set_layout_; }
+  VkPipelineLayout pipeline_layout() const { return pipeline_layout_; }
+
+  /// Whether kernels' memory is host memory too, mapped for its whole life.
+  bool unified() const { return unified_; }
+  /// Largest buffer that one window can show.
+  std::uint64_t max_window_bytes() const { return max_window_bytes_; }
+  /// Index of the best memory type among `allowed`; ~0u when none fits.
+  std::uint32_t memory_type(std::uint32_t allowed, MemoryKind) const;
+
+ private:
+  void create_device();
+  void create_layouts();
+  void destroy() noexcept;
+
+  DeviceOptions options_;
+  Instance instance_;
+  Instance::PhysicalDevice physical_;
+  Target target_;
+  VkPhysicalDeviceMemoryProperties memory_{};
+  VolkDeviceTable vk_{};
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkQueue queue_ = VK_NULL_HANDLE;
+  VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
+  VkPipelineLayout pipeline_layout_ = VK_NULL_HANDLE;
+  bool unified_ = false;
+  std::uint64_t max_window_bytes_ = 0;
+  mutable DeviceCounters counters_;
+};
+
+}  // namespace gnomon::vulkan

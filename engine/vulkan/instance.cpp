@@ -1,0 +1,336 @@
+// engine/vulkan/instance.cpp -- creating the instance and describing its devices.
+#include "engine/vulkan/instance.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "engine/vulkan/result.h"
+#include "gnomon/error.h"
+
+namespace gnomon::vulkan {
+namespace {
+
+constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
+
+// volk's global entry points belong to the process, not to a Runtime; this lock is all that is shared.
+std::mutex& loader_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
+                                          VkDebugUtilsMessageTypeFlagsEXT,
+                                          const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) {
+  static_cast<MessageLog*>(user)->add(data->pMessage ? data->pMessage : "");
+  return VK_FALSE;
+}
+
+VkDebugUtilsMessengerCreateInfoEXT messenger_info(MessageLog* log) {
+  auto info = make<VkDebugUtilsMessengerCreateInfoEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT);
+  info.messageSeverity =
+      VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+  info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
+  info.pfnUserCallback = on_message;
+  info.pUserData = log;
+  return info;
+}
+
+bool holds(const std::vector<VkExtensionProperties>& extensions, const char* name) {
+  return std::any_of(extensions.begin(), extensions.end(),
+                     [&](const auto& e) { return std::strcmp(e.extensionName, name) == 0; });
+}
+
+std::vector<VkExtensionProperties> instance_extensions(const char* layer) {
+  std::uint32_t count = 0;
+  vkEnumerateInstanceExtensionProperties(layer, &count, nullptr);
+  std::vector<VkExtensionProperties> extensions(count);
+  if (count > 0) vkEnumerateInstanceExtensionProperties(layer, &count, extensions.data());
+  return extensions;
+}
+
+bool layer_installed(const char* name) {
+  std::uint32_t count = 0;
+  vkEnumerateInstanceLayerProperties(&count, nullptr);
+  std::vector<VkLayerProperties> layers(count);
+  if (count > 0) vkEnumerateInstanceLayerProperties(&count, layers.data());
+  return std::any_of(layers.begin(), layers.end(),
+                     [&](const auto& layer) { return std::strcmp(layer.layerName, name) == 0; });
+}
+
+#ifndef VK_EXT_layer_settings
+// Newer than the headers of some distributions; the newer layer needs it to look at shader accesses.
+enum VkLayerSettingTypeEXT { VK_LAYER_SETTING_TYPE_BOOL32_EXT = 0 };
+struct VkLayerSettingEXT {
+  const char* pLayerName;
+  const char* pSettingName;
+  VkLayerSettingTypeEXT type;
+  std::uint32_t valueCount;
+  const void* pValues;
+};
+struct VkLayerSettingsCreateInfoEXT {
+  VkStructureType sType;
+  const void* pNext;
+  std::uint32_t settingCount;
+  const VkLayerSettingEXT* pSettings;
+};
+constexpr auto VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT = static_cast<VkStructureType>(1000496000);
+#endif
+
+DeviceDescription::Kind kind_of(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return DeviceDescription::Kind::discrete;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return DeviceDescription::Kind::integrated;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return DeviceDescription::Kind::virtual_device;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return DeviceDescription::Kind::cpu;
+    default: return DeviceDescription::Kind::other;
+  }
+}
+
+template <class T>
+void chain(void*& head, T& next) {
+  next.pNext = head;
+  head = &next;
+}
+
+}  // namespace
+
+void MessageLog::add(std::string message) {
+  const std::lock_guard lock(mutex_);
+  if (print) std::fprintf(stderr, "gnomon: validation: %s\n", message.c_str());
+  messages_.push_back(std::move(message));
+}
+
+std::size_t MessageLog::count() const {
+  const std::lock_guard lock(mutex_);
+  return messages_.size();
+}
+
+std::vector<std::string> MessageLog::all() const {
+  const std::lock_guard lock(mutex_);
+  return messages_;
+}
+
+void MessageLog::clear() {
+  const std::lock_guard lock(mutex_);
+  messages_.clear();
+}
+
+Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<MessageLog>()) {
+  messages_->print = options.print_messages;
+  const std::lock_guard lock(loader_mutex());
+  if (volkInitialize() != VK_SUCCESS) {
+    throw DeviceError(
+        "gnomon::Runtime: no usable GPU: the Vulkan loader is not installed; install libvulkan1 and a driver");
+  }
+  const std::uint32_t loader = volkGetInstanceVersion();
+  if (loader < VK_API_VERSION_1_1) {
+    throw DeviceError("gnomon::Runtime: no usable GPU: the Vulkan loader has version 1." +
+                      std::to_string(VK_API_VERSION_MINOR(loader)) + " and 1.1 is required; update it");
+  }
+  api_version_ = std::min<std::uint32_t>(loader, VK_API_VERSION_1_3);
+
+  auto application = make<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);
+  application.pEngineName = "gnomon";
+  application.apiVersion = api_version_;
+  auto info = make<VkInstanceCreateInfo>(VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
+  info.pApplicationInfo = &application;
+
+  std::vector<const char*> extensions;
+  if (holds(instance_extensions(nullptr), VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
+    extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
+    info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
+  }
+
+  const VkValidationFeatureEnableEXT synchronization = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+  auto features = make<VkValidationFeaturesEXT>(VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT);
+  features.enabledValidationFeatureCount = 1;
+  features.pEnabledValidationFeatures = &synchronization;
+  const VkBool32 on = VK_TRUE;
+  const VkLayerSettingEXT settings[] = {
+      {validation_layer, "validate_sync", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &on},
+      {validation_layer, "syncval_shader_accesses_heuristic", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &on},
+  };
+  VkLayerSettingsCreateInfoEXT layer_settings{};
+  layer_settings.sType = VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT;
+  layer_settings.settingCount = 2;
+  layer_settings.pSettings = settings;
+  VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(messages_.get());
+  if (options.validate) {
+    if (!layer_installed(validation_layer)) {
+      throw DeviceError(std::string("gnomon::Runtime: validation was asked for and ") + validation_layer +
+                        " is not installed; install vulkan-validationlayers or unset GNOMON_VALIDATE");
+    }
+    info.enabledLayerCount = 1;
+    info.ppEnabledLayerNames = &validation_layer;
+    extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    void* next = nullptr;
+    chain(next, messenger);
+    const auto offered = instance_extensions(validation_layer);
+    if (holds(offered, "VK_EXT_layer_settings")) {
+      extensions.push_back("VK_EXT_layer_settings");
+      chain(next, layer_settings);
+    } else if (holds(offered, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME)) {
+      extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
+      chain(next, features);
+    }
+    info.pNext = next;
+  }
+  info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
+  check(vkCreateInstance(&info, nullptr, &instance_), "vkCreateInstance");
+  load_functions();
+  if (options.validate) {
+    messenger.pNext = nullptr;
+    const VkResult result = vk_.create_messenger(instance_, &messenger, nullptr, &messenger_);
+    if (result != VK_SUCCESS) {
+      vk_.destroy_instance(instance_, nullptr);
+      fail(result, "vkCreateDebugUtilsMessengerEXT");
+    }
+  }
+}
+
+Instance::~Instance() {
+  if (messenger_ != VK_NULL_HANDLE) vk_.destroy_messenger(instance_, messenger_, nullptr);
+  if (instance_ != VK_NULL_HANDLE) vk_.destroy_instance(instance_, nullptr);
+}
+
+void Instance::load_functions() {
+  const auto load = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(vkGetInstanceProcAddr(instance_, name));
+  };
+  load(vk_.destroy_instance, "vkDestroyInstance");
+  load(vk_.enumerate_physical_devices, "vkEnumeratePhysicalDevices");
+  load(vk_.physical_device_properties, "vkGetPhysicalDeviceProperties");
+  load(vk_.physical_device_properties2, "vkGetPhysicalDeviceProperties2");
+  load(vk_.physical_device_features2, "vkGetPhysicalDeviceFeatures2");
+  load(vk_.memory_properties, "vkGetPhysicalDeviceMemoryProperties");
+  load(vk_.queue_family_properties, "vkGetPhysicalDeviceQueueFamilyProperties");
+  load(vk_.device_extensions, "vkEnumerateDeviceExtensionProperties");
+  load(vk_.create_device, "vkCreateDevice");
+  load(vk_.create_messenger, "vkCreateDebugUtilsMessengerEXT");
+  load(vk_.destroy_messenger, "vkDestroyDebugUtilsMessengerEXT");
+}
+
+bool Instance::has_extension(VkPhysicalDevice device, const char* name) const {
+  std::uint32_t count = 0;
+  vk_.device_extensions(device, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> extensions(count);
+  if (count > 0) vk_.device_extensions(device, nullptr, &count, extensions.data());
+  return holds(extensions, name);
+}
+
+std::vector<Instance::PhysicalDevice> Instance::physical_devices() const {
+  std::uint32_t count = 0;
+  VkResult result = vk_.enumerate_physical_devices(instance_, &count, nullptr);
+  // A loader without any driver says so with this code; the selection reports an empty list better.
+  if (result == VK_ERROR_INITIALIZATION_FAILED) return {};
+  check(result, "vkEnumeratePhysicalDevices");
+  std::vector<VkPhysicalDevice> handles(count);
+  check(vk_.enumerate_physical_devices(instance_, &count, handles.data()), "vkEnumeratePhysicalDevices");
+  std::vector<PhysicalDevice> devices;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    PhysicalDevice device;
+    device.handle = handles[i];
+    device.description = describe_device(handles[i], device.queue_family);
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+DeviceDescription Instance::describe_device(VkPhysicalDevice device, std::uint32_t& queue_family) const {
+  DeviceDescription d;
+  VkPhysicalDeviceProperties basic;
+  vk_.physical_device_properties(device, &basic);
+  d.name = basic.deviceName;
+  d.kind = kind_of(basic.deviceType);
+  d.api_major = VK_API_VERSION_MAJOR(basic.apiVersion);
+  d.api_minor = VK_API_VERSION_MINOR(basic.apiVersion);
+  const VkPhysicalDeviceLimits& limits = basic.limits;
+  d.max_storage_range = limits.maxStorageBufferRange;
+  d.max_texel_elements = limits.maxTexelBufferElements;
+  d.storage_alignment = static_cast<std::uint32_t>(limits.minStorageBufferOffsetAlignment);
+  d.uniform_alignment = static_cast<std::uint32_t>(limits.minUniformBufferOffsetAlignment);
+  d.max_group_invocations = limits.maxComputeWorkGroupInvocations;
+  d.max_group_size_x = limits.maxComputeWorkGroupSize[0];
+  d.max_groups = std::min(limits.maxComputeWorkGroupCount[0], limits.maxComputeWorkGroupCount[1]);
+  d.max_shared_bytes = limits.maxComputeSharedMemorySize;
+
+  std::uint32_t count = 0;
+  vk_.queue_family_properties(device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vk_.queue_family_properties(device, &count, families.data());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (families[i].queueCount == 0 || !(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
+    // A family without graphics runs beside the display's work; any family that computes will do.
+    if (!d.compute_queue || !(families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT)) queue_family = i;
+    d.compute_queue = true;
+  }
+  if (!rejection(d).empty()) return d;
+
+  // Everything below needs Vulkan 1.1 of the device itself.
+  const std::uint32_t version = std::min(api_version_, basic.apiVersion);
+  const bool vulkan12 = version >= VK_API_VERSION_1_2;
+  const auto offers = [&](const char* name) { return has_extension(device, name); };
+
+  auto features = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
+  auto storage16 = make<VkPhysicalDevice16BitStorageFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
+  auto storage8 = make<VkPhysicalDevice8BitStorageFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES);
+  auto small = make<VkPhysicalDeviceShaderFloat16Int8Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
+  chain(features.pNext, storage16);
+  if (vulkan12 || offers(VK_KHR_8BIT_STORAGE_EXTENSION_NAME)) chain(features.pNext, storage8);
+  if (vulkan12 || offers(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME)) chain(features.pNext, small);
+  vk_.physical_device_features2(device, &features);
+  d.int64 = features.features.shaderInt64;
+  d.float64 = features.features.shaderFloat64;
+  d.int16 = features.features.shaderInt16;
+  d.int8 = small.shaderInt8;
+  d.float16 = small.shaderFloat16;
+  d.storage8 = storage8.storageBuffer8BitAccess;
+  d.storage16 = storage16.storageBuffer16BitAccess;
+
+  auto properties = make<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+  auto subgroup = make<VkPhysicalDeviceSubgroupProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);
+  auto maintenance3 = make<VkPhysicalDeviceMaintenance3Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES);
+  auto maintenance4 = make<VkPhysicalDeviceMaintenance4Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES);
+  auto driver = make<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
+  auto floats = make<VkPhysicalDeviceFloatControlsProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES);
+  chain(properties.pNext, subgroup);
+  chain(properties.pNext, maintenance3);
+  if (version >= VK_API_VERSION_1_3) chain(properties.pNext, maintenance4);
+  if (vulkan12 || offers(VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME)) chain(properties.pNext, driver);
+  d.float_controls = vulkan12 || offers(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
+  if (d.float_controls) chain(properties.pNext, floats);
+  vk_.physical_device_properties2(device, &properties);
+  d.subgroup_size = subgroup.subgroupSize;
+  d.driver = driver.driverName;
+  d.driver_info = driver.driverInfo;
+  d.max_allocation_bytes = maintenance3.maxMemoryAllocationSize;
+  d.max_buffer_bytes = maintenance4.maxBufferSize != 0 ? maintenance4.maxBufferSize : d.max_allocation_bytes;
+  d.float16_controls = {floats.shaderSignedZeroInfNanPreserveFloat16 == VK_TRUE,
+                        floats.shaderRoundingModeRTEFloat16 == VK_TRUE, floats.shaderDenormPreserveFloat16 == VK_TRUE,
+                        floats.shaderDenormFlushToZeroFloat16 == VK_TRUE};
+  d.float32_controls = {floats.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE,
+                        floats.shaderRoundingModeRTEFloat32 == VK_TRUE, floats.shaderDenormPreserveFloat32 == VK_TRUE,
+                        floats.shaderDenormFlushToZeroFloat32 == VK_TRUE};
+  d.float64_controls = {floats.shaderSignedZeroInfNanPreserveFloat64 == VK_TRUE,
+                        floats.shaderRoundingModeRTEFloat64 == VK_TRUE, floats.shaderDenormPreserveFloat64 == VK_TRUE,
+                        floats.shaderDenormFlushToZeroFloat64 == VK_TRUE};
+  // Where the widths must agree, a module that declares one width and not the others would be invalid.
+  const auto tied = [](VkShaderFloatControlsIndependence independence) {
+    return independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+  };
+  for (FloatControls* width : {&d.float16_controls, &d.float32_controls, &d.float64_controls}) {
+    if (tied(floats.roundingModeIndependence)) width->round_to_even = false;
+    if (tied(floats.denormBehaviorIndependence)) width->denorm_preserve = width->denorm_flush = false;
+  }
+  return d;
+}
+
+void load_device_table(const Instance& instance, VkDevice device, VolkDeviceTable& table) {
+  const std::lock_guard lock(loader_mutex());
+  volkLoadInstanceOnly(instance.handle());
+  volkLoadDeviceTable(&table, device);
+}
+
+}  // namespace gnomon::vulkan

@@ -1,0 +1,85 @@
+// engine/vulkan/instance.h -- the Vulkan instance: loader, validation layer, physical devices as plain data.
+#pragma once
+#include <volk.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/vulkan/selection.h"
+
+namespace gnomon::vulkan {
+
+/// Validation messages of one instance, in order of arrival. Drivers call back from any thread.
+class MessageLog {
+ public:
+  void add(std::string message);
+  std::size_t count() const;
+  std::vector<std::string> all() const;
+  void clear();
+  /// Print each message to stderr as it arrives.
+  bool print = false;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> messages_;
+};
+
+struct InstanceOptions {
+  bool validate = false;        // the Khronos layer with synchronization validation
+  bool print_messages = false;  // what it says, to stderr
+};
+
+class Instance {
+ public:
+  /// Throws DeviceError when there is no loader, no Vulkan 1.1, or no validation layer where one is asked for.
+  explicit Instance(const InstanceOptions&);
+  ~Instance();
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  struct Functions {
+    PFN_vkDestroyInstance destroy_instance;
+    PFN_vkEnumeratePhysicalDevices enumerate_physical_devices;
+    PFN_vkGetPhysicalDeviceProperties physical_device_properties;
+    PFN_vkGetPhysicalDeviceProperties2 physical_device_properties2;
+    PFN_vkGetPhysicalDeviceFeatures2 physical_device_features2;
+    PFN_vkGetPhysicalDeviceMemoryProperties memory_properties;
+    PFN_vkGetPhysicalDeviceQueueFamilyProperties queue_family_properties;
+    PFN_vkEnumerateDeviceExtensionProperties device_extensions;
+    PFN_vkCreateDevice create_device;
+    PFN_vkCreateDebugUtilsMessengerEXT create_messenger;    // null without validation
+    PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger;  // null without validation
+  };
+
+  struct PhysicalDevice {
+    VkPhysicalDevice handle = VK_NULL_HANDLE;
+    std::uint32_t queue_family = 0;
+    DeviceDescription description;
+  };
+
+  VkInstance handle() const { return instance_; }
+  const Functions& vk() const { return vk_; }
+  /// The version asked of the loader: what device code may use at most.
+  std::uint32_t api_version() const { return api_version_; }
+  bool validating() const { return messenger_ != VK_NULL_HANDLE; }
+  MessageLog& messages() const { return *messages_; }
+  std::vector<PhysicalDevice> physical_devices() const;
+  bool has_extension(VkPhysicalDevice, const char* name) const;
+
+ private:
+  void load_functions();
+  DeviceDescription describe_device(VkPhysicalDevice, std::uint32_t& queue_family) const;
+
+  std::unique_ptr<MessageLog> messages_;
+  VkInstance instance_ = VK_NULL_HANDLE;
+  VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
+  std::uint32_t api_version_ = VK_API_VERSION_1_1;
+  Functions vk_{};
+};
+
+/// Fills a device table. volk keeps the loader's entry points in globals; every use of them is behind one lock.
+void load_device_table(const Instance&, VkDevice, VolkDeviceTable&);
+
+}  // namespace gnomon::vulkan

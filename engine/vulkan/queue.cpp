@@ -1,0 +1,93 @@
+// engine/vulkan/queue.cpp -- fences behind tickets. A fence covers all earlier submissions, so one wait retires many.
+#include "engine/vulkan/queue.h"
+
+#include <algorithm>
+
+#include "engine/vulkan/result.h"
+
+namespace gnomon::vulkan {
+
+Queue::~Queue() {
+  const VolkDeviceTable& vk = device_.vk();
+  // A lost device has nothing left to wait for.
+  vk.vkQueueWaitIdle(device_.queue());
+  for (const Pending& p : pending_) vk.vkDestroyFence(device_.handle(), p.fence, nullptr);
+  for (const VkFence fence : free_) vk.vkDestroyFence(device_.handle(), fence, nullptr);
+}
+
+Ticket Queue::submit(VkCommandBuffer commands) {
+  const VolkDeviceTable& vk = device_.vk();
+  const std::lock_guard lock(mutex_);
+  retire();
+  if (free_.empty()) {
+    VkFence fence = VK_NULL_HANDLE;
+    const VkFenceCreateInfo info{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO, nullptr, 0};
+    check(vk.vkCreateFence(device_.handle(), &info, nullptr, &fence), "vkCreateFence");
+    ++device_.counters().objects;
+    free_.push_back(fence);
+  }
+  pending_.reserve(pending_.size() + 1);
+  auto info = make<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
+  info.commandBufferCount = 1;
+  info.pCommandBuffers = &commands;
+  check(vk.vkQueueSubmit(device_.queue(), 1, &info, free_.back()), "vkQueueSubmit");
+  const Ticket ticket = submitted_.load(std::memory_order_relaxed) + 1;
+  pending_.push_back({ticket, free_.back(), 0});
+  free_.pop_back();
+  submitted_.store(ticket, std::memory_order_release);
+  ++device_.counters().submissions;
+  return ticket;
+}
+
+void Queue::wait(Ticket ticket) {
+  if (ticket <= finished_.load(std::memory_order_acquire)) return;
+  const VolkDeviceTable& vk = device_.vk();
+  VkFence fence = VK_NULL_HANDLE;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto p = std::find_if(pending_.begin(), pending_.end(), [&](const Pending& x) { return x.ticket == ticket; });
+    if (p == pending_.end()) return;
+    ++p->waiters;
+    fence = p->fence;
+  }
+  const VkResult result = vk.vkWaitForFences(device_.handle(), 1, &fence, VK_TRUE, ~std::uint64_t{0});
+  const std::lock_guard lock(mutex_);
+  const auto p = std::find_if(pending_.begin(), pending_.end(), [&](const Pending& x) { return x.ticket == ticket; });
+  --p->waiters;
+  check(result, "vkWaitForFences");
+  if (finished_.load(std::memory_order_relaxed) < ticket) finished_.store(ticket, std::memory_order_release);
+}
+
+bool Queue::done(Ticket ticket) {
+  if (ticket <= finished_.load(std::memory_order_acquire)) return true;
+  const std::lock_guard lock(mutex_);
+  const auto p = std::find_if(pending_.begin(), pending_.end(), [&](const Pending& x) { return x.ticket == ticket; });
+  if (p == pending_.end()) return true;
+  const VkResult result = device_.vk().vkGetFenceStatus(device_.handle(), p->fence);
+  check(result, "vkGetFenceStatus");
+  if (result != VK_SUCCESS) return false;
+  finished_.store(std::max(finished_.load(std::memory_order_relaxed), ticket), std::memory_order_release);
+  return true;
+}
+
+void Queue::retire() {
+  const Ticket finished = finished_.load(std::memory_order_relaxed);
+  std::size_t count = 0;
+  while (count < pending_.size() && pending_[count].ticket <= finished && pending_[count].waiters == 0) ++count;
+  // Long asynchronous stretches never wait; ask the driver before the list grows further.
+  while (count < pending_.size() && pending_.size() - count >= 16 && pending_[count].waiters == 0) {
+    if (device_.vk().vkGetFenceStatus(device_.handle(), pending_[count].fence) != VK_SUCCESS) break;
+    finished_.store(std::max(finished_.load(std::memory_order_relaxed), pending_[count].ticket),
+                    std::memory_order_release);
+    ++count;
+  }
+  if (count == 0) return;
+  for (std::size_t i = 0; i < count; ++i) {
+    // A fence that is not known to be signalled cannot be here, so resetting is legal.
+    check(device_.vk().vkResetFences(device_.handle(), 1, &pending_[i].fence), "vkResetFences");
+    free_.push_back(pending_[i].fence);
+  }
+  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+}  // namespace gnomon::vulkan

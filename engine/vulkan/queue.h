@@ -1,0 +1,51 @@
+// engine/vulkan/queue.h -- submissions in order, each with a ticket that can be waited for.
+#pragma once
+#include <volk.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "engine/vulkan/device.h"
+
+namespace gnomon::vulkan {
+
+/// Serial number of a submission; 0 stands for none and is always done. Submissions finish in order.
+using Ticket = std::uint64_t;
+
+/// The device's queue. All members may be called from any thread.
+class Queue {
+ public:
+  explicit Queue(Device& device) : device_(device) {}
+  ~Queue();
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  /// Throws DeviceError; then nothing was submitted.
+  Ticket submit(VkCommandBuffer);
+  /// Returns when the submission has finished. Throws DeviceError when the device is lost.
+  void wait(Ticket);
+  /// Asks the driver when it is not known yet.
+  bool done(Ticket);
+  /// The ticket of the newest submission.
+  Ticket last() const { return submitted_.load(std::memory_order_acquire); }
+  void wait_idle() { wait(last()); }
+
+ private:
+  struct Pending {
+    Ticket ticket = 0;
+    VkFence fence = VK_NULL_HANDLE;
+    int waiters = 0;  // threads inside vkWaitForFences; the fence may not be reset before they leave
+  };
+  void retire();  // needs the lock
+
+  Device& device_;
+  std::mutex mutex_;
+  std::vector<Pending> pending_;  // in order of submission
+  std::vector<VkFence> free_;     // unsignalled
+  std::atomic<Ticket> submitted_{0};
+  std::atomic<Ticket> finished_{0};
+};
+
+}  // namespace gnomon::vulkan

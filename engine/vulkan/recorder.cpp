@@ -1,0 +1,177 @@
+// engine/vulkan/recorder.cpp -- descriptor sets, dispatches and barriers.
+#include "engine/vulkan/recorder.h"
+
+#include <algorithm>
+
+#include "engine/vulkan/result.h"
+
+namespace gnomon::vulkan {
+namespace {
+
+void barrier(const VolkDeviceTable& vk, VkCommandBuffer commands, VkPipelineStageFlags from_stage,
+             VkAccessFlags from, VkPipelineStageFlags to_stage, VkAccessFlags to) {
+  const VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, from, to};
+  vk.vkCmdPipelineBarrier(commands, from_stage, to_stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
+}
+
+// Ranges change hands between submissions without a wait, so each begins after everything before it.
+void begin(const VolkDeviceTable& vk, VkCommandBuffer commands, VkCommandBufferUsageFlags usage, bool with_barrier) {
+  const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, usage, nullptr};
+  check(vk.vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
+  if (!with_barrier) return;
+  const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  barrier(vk, commands, stages, VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, stages,
+          VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
+              VK_ACCESS_TRANSFER_WRITE_BIT);
+}
+
+void end(const VolkDeviceTable& vk, VkCommandBuffer commands) {
+  barrier(vk, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+          VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+  check(vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer");
+}
+
+VkCommandPool create_command_pool(Device& device, VkCommandPoolCreateFlags flags) {
+  auto info = make<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
+  info.flags = flags;
+  info.queueFamilyIndex = device.queue_family();
+  VkCommandPool pool = VK_NULL_HANDLE;
+  check(device.vk().vkCreateCommandPool(device.handle(), &info, nullptr, &pool), "vkCreateCommandPool");
+  ++device.counters().objects;
+  return pool;
+}
+
+VkCommandBuffer allocate_commands(Device& device, VkCommandPool pool) {
+  auto info = make<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
+  info.commandPool = pool;
+  info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  info.commandBufferCount = 1;
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  check(device.vk().vkAllocateCommandBuffers(device.handle(), &info, &commands), "vkAllocateCommandBuffers");
+  ++device.counters().objects;
+  return commands;
+}
+
+}  // namespace
+
+Recording::Recording(Device& device, std::vector<Windows> windows, std::vector<Dispatch> dispatches,
+                     const Range& parameters, std::uint32_t parameter_bytes, std::uint32_t parameter_range,
+                     bool drop_barriers)
+    : device_(device),
+      windows_(std::move(windows)),
+      dispatches_(std::move(dispatches)),
+      parameter_start_(static_cast<std::uint32_t>(parameters.offset)),
+      parameter_bytes_(parameter_bytes),
+      drop_barriers_(drop_barriers) {
+  try {
+    create_sets(parameters, parameter_range);
+    pool_ = create_command_pool(device_, 0);
+    commands_.reserve(max_instances);
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+Recording::~Recording() { destroy(); }
+
+void Recording::destroy() noexcept {
+  device_.vk().vkDestroyCommandPool(device_.handle(), pool_, nullptr);
+  device_.vk().vkDestroyDescriptorPool(device_.handle(), descriptors_, nullptr);
+}
+
+void Recording::create_sets(const Range& parameters, std::uint32_t parameter_range) {
+  if (windows_.empty()) return;
+  const VolkDeviceTable& vk = device_.vk();
+  const bool texels = device_.target().texel_reads;
+  const auto count = static_cast<std::uint32_t>(windows_.size());
+  const VkDescriptorPoolSize sizes[] = {
+      {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, count},
+      {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, count * spirv::max_windows},
+      {VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER, count * spirv::max_windows},
+  };
+  auto pool = make<VkDescriptorPoolCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
+  pool.maxSets = count;
+  pool.poolSizeCount = texels ? 3 : 2;
+  pool.pPoolSizes = sizes;
+  check(vk.vkCreateDescriptorPool(device_.handle(), &pool, nullptr, &descriptors_), "vkCreateDescriptorPool");
+
+  const std::vector<VkDescriptorSetLayout> layouts(count, device_.set_layout());
+  sets_.resize(count);
+  auto allocate = make<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
+  allocate.descriptorPool = descriptors_;
+  allocate.descriptorSetCount = count;
+  allocate.pSetLayouts = layouts.data();
+  check(vk.vkAllocateDescriptorSets(device_.handle(), &allocate, sets_.data()), "vkAllocateDescriptorSets");
+  device_.counters().objects += 1 + count;
+
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const VkDescriptorBufferInfo block{parameters.block->buffer, 0, parameter_range};
+    std::array<VkDescriptorBufferInfo, spirv::max_windows> storage;
+    std::array<VkBufferView, spirv::max_windows> views;
+    std::uint32_t used = 0;
+    for (; used < spirv::max_windows && windows_[i][used] != nullptr; ++used) {
+      storage[used] = {windows_[i][used]->buffer, 0, VK_WHOLE_SIZE};
+      views[used] = windows_[i][used]->texels;
+    }
+    std::array<VkWriteDescriptorSet, 3> writes;
+    writes.fill(make<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET));
+    for (auto& write : writes) write.dstSet = sets_[i];
+    writes[0].dstBinding = spirv::parameter_binding;
+    writes[0].descriptorCount = 1;
+    writes[0].descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC;
+    writes[0].pBufferInfo = &block;
+    // Consecutive bindings of one type are one write.
+    writes[1].dstBinding = spirv::first_window_binding;
+    writes[1].descriptorCount = used;
+    writes[1].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    writes[1].pBufferInfo = storage.data();
+    writes[2].dstBinding = spirv::first_texel_binding;
+    writes[2].descriptorCount = used;
+    writes[2].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER;
+    writes[2].pTexelBufferView = views.data();
+    const std::uint32_t written = used == 0 ? 1 : texels ? 3 : 2;
+    vk.vkUpdateDescriptorSets(device_.handle(), written, writes.data(), 0, nullptr);
+  }
+}
+
+void Recording::add_instance() {
+  const VolkDeviceTable& vk = device_.vk();
+  const VkCommandBuffer commands = allocate_commands(device_, pool_);
+  const std::uint32_t start = parameter_start_ + parameter_bytes_ * instances();
+  begin(vk, commands, 0, !drop_barriers_);
+  VkPipeline bound = VK_NULL_HANDLE;
+  for (const Dispatch& d : dispatches_) {
+    if (d.barrier_before && !drop_barriers_) {
+      barrier(vk, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+              VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+    }
+    if (d.pipeline != bound) {
+      vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d.pipeline);
+      bound = d.pipeline;
+    }
+    const std::uint32_t offset = start + d.parameter_offset;
+    vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, device_.pipeline_layout(), 0, 1,
+                               &sets_[d.windows], 1, &offset);
+    vk.vkCmdDispatch(commands, d.groups_x, d.groups_y, 1);
+  }
+  end(vk, commands);
+  commands_.push_back(commands);
+}
+
+CopyRecorder::~CopyRecorder() { device_.vk().vkDestroyCommandPool(device_.handle(), pool_, nullptr); }
+
+VkCommandBuffer CopyRecorder::record(const BufferCopy& copy) {
+  const VolkDeviceTable& vk = device_.vk();
+  if (pool_ == VK_NULL_HANDLE) {
+    pool_ = create_command_pool(device_, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
+  }
+  if (commands_ == VK_NULL_HANDLE) commands_ = allocate_commands(device_, pool_);
+  begin(vk, commands_, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, true);
+  const VkBufferCopy region{copy.from_offset, copy.to_offset, copy.bytes};
+  vk.vkCmdCopyBuffer(commands_, copy.from, copy.to, 1, &region);
+  end(vk, commands_);
+  return commands_;
+}
+
+}  // namespace gnomon::vulkan

@@ -1,0 +1,86 @@
+// engine/vulkan/recorder.h -- command buffers that are recorded once and submitted many times.
+#pragma once
+#include <volk.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/vulkan/buffer_pool.h"
+#include "engine/vulkan/device.h"
+
+namespace gnomon::vulkan {
+
+/// The blocks that one dispatch sees as its windows; null past the last one.
+using Windows = std::array<const Block*, spirv::max_windows>;
+
+/// One vkCmdDispatch.
+struct Dispatch {
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  std::uint32_t windows = 0;           // index into the recording's window tuples
+  std::uint32_t parameter_offset = 0;  // bytes from the start of an instance's parameters; aligned for uniform buffers
+  std::uint32_t groups_x = 1, groups_y = 1;
+  bool barrier_before = false;
+};
+
+/// One transfer of bytes between two buffers.
+struct BufferCopy {
+  VkBuffer from = VK_NULL_HANDLE, to = VK_NULL_HANDLE;
+  std::uint64_t from_offset = 0, to_offset = 0, bytes = 0;
+};
+
+/// A list of dispatches with its descriptor sets. Several *instances* of it, each with a command buffer and parameter
+/// memory of its own, can be in flight at once; instances share everything else. Not thread safe.
+class Recording {
+ public:
+  static constexpr std::uint32_t max_instances = 4;
+
+  /// `parameters` has room for `max_instances` times `parameter_bytes`; `parameter_range` is what a dispatch sees.
+  /// The recording neither owns nor releases it.
+  Recording(Device&, std::vector<Windows>, std::vector<Dispatch>, const Range& parameters,
+            std::uint32_t parameter_bytes, std::uint32_t parameter_range, bool drop_barriers);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  /// Records the next instance. Throws DeviceError.
+  void add_instance();
+  std::uint32_t instances() const { return static_cast<std::uint32_t>(commands_.size()); }
+  VkCommandBuffer commands(std::uint32_t instance) const { return commands_[instance]; }
+
+ private:
+  void create_sets(const Range& parameters, std::uint32_t parameter_range);
+  void destroy() noexcept;
+
+  Device& device_;
+  std::vector<Windows> windows_;
+  std::vector<Dispatch> dispatches_;
+  std::uint32_t parameter_start_ = 0;
+  std::uint32_t parameter_bytes_ = 0;
+  bool drop_barriers_ = false;
+  VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  std::vector<VkDescriptorSet> sets_;
+  std::vector<VkCommandBuffer> commands_;
+};
+
+/// Command buffers for transfers between host-visible and device memory, one in flight at a time. Not thread safe.
+class CopyRecorder {
+ public:
+  explicit CopyRecorder(Device& device) : device_(device) {}
+  ~CopyRecorder();
+  CopyRecorder(const CopyRecorder&) = delete;
+  CopyRecorder& operator=(const CopyRecorder&) = delete;
+
+  /// A command buffer that makes one copy, ordered after everything submitted before and visible to the host after.
+  /// Valid until the next call, which must not come before the submission has finished.
+  VkCommandBuffer record(const BufferCopy&);
+
+ private:
+  Device& device_;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  VkCommandBuffer commands_ = VK_NULL_HANDLE;
+};
+
+}  // namespace gnomon::vulkan
