@@ -60,50 +60,41 @@ Kernel coarsen(const Kernel& source, CoarsenOptions options) {
   copy_header(source, out);
   out.kernel().group_size = options.group_size;
   const Value invocation = out.source(Op::invocation);
-  const auto nothing = [] { return Values{}; };
   const std::uint32_t full = lanes / width;  // invocations all of whose lanes exist
-  if (width == 1) {
-    const auto body = [&] {
-      OneLane(source, out, invocation, 0).Rewriter::copy(source.body);
-      return Values{};
-    };
-    if (lanes % options.group_size == 0) {
-      body();
-    } else {
-      out.if_(out.compare(Op::lt, invocation, out.u32(lanes)), body, nothing);
-    }
+  const std::uint32_t used = invocations(lanes, width);
+  const auto nothing = [] { return Values{}; };
+  /// Runs `f` below `end`, which is everywhere when whole workgroups end there.
+  const auto below = [&](std::uint32_t end, auto f, auto otherwise) {
+    if (end == used && end % options.group_size == 0) return f();
+    return out.if_(out.compare(Op::lt, invocation, out.u32(end)), f, otherwise);
+  };
+  const auto one_lane = [&](Value lane, std::uint32_t first_private) {
+    OneLane(source, out, lane, first_private).Rewriter::copy(source.body);
+    return Values{};
+  };
+  if (width == 1 || full == 0) {
+    below(
+        lanes, [&] { return one_lane(invocation, 0); }, nothing);
     return out.take();
   }
-
-  const Value first = out.mul(invocation, out.u32(width));
   const auto wide = [&] {
+    const Value first = out.mul(invocation, out.u32(width));
     widen(source, out, first, static_cast<std::uint8_t>(width));
     return Values{};
   };
-  // One by one, in arrays of their own: the wide body's hold one array per component.
   const auto left_over = [&] {
-    const std::uint32_t first_private =
-        full == 0 ? 0 : static_cast<std::uint32_t>(source.privates.size());
-    if (first_private != 0) {
-      for (const LocalArray& a : source.privates) out.private_array(a);
-    }
-    const Value init[] = {first};
-    out.loop(
-        init, lanes % width, [&](auto k) { return out.compare(Op::lt, k[0], out.u32(lanes)); },
-        [&](auto k) {
-          OneLane(source, out, k[0], first_private).Rewriter::copy(source.body);
-          return Values{out.add(k[0], out.u32(1))};
-        });
-    return Values{};
+    // Arrays of their own: the wide body's hold one array per component.
+    const auto first_private = static_cast<std::uint32_t>(source.privates.size());
+    for (const LocalArray& a : source.privates) out.private_array(a);
+    const auto body = [&] {
+      return one_lane(out.add(invocation, out.u32(full * (width - 1))), first_private);
+    };
+    return below(used, body, nothing);
   };
-  if (full == 0) {
-    left_over();
-  } else if (lanes % width != 0) {
-    out.if_(out.compare(Op::lt, invocation, out.u32(full)), wide, left_over);
-  } else if (full % options.group_size != 0) {
-    out.if_(out.compare(Op::lt, invocation, out.u32(full)), wide, nothing);
+  if (used == full) {
+    below(full, wide, nothing);
   } else {
-    wide();
+    below(full, wide, left_over);
   }
   return out.take();
 }

@@ -11,21 +11,22 @@ struct CoarsenOptions {
   std::uint32_t group_size = 64;  // invocations per workgroup
 };
 
-/// Invocations that cover `lanes` lanes.
+/// Invocations that cover `lanes` lanes: each of the last lanes % width has one of its own.
 constexpr std::uint32_t invocations(std::uint32_t lanes, std::uint32_t width) {
-  return lanes / width + (lanes % width != 0);
+  return lanes / width + lanes % width;
 }
 
 /// Invocation i runs lanes [i * width, (i + 1) * width) at once: values that differ between them
 /// become wide, all others stay scalar. A branch or loop whose predicate differs runs under a mask;
-/// a lane that has left a loop keeps its values. Lanes beyond the last full group run one by one,
-/// in a copy of the body that is left out when the width divides the number of lanes.
+/// a lane that has left a loop keeps its values. Lanes beyond the last full group run one per
+/// invocation, in a copy of the body that is left out when the width divides the number of lanes.
 ///
 /// Dispatch `invocations(lanes, width)` rounded up to whole workgroups; the surplus does nothing.
 /// Stores of several lanes to one element keep the order of the lanes: the last one wins.
 /// Unchecked: what differs from lane form when lanes write elements that other lanes read. The
-/// value of a load whose own mask is false may differ. Throws InternalError for atomics, barriers,
-/// shared memory and group indices, and above width 1 for wide values.
+/// value of a load whose own mask is false may differ.
+/// Throws InternalError for atomics, barriers, shared memory and group indices, and above width 1
+/// for wide values.
 Kernel coarsen(const Kernel& lane_form, CoarsenOptions);
 
 }  // namespace gnomon::kernel

@@ -106,29 +106,26 @@ TEST(Coarsen, FourLanesAreOneContiguousAccess) {
 )");
 }
 
-TEST(Coarsen, LanesThatAreLeftOverRunOneByOne) {
+TEST(Coarsen, LanesThatAreLeftOverHaveAnInvocationEach) {
   EXPECT_EQ(coarsened(10, {4, 64}, twice), R"(  %0: u32 = invocation
-  %1: u32 = shl %0 2
-  %2: bool = lt %0 2
-  if %2 {
-    %3: f32x4 = load 0 %1
+  %1: bool = lt %0 2
+  if %1 {
+    %2: u32 = shl %0 2
+    %3: f32x4 = load 0 %2
     %4: f32x4 = add %3 %3
-    store 1 %1 %4
+    store 1 %2 %4
   } else {
-    %5: u32 = loop (%6: u32 = %1) max=2 {
-      %7: bool = lt %6 10
-      yield %7
-    } do (%8: u32) {
-      %9: f32 = load 0 %8
-      %10: f32 = add %9 %9
-      store 1 %8 %10
-      %11: u32 = add %8 1
-      yield %11
+    %5: bool = lt %0 4
+    if %5 {
+      %6: u32 = add %0 6
+      %7: f32 = load 0 %6
+      %8: f32 = add %7 %7
+      store 1 %6 %8
     }
   }
 }
 )");
-  EXPECT_EQ(invocations(10, 4), 3u);
+  EXPECT_EQ(invocations(10, 4), 4u);
   EXPECT_EQ(invocations(8, 4), 2u);
 }
 
