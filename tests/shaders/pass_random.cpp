@@ -1,6 +1,7 @@
 // tests/shaders/pass_random.cpp -- the generator behind the property tests of the kernel passes.
 #include "tests/shaders/pass_random.h"
 
+#include <algorithm>
 #include <bit>
 #include <random>
 
@@ -311,13 +312,13 @@ class Generator {
 
 Kernel random_kernel(std::uint32_t seed) { return Generator(seed).run(); }
 
-std::vector<std::uint64_t> random_buffer(const Kernel& kernel, std::size_t buffer,
-                                         std::uint32_t seed) {
+std::vector<std::uint32_t> random_buffer(const Kernel& kernel, std::size_t buffer,
+                                         std::uint32_t lanes, std::uint32_t seed) {
   std::mt19937 random(seed * 31 + static_cast<std::uint32_t>(buffer));
-  const std::size_t length = buffer < 2 ? std::max<std::size_t>(table_length, kernel.lanes)
-                                        : std::size_t{kernel.lanes} * elements_per_lane * 2;
-  std::vector<std::uint64_t> bits(length);
-  for (std::uint64_t& b : bits) {
+  const std::size_t length = buffer < 2 ? std::max<std::size_t>(table_length, lanes)
+                                        : std::size_t{lanes} * elements_per_lane * 2;
+  std::vector<std::uint32_t> bits(length);
+  for (std::uint32_t& b : bits) {
     const auto draw = static_cast<std::uint32_t>(random());
     b = kernel.buffers[buffer].dtype == DType::f32
             ? std::bit_cast<std::uint32_t>(static_cast<float>(draw % 64) / 16 - 2)

@@ -1,6 +1,7 @@
 // tests/shaders/pass_random.h -- random kernels in lane form, and memory for them.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "shaders/kernel/kernel.h"
 
@@ -10,7 +11,8 @@ namespace gnomon::kernel {
 /// write elements of their own only. Buffers: what `random_buffer` fills. No parameters.
 Kernel random_kernel(std::uint32_t seed);
 
-/// Initial bits of the elements of a buffer of such a kernel.
-std::vector<std::uint64_t> random_buffer(const Kernel&, std::size_t buffer, std::uint32_t seed);
+/// Initial words of a buffer of such a kernel, whichever form it is in.
+std::vector<std::uint32_t> random_buffer(const Kernel&, std::size_t buffer, std::uint32_t lanes,
+                                         std::uint32_t seed);
 
 }  // namespace gnomon::kernel
