@@ -168,7 +168,7 @@ Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<
     chain(next, messenger);
     const auto offered = instance_extensions(validation_layer);
     if (holds(offered, "VK_EXT_layer_settings")) {
-      extensions.push_back("VK_EXT_layer_settings");
+      // Not enabled by name: older loaders refuse the name, and the layer reads the structure without it.
       chain(next, layer_settings);
     } else if (holds(offered, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME)) {
       extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
