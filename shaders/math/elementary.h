@@ -3,11 +3,10 @@
 // Every function works on f32 of any width. f16 and bf16 are computed in f32 and rounded. f64 has
 // sqrt, rsqrt and the helpers only; for the others an Error names the function.
 //
-// NaN, infinities and signed zeros come out as in IEEE 754 and C on every driver, although built-in
-// functions do not promise that: each use of one is guarded here. Accuracy against the exact value,
-// flushed subnormals aside: a few units of the last place, with two exceptions that still use
-// built-ins and lose bits for large results: exp (and what is made of it) loses about |x| / 2
-// units, pow about |y log2 x| / 2.
+// Built from operations that every device rounds correctly (and div and sqrt) instead of its
+// built-in functions, which are loose: so NaN, infinities and signed zeros come out as in IEEE 754
+// and C, and results agree between drivers. Accurate to a few units of the last place, subnormal
+// results and operands aside, except pow, which loses |y log2(x)| / 2 units.
 #pragma once
 #include "shaders/kernel/builder.h"
 
@@ -32,7 +31,8 @@ Value cbrt(Builder&, Value);
 /// As C: x^0 = 1^y = 1 also for NaN; a negative base needs an integer exponent, else NaN.
 Value pow(Builder&, Value x, Value y);
 
-// Circular functions: full range, large arguments are reduced exactly.
+// Circular functions. sin, cos and tan are NaN beyond |x| = 6.5e6, where neighbouring arguments are
+// half a radian apart.
 Value sin(Builder&, Value);
 Value cos(Builder&, Value);
 Value tan(Builder&, Value);

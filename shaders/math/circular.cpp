@@ -1,0 +1,134 @@
+// shaders/math/circular.cpp -- circular functions and their inverses.
+//
+// Built like exponential.cpp; the fits are minimax with the relative errors noted.
+#include "shaders/math/elementary.h"
+#include "shaders/math/real.h"
+
+namespace gnomon::math {
+namespace {
+
+// pi = high + middle + low to 1e-14; high and middle have 12 bits each.
+constexpr float pi_high = 3.140625f;
+constexpr float pi_middle = 0.0009675025939941406f;
+constexpr float pi_low = 1.5099580252808664e-07f;
+constexpr float inverse_pi = 0.318309886f;
+constexpr float half_pi = 1.57079633f;
+constexpr float half_pi_low = -4.37113883e-08f;  // pi / 2 - half_pi
+/// Largest |x| / pi the reduction is good for.
+constexpr float most_turns = 4194304.0f;
+
+/// x - n unit pi for |n| < 2^23 that is a multiple of 1/2; `unit` is a power of two.
+///
+/// n falls into a multiple of 2^11 and a rest, so that every product but the last is exact, and so
+/// is every difference, by cancellation.
+Real reduced(Real x, Real n, float unit) {
+  const Real upper = apply(Op::round_even, n * 0.00048828125f) * 2048.0f;
+  const Real lower = n - upper;
+  const float a = pi_high * unit, b = pi_middle * unit, c = pi_low * unit;
+  return x - upper * a - lower * a - upper * b - lower * b - n * c;
+}
+
+/// NaN where the argument is too large to reduce: a loud answer instead of a wrong one.
+Real within_range(Real x, Real y) {
+  return select(magnitude(x) < most_turns * 3.14159265f * 0.5f, y, nan);
+}
+
+/// sin(r) for |r| <= pi / 2, relative error 6e-9.
+Real small_sin(Real r) {
+  const Real s = r * r;
+  return r + r * (s * polynomial(s, {-0.166666595475f, 0.00833306616498f, -0.000198095965406f,
+                                     2.6057657449e-6f}));
+}
+
+Real parity(Real n) { return n.to(DType::i32).bits(DType::u32) << 31; }
+
+Real sin_of(Real x) {
+  const Real n = apply(Op::round_even, x * inverse_pi);
+  const Real y = flip(small_sin(reduced(x, n, 1.0f)), parity(n));
+  return within_range(x, y);
+}
+
+Real cos_of(Real x) {
+  // cos(r + (k + 1/2) pi) = -(-1)^k sin(r).
+  const Real k = apply(Op::round_even, x * inverse_pi - 0.5f);
+  const Real r = reduced(x, k + 0.5f, 1.0f);
+  return within_range(x, flip(small_sin(r), parity(k + 1.0f)));
+}
+
+Real tan_of(Real x) {
+  const Real n = apply(Op::round_even, x * (inverse_pi * 2.0f));
+  const Real r = reduced(x, n, 0.5f);
+  const Real s = r * r;
+  // Relative error 1.8e-8 for |r| <= pi / 4.
+  const Real t =
+      r + r * (s * polynomial(s, {0.333331568173f, 0.13338800353f, 0.0534112037097f,
+                                  0.0244304066478f, 0.00311949352896f, 0.00938565116573f}));
+  const Real odd = parity(n) != 0;
+  return within_range(x, select(odd, -1.0f / t, t));
+}
+
+/// asin(x) for |x| <= 1/2, relative error 5e-9.
+Real small_asin(Real x) {
+  const Real s = x * x;
+  return x + x * (s * polynomial(s, {0.166667524825f, 0.0749529762821f, 0.0454703775696f,
+                                     0.0241795074098f, 0.0421663200995f}));
+}
+
+Real asin_of(Real x) {
+  const Real a = magnitude(x);
+  const Real outer = small_asin(square_root((1.0f - a) * 0.5f)) * 2.0f;
+  const Real y = select(a <= 0.5f, small_asin(a), half_pi - (outer - half_pi_low));
+  return select(a > 1.0f, nan, flip(y, sign_bit(x)));
+}
+
+Real acos_of(Real x) {
+  const Real a = magnitude(x);
+  const Real outer = small_asin(square_root((1.0f - a) * 0.5f)) * 2.0f;
+  const Real inner = half_pi - (small_asin(x) - half_pi_low);
+  const Real mirrored = 2.0f * half_pi - (outer - 2.0f * half_pi_low);
+  const Real y = select(a <= 0.5f, inner, select(x < 0.0f, mirrored, outer));
+  return select(a > 1.0f, nan, y);
+}
+
+/// atan(t) for 0 <= t <= 1, relative error 1.7e-8.
+Real small_atan(Real t) {
+  const Real s = t * t;
+  return t + t * (s * polynomial(s, {-0.333331527223f, 0.199937725651f, -0.142110533698f,
+                                     0.106659977275f, -0.0755220068166f, 0.0432117106523f,
+                                     -0.0163678408519f, 0.00292067152368f}));
+}
+
+Real atan_of(Real x) {
+  const Real a = magnitude(x);
+  const Real steep = a > 1.0f;
+  const Real r = small_atan(select(steep, 1.0f / a, a));
+  const Real y = select(steep, half_pi - (r - half_pi_low), r);
+  return flip(y, sign_bit(x));
+}
+
+Real atan2_of(Real y, Real x) {
+  const Real ay = magnitude(y), ax = magnitude(x);
+  const Real steep = ay > ax;
+  const Real larger = select(steep, ay, ax);
+  const Real smaller = select(steep, ax, ay);
+  // 0 / 0 and inf / inf stand for the ratios 0 and 1.
+  const Real ratio =
+      select(smaller == larger, select(larger == 0.0f, larger, 1.0f), smaller / larger);
+  const Real r = small_atan(ratio);
+  const Real quarter = select(steep, half_pi - (r - half_pi_low), r);
+  const Real left = sign_bit(x) != 0;
+  const Real half = select(left, 2.0f * half_pi - (quarter - 2.0f * half_pi_low), quarter);
+  return select(is_nan(x) | is_nan(y), nan, flip(half, sign_bit(y)));
+}
+
+}  // namespace
+
+Value sin(Builder& b, Value x) { return in_f32("sin", b, sin_of, x); }
+Value cos(Builder& b, Value x) { return in_f32("cos", b, cos_of, x); }
+Value tan(Builder& b, Value x) { return in_f32("tan", b, tan_of, x); }
+Value asin(Builder& b, Value x) { return in_f32("asin", b, asin_of, x); }
+Value acos(Builder& b, Value x) { return in_f32("acos", b, acos_of, x); }
+Value atan(Builder& b, Value x) { return in_f32("atan", b, atan_of, x); }
+Value atan2(Builder& b, Value y, Value x) { return in_f32("atan2", b, atan2_of, y, x); }
+
+}  // namespace gnomon::math

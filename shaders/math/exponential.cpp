@@ -1,0 +1,271 @@
+// shaders/math/exponential.cpp -- exponentials, logarithms, powers and hyperbolic functions.
+//
+// Built from operations that are correctly rounded on every device (add, mul, round_even, bits)
+// plus div and sqrt. Polynomials without a source are minimax fits made for this file (Remez, 40
+// digits).
+#include "shaders/math/elementary.h"
+#include "shaders/math/real.h"
+#include "shaders/support/check.h"
+
+namespace gnomon::math {
+namespace {
+
+constexpr float log2_e = 1.44269504f;
+// ln 2 = high + low; products of `high` (12 bits) with exponents are exact.
+constexpr float ln2_high = 0.693115234375f;
+constexpr float ln2_low = 3.194618329871446e-05f;
+
+/// 2^n for integers -126 <= n <= 127.
+Real power_of_two(Real n) { return ((n + 127) << 23).bits(DType::f32); }
+
+/// x times 2^n for -250 <= n <= 250, in two steps because the power alone may be out of range.
+Real scaled(Real x, Real n) {
+  const Real half = n >> 1;
+  return x * power_of_two(half) * power_of_two(n - half);
+}
+
+/// e^r - 1 for |r| <= ln(2) / 2.
+Real small_expm1(Real r) {
+  // (e^r - 1 - r) / r^2; relative error of the whole 1.4e-8.
+  return r + r * r *
+                 polynomial(r, {0.499999980991f, 0.166665411947f, 0.0416672104141f,
+                                0.00836684659715f, 0.00138824570837f});
+}
+
+/// e^x = 2^n (1 + q).
+struct Exponential {
+  Real n;  // i32; of no meaning when x is NaN or huge
+  Real q;
+};
+
+Exponential exponential(Real x) {
+  const Real n = apply(Op::round_even, x * log2_e);
+  const Real r = x - n * ln2_high - n * ln2_low;
+  return {n.to(DType::i32), small_expm1(r)};
+}
+
+/// 2^power e^x, free of overflow before its time. `power` is small.
+Real exp_times(Real x, int power) {
+  const Exponential e = exponential(x);
+  const Real y = scaled(e.q + 1.0f, e.n + power);
+  // The 2^n of an x out of these bounds is wrong. They lie where the result is 0 or inf already.
+  return select(x > 90.0f, infinity, select(x < -105.0f, 0.0f, y));
+}
+
+Real exp_of(Real x) { return exp_times(x, 0); }
+
+Real exp2_of(Real x) {
+  const Real n = apply(Op::round_even, x);
+  const Real y = scaled(small_expm1((x - n) * 0.693147181f) + 1.0f, n.to(DType::i32));
+  return select(x > 129.0f, infinity, select(x < -151.0f, 0.0f, y));
+}
+
+Real expm1_of(Real x) {
+  const Exponential e = exponential(x);
+  const Real power = power_of_two(e.n);
+  const Real y = power * e.q + (power - 1.0f);
+  const Real tail = select(x > 20.0f, exp_of(x), -1.0f);  // one of them is the answer out there
+  return select(x > 20.0f, tail, select(x < -20.0f, tail, select(x == 0.0f, x, y)));
+}
+
+/// log(x) = exponent ln 2 + log(1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
+struct Logarithm {
+  Real exponent;  // f32
+  Real mantissa;  // log(1 + f)
+};
+
+/// Any x > 0.
+Logarithm logarithm(Real x) {
+  constexpr float smallest_normal = 1.17549435e-38f;
+  const Real subnormal = x < smallest_normal;
+  const Real normal = select(subnormal, x * 8388608.0f, x);
+  constexpr int root_half = 0x3f3504f3;
+  const Real offset = normal.bits(DType::i32) - root_half;
+  const Real exponent = (offset >> 23).to(DType::f32);
+  const Real f = ((offset & 0x7fffff) + root_half).bits(DType::f32) - 1.0f;
+  const Real s = f / (f + 2.0f);
+  const Real z = s * s;
+  // log((1 + s) / (1 - s)) = 2 s + s R, and 2 s = f - s f: written so that f stays exact.
+  const Real r = z * polynomial(z, {0.666666667f, 0.4f, 0.285714286f, 0.222222222f});
+  return {select(subnormal, exponent - 23.0f, exponent), f - s * (f - r)};
+}
+
+/// Replaces what `logarithm` makes of zero, negative numbers, infinity and NaN.
+Real with_special_logs(Real x, Real y) {
+  const Real finite = select(x < infinity, y, x);
+  return select(x < 0.0f, nan, select(x == 0.0f, -infinity, finite));
+}
+
+Real log_of(Real x) {
+  const Logarithm l = logarithm(x);
+  return with_special_logs(x, l.exponent * ln2_high + (l.exponent * ln2_low + l.mantissa));
+}
+
+Real log2_of(Real x) {
+  const Logarithm l = logarithm(x);
+  return with_special_logs(x, l.exponent + l.mantissa * log2_e);
+}
+
+Real log10_of(Real x) {
+  const Logarithm l = logarithm(x);
+  // log10(2) = high + low as above.
+  const Real low = l.exponent * 4.605039066518657e-06f + l.mantissa * 0.434294482f;
+  return with_special_logs(x, l.exponent * 0.301025390625f + low);
+}
+
+Real log1p_of(Real x) {
+  const Real u = x + 1.0f;
+  // What the rounding of 1 + x lost, carried through the derivative.
+  const Real lost = (x - (u - 1.0f)) / u;
+  const Real y = log_of(u) + lost;
+  const Real regular = select(x == 0.0f, x, select(x < infinity, y, x));
+  return select(u == 0.0f, -infinity, regular);
+}
+
+Real cbrt_of(Real x) {
+  constexpr float smallest_normal = 1.17549435e-38f;
+  const Real a = magnitude(x);
+  const Real subnormal = a < smallest_normal;
+  const Real c = select(subnormal, a * 16777216.0f, a);
+  // A third of the exponent, within 4 %; each Newton step squares the error.
+  Real y = (c.bits(DType::u32) / 3 + 0x2a5119f2).bits(DType::f32);
+  for (int step = 0; step < 3; ++step) y = y - (y - c / (y * y)) * 0.333333333f;
+  y = select(subnormal, y * 0.00390625f, y);
+  const Real regular = a < infinity;
+  return select(regular, select(a == 0.0f, x, flip(y, sign_bit(x))), x);
+}
+
+Real pow_of(Real x, Real y) {
+  const Real a = magnitude(x);
+  const Real size = select(a == 1.0f, 1.0f, exp2_of(y * log2_of(a)));
+  const Real whole = y == apply(Op::trunc, y);
+  const Real half = y * 0.5f;
+  const Real odd = whole & (half != apply(Op::trunc, half));
+  const Real negative = sign_bit(x) != 0;
+  const Real with_sign = select(negative & odd, -size, size);
+  const Real no_value = (x < 0.0f) & !whole & (a != infinity);
+  const Real regular = select(no_value, nan, with_sign);
+  return select((x == 1.0f) | (y == 0.0f), 1.0f, regular);
+}
+
+Real sinh_of(Real x) {
+  const Real a = magnitude(x);
+  const Real t = expm1_of(a);
+  const Real half = exp_times(a, -1);
+  const Real y = select(a < 1.0f, (t + t / (t + 1.0f)) * 0.5f, half - 0.25f / half);
+  return flip(y, sign_bit(x));
+}
+
+Real cosh_of(Real x) {
+  const Real half = exp_times(magnitude(x), -1);
+  return half + 0.25f / half;
+}
+
+Real tanh_of(Real x) {
+  const Real a = magnitude(x);
+  const Real t = expm1_of(a * 2.0f);
+  const Real y = select(a > 10.0f, 1.0f, t / (t + 2.0f));
+  return flip(y, sign_bit(x));
+}
+
+Real asinh_of(Real x) {
+  const Real a = magnitude(x);
+  const Real squared = a * a;
+  const Real inner = log1p_of(a + squared / (square_root(squared + 1.0f) + 1.0f));
+  const Real y = select(a < 1e9f, inner, log_of(a) + 0.693147181f);
+  return flip(y, sign_bit(x));
+}
+
+Real acosh_of(Real x) {
+  const Real t = x - 1.0f;
+  const Real inner = log1p_of(t + square_root(t * 2.0f + t * t));
+  const Real y = select(x < 1e9f, inner, log_of(x) + 0.693147181f);
+  return select(x < 1.0f, nan, y);
+}
+
+Real atanh_of(Real x) {
+  const Real a = magnitude(x);
+  return flip(log1p_of(a * 2.0f / (1.0f - a)) * 0.5f, sign_bit(x));
+}
+
+Real logistic_of(Real x) { return 1.0f / (exp_of(-x) + 1.0f); }
+
+Real erf_inv_of(Real x) {
+  const Real w = -log1p_of(-(x * x));
+  const Real central = w < 5.0f;
+  const Real t = select(central, w - 2.5f, square_root(w) - 3.0f);
+  constexpr float coefficients[9][2] = {
+      {2.81022636e-08f, -0.000200214257f}, {3.43273939e-07f, 0.000100950558f},
+      {-3.5233877e-06f, 0.00134934322f},   {-4.39150654e-06f, -0.00367342844f},
+      {0.00021858087f, 0.00573950773f},    {-0.00125372503f, -0.0076224613f},
+      {-0.00417768164f, 0.00943887047f},   {0.246640727f, 1.00167406f},
+      {1.50140941f, 2.83297682f}};
+  const auto coefficient = [&](int k) {
+    return select(central, x.like(coefficients[k][0]), x.like(coefficients[k][1]));
+  };
+  Real p = coefficient(0);
+  for (int k = 1; k < 9; ++k) p = p * t + coefficient(k);
+  return select(magnitude(x) == 1.0f, x * infinity, p * x);
+}
+
+/// erfc(a) for a >= 1/2: e^(-a^2) t P(t) with t = 1 / (1 + a / 2).
+Real erfc_tail(Real a) {
+  // Fit for 1/2 <= a <= 10.5, relative error 1e-8; beyond, erfc is below the smallest subnormal.
+  const Real t = 1.0f / (a * 0.5f + 1.0f);
+  const Real p = polynomial(
+      t, {0.282077578421f, 0.282550871445f, 0.241677830139f, 0.208860087057f, -0.0421669460928f,
+          0.301250693089f, -0.506996720078f, 0.293205614228f, -0.0604467731302f});
+  // Rounding a^2 would cost a^2 units: the square of the upper half of `a` is exact.
+  const Real high = (a.bits(DType::u32) & static_cast<int>(0xfffff000u)).bits(DType::f32);
+  const Real gaussian = exp_of(-(high * high)) * exp_of((high - a) * (high + a));
+  return select(a > 10.5f, 0.0f, gaussian * t * p);
+}
+
+/// erf(x) for |x| <= 1, relative error 1.2e-9.
+Real erf_center(Real x) {
+  return x *
+         polynomial(x * x, {1.12837916573f, -0.376126258243f, 0.112835851499f, -0.0268538119877f,
+                            0.00518832778431f, -0.00080101944751f, 7.85386409972e-5f});
+}
+
+Real erf_of(Real x) {
+  const Real a = magnitude(x);
+  return select(a < 1.0f, erf_center(x), flip(1.0f - erfc_tail(a), sign_bit(x)));
+}
+
+Real erfc_of(Real x) {
+  const Real a = magnitude(x);
+  const Real tail = erfc_tail(a);
+  // Below one half 1 - erf loses nothing; between there and 1 it would lose a bit or two.
+  return select(a < 0.5f, 1.0f - erf_center(x), select(x < 0.0f, 2.0f - tail, tail));
+}
+
+}  // namespace
+
+void check_precision(const char* function, DType t) {
+  if (t != DType::f64) return;
+  throw Error(std::string("gnomon::") + function +
+              ": f64 is not available on this path yet; use f32");
+}
+
+Value exp(Builder& b, Value x) { return in_f32("exp", b, exp_of, x); }
+Value exp2(Builder& b, Value x) { return in_f32("exp2", b, exp2_of, x); }
+Value expm1(Builder& b, Value x) { return in_f32("expm1", b, expm1_of, x); }
+Value log(Builder& b, Value x) { return in_f32("log", b, log_of, x); }
+Value log2(Builder& b, Value x) { return in_f32("log2", b, log2_of, x); }
+Value log10(Builder& b, Value x) { return in_f32("log10", b, log10_of, x); }
+Value log1p(Builder& b, Value x) { return in_f32("log1p", b, log1p_of, x); }
+Value cbrt(Builder& b, Value x) { return in_f32("cbrt", b, cbrt_of, x); }
+Value pow(Builder& b, Value x, Value y) { return in_f32("pow", b, pow_of, x, y); }
+Value sinh(Builder& b, Value x) { return in_f32("sinh", b, sinh_of, x); }
+Value cosh(Builder& b, Value x) { return in_f32("cosh", b, cosh_of, x); }
+Value tanh(Builder& b, Value x) { return in_f32("tanh", b, tanh_of, x); }
+Value asinh(Builder& b, Value x) { return in_f32("asinh", b, asinh_of, x); }
+Value acosh(Builder& b, Value x) { return in_f32("acosh", b, acosh_of, x); }
+Value atanh(Builder& b, Value x) { return in_f32("atanh", b, atanh_of, x); }
+Value logistic(Builder& b, Value x) { return in_f32("logistic", b, logistic_of, x); }
+Value erf(Builder& b, Value x) { return in_f32("erf", b, erf_of, x); }
+Value erfc(Builder& b, Value x) { return in_f32("erfc", b, erfc_of, x); }
+Value erf_inv(Builder& b, Value x) { return in_f32("erf_inv", b, erf_inv_of, x); }
+
+}  // namespace gnomon::math

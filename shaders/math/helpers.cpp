@@ -1,0 +1,76 @@
+// shaders/math/helpers.cpp -- roots, signs, extrema and integer division for every numeric type.
+#include "shaders/kernel/scalar.h"
+#include "shaders/math/elementary.h"
+#include "shaders/support/check.h"
+
+namespace gnomon::math {
+namespace {
+
+using kernel::Op;
+using kernel::Type;
+
+Value number_like(Builder& b, Value x, double number) {
+  const Type t = b.type(x);
+  return b.constant(t, kernel::from_double(t.scalar, number));
+}
+
+/// Through f32 for the 16-bit floats, which have no instructions of their own on most devices.
+Value square_root(Builder& b, Value x) {
+  const DType t = b.type(x).scalar;
+  const bool narrow = t == DType::f16 || t == DType::bf16;
+  return b.unary(Op::sqrt, narrow ? b.convert(x, DType::f32) : x);
+}
+
+Value extremum(Builder& b, Op order, Op integer, Value x, Value y) {
+  if (!is_float(b.type(x).scalar)) return b.binary(integer, x, y);
+  if (x == y) return x;
+  return b.select(b.lor(b.compare(order, x, y), b.unary(Op::is_nan, x)), x, y);
+}
+
+/// Whether `remainder` is not zero and has another sign than `divisor`.
+Value crosses_zero(Builder& b, Value remainder, Value divisor) {
+  const Value zero = number_like(b, remainder, 0);
+  const Value apart =
+      b.binary(Op::bxor, b.compare(Op::lt, remainder, zero), b.compare(Op::lt, divisor, zero));
+  return b.land(b.compare(Op::ne, remainder, zero), apart);
+}
+
+}  // namespace
+
+Value sqrt(Builder& b, Value x) { return b.convert(square_root(b, x), b.type(x).scalar); }
+
+Value rsqrt(Builder& b, Value x) {
+  const Builder::Exactly exactly(b);
+  const Value root = square_root(b, x);
+  return b.convert(b.div(number_like(b, root, 1), root), b.type(x).scalar);
+}
+
+Value sign(Builder& b, Value x) {
+  const DType t = b.type(x).scalar;
+  const Value zero = number_like(b, x, 0), one = number_like(b, x, 1);
+  const Value positive = b.select(b.compare(Op::gt, x, zero), one, x);
+  if (is_unsigned(t)) return positive;
+  return b.select(b.compare(Op::lt, x, zero), number_like(b, x, -1), positive);
+}
+
+Value minimum_nan(Builder& b, Value x, Value y) { return extremum(b, Op::lt, Op::minimum, x, y); }
+
+Value maximum_nan(Builder& b, Value x, Value y) { return extremum(b, Op::gt, Op::maximum, x, y); }
+
+Value floor_div(Builder& b, Value x, Value y) {
+  const DType t = b.type(x).scalar;
+  GNOMON_CHECK(is_integer(t), "floor_div of " + to_string(b.type(x)));
+  const Value quotient = b.div(x, y);
+  if (is_unsigned(t)) return quotient;
+  const Value zero = number_like(b, x, 0);
+  const Value below = b.land(crosses_zero(b, b.rem(x, y), y), b.compare(Op::ne, y, zero));
+  return b.select(below, b.sub(quotient, number_like(b, x, 1)), quotient);
+}
+
+Value floor_mod(Builder& b, Value x, Value y) {
+  const Value remainder = b.rem(x, y);
+  if (is_unsigned(b.type(x).scalar)) return remainder;
+  return b.select(crosses_zero(b, remainder, y), b.add(remainder, y), remainder);
+}
+
+}  // namespace gnomon::math
