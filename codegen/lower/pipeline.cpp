@@ -2,7 +2,6 @@
 #include "codegen/lower/pipeline.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "codegen/graph/simplify.h"
 #include "codegen/graph/text.h"
@@ -58,8 +57,6 @@ void check_dtypes(const Graph& g, const Target& target, std::string_view name) {
     for (const GraphPtr& sub : e.params.graphs()) check_dtypes(*sub, target, name);
   }
 }
-
-std::uint32_t floor_power_of_two(std::uint64_t x) { return x == 0 ? 1 : static_cast<std::uint32_t>(std::bit_floor(x)); }
 
 /// Lanes per invocation: the device's preference, unless there are too few lanes to share.
 std::uint32_t coarsening(const Draft& d, const Target& t) {
