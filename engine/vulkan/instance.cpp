@@ -22,7 +22,10 @@ std::mutex& loader_mutex() {
 VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
                                           VkDebugUtilsMessageTypeFlagsEXT,
                                           const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) {
-  static_cast<MessageLog*>(user)->add(data->pMessage ? data->pMessage : "");
+  // Older layers repeat the name within the text, newer ones leave it out.
+  const std::string name = data->pMessageIdName ? data->pMessageIdName : "";
+  const std::string text = data->pMessage ? data->pMessage : "";
+  static_cast<MessageLog*>(user)->add(text.find(name) == std::string::npos ? name + ": " + text : text);
   return VK_FALSE;
 }
 

@@ -15,8 +15,6 @@ using ::testing::HasSubstr;
 
 class Executables : public DeviceTest {
  protected:
-  explicit Executables(const RuntimeOptions& options = validated()) : DeviceTest(options) {}
-
   std::vector<float> counting(std::size_t n, float start = 0) {
     std::vector<float> values(n);
     std::iota(values.begin(), values.end(), start);
@@ -190,18 +188,8 @@ TEST_F(Executables, RefuseInputsOfAnotherTypeAndStayUsable) {
 
 // ---- barriers: functional tests cannot find a missing one, so these two must be found by validation
 
-// Every array has a block, and so a buffer, of its own here: the newer layer does not report hazards between dispatches
-// that each read and write the same buffer.
-RuntimeOptions small_blocks() {
-  RuntimeOptions options = validated();
-  options.block_bytes = 4096;
-  options.fixed_blocks = true;
-  return options;
-}
-
 class Barriers : public Executables {
  protected:
-  Barriers() : Executables(small_blocks()) {}
   void TearDown() override { EXPECT_EQ(rt.memory().live_ranges, 0u); }
 };
 
@@ -228,6 +216,13 @@ TEST_F(Barriers, MissingInThePlanAreReportedByTheLayerAndByName) {
 }
 
 // ---- windows: blocks so small that every array has its own
+
+RuntimeOptions small_blocks() {
+  RuntimeOptions options = validated();
+  options.block_bytes = 4096;
+  options.fixed_blocks = true;
+  return options;
+}
 
 class Windows : public DeviceTest {
  protected:
