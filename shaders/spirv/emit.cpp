@@ -20,6 +20,7 @@ Emitter::Emitter(const kernel::Kernel& kernel, const EmitOptions& options)
       module_(options.features.version),
       values_(kernel.types.size()),
       known_(kernel.types.size()),
+      spread_(kernel.types.size()),
       privates_(kernel.privates.size()),
       shareds_(kernel.shareds.size()) {
   for (const kernel::Buffer& buffer : kernel.buffers) has_coherent_ |= buffer.coherent;
@@ -399,6 +400,7 @@ void Emitter::instruction(const Instruction& in) {
 
     case Op::splat: {
       const kernel::Type t = type_of(in.results[0]);
+      if (t.width > 1) spread_[in.results[0].index] = scalar(in.operands[0]);
       const std::optional<std::uint64_t> bits = known_[in.results[0].index] = known(in.operands[0]);
       return define(in, bits ? constant_parts(t, *bits) : splat(scalar(in.operands[0]), t));
     }

@@ -87,7 +87,8 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
     case Op::sub:
       return pick(spv::Op::OpFSub, spv::Op::OpISub);
     case Op::mul:
-      return pick(spv::Op::OpFMul, spv::Op::OpIMul);
+      return is_float(t) && width > 1 ? scale(in, result, part)
+                                      : pick(spv::Op::OpFMul, spv::Op::OpIMul);
     case Op::neg:
       return pick(spv::Op::OpFNegate, spv::Op::OpSNegate);
     case Op::div:
@@ -194,6 +195,19 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
     default:
       unsupported(in, "is not componentwise");
   }
+}
+
+// A vector by a splat is a product with its scalar: Mesa's CPU drivers run loops written so a tenth
+// faster than with the constant spread over a vector.
+Ref Emitter::scale(const Instruction& in, Ref result, std::size_t part) {
+  Value vector = in.operands[0], factor = in.operands[1];
+  if (spread_[vector.index] != 0) std::swap(vector, factor);
+  const Ref spread = spread_[factor.index];
+  const Ref id = spread != 0
+                     ? op({spv::Op::OpVectorTimesScalar, result, {parts(vector)[part], spread}})
+                     : op({spv::Op::OpFMul, result, {parts(vector)[part], parts(factor)[part]}});
+  if (in.exact) module_.decorate(id, spv::Decoration::NoContraction);
+  return id;
 }
 
 Ref Emitter::transcendental(const Instruction& in, DType t, Ref result,

@@ -82,6 +82,7 @@ class Emitter {
   // ---- emit_arithmetic.cpp: everything componentwise
   void arithmetic(const Instruction& in);
   Ref arithmetic_part(const Instruction& in, DType t, std::uint32_t width, std::size_t part);
+  Ref scale(const Instruction& in, Ref type, std::size_t part);
   Ref transcendental(const Instruction& in, DType t, Ref type, std::initializer_list<Ref> operands);
   Ref divide(const Instruction& in, DType t, std::uint32_t width, std::size_t part);
   Ref shift(const Instruction& in, DType t, std::uint32_t width, std::size_t part);
@@ -143,6 +144,7 @@ class Emitter {
 
   std::vector<Parts> values_;                        // indexed by Value
   std::vector<std::optional<std::uint64_t>> known_;  // bits of constants and their splats
+  std::vector<Ref> spread_;                          // the scalar of a wide splat; 0 for others
   std::array<std::array<Ref, 5>, 13> types_{};       // [dtype][width]
 
   Ref parameter_block_ = 0;

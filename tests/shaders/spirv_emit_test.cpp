@@ -161,6 +161,17 @@ TEST(SpirvEmit, ExactArithmeticIsNeverContracted) {
   EXPECT_EQ(count(text, "NoContraction"), 4u) << "two operations of two parts each\n" << text;
 }
 
+TEST(SpirvEmit, AProductWithASplatIsAProductWithItsScalar) {
+  Sketch s;
+  const Value x = s.b.load(s.input(DType::f32), s.index, 8);
+  s.keep(s.b.mul(s.b.splat(s.b.f32(3), 8), x));
+  s.keep(s.b.mul(x, s.b.splat(s.b.extract(x, 5), 8)));
+  s.keep(s.b.mul(x, x));
+  const std::string text = emitted(s.b.take());
+  EXPECT_EQ(count(text, "OpVectorTimesScalar"), 4u);
+  EXPECT_EQ(count(text, "OpFMul"), 2u);
+}
+
 TEST(SpirvEmit, NanIsFoundByItsBits) {
   Sketch s;
   const Value x = s.b.load(s.input(DType::f32), s.index);
