@@ -1,0 +1,170 @@
+// tests/codegen/graph_simplify_test.cpp -- text in, text out; what must not change does not.
+#include "codegen/graph/simplify.h"
+
+#include "tests/codegen/graph_host.h"
+
+namespace gnomon::test {
+namespace {
+
+/// The graph after simplification, text in and out.
+std::string simplified(const std::string& text) {
+  const Graph before = parse_graph(text);
+  const Graph after = simplify(before);
+  verify(after, "simplified graph");
+  EXPECT_EQ(after.input_avals(), before.input_avals());
+  EXPECT_EQ(after.output_avals(), before.output_avals());
+  return print(after, {.source_lines = false});
+}
+
+/// The equations and the return line of a graph over %0: f32[2,3] and %1: i32[2].
+std::string body(const std::string& equations) {
+  const std::string text = simplified("graph(%0: f32[2,3], %1: i32[2]) {" + equations + "}");
+  const std::size_t begin = text.find('\n') + 3;
+  return text.substr(begin, text.size() - begin - 3);
+}
+
+const std::string zero =
+    "%8: f32[] = constant[value=f32(0)] %9: f32[2,3] = broadcast[shape=[2,3]] %8 ";
+const std::string one =
+    "%8: f32[] = constant[value=f32(1)] %9: f32[2,3] = broadcast[shape=[2,3]] %8 ";
+
+TEST(Simplify, LeavesAGraphThatIsSimple) {
+  EXPECT_EQ(body("%2: f32[2,3] = sin %0 %3: f32[2,3] = mul %0 %2 return %3"),
+            "%2: f32[2,3] = sin %0\n  %3: f32[2,3] = mul %0 %2\n  return %3");
+}
+
+TEST(Simplify, MergesCommonSubexpressions) {
+  EXPECT_EQ(body("%2: f32[2,3] = sin %0 %3: f32[2,3] = sin %0 %4: f32[2,3] = sub %2 %3 return %4"),
+            "%2: f32[2,3] = sin %0\n  %3: f32[2,3] = sub %2 %2\n  return %3");
+  EXPECT_EQ(body("%2: f32[2,3] = sin %0 %3: f32[2,3] = add %0 %2 %4: f32[2,3] = add %2 %0 "
+                 "%5: f32[2,3] = sub %3 %4 return %5"),
+            "%2: f32[2,3] = sin %0\n  %3: f32[2,3] = add %0 %2\n  %4: f32[2,3] = sub %3 %3\n"
+            "  return %4");
+}
+
+TEST(Simplify, DropsNeutralOperands) {
+  EXPECT_EQ(body(one + "%2: f32[2,3] = mul %0 %9 return %2"), "return %0");
+  EXPECT_EQ(body(one + "%2: f32[2,3] = mul %9 %0 return %2"), "return %0");
+  EXPECT_EQ(body(one + "%2: f32[2,3] = div %0 %9 return %2"), "return %0");
+  EXPECT_EQ(body(zero + "%2: f32[2,3] = sub %0 %9 return %2"), "return %0");
+  EXPECT_EQ(body("%2: i32[2] = constant[value=i32[2](0,0)] %3: i32[2] = add %1 %2 return %3"),
+            "return %1");
+}
+
+TEST(Simplify, KeepsAPositiveZeroThatTurnsMinusZero) {
+  EXPECT_NE(body(zero + "%2: f32[2,3] = add %0 %9 return %2"), "return %0");
+  EXPECT_EQ(body("%8: f32[] = constant[value=f32(-0)] %9: f32[2,3] = broadcast[shape=[2,3]] %8 "
+                 "%2: f32[2,3] = add %0 %9 return %2"),
+            "return %0");
+  EXPECT_NE(body(zero + "%2: f32[2,3] = mul %0 %9 return %2"), "return %9");  // 0 * inf
+}
+
+TEST(Simplify, UndoesInverses) {
+  EXPECT_EQ(body("%2: f32[2,3] = neg %0 %3: f32[2,3] = neg %2 return %3"), "return %0");
+  EXPECT_EQ(body("%2: i32[2] = not %1 %3: i32[2] = not %2 return %3"), "return %1");
+  EXPECT_EQ(body("%2: f32[2,3] = stop_gradient %0 return %2"), "return %0");
+}
+
+TEST(Simplify, CollapsesViewsOfViews) {
+  EXPECT_EQ(
+      body("%2: f32[6] = reshape[shape=[6]] %0 %3: f32[3,2] = reshape[shape=[3,2]] %2 return %3"),
+      "%2: f32[3,2] = reshape[shape=[3,2]] %0\n  return %2");
+  EXPECT_EQ(
+      body("%2: f32[6] = reshape[shape=[6]] %0 %3: f32[2,3] = reshape[shape=[2,3]] %2 return %3"),
+      "return %0");
+  EXPECT_EQ(
+      body("%2: f32[3,2] = permute[axes=(1,0)] %0 %3: f32[2,3] = permute[axes=(1,0)] %2 return %3"),
+      "return %0");
+  EXPECT_EQ(body("%2: f32[4,2,3] = broadcast[shape=[4,2,3] axes=(1,2)] %0 "
+                 "%3: f32[4,5,2,3] = broadcast[shape=[4,5,2,3] axes=(0,2,3)] %2 return %3"),
+            "%2: f32[4,5,2,3] = broadcast[shape=[4,5,2,3] axes=(2,3)] %0\n  return %2");
+  EXPECT_EQ(
+      body("%2: f32[2,3] = reverse[axes=(1)] %0 %3: f32[2,3] = reverse[axes=(1)] %2 return %3"),
+      "return %0");
+  EXPECT_EQ(body("%2: f32[2,3] = slice[starts=(0,0) limits=(2,3) strides=(1,1)] %0 return %2"),
+            "return %0");
+}
+
+TEST(Simplify, ComposesSlices) {
+  const std::string text = R"(graph(%0: f32[20]) {
+    %1: f32[6] = slice[starts=(2) limits=(19) strides=(3)] %0
+    %2: f32[2] = slice[starts=(1) limits=(4) strides=(2)] %1
+    return %2 })";
+  EXPECT_EQ(simplified(text),
+            "graph(%0: f32[20]) {\n  %1: f32[2] = slice[starts=(5) limits=(12) strides=(6)] %0\n"
+            "  return %1\n}\n");
+  HostArray x(Aval{DType::f32, {20}});
+  for (Dim i = 0; i < 20; ++i) x.set_number(i, static_cast<double>(i));
+  EXPECT_EQ(numbers(evaluate(parse_graph(text), {x})[0]),
+            numbers(evaluate(simplify(parse_graph(text)), {x})[0]));
+}
+
+TEST(Simplify, CollapsesCastsThatKeepEveryValue) {
+  EXPECT_EQ(body("%2: i64[2] = convert[dtype=i64] %1 %3: i32[2] = convert[dtype=i32] %2 return %3"),
+            "return %1");
+  EXPECT_EQ(body("%2: f64[2] = convert[dtype=f64] %1 %3: f32[2] = convert[dtype=f32] %2 return %3"),
+            "%2: f32[2] = convert[dtype=f32] %1\n  return %2");
+  // 2^24 + 1 does not survive f32.
+  EXPECT_EQ(
+      body("%2: f32[2] = convert[dtype=f32] %1 %3: i32[2] = convert[dtype=i32] %2 return %3"),
+      "%2: f32[2] = convert[dtype=f32] %1\n  %3: i32[2] = convert[dtype=i32] %2\n  return %3");
+  EXPECT_EQ(body("%2: u32[2] = bitcast[dtype=u32] %1 %3: i32[2] = bitcast[dtype=i32] %2 return %3"),
+            "return %1");
+}
+
+TEST(Simplify, DecidesSelects) {
+  EXPECT_EQ(body("%2: bool[2,3] = isnan %0 %3: f32[2,3] = select %2 %0 %0 return %3"), "return %0");
+  EXPECT_EQ(
+      body("%2: bool[] = constant[value=bool(false)] %3: bool[2,3] = broadcast[shape=[2,3]] %2 "
+           "%4: f32[2,3] = neg %0 %5: f32[2,3] = select %3 %4 %0 return %5"),
+      "return %0");
+}
+
+TEST(Simplify, ComputesConstants) {
+  EXPECT_EQ(body("%2: f32[] = constant[value=f32(2)] %3: f32[] = constant[value=f32(3)] "
+                 "%4: f32[] = mul %2 %3 %5: f32[2,3] = broadcast[shape=[2,3]] %4 "
+                 "%6: f32[2,3] = neg %5 %7: f32[2,3] = mul %0 %6 return %7"),
+            "%2: f32[] = constant[value=f32(-6)]\n"
+            "  %3: f32[2,3] = broadcast[shape=[2,3] axes=()] %2\n"
+            "  %4: f32[2,3] = mul %0 %3\n  return %4");
+  EXPECT_EQ(body("%2: f32[3] = constant[value=f32[3](5,6,7)] "
+                 "%3: f32[1] = slice[starts=(1) limits=(2) strides=(1)] %2 "
+                 "%4: f32[] = reshape[shape=[]] %3 return %4"),
+            "%2: f32[] = constant[value=f32(6)]\n  return %2");
+}
+
+TEST(Simplify, SinksConstantsIntoLoops) {
+  const auto f = [](const Array& x) {
+    const Array two = full({}, 2.0f);
+    return while_loop([](const Array& v) { return v < 100.0f; }, [&](Array v) { return v * two; },
+                      x, {.max_steps = 9});
+  };
+  const Graph before = graph_of(f, f32(3));
+  const Graph after = simplify(before);
+  verify(after);
+  EXPECT_EQ(only_equation(after, "while").inputs.size(), 1u) << print(after);
+  EXPECT_EQ(evaluate(after, {f32(3)}), evaluate(before, {f32(3)}));
+}
+
+TEST(Simplify, MergesDoubledOperandsOfLoops) {
+  const auto f = [](const Array& x, const Array& k) {
+    const Array a = sin(k), b = sin(k);
+    return while_loop([](const Array& v) { return v < 100.0f; },
+                      [&](Array v) { return v + a * b + 1; }, x, {.max_steps = 9});
+  };
+  const Graph before = graph_of(f, f32(3), f32(1));
+  const Graph after = simplify(before);
+  verify(after);
+  EXPECT_EQ(only_equation(after, "while").inputs.size(), 2u) << print(after);
+  EXPECT_EQ(evaluate(after, {f32(3), f32(1)}), evaluate(before, {f32(3), f32(1)}));
+}
+
+TEST(Simplify, IsDoneAfterOnePass) {
+  const Graph g = graph_of([](const Array& x) { return sum((x + 0) * 1 - 3 * x, {.axes = 0}) / 2; },
+                           f32({2, 2}, {1, 2, 3, 4}));
+  const Graph once = simplify(g);
+  EXPECT_EQ(print(simplify(once)), print(once));
+}
+
+}  // namespace
+}  // namespace gnomon::test
