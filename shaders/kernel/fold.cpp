@@ -3,6 +3,7 @@
 // Every rule must hold for every input bit for bit (builder.h says which floats are exempt),
 // because the interpreter, a driver that folds and one that does not are compared with one another.
 #include <bit>
+#include <cmath>
 
 #include "shaders/kernel/builder.h"
 #include "shaders/kernel/scalar.h"
@@ -273,8 +274,7 @@ Value Builder::fold_convert(Value x, DType to) {
     // Out of range is unspecified; keep it for the device unless the value survives the way back.
     const double value = to_double(from.scalar, bits);
     const std::uint64_t answer = from_double(to, value);
-    const double truncated = static_cast<double>(static_cast<std::int64_t>(value));
-    if (!(value > -9e15 && value < 9e15) || to_double(to, answer) != truncated) return {};
+    if (!(value > -9e15 && value < 9e15) || to_double(to, answer) != std::trunc(value)) return {};
     return constant({to, from.width}, answer);
   }
   const std::uint64_t answer = convert_function(from.scalar, to)(bits, 0, 0);

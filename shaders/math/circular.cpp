@@ -14,8 +14,6 @@ constexpr float pi_low = 1.5099580252808664e-07f;
 constexpr float inverse_pi = 0.318309886f;
 constexpr float half_pi = 1.57079633f;
 constexpr float half_pi_low = -4.37113883e-08f;  // pi / 2 - half_pi
-/// Largest |x| / pi the reduction is good for.
-constexpr float most_turns = 4194304.0f;
 
 /// x - n unit pi for |n| < 2^23 that is a multiple of 1/2; `unit` is a power of two.
 ///
@@ -29,42 +27,46 @@ Real reduced(Real x, Real n, float unit) {
 }
 
 /// NaN where the argument is too large to reduce: a loud answer instead of a wrong one.
-Real within_range(Real x, Real y) {
-  return select(magnitude(x) < most_turns * 3.14159265f * 0.5f, y, nan);
-}
+Real within(float limit, Real size, Real y) { return select(size < limit, y, nan); }
 
-/// sin(r) for |r| <= pi / 2, relative error 6e-9.
+constexpr float largest_argument = 6.5e6f;
+constexpr float largest_argument_of_tan = 1e6f;
+
+/// sin(r), relative error 6e-9, for |r| <= 2.4: the n of a large argument is off by a part of one.
 Real small_sin(Real r) {
   const Real s = r * r;
-  return r + r * (s * polynomial(s, {-0.166666595475f, 0.00833306616498f, -0.000198095965406f,
-                                     2.6057657449e-6f}));
+  return r + r * (s * polynomial(s, {-0.166666632444f, 0.00833325857744f, -0.00019835797757f,
+                                     2.737839922e-6f, -2.23351718719e-8f}));
 }
 
 Real parity(Real n) { return n.to(DType::i32).bits(DType::u32) << 31; }
 
 Real sin_of(Real x) {
-  const Real n = apply(Op::round_even, x * inverse_pi);
-  const Real y = flip(small_sin(reduced(x, n, 1.0f)), parity(n));
-  return within_range(x, y);
+  const Real a = magnitude(x);
+  const Real n = apply(Op::round_even, a * inverse_pi);
+  const Real y = flip(small_sin(reduced(a, n, 1.0f)), parity(n) ^ sign_bit(x));
+  return within(largest_argument, a, y);
 }
 
 Real cos_of(Real x) {
   // cos(r + (k + 1/2) pi) = -(-1)^k sin(r).
-  const Real k = apply(Op::round_even, x * inverse_pi - 0.5f);
-  const Real r = reduced(x, k + 0.5f, 1.0f);
-  return within_range(x, flip(small_sin(r), parity(k + 1.0f)));
+  const Real a = magnitude(x);
+  const Real k = apply(Op::round_even, a * inverse_pi - 0.5f);
+  const Real r = reduced(a, k + 0.5f, 1.0f);
+  return within(largest_argument, a, flip(small_sin(r), parity(k + 1.0f)));
 }
 
 Real tan_of(Real x) {
-  const Real n = apply(Op::round_even, x * (inverse_pi * 2.0f));
-  const Real r = reduced(x, n, 0.5f);
+  const Real a = magnitude(x);
+  const Real n = apply(Op::round_even, a * (inverse_pi * 2.0f));
+  const Real r = reduced(a, n, 0.5f);
   const Real s = r * r;
-  // Relative error 1.8e-8 for |r| <= pi / 4.
-  const Real t =
-      r + r * (s * polynomial(s, {0.333331568173f, 0.13338800353f, 0.0534112037097f,
-                                  0.0244304066478f, 0.00311949352896f, 0.00938565116573f}));
-  const Real odd = parity(n) != 0;
-  return within_range(x, select(odd, -1.0f / t, t));
+  // Relative error 1.7e-8 for |r| <= 0.9.
+  const Real t = r + r * (s * polynomial(s, {0.333334993747f, 0.133281974885f, 0.0544995031702f,
+                                             0.0193055877302f, 0.0153110192182f, -0.0048834775072f,
+                                             0.00653521819352f}));
+  const Real y = select(parity(n) != 0, -1.0f / t, t);
+  return within(largest_argument_of_tan, a, flip(y, sign_bit(x)));
 }
 
 /// asin(x) for |x| <= 1/2, relative error 5e-9.

@@ -6,7 +6,7 @@
 // Built from operations that every device rounds correctly (and div and sqrt) instead of its
 // built-in functions, which are loose: so NaN, infinities and signed zeros come out as in IEEE 754
 // and C, and results agree between drivers. Accurate to a few units of the last place, subnormal
-// results and operands aside, except pow, which loses |y log2(x)| / 2 units.
+// results and operands aside, except pow, which loses about |y| / 4 units.
 #pragma once
 #include "shaders/kernel/builder.h"
 
@@ -31,8 +31,8 @@ Value cbrt(Builder&, Value);
 /// As C: x^0 = 1^y = 1 also for NaN; a negative base needs an integer exponent, else NaN.
 Value pow(Builder&, Value x, Value y);
 
-// Circular functions. sin, cos and tan are NaN beyond |x| = 6.5e6, where neighbouring arguments are
-// half a radian apart.
+// Circular functions. sin and cos are NaN beyond |x| = 6.5e6, where neighbouring arguments are half
+// a radian apart; tan beyond 1e6.
 Value sin(Builder&, Value);
 Value cos(Builder&, Value);
 Value tan(Builder&, Value);

@@ -54,10 +54,17 @@ Real exp_times(Real x, int power) {
 
 Real exp_of(Real x) { return exp_times(x, 0); }
 
-Real exp2_of(Real x) {
-  const Real n = apply(Op::round_even, x);
-  const Real y = scaled(small_expm1((x - n) * 0.693147181f) + 1.0f, n.to(DType::i32));
+/// 2^(x + n) for |x| <= 1/2 and an i32 n; of no meaning where that is 0 or inf.
+Real exp2_times(Real x, Real n) { return scaled(small_expm1(x * 0.693147181f) + 1.0f, n); }
+
+/// `y` is 2^x but for overflow and underflow.
+Real within_exponents(Real x, Real y) {
   return select(x > 129.0f, infinity, select(x < -151.0f, 0.0f, y));
+}
+
+Real exp2_of(Real x) {
+  const Real whole = apply(Op::round_even, x);
+  return within_exponents(x, exp2_times(x - whole, whole.to(DType::i32)));
 }
 
 Real expm1_of(Real x) {
@@ -135,9 +142,24 @@ Real cbrt_of(Real x) {
   return select(regular, select(a == 0.0f, x, flip(y, sign_bit(x))), x);
 }
 
+/// a^y for a >= 0, but for NaN where C has 1.
+Real power_of(Real a, Real y) {
+  // y log2(a) as a whole number and a rest: the product with the exponent is exact in two parts.
+  const Logarithm l = logarithm(a);
+  const Real high = (y.bits(DType::u32) & static_cast<int>(0xfffff000u)).bits(DType::f32);
+  const Real product = high * l.exponent;
+  const Real rest = (y - high) * l.exponent + y * (l.mantissa * log2_e);
+  const Real whole = apply(Op::round_even, product);
+  const Real fraction = product - whole + rest;
+  const Real more = apply(Op::round_even, fraction);
+  const Real size = exp2_times(fraction - more, (whole + more).to(DType::i32));
+  const Real exponent = y * log2_of(a);
+  return select(is_nan(exponent), exponent, within_exponents(exponent, size));
+}
+
 Real pow_of(Real x, Real y) {
   const Real a = magnitude(x);
-  const Real size = select(a == 1.0f, 1.0f, exp2_of(y * log2_of(a)));
+  const Real size = select(a == 1.0f, 1.0f, power_of(a, y));
   const Real whole = y == apply(Op::trunc, y);
   const Real half = y * 0.5f;
   const Real odd = whole & (half != apply(Op::trunc, half));

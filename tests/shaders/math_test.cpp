@@ -1,0 +1,335 @@
+// tests/shaders/math_test.cpp -- elementary functions against libm in f64, through the interpreter.
+#include "shaders/math/elementary.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "shaders/interpret/interpret.h"
+#include "shaders/support/check.h"
+#include "shaders/support/half.h"
+
+namespace gnomon::math {
+namespace {
+
+using kernel::Access;
+using kernel::Kernel;
+using kernel::Op;
+
+constexpr float inf = std::numeric_limits<float>::infinity();
+constexpr float quiet = std::numeric_limits<float>::quiet_NaN();
+
+using Unary = Value (*)(Builder&, Value);
+using Binary = Value (*)(Builder&, Value, Value);
+
+/// f(x[i], y[i]) for all i, computed by a kernel.
+template <class T, class F>
+std::vector<T> run(DType t, F f, const std::vector<T>& x, const std::vector<T>& y) {
+  Builder b("math");
+  const std::uint32_t in = b.buffer({t, Access::read, false, false, "x"});
+  const std::uint32_t in2 = b.buffer({t, Access::read, false, false, "y"});
+  const std::uint32_t out = b.buffer({t, Access::write, false, false, "z"});
+  b.kernel().lanes = static_cast<std::uint32_t>(x.size());
+  const Value lane = b.source(Op::lane);
+  b.store(out, lane, f(b, b.load(in, lane), b.load(in2, lane)));
+  const Kernel k = b.take();
+  std::vector<T> a = x, c = y, z(x.size());
+  const auto bytes = [](std::vector<T>& v) { return std::as_writable_bytes(std::span(v)); };
+  std::span<std::byte> buffers[] = {bytes(a), bytes(c), bytes(z)};
+  const std::uint32_t parameters[7] = {0, 1, 0, 0, 0, 0, 0};
+  interpret(k, 0, parameters, buffers);
+  return z;
+}
+
+std::vector<float> run(Unary f, const std::vector<float>& x) {
+  return run(
+      DType::f32, [&](Builder& b, Value a, Value) { return f(b, a); }, x, x);
+}
+std::vector<float> run(Binary f, const std::vector<float>& x, const std::vector<float>& y) {
+  return run(DType::f32, f, x, y);
+}
+
+/// Distance in units of the last place of the exact result; subnormals count as zero.
+double units(float got, double exact) {
+  const auto nearest = static_cast<float>(exact);
+  if (std::isnan(exact) || std::isnan(got)) return std::isnan(exact) && std::isnan(got) ? 0 : inf;
+  if (std::isinf(nearest) || std::isinf(got)) {
+    const double limit = std::numeric_limits<float>::max();
+    return got == nearest ||
+                   (std::isinf(got) && exact / got > 0 && std::fabs(exact) > limit * (1 - 1e-6)) ||
+                   (std::isinf(nearest) && std::fabs(got) > limit * (1 - 1e-6))
+               ? 0
+               : inf;
+  }
+  constexpr double smallest = 1.17549435e-38;
+  const double unit = std::ldexp(1.0, std::ilogb(std::max(std::fabs(exact), smallest)) - 23);
+  if (std::fabs(exact) < smallest && std::fabs(got) < 1.01 * smallest) return 0;
+  return std::fabs(got - exact) / unit;
+}
+
+/// Random numbers of every magnitude between `low` and `high`, both signs if low < 0; and both
+/// ends.
+std::vector<float> samples(float low, float high, bool logarithmic = true) {
+  std::mt19937 random(20240611);
+  std::vector<float> x{low, high};
+  std::uniform_real_distribution<float> flat(low, high);
+  const double largest = std::max(std::fabs(low), std::fabs(high));
+  std::uniform_real_distribution<double> exponent(-30, std::log2(largest));
+  while (x.size() < 6000) {
+    x.push_back(flat(random));
+    if (!logarithmic) continue;
+    auto value = static_cast<float>(std::exp2(exponent(random)));
+    if (random() % 2 == 0) value = -value;
+    if (value >= low && value <= high) x.push_back(value);
+  }
+  return x;
+}
+
+struct Case {
+  const char* name;
+  Unary f;
+  double (*exact)(double);
+  float low, high;
+  double bound;  // units of the last place
+};
+
+double exact_logistic(double x) { return 1 / (1 + std::exp(-x)); }
+double exact_rsqrt(double x) { return 1 / std::sqrt(x); }
+
+TEST(Math, StaysWithinAFewUnits) {
+  const float pi = 3.14159265f;
+  const Case cases[] = {
+      {"exp", exp, std::exp, -100, 89, 1.5},
+      {"exp2", exp2, std::exp2, -140, 128.5f, 1.5},
+      {"expm1", expm1, std::expm1, -30, 89, 2.5},
+      {"log", log, std::log, 0, 3e38f, 1.5},
+      {"log near 1", log, std::log, 0.5f, 2, 1.5},
+      {"log2", log2, std::log2, 0, 3e38f, 2.5},
+      {"log2 near 1", log2, std::log2, 0.5f, 2, 2.5},
+      {"log10", log10, std::log10, 0, 3e38f, 2.5},
+      {"log1p", log1p, std::log1p, -1, 3e38f, 2.5},
+      {"log1p near 0", log1p, std::log1p, -0.7f, 0.7f, 2.5},
+      {"sqrt", sqrt, std::sqrt, 0, 3e38f, 0.5},
+      {"rsqrt", rsqrt, exact_rsqrt, 1e-30f, 3e38f, 1.5},
+      {"cbrt", cbrt, std::cbrt, -3e38f, 3e38f, 1.5},
+      {"sin", sin, std::sin, -10, 10, 2},
+      {"sin of large arguments", sin, std::sin, -1000, 1000, 2},
+      {"cos", cos, std::cos, -10, 10, 2},
+      {"cos of large arguments", cos, std::cos, -1000, 1000, 2},
+      {"tan", tan, std::tan, -10, 10, 3},
+      {"tan of large arguments", tan, std::tan, -1e5f, 1e5f, 16},
+      {"sin between multiples", sin, std::sin, 0.9f * pi, 1.1f * pi, 1.5},
+      {"asin", asin, std::asin, -1, 1, 2.5},
+      {"acos", acos, std::acos, -1, 1, 2.5},
+      {"atan", atan, std::atan, -3e38f, 3e38f, 2.5},
+      {"atan near 1", atan, std::atan, -3, 3, 2.5},
+      {"sinh", sinh, std::sinh, -90, 90, 3.5},
+      {"sinh near 1", sinh, std::sinh, -2, 2, 3.5},
+      {"cosh", cosh, std::cosh, -90, 90, 2.5},
+      {"tanh", tanh, std::tanh, -12, 12, 3},
+      {"asinh", asinh, std::asinh, -3e38f, 3e38f, 4},
+      {"asinh near 1", asinh, std::asinh, -4, 4, 4},
+      {"acosh", acosh, std::acosh, 1, 3e38f, 4},
+      {"acosh near 1", acosh, std::acosh, 1, 3, 4},
+      {"atanh", atanh, std::atanh, -1, 1, 4},
+      {"logistic", logistic, exact_logistic, -80, 80, 3},
+      {"erf", erf, std::erf, -6, 6, 2.5},
+      {"erfc", erfc, std::erfc, -6, 9, 6},
+  };
+  for (const Case& c : cases) {
+    const std::vector<float> x = samples(c.low, c.high);
+    const std::vector<float> y = run(c.f, x);
+    double worst = 0;
+    float where = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double e = units(y[i], c.exact(x[i]));
+      if (e > worst) worst = e, where = x[i];
+    }
+    RecordProperty(c.name, std::to_string(worst));
+    EXPECT_LE(worst, c.bound) << c.name << " at " << where << ", exactly " << c.exact(where);
+  }
+}
+
+TEST(Math, ReducesArgumentsInTheMillions) {
+  for (const Unary f : {Unary{sin}, Unary{cos}}) {
+    const std::vector<float> x = samples(-6.5e6f, 6.5e6f, false);
+    const std::vector<float> y = run(f, x);
+    double worst = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double exact = f == Unary{sin} ? std::sin(double{x[i]}) : std::cos(double{x[i]});
+      worst = std::max(worst, std::fabs(y[i] - exact));
+    }
+    EXPECT_LE(worst, 2e-7);
+  }
+}
+
+TEST(Math, SpecialValuesAreThoseOfC) {
+  const struct {
+    const char* name;
+    Unary f;
+    double (*exact)(double);
+  } cases[] = {
+      {"exp", exp, std::exp},        {"exp2", exp2, std::exp2},
+      {"expm1", expm1, std::expm1},  {"log", log, std::log},
+      {"log2", log2, std::log2},     {"log10", log10, std::log10},
+      {"log1p", log1p, std::log1p},  {"sqrt", sqrt, std::sqrt},
+      {"rsqrt", rsqrt, exact_rsqrt}, {"cbrt", cbrt, std::cbrt},
+      {"asin", asin, std::asin},     {"acos", acos, std::acos},
+      {"atan", atan, std::atan},     {"sinh", sinh, std::sinh},
+      {"cosh", cosh, std::cosh},     {"tanh", tanh, std::tanh},
+      {"asinh", asinh, std::asinh},  {"acosh", acosh, std::acosh},
+      {"atanh", atanh, std::atanh},  {"logistic", logistic, exact_logistic},
+      {"erf", erf, std::erf},        {"erfc", erfc, std::erfc},
+  };
+  const std::vector<float> x{0.0f,  -0.0f,  inf,  -inf,  quiet,  1.0f,   -1.0f,
+                             1e30f, -1e30f, 2.0f, -2.0f, 100.0f, -200.0f};
+  for (const auto& c : cases) {
+    const std::vector<float> y = run(c.f, x);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double exact = c.exact(x[i]);
+      EXPECT_LE(units(y[i], exact), 4)
+          << c.name << "(" << x[i] << ") = " << y[i] << ", not " << exact;
+      if (exact == 0 && !std::isnan(y[i])) {
+        EXPECT_EQ(std::signbit(y[i]), std::signbit(exact)) << c.name << "(" << x[i] << ")";
+      }
+    }
+  }
+  for (const Unary f : {Unary{sin}, Unary{cos}, Unary{tan}}) {
+    const std::vector<float> y = run(f, {0.0f, -0.0f, inf, -inf, quiet, 1e8f});
+    EXPECT_EQ(std::signbit(y[1]), f != Unary{cos});
+    for (std::size_t i = 2; i < 6; ++i) EXPECT_TRUE(std::isnan(y[i]));
+  }
+}
+
+TEST(Math, PowFollowsC) {
+  std::vector<float> x, y;
+  const float special[] = {0.0f, -0.0f, 1.0f,  -1.0f, 2.0f,  -2.0f, 0.5f,  -0.5f,
+                           inf,  -inf,  quiet, 3.0f,  -3.0f, 2.5f,  1e10f, 16777217.0f};
+  for (const float a : special) {
+    for (const float b : special) x.push_back(a), y.push_back(b);
+  }
+  const std::vector<float> z = run(pow, x, y);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double exact = std::pow(double{x[i]}, double{y[i]});
+    EXPECT_LE(units(z[i], exact), 4) << x[i] << "^" << y[i] << " = " << z[i] << ", not " << exact;
+    if (exact == 0) {
+      EXPECT_EQ(std::signbit(z[i]), std::signbit(exact)) << x[i] << "^" << y[i];
+    }
+  }
+}
+
+TEST(Math, PowIsAccurateForSmallExponents) {
+  const std::vector<float> x = samples(1e-6f, 1e6f);
+  for (const float exponent : {-0.2f, 0.5f, 2.0f, 3.0f}) {
+    const std::vector<float> y = run(
+        DType::f32, [&](Builder& b, Value a, Value) { return pow(b, a, b.f32(exponent)); }, x, x);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double exact = std::pow(double{x[i]}, double{exponent});
+      ASSERT_LE(std::fabs(y[i] - exact) / exact, 4e-7) << x[i] << "^" << exponent;
+    }
+  }
+}
+
+TEST(Math, Atan2FollowsC) {
+  std::vector<float> x, y;
+  for (const float a : {0.0f, -0.0f, 1.0f, -1.0f, inf, -inf, quiet, 3.0f, -1e-20f}) {
+    for (const float b : {0.0f, -0.0f, 1.0f, -1.0f, inf, -inf, quiet, 0.5f, -1e20f}) {
+      y.push_back(a), x.push_back(b);
+    }
+  }
+  const std::vector<float> random = samples(-10, 10);
+  for (std::size_t i = 0; i + 1 < random.size(); i += 2)
+    y.push_back(random[i]), x.push_back(random[i + 1]);
+  const std::vector<float> z = run(atan2, y, x);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double exact = std::atan2(double{y[i]}, double{x[i]});
+    EXPECT_LE(units(z[i], exact), 3) << y[i] << ", " << x[i];
+    if (exact == 0) {
+      EXPECT_EQ(std::signbit(z[i]), std::signbit(exact)) << y[i] << ", " << x[i];
+    }
+  }
+}
+
+TEST(Math, ErfInvIsThePolynomialOfTheRandomNormals) {
+  const std::vector<float> x = samples(-0.99999994f, 0.99999994f);
+  const std::vector<float> y = run(erf_inv, x);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double slope = 2 / std::sqrt(M_PI) * std::exp(-double{y[i]} * y[i]);
+    // The polynomial, and what the rounding of x * x costs near the ends.
+    const double error = std::fabs(std::erf(double{y[i]}) - x[i]) / slope;
+    ASSERT_LE(error, 3e-6 * std::fabs(y[i]) + 1e-7 / slope) << x[i];
+  }
+  const std::vector<float> ends = run(erf_inv, {1.0f, -1.0f, 0.0f, -0.0f, 1.5f, quiet});
+  EXPECT_EQ(ends[0], inf);
+  EXPECT_EQ(ends[1], -inf);
+  EXPECT_EQ(std::signbit(ends[2]), false);
+  EXPECT_EQ(std::signbit(ends[3]), true);
+  EXPECT_TRUE(std::isnan(ends[4]) && std::isnan(ends[5]));
+}
+
+TEST(Math, ExtremaKeepNaN) {
+  const std::vector<float> x{1, quiet, 1, inf, quiet, -2}, y{2, 1, quiet, -inf, quiet, -2};
+  const std::vector<float> low = run(minimum_nan, x, y), high = run(maximum_nan, x, y);
+  EXPECT_EQ(low[0], 1);
+  EXPECT_EQ(high[0], 2);
+  for (const std::size_t i : {1, 2, 4}) EXPECT_TRUE(std::isnan(low[i]) && std::isnan(high[i])) << i;
+  EXPECT_EQ(low[3], -inf);
+  EXPECT_EQ(high[3], inf);
+  EXPECT_EQ(low[5], -2);
+}
+
+TEST(Math, SignKeepsZerosAndNaN) {
+  const std::vector<float> y = run(sign, {3, -0.5f, 0.0f, -0.0f, quiet, -inf});
+  EXPECT_EQ(y[0], 1);
+  EXPECT_EQ(y[1], -1);
+  EXPECT_FALSE(std::signbit(y[2]));
+  EXPECT_TRUE(std::signbit(y[3]));
+  EXPECT_TRUE(std::isnan(y[4]));
+  EXPECT_EQ(y[5], -1);
+}
+
+TEST(Math, FloorDivisionRoundsDown) {
+  using Ints = std::vector<std::int32_t>;
+  const Ints x{7, -7, 7, -7, 6, -6, 0, 5, -5}, y{2, 2, -2, -2, 3, 3, 4, 0, 0};
+  EXPECT_EQ(run(DType::i32, floor_div, x, y), (Ints{3, -4, -4, 3, 2, -2, 0, -1, -1}));
+  EXPECT_EQ(run(DType::i32, floor_mod, x, y), (Ints{1, 1, -1, -1, 0, 0, 0, 5, -5}));
+  const std::vector<float> real = run(floor_mod, {5.5f, -5.5f, 5.5f, -5.5f, 4}, {2, 2, -2, -2, 2});
+  EXPECT_EQ(real, (std::vector<float>{1.5f, 0.5f, -0.5f, -1.5f, 0}));
+}
+
+TEST(Math, SixteenBitFloatsTravelThroughF32) {
+  using Halves = std::vector<std::uint16_t>;
+  const Halves x{f16_bits(1.5)};
+  const auto square = [](Builder& b, Value a, Value) { return exp(b, a); };
+  EXPECT_EQ(run(DType::f16, square, x, x), Halves{f16_bits(std::exp(1.5))});
+  const Halves y{bf16_bits(1.5)};
+  EXPECT_EQ(run(DType::bf16, square, y, y), Halves{bf16_bits(std::exp(1.5))});
+}
+
+TEST(Math, WorksOnWideValues) {
+  Builder b("wide");
+  const std::uint32_t in = b.buffer({DType::f32, Access::read, false, false, "x"});
+  const Value x = b.load(in, b.source(Op::lane), 4);
+  EXPECT_EQ(b.type(pow(b, tan(b, x), erf_inv(b, x))), (kernel::Type{DType::f32, 4}));
+}
+
+TEST(Math, F64SaysThatItIsNotThereYet) {
+  Builder b("wide");
+  const std::uint32_t in = b.buffer({DType::f64, Access::read, false, false, "x"});
+  const Value x = b.load(in, b.source(Op::lane));
+  try {
+    exp(b, x);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "gnomon::exp: f64 is not available on this path yet; use f32");
+  }
+  EXPECT_EQ(b.type(sqrt(b, x)).scalar, DType::f64);
+  EXPECT_EQ(b.type(minimum_nan(b, x, rsqrt(b, x))).scalar, DType::f64);
+}
+
+}  // namespace
+}  // namespace gnomon::math
