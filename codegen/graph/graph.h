@@ -1,11 +1,12 @@
 // codegen/graph/graph.h -- the graph IR: equations over arrays.
 //
 // Semantics
-//   A graph is a pure function of its inputs. Equations are in program order; every value is defined once, before use.
-//   Integer arithmetic wraps; division and remainder by zero, float to integer conversion and NaN follow
-//   the kernel IR (shaders/kernel/kernel.h) except that `max` and `min` propagate NaN. Sub-graphs (bodies of loops,
-//   branches) are parameters of their equation and see only their own inputs: captured arrays are passed in.
-//   Source lines are carried for messages and are no part of a graph's identity.
+//   A graph is a pure function of its inputs. Equations are in program order; every value is
+//   defined once, before use. Integer arithmetic wraps; division and remainder by zero, float to
+//   integer conversion and NaN follow the kernel IR (shaders/kernel/kernel.h) except that `max` and
+//   `min` propagate NaN. Sub-graphs (bodies of loops, branches) are parameters of their equation
+//   and see only their own inputs: captured arrays are passed in. Source lines are carried for
+//   messages and are no part of a graph's identity.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -43,12 +44,13 @@ struct Graph {
   std::vector<Aval> output_avals() const;
 };
 
-/// Keeps what the outputs need, ordered and numbered by a depth-first walk from them. C++ leaves the order in which
-/// `a` and `b` of `a + b` are evaluated to the compiler, so the order of tracing must not show in dumps or cache keys.
-/// Ends every trace and every transform. All inputs are kept.
+/// Keeps what the outputs need, ordered and numbered by a depth-first walk from them. C++ leaves
+/// the order in which `a` and `b` of `a + b` are evaluated to the compiler, so the order of tracing
+/// must not show in dumps or cache keys. Ends every trace and every transform. All inputs are kept.
 Graph canonicalize(const Graph&);
 
-/// Structural identity: equal for graphs that differ in source lines only. Expects canonical graphs.
+/// Structural identity: equal for graphs that differ in source lines only. Expects canonical
+/// graphs.
 std::uint64_t structural_hash(const Graph&);
 bool structurally_equal(const Graph&, const Graph&);
 

@@ -1,4 +1,5 @@
-// codegen/graph/host_array.h -- arrays in host memory: what reference rules compute with and literals hold.
+// codegen/graph/host_array.h -- arrays in host memory: what reference rules compute with and
+// literals hold.
 #pragma once
 #include <cstddef>
 #include <cstring>
@@ -9,13 +10,15 @@
 
 namespace gnomon {
 
-/// Elements in row-major order, `size_of(dtype)` bytes each; bool as a 32-bit 0 or 1, as in device memory.
+/// Elements in row-major order, `size_of(dtype)` bytes each; bool as a 32-bit 0 or 1, as in device
+/// memory.
 struct HostArray {
   Aval aval;
   std::vector<std::byte> bytes;
 
   HostArray() = default;
-  explicit HostArray(Aval a) : aval(a), bytes(static_cast<std::size_t>(a.shape.size()) * size_of(a.dtype)) {}
+  explicit HostArray(Aval a)
+      : aval(a), bytes(static_cast<std::size_t>(a.shape.size()) * size_of(a.dtype)) {}
   Dim size() const { return aval.shape.size(); }
 
   template <class T>
@@ -26,7 +29,8 @@ struct HostArray {
   std::span<const T> as() const {
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
-  /// One element as a double (exact for every dtype but large 64-bit integers) or as a 64-bit integer.
+  /// One element as a double (exact for every dtype but large 64-bit integers) or as a 64-bit
+  /// integer.
   double number(Dim i) const;
   std::int64_t integer(Dim i) const;
   void set_number(Dim i, double x);

@@ -1,8 +1,9 @@
 // codegen/graph/params.h -- static parameters of an equation: any reflected aggregate, erased.
 //
-// A parameter struct is an aggregate whose fields are bool, integers, double, enums with a `name` function,
-// DType, Shape, std::vector<int>, std::vector<Dim>, std::vector<bool>, std::optional<int>, std::string, GraphPtr or
-// Literal. Equality, hash and text (print and parse) are derived from its fields; doubles compare by bits.
+// A parameter struct is an aggregate whose fields are bool, integers, double, enums with a `name`
+// function, DType, Shape, std::vector<int>, std::vector<Dim>, std::vector<bool>,
+// std::optional<int>, std::string, GraphPtr or Literal. Equality, hash and text (print and parse)
+// are derived from its fields; doubles compare by bits.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -20,19 +21,21 @@ class Params {
  public:
   Params() = default;  // no parameters
   template <class T>
-    requires(!std::same_as<std::remove_cvref_t<T>, Params>)
-  Params(T value) : model_(std::make_shared<Model<T>>(std::move(value))) {}  // NOLINT: implicit on purpose
+  requires(!std::same_as<std::remove_cvref_t<T>, Params>) Params(T value)
+      : model_(std::make_shared<Model<T>>(std::move(value))) {}  // NOLINT: implicit on purpose
 
   /// The parameters as T; an InternalError when they are something else.
   template <class T>
   const T& as() const {
-    GNOMON_CHECK(model_ && model_->type() == typeid(T), std::string("parameters are not a ") + typeid(T).name());
+    GNOMON_CHECK(model_ && model_->type() == typeid(T),
+                 std::string("parameters are not a ") + typeid(T).name());
     return static_cast<const Model<T>&>(*model_).value;
   }
   bool empty() const { return model_ == nullptr; }
   bool operator==(const Params& other) const;
   std::uint64_t hash() const;
-  /// "axes=(0,1) keep=true"; sub-graphs print as indented blocks by the graph printer, which visits `fields`.
+  /// "axes=(0,1) keep=true"; sub-graphs print as indented blocks by the graph printer, which visits
+  /// `fields`.
   void print(ParamPrinter& printer) const {
     if (model_) model_->print(printer);
   }
@@ -56,7 +59,8 @@ class Params {
     explicit Model(T v) : value(std::move(v)) {}
     const std::type_info& type() const override { return typeid(T); }
     bool equal(const Base& o) const override {
-      return o.type() == typeid(T) && param_fields::equal(value, static_cast<const Model&>(o).value);
+      return o.type() == typeid(T) &&
+             param_fields::equal(value, static_cast<const Model&>(o).value);
     }
     std::uint64_t hash() const override { return param_fields::hash(value); }
     void print(ParamPrinter& p) const override { param_fields::print(value, p); }

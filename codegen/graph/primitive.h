@@ -1,4 +1,5 @@
-// codegen/graph/primitive.h -- an operation is one table entry with every rule; a rule left out does not compile.
+// codegen/graph/primitive.h -- an operation is one table entry with every rule; a rule left out
+// does not compile.
 #pragma once
 #include <span>
 #include <string_view>
@@ -17,7 +18,7 @@ class Rule {
   Rule() = delete;
   constexpr Rule(Signature* f) : f_(f) {}  // NOLINT: implicit on purpose
   template <class F>
-    requires std::convertible_to<F, Signature*>
+  requires std::convertible_to<F, Signature*>
   constexpr Rule(F f) : f_(f) {}  // NOLINT: captureless lambdas
   template <class... A>
   auto operator()(A&&... a) const {
@@ -33,8 +34,8 @@ struct Batched {
   BatchAxes axes;  // one per value
 };
 
-/// Inputs of a transpose rule: operands, which of them are linear (their Array is only a shape then), and the
-/// cotangents of the outputs (nullopt: zero).
+/// Inputs of a transpose rule: operands, which of them are linear (their Array is only a shape
+/// then), and the cotangents of the outputs (nullopt: zero).
 struct TransposeArgs {
   const Params& params;
   const Arrays& inputs;
@@ -46,9 +47,11 @@ struct Primitive {
   std::string_view name;
   /// Reads the parameters from text; `parse_params<T>` or `no_params`.
   Rule<Params(ParamParser&)> parse;
-  /// Types of the outputs; throws UsageError through `usage_error(name, ...)` when the operands do not fit.
+  /// Types of the outputs; throws UsageError through `usage_error(name, ...)` when the operands do
+  /// not fit.
   Rule<std::vector<Aval>(const Params&, std::span<const Aval> inputs, Loc)> shape;
-  /// Tangents of the outputs; at least one input tangent is present. Emits operations into the current trace.
+  /// Tangents of the outputs; at least one input tangent is present. Emits operations into the
+  /// current trace.
   Rule<Tangents(const Params&, const Arrays& inputs, const Arrays& outputs, const Tangents&)> jvp;
   /// Cotangents of the linear inputs (nullopt: zero, or not linear).
   Rule<Tangents(const TransposeArgs&)> transpose;
@@ -57,7 +60,8 @@ struct Primitive {
   /// How kernels compute it: per element, or structured (loops, branches, scatters).
   Lowering lower;
   /// Literal evaluation on the host: the oracle. Slow and obvious.
-  Rule<std::vector<HostArray>(const Params&, std::span<const Aval> outputs, std::span<const HostArray> inputs)>
+  Rule<std::vector<HostArray>(const Params&, std::span<const Aval> outputs,
+                              std::span<const HostArray> inputs)>
       reference;
 };
 

@@ -1,4 +1,5 @@
-// codegen/include/gnomon/array.h -- Array, a handle to a traced or a concrete array, and Operand, what operations take.
+// codegen/include/gnomon/array.h -- Array, a handle to a traced or a concrete array, and Operand,
+// what operations take.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -22,14 +23,16 @@ struct Aval {
 /// "f32[2,3]".
 std::string to_string(const Aval&);
 
-/// Device memory of a concrete array; the engine derives from it. Alive as long as an Array refers to it.
+/// Device memory of a concrete array; the engine derives from it. Alive as long as an Array refers
+/// to it.
 class Storage {
  public:
   virtual ~Storage() = default;
 };
 
-/// One array: either *traced* (a value of the trace that is being recorded) or *concrete* (memory of a Runtime).
-/// Copying is cheap and shares; moving leaves an empty handle whose use throws UsageError.
+/// One array: either *traced* (a value of the trace that is being recorded) or *concrete* (memory
+/// of a Runtime). Copying is cheap and shares; moving leaves an empty handle whose use throws
+/// UsageError.
 class Array {
  public:
   Array() = default;
@@ -56,17 +59,17 @@ class Array {
   /// x[i] along the first axis: drops it. Static or traced index; negative wraps once, then clips.
   Array operator[](const Array& index) const;
   template <class I>
-    requires std::is_integral_v<I>
-  Array operator[](I index) const {
+  requires std::is_integral_v<I> Array operator[](I index) const {
     return at_index(static_cast<Dim>(index));
   }
 
   template <class T>
-    requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T>
   explicit operator T() const {
-    static_assert(always_false<T>,
-                  "gnomon: a traced Array has no value while tracing; use where / cond / while_loop, or "
-                  "Runtime::to_host() after the call");
+    static_assert(
+        always_false<T>,
+        "gnomon: a traced Array has no value while tracing; use where / cond / while_loop, or "
+        "Runtime::to_host() after the call");
     return T{};
   }
 
@@ -82,8 +85,8 @@ class Array {
   Aval aval_;
 };
 
-/// A C++ number standing for an array of rank 0. *Weak*: it takes the dtype of the array it meets when the kinds agree
-/// (see promotion, gnomon/ops.h).
+/// A C++ number standing for an array of rank 0. *Weak*: it takes the dtype of the array it meets
+/// when the kinds agree (see promotion, gnomon/ops.h).
 struct Scalar {
   enum class Kind : std::uint8_t { boolean, integer, floating };
   Kind kind = Kind::floating;
@@ -94,10 +97,11 @@ struct Scalar {
 /// What an operation takes: an Array or a C++ number, with the line of the call.
 class Operand {
  public:
-  Operand(const Array& a, Loc loc = Loc::here()) : array_(a), loc_(loc) {}  // NOLINT: implicit on purpose
+  Operand(const Array& a, Loc loc = Loc::here())
+      : array_(a), loc_(loc) {}  // NOLINT: implicit on purpose
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Operand(T x, Loc loc = Loc::here()) : is_array_(false), loc_(loc) {  // NOLINT: implicit on purpose
+  requires std::is_arithmetic_v<T> Operand(T x, Loc loc = Loc::here())
+      : is_array_(false), loc_(loc) {  // NOLINT: implicit on purpose
     if constexpr (std::is_same_v<T, bool>) {
       scalar_ = {Scalar::Kind::boolean, x ? 1.0 : 0.0, x ? 1 : 0};
     } else if constexpr (std::is_integral_v<T>) {

@@ -23,14 +23,17 @@ class Shape {
 
   Shape() = default;
   template <class... D>
-    requires(sizeof...(D) > 0 && (!std::same_as<std::remove_cvref_t<D>, Shape> && ...) &&
-             ((std::integral<std::remove_cvref_t<D>> || std::same_as<std::remove_cvref_t<D>, Array>) && ...))
-  Shape(D... dims) {  // NOLINT: `{2, 3}` is how users write a shape
+  requires(sizeof...(D) > 0 && (!std::same_as<std::remove_cvref_t<D>, Shape> && ...) &&
+           ((std::integral<std::remove_cvref_t<D>> ||
+             std::same_as<std::remove_cvref_t<D>, Array>)&&...))
+      Shape(D... dims) {  // NOLINT: `{2, 3}` is how users write a shape
     static_assert(!(std::same_as<std::remove_cvref_t<D>, Array> || ...),
-                  "gnomon: a traced Array cannot be a shape dimension; shapes are fixed when the function is traced. "
+                  "gnomon: a traced Array cannot be a shape dimension; shapes are fixed when the "
+                  "function is traced. "
                   "Use x.dim(i) and std::min/std::max on integers");
     static_assert(sizeof...(D) <= max_rank, "gnomon: a shape has at most 8 dimensions");
-    if constexpr (!(std::same_as<std::remove_cvref_t<D>, Array> || ...)) (append(static_cast<Dim>(dims)), ...);
+    if constexpr (!(std::same_as<std::remove_cvref_t<D>, Array> || ...))
+      (append(static_cast<Dim>(dims)), ...);
   }
   explicit Shape(std::span<const Dim> dims);
 
