@@ -124,7 +124,9 @@ Program compile(const Graph& input, const Target& target, const CompileOptions& 
     const std::uint32_t width = coarsening(c.draft, target);
     const std::uint32_t count = kernel::invocations(lanes, width);
     const std::uint32_t size = group_size(count, target);
-    k = kernel::coarsen(k, {width, size});
+    // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
+    const bool uneven = c.draft.has_loop && target.contiguous_per_lane;
+    k = kernel::coarsen(k, {width, size, uneven ? 16u : 1u});
     k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});
     k = kernel::simplify(std::move(k));
     kernel::verify(k);

@@ -44,6 +44,17 @@ void check_supported(const Region& region) {
   }
 }
 
+/// Which part of the lanes an invocation takes: its own number, or that of the workgroup dealt to it.
+Value numbered(Builder& out, const CoarsenOptions& options, std::uint32_t used) {
+  const std::uint32_t groups = used / options.group_size + (used % options.group_size != 0);
+  const std::uint32_t parts = options.deal;
+  if (parts <= 1 || groups % parts != 0 || groups == parts) return out.source(Op::invocation);
+  const Value group = out.source(Op::group_index);
+  const Value dealt = out.add(out.mul(out.rem(group, out.u32(parts)), out.u32(groups / parts)),
+                              out.div(group, out.u32(parts)));
+  return out.add(out.mul(dealt, out.u32(options.group_size)), out.source(Op::local_index));
+}
+
 }  // namespace
 
 Kernel coarsen(const Kernel& source, CoarsenOptions options) {
@@ -59,7 +70,7 @@ Kernel coarsen(const Kernel& source, CoarsenOptions options) {
   Builder out(source.name);
   copy_header(source, out);
   out.kernel().group_size = options.group_size;
-  const Value invocation = out.source(Op::invocation);
+  const Value invocation = numbered(out, options, invocations(lanes, width));
   const std::uint32_t full = lanes / width;  // invocations all of whose lanes exist
   const std::uint32_t used = invocations(lanes, width);
   const auto nothing = [] { return Values{}; };
