@@ -47,6 +47,8 @@ const Primitive convert_p{
         },
     .transpose =
         [](const TransposeArgs& t) {
+          const DType to = t.params.as<DTypeParams>().dtype;
+          if (!is_float(to) || !is_float(t.inputs[0].dtype())) throw_not_linear("convert");
           Tangents r(1);
           if (t.cotangents[0]) r[0] = lax::convert(*t.cotangents[0], t.inputs[0].dtype());
           return r;

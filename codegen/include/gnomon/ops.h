@@ -145,9 +145,15 @@ inline Array operator<(Operand a, Operand b) { return less(a, b); }
 inline Array operator<=(Operand a, Operand b) { return less_equal(a, b); }
 inline Array operator>(Operand a, Operand b) { return greater(a, b); }
 inline Array operator>=(Operand a, Operand b) { return greater_equal(a, b); }
-inline Array operator&&(Operand a, Operand b) { return logical_and(a, b); }
-inline Array operator||(Operand a, Operand b) { return logical_or(a, b); }
-inline Array operator!(Operand x) { return logical_not(x); }
+// Exact parameters: the built-in operators would accept an Array too, through its conversion to
+// bool that exists for its message. The named functions above know the line of the call.
+inline Array operator&&(const Array& a, const Array& b) { return logical_and({a, {}}, {b, {}}); }
+inline Array operator&&(const Array& a, bool b) { return logical_and({a, {}}, {b, {}}); }
+inline Array operator&&(bool a, const Array& b) { return logical_and({a, {}}, {b, {}}); }
+inline Array operator||(const Array& a, const Array& b) { return logical_or({a, {}}, {b, {}}); }
+inline Array operator||(const Array& a, bool b) { return logical_or({a, {}}, {b, {}}); }
+inline Array operator||(bool a, const Array& b) { return logical_or({a, {}}, {b, {}}); }
+inline Array operator!(const Array& x) { return logical_not({x, {}}); }
 inline Array operator&(Operand a, Operand b) { return bitwise_and(a, b); }
 inline Array operator|(Operand a, Operand b) { return bitwise_or(a, b); }
 inline Array operator^(Operand a, Operand b) { return bitwise_xor(a, b); }

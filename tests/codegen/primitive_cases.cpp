@@ -1,0 +1,488 @@
+// tests/codegen/primitive_cases.cpp -- the examples.
+#include "tests/codegen/primitive_cases.h"
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "codegen/primitives/control.h"
+#include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/lax.h"
+#include "codegen/trace/trace.h"
+
+namespace gnomon::test {
+namespace {
+
+using Cases = std::vector<Case>;
+using Masks = std::vector<std::vector<bool>>;
+
+constexpr DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32, u32 = DType::u32;
+
+const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> all{{}, {3}, {2, 3}, {0}, {1, 4}};
+  return all;
+}
+
+/// How the inputs of an elementwise operation are drawn.
+struct Elementwise {
+  std::vector<Domain> domains;
+  Masks linear = {};
+  bool differentiable = true;
+};
+
+const std::map<std::string_view, Elementwise>& elementwise() {
+  static const Domain any{}, positive{0.3, 3}, inside{-0.9, 0.9}, count{0, 7};
+  static const Masks both{{true, true}, {true, false}, {false, true}};
+  static const std::map<std::string_view, Elementwise> all{
+      {"add", {{any, any}, both}},
+      {"sub", {{any, any}, both}},
+      {"mul", {{any, any}, {{true, false}, {false, true}}}},
+      {"div", {{any, positive}, {{true, false}}}},
+      {"rem", {{{-5, 5}, positive}}},
+      {"pow", {{positive, any}}},
+      {"atan2", {{positive, any}}},
+      {"max", {{any, any}}},
+      {"min", {{any, any}}},
+      {"and", {{any, any}}},
+      {"or", {{any, any}}},
+      {"xor", {{any, any}}},
+      {"not", {{any}}},
+      {"shl", {{any, count}}},
+      {"shr", {{any, count}}},
+      {"popcount", {{any}}},
+      {"eq", {{any, any}}},
+      {"ne", {{any, any}}},
+      {"lt", {{any, any}}},
+      {"le", {{any, any}}},
+      {"gt", {{any, any}}},
+      {"ge", {{any, any}}},
+      {"isnan", {{any}}},
+      {"isfinite", {{any}}},
+      {"clamp", {{{-1, -0.5}, any, {0.5, 1}}}},
+      {"neg", {{any}, {{true}}}},
+      {"abs", {{any}}},
+      {"sign", {{any}}},
+      {"floor", {{any}}},
+      {"ceil", {{any}}},
+      {"round", {{any}}},
+      {"trunc", {{any}}},
+      {"exp", {{any}}},
+      {"exp2", {{any}}},
+      {"expm1", {{any}}},
+      {"log", {{positive}}},
+      {"log2", {{positive}}},
+      {"log1p", {{{-0.5, 2}}}},
+      {"sqrt", {{positive}}},
+      {"rsqrt", {{positive}}},
+      {"cbrt", {{positive}}},
+      {"sin", {{any}}},
+      {"cos", {{any}}},
+      {"tan", {{{-1, 1}}}},
+      {"asin", {{inside}}},
+      {"acos", {{inside}}},
+      {"atan", {{any}}},
+      {"sinh", {{any}}},
+      {"cosh", {{any}}},
+      {"tanh", {{any}}},
+      {"asinh", {{any}}},
+      {"acosh", {{{1.2, 3}}}},
+      {"atanh", {{inside}}},
+      {"logistic", {{any}}},
+      {"erf", {{any}}},
+      {"erfc", {{any}}},
+      {"erf_inv", {{inside}}},
+      {"stop_gradient", {{any}, {}, false}},
+      {"threefry2x32", {{{0, 4e9}, {0, 4e9}, {0, 4e9}, {0, 4e9}}}},
+  };
+  return all;
+}
+
+bool takes(const Primitive& p, const Params& params, const std::vector<Aval>& inputs) {
+  try {
+    p.shape(params, std::span<const Aval>(inputs), Loc{});
+    return true;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
+Cases elementwise_cases(const Primitive& p, const Elementwise& e) {
+  Cases r;
+  for (DType t : {DType::boolean, DType::i8, DType::u8, DType::i16, DType::u16, i32, u32,
+                  DType::i64, DType::u64, f32, f64}) {
+    for (const Shape& shape : shapes()) {
+      const std::vector<Aval> inputs(e.domains.size(), Aval{t, shape});
+      if (takes(p, {}, inputs))
+        r.push_back({&p, {}, inputs, e.domains, e.linear, e.differentiable});
+    }
+  }
+  return r;
+}
+
+// ---- operations with parameters: one function per name
+
+struct Maker {
+  const Primitive& p;
+  Cases cases = {};
+  void add(Params params, std::vector<Aval> inputs, Masks linear = {},
+           std::vector<Domain> domains = {}) {
+    domains.resize(inputs.size());
+    cases.push_back(
+        {&p, std::move(params), std::move(inputs), std::move(domains), std::move(linear)});
+  }
+};
+
+HostArray counting(DType t, const Shape& shape) {
+  HostArray h(Aval{t, shape});
+  for (Dim i = 0; i < h.size(); ++i)
+    h.set_number(i, t == DType::boolean ? static_cast<double>(i % 2) : i - 2.0);
+  return h;
+}
+
+GraphPtr trace_graph(const std::vector<Aval>& avals,
+                     const std::function<Arrays(const Arrays&)>& f) {
+  Trace t;
+  Arrays in;
+  for (const Aval& a : avals) in.push_back(t.input(a));
+  return std::make_shared<const Graph>(t.finish(f(in)));
+}
+
+void select_cases(Maker& m) {
+  for (DType t : {DType::boolean, i32, DType::u8, f32, f64})
+    for (const Shape& s : shapes())
+      m.add({}, {{DType::boolean, s}, {t, s}, {t, s}}, {{false, true, true}, {false, true, false}});
+}
+void constant_cases(Maker& m) {
+  for (DType t : {DType::boolean, i32, DType::u64, f32, f64, DType::i8})
+    for (const Shape& s : shapes()) m.add(ConstantParams{Literal(counting(t, s))}, {});
+}
+void iota_cases(Maker& m) {
+  for (DType t : {i32, u32, f32, f64, DType::i64}) {
+    m.add(IotaParams{t, {5}, 0}, {});
+    m.add(IotaParams{t, {2, 3}, 0}, {});
+    m.add(IotaParams{t, {2, 3}, 1}, {});
+    m.add(IotaParams{t, {0, 3}, 1}, {});
+  }
+}
+void integer_pow_cases(Maker& m) {
+  for (int n : {-3, -1, 0, 1, 2, 3, 7})
+    for (DType t : {i32, u32, f32, f64})
+      for (const Shape& s : shapes())
+        if (n >= 0 || is_float(t)) m.add(IntegerPowParams{n}, {{t, s}}, {}, {{0.5, 2}});
+}
+void convert_cases(Maker& m) {
+  for (DType from : {DType::boolean, DType::i8, i32, u32, DType::i64, f32, f64, DType::u16})
+    for (DType to : {DType::boolean, DType::u8, i32, u32, DType::u64, f32, f64, DType::i16}) {
+      // Floats stay where every target can hold them.
+      const Domain d = is_float(from) ? Domain{0.2, 100} : Domain{0, 100};
+      Masks linear;
+      if (is_float(from) && is_float(to)) linear = {{true}};
+      for (const Shape& s : {Shape{}, Shape{2, 3}, Shape{0}})
+        m.add(DTypeParams{to}, {{from, s}}, linear, {d});
+    }
+}
+void bitcast_cases(Maker& m) {
+  for (const Shape& s : shapes()) {
+    m.add(DTypeParams{u32}, {{f32, s}});
+    m.add(DTypeParams{f32}, {{i32, s}}, {}, {{1e9, 1.5e9}});
+    m.add(DTypeParams{DType::i64}, {{f64, s}});
+    m.add(DTypeParams{DType::i8}, {{DType::u8, s}});
+  }
+}
+void broadcast_cases(Maker& m) {
+  for (DType t : {f64, f32, i32, DType::boolean}) {
+    const auto add = [&](const Shape& from, const Shape& to, std::vector<int> axes) {
+      m.add(BroadcastParams{to, std::move(axes)}, {{t, from}}, {{true}});
+    };
+    add({}, {3}, {});
+    add({}, {2, 3}, {});
+    add({3}, {2, 3}, {1});
+    add({2}, {2, 3}, {0});
+    add({2, 3}, {2, 4, 3}, {0, 2});
+    add({1, 3}, {1, 1, 3}, {0, 2});
+    add({3}, {0, 3}, {1});
+    add({0}, {2, 0}, {1});
+  }
+}
+void reshape_cases(Maker& m) {
+  for (DType t : {f64, f32, i32}) {
+    m.add(ReshapeParams{{6}}, {{t, {2, 3}}}, {{true}});
+    m.add(ReshapeParams{{3, 2}}, {{t, {2, 3}}}, {{true}});
+    m.add(ReshapeParams{{}}, {{t, {1, 1}}}, {{true}});
+    m.add(ReshapeParams{{1, 1}}, {{t, {}}}, {{true}});
+    m.add(ReshapeParams{{0}}, {{t, {2, 0}}}, {{true}});
+  }
+}
+void permute_cases(Maker& m) {
+  for (DType t : {f64, f32, DType::u8}) {
+    m.add(AxesParams{{1, 0}}, {{t, {2, 3}}}, {{true}});
+    m.add(AxesParams{{2, 0, 1}}, {{t, {2, 3, 4}}}, {{true}});
+    m.add(AxesParams{{0}}, {{t, {3}}}, {{true}});
+    m.add(AxesParams{{}}, {{t, {}}}, {{true}});
+    m.add(AxesParams{{1, 0}}, {{t, {0, 3}}}, {{true}});
+  }
+}
+void reverse_cases(Maker& m) {
+  for (DType t : {f64, f32, i32}) {
+    m.add(AxesParams{{0}}, {{t, {4}}}, {{true}});
+    m.add(AxesParams{{1}}, {{t, {2, 3}}}, {{true}});
+    m.add(AxesParams{{0, 1}}, {{t, {2, 3}}}, {{true}});
+    m.add(AxesParams{{0}}, {{t, {1, 3}}}, {{true}});
+    m.add(AxesParams{{0}}, {{t, {0}}}, {{true}});
+  }
+}
+void slice_cases(Maker& m) {
+  for (DType t : {f64, f32, i32, DType::boolean}) {
+    m.add(SliceParams{{1}, {4}, {1}}, {{t, {5}}}, {{true}});
+    m.add(SliceParams{{0}, {5}, {2}}, {{t, {5}}}, {{true}});
+    m.add(SliceParams{{1, 0}, {2, 3}, {1, 2}}, {{t, {2, 3}}}, {{true}});
+    m.add(SliceParams{{1}, {6}, {3}}, {{t, {7}}}, {{true}});
+    m.add(SliceParams{{2}, {2}, {1}}, {{t, {3}}}, {{true}});
+    m.add(SliceParams{{}, {}, {}}, {{t, {}}}, {{true}});
+  }
+}
+void concatenate_cases(Maker& m) {
+  for (DType t : {f64, f32, i32, DType::u8}) {
+    m.add(AxisParams{0}, {{t, {2}}, {t, {3}}}, {{true, true}, {true, false}});
+    m.add(AxisParams{1}, {{t, {2, 1}}, {t, {2, 3}}, {t, {2, 2}}}, {{true, true, true}});
+    m.add(AxisParams{0}, {{t, {2, 2}}, {t, {0, 2}}, {t, {1, 2}}}, {{true, true, true}});
+    m.add(AxisParams{0}, {{t, {4}}}, {{true}});
+    m.add(AxisParams{0}, {{t, {0}}, {t, {0}}}, {{true, true}});
+  }
+}
+void pad_cases(Maker& m) {
+  const Masks linear{{true, true}, {true, false}, {false, true}};
+  for (DType t : {f64, f32, i32, DType::boolean}) {
+    m.add(PadParams{{1}, {2}, {0}}, {{t, {3}}, {t, {}}}, linear);
+    m.add(PadParams{{1, 0}, {0, 1}, {0, 2}}, {{t, {2, 3}}, {t, {}}}, linear);
+    m.add(PadParams{{-1}, {2}, {1}}, {{t, {4}}, {t, {}}}, linear);
+    m.add(PadParams{{2}, {-3}, {2}}, {{t, {4}}, {t, {}}}, linear);
+    m.add(PadParams{{1}, {1}, {3}}, {{t, {0}}, {t, {}}}, linear);
+    m.add(PadParams{{}, {}, {}}, {{t, {}}, {t, {}}}, {{true, false}});
+  }
+}
+void reduction_cases(Maker& m, bool with_bool, Masks linear) {
+  std::vector<DType> types{f64, f32, i32, u32, DType::i8, DType::u64};
+  if (with_bool) types.push_back(DType::boolean);
+  for (DType t : types) {
+    m.add(AxesParams{{0}}, {{t, {4}}}, linear);
+    m.add(AxesParams{{1}}, {{t, {2, 3}}}, linear);
+    m.add(AxesParams{{0}}, {{t, {3, 2}}}, linear);
+    m.add(AxesParams{{0, 1}}, {{t, {2, 3}}}, linear);
+    m.add(AxesParams{{0, 2}}, {{t, {2, 3, 2}}}, linear);
+    m.add(AxesParams{{}}, {{t, {2}}}, linear);
+    m.add(AxesParams{{0}}, {{t, {1, 3}}}, linear);
+    m.add(AxesParams{{1}}, {{t, {0, 3}}}, linear);
+    m.add(AxesParams{{0}}, {{t, {40}}}, linear, {{0.8, 1.2}});
+    m.add(AxesParams{{1, 2}}, {{t, {2, 5, 7}}}, linear, {{0.8, 1.2}});
+    m.add(AxesParams{{0, 2}}, {{t, {4, 2, 9}}}, linear, {{0.8, 1.2}});
+  }
+}
+void empty_reduction_cases(Maker& m, const Masks& linear) {
+  for (DType t : {f64, f32, i32, u32}) m.add(AxesParams{{1}}, {{t, {2, 0}}}, linear);
+}
+void arg_cases(Maker& m) {
+  for (DType t : {f32, f64, i32, u32, DType::i8}) {
+    m.add(AxisParams{0}, {{t, {5}}});
+    m.add(AxisParams{1}, {{t, {2, 3}}});
+    m.add(AxisParams{0}, {{t, {3, 2}}});
+    m.add(AxisParams{1}, {{t, {0, 3}}});
+    m.add(AxisParams{0}, {{t, {50}}});
+  }
+}
+void dot_cases(Maker& m) {
+  const Masks linear{{true, false}, {false, true}};
+  for (DType t : {f64, f32, i32}) {
+    m.add(DotParams{{0}, {0}, {}, {}}, {{t, {3}}, {t, {3}}}, linear);
+    m.add(DotParams{{1}, {0}, {}, {}}, {{t, {2, 3}}, {t, {3, 4}}}, linear);
+    m.add(DotParams{{2}, {1}, {0}, {0}}, {{t, {2, 3, 4}}, {t, {2, 4, 5}}}, linear);
+    m.add(DotParams{{0, 2}, {2, 0}, {}, {}}, {{t, {2, 3, 4}}, {t, {4, 3, 2}}}, linear);
+    m.add(DotParams{{1}, {1}, {2}, {0}}, {{t, {2, 3, 4}}, {t, {4, 3}}}, linear);
+    m.add(DotParams{}, {{t, {2}}, {t, {3}}}, linear);
+    m.add(DotParams{}, {{t, {}}, {t, {}}}, linear);
+    m.add(DotParams{{1}, {0}, {}, {}}, {{t, {2, 0}}, {t, {0, 3}}}, linear);
+    m.add(DotParams{{1}, {0}, {}, {}}, {{t, {2, 20}}, {t, {20, 2}}}, linear);
+  }
+}
+void gather_cases(Maker& m) {
+  for (DType t : {f64, f32, i32})
+    for (GatherMode mode : {GatherMode::clip, GatherMode::fill}) {
+      const Masks linear = t == f64 ? Masks{{true, false}} : Masks{};
+      // Out of range only where no derivative is taken: reads clip, writes drop.
+      const Domain at = t == f64 ? Domain{0, 3} : Domain{-2, 6};
+      m.add(GatherParams{0, 0, mode}, {{t, {4}}, {i32, {3}}}, linear, {{}, at});
+      m.add(GatherParams{0, 0, mode}, {{t, {4, 2}}, {i32, {5}}}, linear, {{}, at});
+      m.add(GatherParams{1, 0, mode}, {{t, {2, 4}}, {i32, {1}}}, linear, {{}, at});
+      m.add(GatherParams{1, 1, mode}, {{t, {2, 4, 3}}, {i32, {2, 3}}}, linear, {{}, at});
+      m.add(GatherParams{0, 0, mode}, {{t, {4}}, {i32, {0}}}, linear, {{}, at});
+    }
+}
+void scatter_add_cases(Maker& m) {
+  const Masks linear{{true, false, true}, {false, false, true}};
+  for (DType t : {f64, f32, i32}) {
+    m.add(ScatterAddParams{0, 0}, {{t, {4}}, {i32, {6}}, {t, {6}}}, linear, {{}, {0, 3}, {}});
+    m.add(ScatterAddParams{0, 0}, {{t, {4, 2}}, {i32, {3}}, {t, {3, 2}}}, linear,
+          {{}, {-1, 5}, {}});
+    m.add(ScatterAddParams{1, 1}, {{t, {2, 4}}, {i32, {2, 3}}, {t, {2, 3}}}, linear,
+          {{}, {0, 3}, {}});
+  }
+}
+void dynamic_slice_cases(Maker& m) {
+  for (DType t : {f64, f32, i32}) {
+    m.add(DynamicSliceParams{{2}, 0}, {{t, {5}}, {i32, {}}}, {{true, false}}, {{}, {-1, 6}});
+    m.add(DynamicSliceParams{{1, 2}, 0}, {{t, {3, 4}}, {i32, {}}, {i32, {}}},
+          {{true, false, false}}, {{}, {0, 2}, {0, 4}});
+    m.add(DynamicSliceParams{{3}, 1}, {{t, {2, 4}}, {i32, {2}}}, {{true, false}}, {{}, {0, 2}});
+  }
+}
+void dynamic_update_slice_cases(Maker& m) {
+  for (DType t : {f64, f32, i32}) {
+    m.add(DynamicUpdateSliceParams{0}, {{t, {5}}, {t, {2}}, {i32, {}}},
+          {{true, true, false}, {false, true, false}}, {{}, {}, {-1, 6}});
+    m.add(DynamicUpdateSliceParams{0}, {{t, {3, 4}}, {t, {1, 2}}, {i32, {}}, {i32, {}}},
+          {{true, true, false, false}}, {{}, {}, {0, 2}, {0, 4}});
+    m.add(DynamicUpdateSliceParams{1}, {{t, {2, 4}}, {t, {2, 3}}, {i32, {2}}},
+          {{true, true, false}}, {{}, {}, {0, 2}});
+  }
+}
+void while_cases(Maker& m) {
+  for (DType t : {f64, f32}) {
+    // x, i -> x * 1.5 + c, i + 1 while i < 4.
+    const std::vector<Aval> avals{{t, {2}}, {i32, {}}, {t, {2}}};
+    const GraphPtr condition = trace_graph(
+        avals, [](const Arrays& x) { return Arrays{lax::lt(x[1], lax::scalar(DType::i32, 4))}; });
+    const GraphPtr body = trace_graph(avals, [](const Arrays& x) {
+      return Arrays{lax::add(lax::mul(x[0], 1.5), x[2]), lax::add(x[1], 1)};
+    });
+    m.add(WhileParams{condition, body, 2, 10, 0}, avals, {}, {{}, {0, 3}, {}});
+    m.add(WhileParams{condition, body, 2, 2, 0}, avals, {}, {{}, {0, 3}, {}});
+  }
+}
+void scan_cases(Maker& m) {
+  for (DType t : {f64, f32})
+    for (bool reverse : {false, true}) {
+      // carry, row, constant -> carry * constant + row, carry.
+      const std::vector<Aval> step{{t, {2}}, {t, {2}}, {t, {2}}};
+      const GraphPtr body = trace_graph(step, [](const Arrays& x) {
+        return Arrays{lax::add(lax::mul(x[0], x[2]), x[1]), lax::mul(x[0], x[0])};
+      });
+      m.add(ScanParams{body, 1, 1, 3, reverse}, {{t, {2}}, {t, {3, 2}}, {t, {2}}});
+    }
+}
+void cond_cases(Maker& m) {
+  for (DType t : {f64, f32}) {
+    const std::vector<Aval> avals{{t, {2}}, {t, {2}}};
+    const GraphPtr first =
+        trace_graph(avals, [](const Arrays& x) { return Arrays{lax::mul(x[0], x[1])}; });
+    const GraphPtr second =
+        trace_graph(avals, [](const Arrays& x) { return Arrays{lax::add(x[0], x[1])}; });
+    m.add(CondParams{{first, second}, 0}, {{DType::boolean, {}}, avals[0], avals[1]});
+    m.add(CondParams{{first, second, first}, 0}, {{i32, {}}, avals[0], avals[1]}, {},
+          {{-1, 4}, {}, {}});
+  }
+}
+
+const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters() {
+  static const std::map<std::string_view, std::function<void(Maker&)>> all{
+      {"select", select_cases},
+      {"constant", constant_cases},
+      {"iota", iota_cases},
+      {"integer_pow", integer_pow_cases},
+      {"convert", convert_cases},
+      {"bitcast", bitcast_cases},
+      {"broadcast", broadcast_cases},
+      {"reshape", reshape_cases},
+      {"permute", permute_cases},
+      {"reverse", reverse_cases},
+      {"slice", slice_cases},
+      {"concatenate", concatenate_cases},
+      {"pad", pad_cases},
+      {"sum",
+       [](Maker& m) {
+         reduction_cases(m, false, {{true}});
+         empty_reduction_cases(m, {{true}});
+       }},
+      {"prod",
+       [](Maker& m) {
+         reduction_cases(m, false, {});
+         empty_reduction_cases(m, {});
+       }},
+      {"reduce_max", [](Maker& m) { reduction_cases(m, true, {}); }},
+      {"reduce_min", [](Maker& m) { reduction_cases(m, true, {}); }},
+      {"argmax", arg_cases},
+      {"argmin", arg_cases},
+      {"dot_general", dot_cases},
+      {"gather", gather_cases},
+      {"scatter_add", scatter_add_cases},
+      {"dynamic_slice", dynamic_slice_cases},
+      {"dynamic_update_slice", dynamic_update_slice_cases},
+      {"while", while_cases},
+      {"scan", scan_cases},
+      {"cond", cond_cases},
+  };
+  return all;
+}
+
+}  // namespace
+
+std::string label(const Case& c) {
+  std::string s(c.primitive->name);
+  for (const Aval& a : c.inputs) s += " " + to_string(a);
+  return s;
+}
+
+std::vector<Case> cases_of(const Primitive& p) {
+  if (const auto e = elementwise().find(p.name); e != elementwise().end())
+    return elementwise_cases(p, e->second);
+  const auto maker = with_parameters().find(p.name);
+  if (maker == with_parameters().end()) return {};
+  Maker m{p};
+  maker->second(m);
+  return m.cases;
+}
+
+std::vector<Case> all_cases() {
+  Cases r;
+  for (const Primitive* p : primitives())
+    for (Case& c : cases_of(*p)) r.push_back(std::move(c));
+  return r;
+}
+
+std::vector<HostArray> sample(const Case& c, std::uint64_t seed) {
+  return sample(c.inputs, c.domains, seed);
+}
+
+std::vector<HostArray> sample(const std::vector<Aval>& avals, const std::vector<Domain>& domains,
+                              std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto unit = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
+  std::vector<HostArray> r;
+  for (std::size_t n = 0; n < avals.size(); ++n) {
+    HostArray h(avals[n]);
+    const auto [low, high] = domains[n];
+    for (Dim i = 0; i < h.size(); ++i) {
+      if (is_float(h.aval.dtype)) {
+        h.set_number(i, low + (high - low) * unit());
+      } else if (h.aval.dtype == DType::boolean) {
+        h.set_integer(i, unit() < 0.5);
+      } else {
+        const double first =
+            is_unsigned(h.aval.dtype) ? std::fmax(0, std::ceil(low)) : std::ceil(low);
+        h.set_integer(i, static_cast<std::int64_t>(
+                             first + std::floor((std::floor(high) - first + 1) * unit())));
+      }
+    }
+    r.push_back(std::move(h));
+  }
+  return r;
+}
+
+Graph graph_of(const Case& c) {
+  Trace t;
+  Arrays in;
+  for (const Aval& a : c.inputs) in.push_back(t.input(a));
+  return t.finish(emit(*c.primitive, c.params, in, {}));
+}
+
+}  // namespace gnomon::test
