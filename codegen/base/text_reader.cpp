@@ -103,7 +103,9 @@ std::string_view TextReader::number_text(std::string_view what) {
     const char c = text_[end];
     const bool exponent_sign =
         (c == '-' || c == '+') && (end == position_ || text_[end - 1] == 'e');
-    if (!is_digit(c) && !is_letter(c) && c != '.' && c != ':' && !exponent_sign) break;
+    // `bits:` only: elsewhere a colon follows the number.
+    const bool after_bits = c == ':' && text_.substr(position_, end - position_) == "bits";
+    if (!is_digit(c) && !is_letter(c) && c != '.' && !after_bits && !exponent_sign) break;
     ++end;
   }
   if (end == position_) fail("expected " + std::string(what));
