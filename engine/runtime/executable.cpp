@@ -238,7 +238,6 @@ VkPipeline Executable::pipeline(std::uint32_t kernel, std::span<const std::uint8
   module.words = module_words(source, context_->device.target(), windows,
                               {.debug_info = options_.debug_info, .validate = options_.validate_modules});
   times_.emit_ms += milliseconds_since(start);
-  if (options_.dump != nullptr) options_.dump(options_.dump_user, source.name, module_text(module.words));
   const auto driver = std::chrono::steady_clock::now();
   module.pipeline = context_->pipelines.pipeline(module.words, source.name);
   times_.pipeline_ms += milliseconds_since(driver);

@@ -22,9 +22,6 @@ struct ExecutableOptions {
   bool validate_modules = false;  // every module through spirv-val
   bool debug_info = false;        // names and lines in modules
   bool drop_barriers = false;     // for the negative control of the tests: record no barrier at all
-  /// Called with (stage, text) for each module when it is made; may be null.
-  void (*dump)(void* user, const std::string& name, const std::string& text) = nullptr;
-  void* dump_user = nullptr;
 };
 
 /// All members may be called from any thread; calls of one executable are ordered.

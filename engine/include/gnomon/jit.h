@@ -1,0 +1,201 @@
+// engine/include/gnomon/jit.h -- jit: a C++ function, compiled once for every combination of argument types.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "codegen/trace/function.h"
+#include "codegen/trace/signature.h"
+#include "gnomon/runtime.h"
+#include "gnomon/tree.h"
+
+namespace gnomon {
+
+struct JitOptions {
+  std::string name = "function";  // in messages, dumps and timings
+  int max_traces = 0;             // tracing more often is a UsageError that says what changed; 0: any number
+};
+
+/// How often a jitted function met types it knew.
+struct CacheInfo {
+  std::uint64_t hits = 0;    // calls of a known signature
+  std::uint64_t misses = 0;  // calls of a new one
+  std::uint64_t traces = 0;  // what tracing them gave
+  std::uint64_t shared = 0;  // traces whose graph was compiled already, for this function or another
+};
+
+/// What the newest trace cost, in milliseconds.
+struct CompileTimes {
+  double trace_ms = 0;     // running the C++ function on traced arrays
+  double compile_ms = 0;   // from the graph to SPIR-V
+  double pipeline_ms = 0;  // in the driver's compiler, as far as it works before the first run
+};
+
+namespace detail {
+
+/// One array of a call's arguments.
+struct LeafRef {
+  Array* array = nullptr;  // written to only when `donate`
+  bool donate = false;     // belongs to an argument that was moved in
+};
+
+/// The part of a jitted function that does not depend on its type.
+class JitCore {
+ public:
+  struct Entry;
+
+  JitCore(const std::shared_ptr<RuntimeState>&, JitOptions);
+  ~JitCore();
+  JitCore(const JitCore&) = delete;
+  JitCore& operator=(const JitCore&) = delete;
+
+  /// The entry of a signature, or null. Counts neither hit nor miss.
+  const Entry* find(std::span<const LeafRef>, const std::string& statics) const;
+  /// Throws UsageError when one more trace is not allowed. `before_trace` and `add` need `tracing()` locked.
+  void before_trace(const SignatureText&, Loc) const;
+  const Entry* add(std::span<const LeafRef>, std::string statics, SignatureText, Graph, Arrays captures,
+                   std::shared_ptr<const void> result, double trace_ms);
+  std::mutex& tracing() { return tracing_; }
+
+  /// The result tree's arrays. Donated arrays are empty afterwards; all are as before when it throws.
+  std::vector<Array> run(const Entry&, std::span<const LeafRef>, bool hit);
+  static const void* result(const Entry&);
+  /// Throws UsageError for argument `index`, whose array at `path` is empty or belongs to a trace.
+  [[noreturn]] void bad_leaf(const Array&, std::size_t index, const std::string& path, Loc) const;
+
+  CacheInfo cache_info() const;
+  CompileTimes last_times() const;
+  std::string text(std::string_view stage) const;
+  int kernel_count() const;
+  std::uint64_t arena_bytes() const;
+
+ private:
+  const Entry& newest(const char* op) const;
+
+  std::shared_ptr<RuntimeState> state_;
+  JitOptions options_;
+  std::mutex tracing_;  // one thread traces at a time
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  CacheInfo info_;
+  CompileTimes times_;
+};
+
+double milliseconds();
+
+template <class A>
+void append_leaves(A&& argument, std::vector<LeafRef>& out) {
+  using T = std::remove_reference_t<A>;
+  constexpr bool donate = std::is_rvalue_reference_v<A&&> && !std::is_const_v<T>;
+  auto append = [&](const Array& a) { out.push_back({const_cast<Array*>(&a), donate}); };
+  tree::for_each_leaf(std::as_const(argument), append);
+}
+
+}  // namespace detail
+
+/// A function compiled by `jit`. Copies share the compiled code. May be called from several threads.
+template <class F>
+class Jitted {
+ public:
+  Jitted(Runtime& rt, F f, JitOptions options) : shared_(std::make_shared<Shared>(rt.state(), std::move(f), options)) {}
+
+  /// Calls the function: traces and compiles it when types, shapes or static values are new, and starts it on the
+  /// device. Returns without waiting. The arrays of an argument that is moved in are donated: their memory may be
+  /// reused, and they are empty afterwards. Inside another traced function the call becomes part of that trace.
+  ///
+  /// Throws UsageError for empty arrays, for too many traces, and whatever the function itself throws while it is
+  /// traced; DeviceError when the device fails. Arguments are as before then.
+  template <class... A>
+  auto operator()(A&&... args) const -> ResultOf<F, std::remove_cvref_t<A>...> {
+    return call(Loc{}, std::forward<A>(args)...);
+  }
+
+  /// The same with the line to name in messages.
+  template <class... A>
+  auto call(Loc loc, A&&... args) const -> ResultOf<F, std::remove_cvref_t<A>...> {
+    using R = ResultOf<F, std::remove_cvref_t<A>...>;
+    Shared& s = *shared_;
+    if (Trace::current() != nullptr) return s.f(std::remove_cvref_t<A>(tree::clone(args))...);
+
+    std::vector<detail::LeafRef> leaves;
+    (detail::append_leaves(std::forward<A>(args), leaves), ...);
+    for (const detail::LeafRef& leaf : leaves) {
+      if (!leaf.array->concrete()) report_bad_leaf(loc, args...);
+    }
+    std::string statics;
+    (tree::append_static_key(args, statics), ...);
+
+    const detail::JitCore::Entry* entry = s.core.find(leaves, statics);
+    const bool hit = entry != nullptr;
+    if (!hit) {
+      const std::lock_guard lock(s.core.tracing());
+      entry = s.core.find(leaves, statics);  // another thread may have been here
+      if (entry == nullptr) {
+        SignatureText text = describe_signature(args...);
+        s.core.before_trace(text, loc);
+        const double start = detail::milliseconds();
+        auto traced = trace_at(loc, s.f, args...);
+        const double spent = detail::milliseconds() - start;
+        entry = s.core.add(leaves, std::move(statics), std::move(text), std::move(traced.graph),
+                           std::move(traced.captures), std::make_shared<const R>(std::move(traced.result)), spent);
+      }
+    }
+    const std::vector<Array> outputs = s.core.run(*entry, leaves, hit);
+    return tree::with_leaves(*static_cast<const R*>(detail::JitCore::result(*entry)), outputs);
+  }
+
+  CacheInfo cache_info() const { return shared_->core.cache_info(); }
+  /// What the newest trace cost.
+  CompileTimes last_times() const { return shared_->core.last_times(); }
+  /// A stage of the newest trace as text: graph, fusion, kernel, spirv, memory or plan. Compiles once more for it.
+  ///
+  /// Throws UsageError before the first call and for another stage.
+  std::string text(std::string_view stage) const { return shared_->core.text(stage); }
+  /// Dispatches in one call of the newest trace.
+  int kernel_count() const { return shared_->core.kernel_count(); }
+  /// Device memory that the newest trace's intermediates take.
+  std::uint64_t arena_bytes() const { return shared_->core.arena_bytes(); }
+
+ private:
+  struct Shared {
+    Shared(const std::shared_ptr<RuntimeState>& state, F function, JitOptions options)
+        : f(std::move(function)), core(state, std::move(options)) {}
+    F f;
+    detail::JitCore core;
+  };
+
+  template <class... A>
+  void report_bad_leaf(Loc loc, const A&... args) const {
+    std::size_t index = 0;
+    const auto check = [&](const auto& argument) {
+      tree::for_each_leaf(argument, [&](const Array& a, const std::string& path) {
+        if (!a.concrete()) shared_->core.bad_leaf(a, index, path, loc);
+      });
+      ++index;
+    };
+    (check(args), ...);
+  }
+
+  std::shared_ptr<Shared> shared_;
+};
+
+/// Compiles `f` when it is called: once for every combination of array types and shapes and of static values among its
+/// arguments. `f` takes and returns trees (see gnomon/tree.h); concrete arrays that it captures are bound when it is
+/// traced.
+template <class F>
+Jitted<std::decay_t<F>> jit(Runtime& rt, F&& f, JitOptions options = {}) {
+  return Jitted<std::decay_t<F>>(rt, std::forward<F>(f), std::move(options));
+}
+
+template <class F>
+auto Runtime::run(F&& f, Loc loc) {
+  return jit(*this, std::forward<F>(f), {.name = "run"}).call(loc);
+}
+
+}  // namespace gnomon

@@ -1,0 +1,44 @@
+// engine/jit/dump.cpp -- writing dumps and log lines.
+#include "engine/jit/dump.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "gnomon/error.h"
+
+namespace gnomon {
+
+void dump_stage(const Environment& environment, const std::string& name, std::uint64_t number,
+                const std::string& stage, const std::string& part, const std::string& text) {
+  std::string file = name + "." + std::to_string(number) + (part.empty() ? "" : "." + part) + "." + stage;
+  if (environment.dump_folder.empty()) {
+    std::fprintf(stderr, "---- %s\n%s\n", file.c_str(), text.c_str());
+    return;
+  }
+  for (char& c : file) {
+    if (c == '/' || c == '\\' || c == ' ') c = '_';
+  }
+  std::error_code ignored;  // the stream reports what matters
+  std::filesystem::create_directories(environment.dump_folder, ignored);
+  const std::filesystem::path path = std::filesystem::path(environment.dump_folder) / file;
+  std::ofstream out(path);
+  out << text;
+  if (!out.flush()) {
+    throw FileError("gnomon::jit: cannot write the dump " + path.string() + "; check GNOMON_DUMP_DIR");
+  }
+}
+
+bool dumps(const Environment& environment, const std::string& stage) {
+  for (const Stage s : {Stage::graph, Stage::fusion, Stage::kernel, Stage::spirv, Stage::memory, Stage::plan}) {
+    if (name(s) == stage) return environment.dumps(s);
+  }
+  return false;
+}
+
+void log_line(const Environment& environment, Topic topic, const std::string& text) {
+  if (!environment.logs(topic)) return;
+  std::fprintf(stderr, "gnomon: %s: %s\n", std::string(name(topic)).c_str(), text.c_str());
+}
+
+}  // namespace gnomon

@@ -1,0 +1,240 @@
+// engine/jit/jit.cpp -- the cache of one jitted function, and the way from a trace to an executable.
+#include "gnomon/jit.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "codegen/lower/pipeline.h"
+#include "engine/jit/dump.h"
+#include "engine/runtime/state.h"
+
+namespace gnomon::detail {
+namespace {
+
+std::string ordinal(std::uint64_t n) {
+  const bool teen = n % 100 >= 11 && n % 100 <= 13;
+  const char* suffix = teen ? "th" : n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
+  return std::to_string(n) + suffix;
+}
+
+// With the line of the call where it is known.
+[[noreturn]] void refuse(const std::string& what, Loc loc) {
+  if (loc.line > 0) usage_error("jit", what, loc);
+  throw UsageError("gnomon::jit: " + what);
+}
+
+std::string milliseconds_text(double ms) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f ms", ms);
+  return text;
+}
+
+// Collects what compile() reports about one trace.
+struct Dump {
+  const Environment* environment = nullptr;  // null: keep instead of writing
+  std::string name;
+  std::uint64_t number = 0;
+  std::string wanted, kept;
+
+  static void stage(void* user, const std::string& stage, const std::string& text) {
+    auto& self = *static_cast<Dump*>(user);
+    if (self.environment == nullptr) {
+      if (stage == self.wanted) self.kept += text;
+    } else if (dumps(*self.environment, stage)) {
+      dump_stage(*self.environment, self.name, self.number, stage, "", text);
+    }
+  }
+};
+
+}  // namespace
+
+double milliseconds() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct JitCore::Entry {
+  std::vector<Aval> avals;
+  std::string statics;
+  SignatureText signature;
+  Graph graph;
+  Arrays captures;
+  std::shared_ptr<const void> result;
+  std::shared_ptr<Executable> executable;
+  std::uint64_t number = 0;  // which trace of the function this is, from 1
+};
+
+JitCore::JitCore(const std::shared_ptr<RuntimeState>& state, JitOptions options)
+    : state_(state), options_(std::move(options)) {}
+JitCore::~JitCore() = default;
+
+const JitCore::Entry* JitCore::find(std::span<const LeafRef> leaves, const std::string& statics) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& entry : entries_) {
+    if (entry->avals.size() != leaves.size() || entry->statics != statics) continue;
+    const bool same = std::equal(leaves.begin(), leaves.end(), entry->avals.begin(),
+                                 [](const LeafRef& leaf, const Aval& aval) { return leaf.array->aval() == aval; });
+    if (same) return entry.get();
+  }
+  return nullptr;
+}
+
+void JitCore::before_trace(const SignatureText& signature, Loc loc) const {
+  const std::lock_guard lock(mutex_);
+  if (entries_.empty()) return;
+  const std::uint64_t count = entries_.size() + 1;
+  const std::string difference = explain(entries_.back()->signature, signature);
+  if (options_.max_traces > 0 && count > static_cast<std::uint64_t>(options_.max_traces)) {
+    refuse("`" + options_.name + "` traced a " + ordinal(count) + " time (limit " +
+               std::to_string(options_.max_traces) + "): " + difference,
+           loc);
+  }
+  log_line(state_->environment, Topic::retrace, "`" + options_.name + "` traced a " + ordinal(count) +
+                                                    " time: " + difference);
+}
+
+const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string statics, SignatureText signature,
+                                   Graph graph, Arrays captures, std::shared_ptr<const void> result,
+                                   double trace_ms) {
+  const Environment& environment = state_->environment;
+  auto entry = std::make_unique<Entry>();
+  for (const LeafRef& leaf : leaves) entry->avals.push_back(leaf.array->aval());
+  entry->statics = std::move(statics);
+  entry->signature = std::move(signature);
+  entry->graph = std::move(graph);
+  entry->captures = std::move(captures);
+  entry->result = std::move(result);
+  entry->number = entries_.size() + 1;
+  ++state_->traces;
+  for (const Array& capture : entry->captures) {
+    storage_of(capture, *state_->context, "jit");
+    log_line(environment, Topic::capture,
+             "`" + options_.name + "` captured " + to_string(capture.dtype(), capture.shape()) +
+                 "; it stays as it is now");
+  }
+
+  const double start = milliseconds();
+  bool made = false;
+  entry->executable = state_->programs.find_or_make(
+      entry->graph, "",
+      [&] {
+        Dump dump{&environment, options_.name, entry->number, {}, {}};
+        CompileOptions options;
+        options.name = options_.name;
+        if (environment.dump != 0) {
+          options.dump = Dump::stage;
+          options.dump_user = &dump;
+        }
+        ExecutableOptions executable;
+        executable.validate_modules = state_->validate;
+        executable.debug_info = state_->validate || environment.dumps(Stage::spirv);
+        return std::make_shared<Executable>(
+            state_->context, compile(entry->graph, state_->context->device.target(), options), executable);
+      },
+      made);
+  const double compile_ms = milliseconds() - start;
+  ++(made ? state_->programs_compiled : state_->programs_shared);
+  log_line(environment, Topic::cache, "`" + options_.name + "` " + (made ? "compiled" : "found its graph compiled"));
+
+  const std::lock_guard lock(mutex_);
+  ++info_.traces;
+  if (!made) ++info_.shared;
+  times_ = {trace_ms, compile_ms, 0};
+  entries_.push_back(std::move(entry));
+  return entries_.back().get();
+}
+
+std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> leaves, bool hit) {
+  std::vector<Array> inputs, outputs;
+  std::vector<std::uint8_t> donated;
+  inputs.reserve(leaves.size() + entry.captures.size());
+  const bool any = std::any_of(leaves.begin(), leaves.end(), [](const LeafRef& leaf) { return leaf.donate; });
+  if (any) donated.resize(leaves.size());
+  const Executable::Times before = hit ? Executable::Times{} : entry.executable->times();
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (leaves[i].donate) {
+      donated[i] = 1;
+      inputs.push_back(std::move(*leaves[i].array));
+    } else {
+      inputs.push_back(*leaves[i].array);
+    }
+  }
+  inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
+  try {
+    entry.executable->run(inputs, outputs, donated);
+  } catch (...) {
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (leaves[i].donate) *leaves[i].array = std::move(inputs[i]);
+    }
+    throw;
+  }
+  const std::lock_guard lock(mutex_);
+  ++(hit ? info_.hits : info_.misses);
+  if (!hit) {
+    const Executable::Times now = entry.executable->times();
+    times_.compile_ms += now.emit_ms - before.emit_ms;
+    times_.pipeline_ms = now.pipeline_ms - before.pipeline_ms;
+    log_line(state_->environment, Topic::timing,
+             "`" + options_.name + "` trace " + milliseconds_text(times_.trace_ms) + ", compile " +
+                 milliseconds_text(times_.compile_ms) + ", pipelines " + milliseconds_text(times_.pipeline_ms));
+    if (state_->environment.dumps(Stage::spirv)) {
+      dump_stage(state_->environment, options_.name, entry.number, "spirv", "", entry.executable->spirv_text());
+    }
+  }
+  return outputs;
+}
+
+const void* JitCore::result(const Entry& entry) { return entry.result.get(); }
+
+void JitCore::bad_leaf(const Array& array, std::size_t index, const std::string& path, Loc loc) const {
+  const std::string where = "argument " + std::to_string(index) + (path.empty() ? "" : " `" + path + "`") + " of `" +
+                            options_.name + "`";
+  const std::string what =
+      array.empty() ? where + " is an empty Array (moved from, or never assigned); assign it before the call"
+                    : where + " belongs to a trace that has ended; return it from the traced function instead";
+  refuse(what, loc);
+}
+
+CacheInfo JitCore::cache_info() const {
+  const std::lock_guard lock(mutex_);
+  return info_;
+}
+
+CompileTimes JitCore::last_times() const {
+  const std::lock_guard lock(mutex_);
+  return times_;
+}
+
+const JitCore::Entry& JitCore::newest(const char* op) const {
+  const std::lock_guard lock(mutex_);
+  if (entries_.empty()) {
+    throw UsageError("gnomon::jit: `" + options_.name + "` was not called yet and has no " + op + "; call it first");
+  }
+  return *entries_.back();
+}
+
+std::string JitCore::text(std::string_view stage) const {
+  const Entry& entry = newest("text");
+  if (stage == "spirv") return entry.executable->spirv_text();
+  Dump dump;
+  dump.wanted = stage;
+  const std::string_view stages[] = {"graph", "fusion", "kernel", "memory", "plan"};
+  if (std::find(std::begin(stages), std::end(stages), stage) == std::end(stages)) {
+    throw UsageError("gnomon::jit: there is no stage `" + std::string(stage) +
+                     "`; use graph, fusion, kernel, spirv, memory or plan");
+  }
+  CompileOptions options;
+  options.name = options_.name;
+  options.dump = Dump::stage;
+  options.dump_user = &dump;
+  compile(entry.graph, state_->context->device.target(), options);
+  return dump.kept;
+}
+
+int JitCore::kernel_count() const {
+  return static_cast<int>(newest("kernels").executable->program().steps.size());
+}
+
+std::uint64_t JitCore::arena_bytes() const { return newest("arena").executable->program().arena_bytes; }
+
+}  // namespace gnomon::detail
