@@ -7,36 +7,31 @@
 namespace gnomon::math {
 namespace {
 
-// pi = high + middle + low to 1e-14; high and middle have 12 bits each.
+// pi = high + middle + low to 1e-13; high and middle have 8 bits each.
 constexpr float pi_high = 3.140625f;
-constexpr float pi_middle = 0.0009675025939941406f;
-constexpr float pi_low = 1.5099580252808664e-07f;
+constexpr float pi_middle = 0.00096893310546875f;
+constexpr float pi_low = -1.279515686292143e-06f;
 constexpr float inverse_pi = 0.318309886f;
 constexpr float half_pi = 1.57079633f;
 constexpr float half_pi_low = -4.37113883e-08f;  // pi / 2 - half_pi
 
-/// x - n unit pi for |n| < 2^23 that is a multiple of 1/2; `unit` is a power of two.
-///
-/// n falls into a multiple of 2^11 and a rest, so that every product but the last is exact, and so
-/// is every difference, by cancellation.
+/// Beyond it the products below would round; tan, sin and cos give NaN, a loud answer instead of a
+/// wrong one.
+constexpr float largest_argument = 1e5f;
+
+/// x - n unit pi for |n| < 2^15 that is a multiple of 1/2, or whole and below 2^16; `unit` is a
+/// power of two. All products but the last are exact, and so are all differences, by cancellation.
 Real reduced(Real x, Real n, float unit) {
-  const Real upper = apply(Op::round_even, n * 0.00048828125f) * 2048.0f;
-  const Real lower = n - upper;
-  const float a = pi_high * unit, b = pi_middle * unit, c = pi_low * unit;
-  return x - upper * a - lower * a - upper * b - lower * b - n * c;
+  return x - n * (pi_high * unit) - n * (pi_middle * unit) - n * (pi_low * unit);
 }
 
-/// NaN where the argument is too large to reduce: a loud answer instead of a wrong one.
-Real within(float limit, Real size, Real y) { return select(size < limit, y, nan); }
+Real within_range(Real size, Real y) { return select(size < largest_argument, y, nan); }
 
-constexpr float largest_argument = 6.5e6f;
-constexpr float largest_argument_of_tan = 1e6f;
-
-/// sin(r), relative error 6e-9, for |r| <= 2.4: the n of a large argument is off by a part of one.
+/// sin(r) for |r| <= pi / 2 and a little more, relative error 6e-9.
 Real small_sin(Real r) {
   const Real s = r * r;
-  return r + r * (s * polynomial(s, {-0.166666632444f, 0.00833325857744f, -0.00019835797757f,
-                                     2.737839922e-6f, -2.23351718719e-8f}));
+  return r + r * (s * polynomial(s, {-0.166666595475f, 0.00833306616498f, -0.000198095965406f,
+                                     2.6057657449e-6f}));
 }
 
 Real parity(Real n) { return n.to(DType::i32).bits(DType::u32) << 31; }
@@ -45,7 +40,7 @@ Real sin_of(Real x) {
   const Real a = magnitude(x);
   const Real n = apply(Op::round_even, a * inverse_pi);
   const Real y = flip(small_sin(reduced(a, n, 1.0f)), parity(n) ^ sign_bit(x));
-  return within(largest_argument, a, y);
+  return within_range(a, y);
 }
 
 Real cos_of(Real x) {
@@ -53,7 +48,7 @@ Real cos_of(Real x) {
   const Real a = magnitude(x);
   const Real k = apply(Op::round_even, a * inverse_pi - 0.5f);
   const Real r = reduced(a, k + 0.5f, 1.0f);
-  return within(largest_argument, a, flip(small_sin(r), parity(k + 1.0f)));
+  return within_range(a, flip(small_sin(r), parity(k + 1.0f)));
 }
 
 Real tan_of(Real x) {
@@ -61,12 +56,12 @@ Real tan_of(Real x) {
   const Real n = apply(Op::round_even, a * (inverse_pi * 2.0f));
   const Real r = reduced(a, n, 0.5f);
   const Real s = r * r;
-  // Relative error 1.7e-8 for |r| <= 0.9.
-  const Real t = r + r * (s * polynomial(s, {0.333334993747f, 0.133281974885f, 0.0544995031702f,
-                                             0.0193055877302f, 0.0153110192182f, -0.0048834775072f,
-                                             0.00653521819352f}));
+  // Relative error 1.8e-8 for |r| <= pi / 4.
+  const Real t =
+      r + r * (s * polynomial(s, {0.333331568173f, 0.13338800353f, 0.0534112037097f,
+                                  0.0244304066478f, 0.00311949352896f, 0.00938565116573f}));
   const Real y = select(parity(n) != 0, -1.0f / t, t);
-  return within(largest_argument_of_tan, a, flip(y, sign_bit(x)));
+  return within_range(a, flip(y, sign_bit(x)));
 }
 
 /// asin(x) for |x| <= 1/2, relative error 5e-9.

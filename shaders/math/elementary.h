@@ -31,8 +31,7 @@ Value cbrt(Builder&, Value);
 /// As C: x^0 = 1^y = 1 also for NaN; a negative base needs an integer exponent, else NaN.
 Value pow(Builder&, Value x, Value y);
 
-// Circular functions. sin and cos are NaN beyond |x| = 6.5e6, where neighbouring arguments are half
-// a radian apart; tan beyond 1e6.
+// Circular functions. sin, cos and tan are NaN beyond |x| = 1e5.
 Value sin(Builder&, Value);
 Value cos(Builder&, Value);
 Value tan(Builder&, Value);

@@ -18,11 +18,8 @@ constexpr float ln2_low = 3.194618329871446e-05f;
 /// 2^n for integers -126 <= n <= 127.
 Real power_of_two(Real n) { return ((n + 127) << 23).bits(DType::f32); }
 
-/// x times 2^n for -250 <= n <= 250, in two steps because the power alone may be out of range.
-Real scaled(Real x, Real n) {
-  const Real half = n >> 1;
-  return x * power_of_two(half) * power_of_two(n - half);
-}
+/// x times 2^n where both x and the result are normal.
+Real scaled(Real x, Real n) { return (x.bits(DType::i32) + (n << 23)).bits(DType::f32); }
 
 /// e^r - 1 for |r| <= ln(2) / 2.
 Real small_expm1(Real r) {
@@ -44,27 +41,30 @@ Exponential exponential(Real x) {
   return {n.to(DType::i32), small_expm1(r)};
 }
 
-/// 2^power e^x, free of overflow before its time. `power` is small.
+/// 2^x, given as `y` where it is normal; 0 below, and inf above, `x` being what decides. NaN of
+/// NaN.
+Real within_exponents(Real x, float lowest, float highest, Real y) {
+  constexpr float largest = 3.40282347e38f;
+  return select(x <= highest, select(x < lowest, 0.0f, y), x * largest);
+}
+
+/// 2^power e^x for power 0 or -1; subnormal results are 0.
 Real exp_times(Real x, int power) {
   const Exponential e = exponential(x);
   const Real y = scaled(e.q + 1.0f, e.n + power);
-  // The 2^n of an x out of these bounds is wrong. They lie where the result is 0 or inf already.
-  return select(x > 90.0f, infinity, select(x < -105.0f, 0.0f, y));
+  const float shift = power == 0 ? 0.0f : 0.693147181f;
+  return within_exponents(x, -87.336544f + shift, 88.722839f + shift, y);
 }
 
 Real exp_of(Real x) { return exp_times(x, 0); }
 
-/// 2^(x + n) for |x| <= 1/2 and an i32 n; of no meaning where that is 0 or inf.
+/// 2^(x + n) for |x| <= 1/2 and an i32 n, where that is normal.
 Real exp2_times(Real x, Real n) { return scaled(small_expm1(x * 0.693147181f) + 1.0f, n); }
-
-/// `y` is 2^x but for overflow and underflow.
-Real within_exponents(Real x, Real y) {
-  return select(x > 129.0f, infinity, select(x < -151.0f, 0.0f, y));
-}
 
 Real exp2_of(Real x) {
   const Real whole = apply(Op::round_even, x);
-  return within_exponents(x, exp2_times(x - whole, whole.to(DType::i32)));
+  const Real y = exp2_times(x - whole, whole.to(DType::i32));
+  return within_exponents(x, -126.0f, 127.99999f, y);
 }
 
 Real expm1_of(Real x) {
@@ -153,8 +153,7 @@ Real power_of(Real a, Real y) {
   const Real fraction = product - whole + rest;
   const Real more = apply(Op::round_even, fraction);
   const Real size = exp2_times(fraction - more, (whole + more).to(DType::i32));
-  const Real exponent = y * log2_of(a);
-  return select(is_nan(exponent), exponent, within_exponents(exponent, size));
+  return within_exponents(y * log2_of(a), -126.0f, 127.99999f, size);
 }
 
 Real pow_of(Real x, Real y) {
