@@ -13,11 +13,10 @@
 //
 //   Integers wrap; shifts take the count modulo the bit width; integer division truncates, x / 0 is
 //   all bits set, x % 0 is x, INT_MIN / -1 is INT_MIN, remainder 0; `rem` of any type has the
-//   sign of its first operand. Float arithmetic is IEEE
-//   754 round to nearest even; subnormals may be flushed; `minimum` and `maximum` return an
-//   unspecified operand when one is NaN; comparisons with NaN are false except `ne`. Float to
-//   integer conversion out of range is unspecified, never an error. Instructions marked `exact` may
-//   be neither contracted nor reassociated.
+//   sign of its first operand. Float arithmetic is IEEE 754 round to nearest even; subnormals may
+//   be flushed; `minimum` and `maximum` return an unspecified operand when one is NaN; comparisons
+//   with NaN are false except `ne`. Float to integer conversion out of range is unspecified, never
+//   an error. Instructions marked `exact` may be neither contracted nor reassociated.
 //
 //   Effects (store, atomic, barrier) happen in program order within an invocation. A load returns
 //   what the same invocation last stored there; other invocations' stores are visible only through

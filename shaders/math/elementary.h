@@ -31,7 +31,8 @@ Value cbrt(Builder&, Value);
 /// As C: x^0 = 1^y = 1 also for NaN; a negative base needs an integer exponent, else NaN.
 Value pow(Builder&, Value x, Value y);
 
-// Circular functions. sin, cos and tan are NaN beyond |x| = 1e5.
+// Circular functions. sin, cos and tan are NaN beyond |x| = 1e5; near a zero other than x = 0 their
+// error is absolute, about 1e-13 |x|.
 Value sin(Builder&, Value);
 Value cos(Builder&, Value);
 Value tan(Builder&, Value);
