@@ -69,6 +69,45 @@ Value Index::flat(Builder& k) const {
   return flat_;
 }
 
-Index Index::reshaped(Builder& k, const Shape& shape) const { return Index::flat(shape, flat(k)); }
+Index Index::reshaped(Builder& k, const Shape& shape) const {
+  if (coordinates_.empty()) return Index::flat(shape, flat(k));
+  // Axes that are merged or split stay among themselves, so that the coordinates of the others, a lane's above all,
+  // come through as they are. Ends of groups are where the products of the leading axes agree.
+  struct Group {
+    int from, from_end, to, to_end;
+  };
+  std::vector<Group> groups;
+  for (int from = 0, to = 0; from < rank() && to < shape.rank();) {
+    Group g{from, from + 1, to, to + 1};
+    for (Dim a = shape_[from], b = shape[to]; a != b;) {
+      const bool grow_from = a < b;
+      if (a == 0 || b == 0 || (grow_from ? g.from_end == rank() : g.to_end == shape.rank()))
+        return Index::flat(shape, flat(k));
+      if (grow_from) a *= shape_[g.from_end++];
+      else b *= shape[g.to_end++];
+    }
+    groups.push_back(g);
+    from = g.from_end;
+    to = g.to_end;
+  }
+  if (groups.size() <= 1 && flat_.valid()) return Index::flat(shape, flat_);
+  kernel::Values c(static_cast<std::size_t>(shape.rank()), k.u32(0));  // what is in no group has length 1
+  std::uint32_t depth = 0;
+  for (Value v : coordinates_) depth = std::max(depth, k.depth_of(v));
+  k.at_depth(std::min(depth, k.depth()), [&] {
+    for (const Group& g : groups) {
+      Value all = coordinates_[static_cast<std::size_t>(g.from)];
+      for (int a = g.from + 1; a < g.from_end; ++a)
+        all = k.add(k.mul(all, k.u32(static_cast<std::uint32_t>(shape_[a]))), coordinates_[static_cast<std::size_t>(a)]);
+      for (int a = g.to_end - 1; a > g.to; --a) {
+        const Value d = k.u32(static_cast<std::uint32_t>(shape[a]));
+        c[static_cast<std::size_t>(a)] = k.rem(all, d);
+        all = k.div(all, d);
+      }
+      c[static_cast<std::size_t>(g.to)] = all;
+    }
+  });
+  return Index::coordinates(shape, std::move(c));
+}
 
 }  // namespace gnomon

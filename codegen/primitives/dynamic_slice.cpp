@@ -87,7 +87,7 @@ kernel::Value update_element(ElementContext& c, const Params& params, std::size_
       x = k.sub(x, start_at(c, 2, i - batch_dims, update[i], batch_dims, at));
       const kernel::Value here =
           k.compare(kernel::Op::lt, x, k.u32(static_cast<std::uint32_t>(update[i])));
-      x = k.select(here, x, k.u32(0));
+      x = update[i] == 1 ? k.u32(0) : k.select(here, x, k.u32(0));
       inside = k.land(inside, here);
     }
     position.push_back(x);

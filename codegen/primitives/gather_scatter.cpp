@@ -101,6 +101,11 @@ kernel::Value gather_element(ElementContext& c, const Params& params, std::size_
   const Shape& shape = c.inputs[0].shape;
   const Dim length = shape[p.axis];
   if (length == 0) return fill_value(k, c.inputs[0].dtype);
+  if (length == 1 && p.mode == GatherMode::clip) {
+    kernel::Values position;
+    for (int i = 0; i < shape.rank(); ++i) position.push_back(i == p.axis ? k.u32(0) : at(k, i));
+    return c.operand(0, Index::coordinates(shape, std::move(position)));
+  }
   kernel::Values where;
   for (int i = 0; i < p.batch_dims; ++i) where.push_back(at(k, i));
   where.push_back(at(k, p.axis));

@@ -170,6 +170,7 @@ class Builder {
   Value fold_unary(Op, Value);
   Value fold_binary(Op, Value, Value);
   Value fold_integer(Op, Value, std::uint64_t constant);
+  Value fold_recombined(Value multiple, Value remainder);
   Value fold_compare(Op, Value, Value);
   Value fold_select(Value predicate, Value a, Value b);
   Value fold_convert(Value, DType);

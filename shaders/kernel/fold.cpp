@@ -150,11 +150,39 @@ Value Builder::fold_binary(Op op, Value a, Value b) {
     }
   }
   if (is_constant(b)) return fold_integer(op, a, constant_bits(b));
+  if (op == Op::add && t.scalar == DType::u32) {
+    if (const Value v = fold_recombined(a, b); v.valid()) return v;
+    if (const Value v = fold_recombined(b, a); v.valid()) return v;
+  }
   if (is_constant(a) && constant_bits(a) == 0) {
     if (op == Op::shl || op == Op::shr || op == Op::rem) return a;  // 0 % 0 is 0
     if (op == Op::sub) return unary(Op::neg, b);
   }
   return {};
+}
+
+/// x / c * c + x % c is x. A position split into coordinates and put together again is itself, which
+/// the lane mapping depends on.
+Value Builder::fold_recombined(Value multiple, Value remainder) {
+  const auto by_constant = [&](Value v, Op op) {
+    return made_by(v, op) && is_constant(operand(v, 1));
+  };
+  const auto bits = [&](Value v) { return constant_bits(operand(v, 1)); };
+  std::uint64_t divisor = 0;
+  Value whole;
+  for (const auto& [times, over] : {std::pair{Op::mul, Op::div}, std::pair{Op::shl, Op::shr}}) {
+    if (!by_constant(multiple, times)) continue;
+    const Value quotient = operand(multiple, 0);
+    if (!by_constant(quotient, over) || bits(quotient) != bits(multiple)) continue;
+    divisor = times == Op::mul ? bits(multiple) : std::uint64_t{1} << (bits(multiple) % 32);
+    whole = operand(quotient, 0);
+  }
+  if (divisor == 0) return {};
+  const bool completes =
+      (by_constant(remainder, Op::rem) && bits(remainder) == divisor) ||
+      (by_constant(remainder, Op::band) && std::has_single_bit(divisor) &&
+       bits(remainder) == divisor - 1);
+  return completes && operand(remainder, 0) == whole ? whole : Value{};
 }
 
 Value Builder::fold_integer(Op op, Value a, std::uint64_t c) {

@@ -662,7 +662,7 @@ TEST(ControlText, ParsesWhatItPrints) {
 TEST(ControlText, AWrongBodyIsAnError) {
   const char* text = R"(graph(%0: f32[2]) {
     %1: f32[2] = while[condition=graph(%0: f32[2]) {
-        %1: bool[] = constant[value=bool(1)]
+        %1: bool[] = constant[value=bool(true)]
         return %1
       } body=graph(%0: f32[2]) {
         %1: f32[] = sum[axes=(0)] %0

@@ -96,6 +96,18 @@ TEST_F(BuilderTest, FoldsIntegerIdentities) {
   EXPECT_EQ(b.compare(Op::lt, i, i), b.boolean(false));
 }
 
+TEST_F(BuilderTest, PutsAPositionTogetherAgain) {
+  for (const std::uint32_t c : {3u, 8u}) {
+    const Value d = b.u32(c);
+    const Value multiple = b.mul(b.div(n, d), d), rest = b.rem(n, d);
+    EXPECT_EQ(b.add(multiple, rest), n);
+    EXPECT_EQ(b.add(rest, multiple), n);
+    EXPECT_NE(b.add(multiple, b.rem(lane, d)), n);
+    EXPECT_NE(b.add(multiple, b.rem(n, b.u32(c + 1))), n);
+    EXPECT_NE(b.add(b.mul(b.div(n, b.u32(2 * c)), d), rest), n);
+  }
+}
+
 TEST_F(BuilderTest, FoldsFloatsOnlyWhereEveryDeviceAgrees) {
   EXPECT_EQ(float_of(b.add(b.f32(0.1f), b.f32(0.2f))), 0.1f + 0.2f);
   EXPECT_EQ(b.mul(x, b.f32(1)), x);

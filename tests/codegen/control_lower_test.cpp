@@ -1,0 +1,172 @@
+// tests/codegen/control_lower_test.cpp -- compiled loops, branches and indexing against the host
+// reference.
+#include "gnomon/control.h"
+#include "gnomon/indexing.h"
+#include "gnomon/ops.h"
+#include "gnomon/transform.h"
+#include "tests/support/lowering.h"
+
+namespace gnomon {
+namespace {
+
+using namespace testing;
+
+Array below(const Array& x, const Array& limit) {
+  return while_loop([&](const Array& v) { return v < limit; },
+                    [&](Array v) { return v * 1.5f + 1; }, abs(x), {.max_steps = 40});
+}
+
+/// Every loop of f, compiled for a GPU, runs in a kernel over lanes.
+template <class F, class... A>
+void expect_lane_loops(F f, const A&... inputs) {
+  const Graph g = [&] {
+    Trace outer;
+    return trace(f, outer.input(inputs)...).graph;
+  }();
+  const Program p = compile(g, Target::gpu_like(), {.name = "test", .keep_text = true});
+  EXPECT_NE(p.fusion_text.find("every lane runs its own trips"), std::string::npos);
+  EXPECT_EQ(p.fusion_text.find("sequential"), std::string::npos) << p.fusion_text;
+}
+
+TEST(ControlLower, IndexedReads) {
+  const auto at = [](const Array& x) { return cast(round(x * 4), DType::i32); };
+  const auto in = [&](ReadOptions options, int axis) {
+    return [=](const Array& x, const Array& i) { return take(x, at(i), axis, options); };
+  };
+  expect_function_lowers(in({}, 0), f32({5}), f32({9}));
+  expect_function_lowers(in({}, 1), f32({3, 5, 2}), f32({2, 3}));
+  expect_function_lowers(in({.mode = ReadMode::fill, .fill_value = 7}, 0), f32({5}), f32({9}));
+  expect_function_lowers(
+      [&](const Array& x, const Array& i) { return take_along_axis(sin(x), at(i), 1); },
+      f32({4, 6}), f32({4, 3}));
+  expect_function_lowers([&](const Array& x, const Array& i) { return x[at(i)]; }, f32({5, 3}),
+                         f32({}));
+}
+
+TEST(ControlLower, DynamicSlices) {
+  const auto at = [](const Array& x) { return cast(round(x * 4), DType::i32); };
+  const auto read = [&](const Array& x, const Array& i) {
+    return dynamic_slice(x * 2, {at(i), 1}, {2, 3});
+  };
+  const auto write = [&](const Array& x, const Array& i) {
+    return dynamic_update_slice(x, read(x, i) + 1, {1, at(i)});
+  };
+  expect_function_lowers(read, f32({5, 6}), f32({}));
+  expect_function_lowers(write, f32({5, 6}), f32({}));
+  expect_function_lowers([&](const Array& x, const Array& i) { return vmap(write)(x, i); },
+                         f32({7, 5, 6}), f32({7}));
+}
+
+TEST(ControlLower, Scatters) {
+  const auto at = [](const Array& x) { return cast(round(x * 4), DType::i32); };
+  const auto f = [&](const Array& x, const Array& i, const Array& u) {
+    return scatter_add(x, at(i), u);
+  };
+  expect_function_lowers(f, f32({5}), f32({40}), f32({40}));
+  expect_function_lowers(f, f32({5, 2}), f32({40}), f32({40, 2}));
+  expect_function_lowers(
+      [&](const Array& u, const Array& i) {
+        return vmap([&](const Array& row) { return segment_sum(row * 2, at(i), 4); })(u);
+      },
+      f32({6, 30}), f32({30}));
+  expect_function_lowers(
+      [&](const Array& u, const Array& i) {
+        return vmap(
+            [&](const Array& row, const Array& ids) { return segment_sum(row, at(ids), 4); })(u, i);
+      },
+      f32({6, 30}), f32({6, 30}));
+}
+
+TEST(ControlLower, LoopsInsideLoopsByLane) {
+  const auto f = [](const Array& x) {
+    return while_loop([](const std::pair<Array, Array>& s) { return s.first > 0; },
+                      [](std::pair<Array, Array> s) {
+                        const Array inner = fori_loop(0, cast(s.first, DType::i32),
+                                                      [](Array, Array t) { return t * 0.5f + 1; },
+                                                      s.second, {.max_steps = 8});
+                        return std::pair{s.first - 1, inner};
+                      },
+                      std::pair{floor(abs(x) * 3), x}, {.max_steps = 8});
+  };
+  expect_function_lowers(f, f32({}));
+  expect_function_lowers([&](const Array& xs) { return vmap(f)(xs); }, f32({70}));
+}
+
+TEST(ControlLower, LanesInsideLanes) {
+  const auto rows = [](const Array& x) {
+    return vmap([&](const Array& v) { return below(v, sum(x) + 30); })(x);
+  };
+  expect_function_lowers([&](const Array& x) { return vmap(rows)(x); }, f32({5, 7}));
+  const auto vectors = [](const Array& x, const Array& limit) {
+    const auto one = [&](const Array& v) {
+      return while_loop([&](const Array& u) { return sum(u) < limit; },
+                        [](Array u) { return u * 1.5f + flip(u) + 1; }, abs(v), {.max_steps = 20});
+    };
+    return vmap(one)(x);
+  };
+  const auto both = [&](const Array& x, const Array& limits) {
+    return vmap(vectors, {.in_axes = {unmapped, 0}})(x, limits * 20);
+  };
+  expect_function_lowers(both, f32({4, 3}), f32({5}));
+  // Lanes that were merged into one axis are still lanes.
+  expect_lane_loops(both, f32({64, 3}), f32({30}));
+}
+
+TEST(ControlLower, BranchesByLane) {
+  const auto f = [](const Array& x) {
+    return cond(
+        x > 0, [&] { return sin(x) * 3; },
+        [&] {
+          return switch_(
+              cast(x * -4, DType::i32),
+              std::tuple{[&] { return x; }, [&] { return exp(x); }, [] { return 5.0f; }});
+        });
+  };
+  expect_function_lowers(f, f32({}));
+  expect_function_lowers([&](const Array& xs) { return vmap(f)(xs); }, f32({50}));
+  expect_function_lowers(
+      [&](const Array& xs) { return vmap([&](const Array& x) { return vmap(f)(x); })(xs); },
+      f32({6, 8}));
+  const auto vectors = [](const Array& x) {
+    return cond(
+        sum(x) > 0,
+        [&] {
+          return std::pair{x * 2, sum(x)};
+        },
+        [&] {
+          return std::pair{flip(x), sum(x * x)};
+        });
+  };
+  expect_function_lowers([&](const Array& xs) { return vmap(vectors)(xs); }, f32({20, 3}));
+}
+
+TEST(ControlLower, HistoriesByLane) {
+  const auto f = [](const Array& x) {
+    return fori_loop(
+        0, 12,
+        [](Array i, std::pair<Array, Array> s) {
+          const Array past = s.second[i - 3];
+          const Array next = s.first * 0.5f + past * 0.25f + 1;
+          return std::pair{next, at_set(s.second, i, next)};
+        },
+        std::pair{x, zeros({12})});
+  };
+  expect_function_lowers(f, f32({}));
+  const auto over = [&](const Array& xs) { return vmap(f)(xs); };
+  expect_function_lowers(over, f32({40}));
+  expect_lane_loops(over, f32({256}));
+}
+
+TEST(ControlLower, TangentsOfLoops) {
+  const auto f = [](const Array& x) { return below(x, full({}, 25.0f)); };
+  const auto df = [&](const Array& x) { return jvp(f, x, ones_like(x)); };
+  expect_function_lowers(df, f32({}));
+  expect_function_lowers([&](const Array& xs) { return vmap(df)(xs); }, f32({33}));
+  const auto rows = [](const Array& xs) {
+    return scan([](Array c, Array x) { return std::pair{c * x + 1, sin(c)}; }, 0.5f, xs);
+  };
+  expect_function_lowers([&](const Array& xs) { return jvp(rows, xs, cos(xs)); }, f32({15}));
+}
+
+}  // namespace
+}  // namespace gnomon
