@@ -71,18 +71,23 @@ concept Reflected = ListsFields<T> || PlainStruct<T>;
 
 namespace detail {
 
+// The conversions below are never called; clang asks for their bodies all the same when T is local
+// to a file.
+
 /// Converts to everything but T and its bases, so that `T{Any}` never means a copy of T.
 template <class T>
 struct AnyExcept {
   template <class U>
-  requires(!std::is_base_of_v<U, T>) operator U() const noexcept;
+  requires(!std::is_base_of_v<U, T>) operator U() const noexcept { __builtin_unreachable(); }
 };
 
 /// Converts to what C arrays are made of in practice. Anything wider would make containers try to
 /// copy elements that cannot be copied.
 struct AnyElement {
   template <class U>
-  requires(std::is_scalar_v<U> || std::is_same_v<U, Array>) operator U() const noexcept;
+  requires(std::is_scalar_v<U> || std::is_same_v<U, Array>) operator U() const noexcept {
+    __builtin_unreachable();
+  }
 };
 
 template <class T, std::size_t... I>

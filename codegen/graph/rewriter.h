@@ -59,4 +59,8 @@ std::optional<ValueId> apply_identities(Rewriter&, const Primitive&, const Param
 void sink_constants(const Rewriter&, const Primitive&, Params& params,
                     std::vector<ValueId>& inputs);
 
+/// Loops and branches: the equation without outputs that are not used, nor what only they need.
+/// Other equations come back as they are. In simplify_control.cpp.
+Equation trim_outputs(const Equation&, const std::vector<bool>& used);
+
 }  // namespace gnomon

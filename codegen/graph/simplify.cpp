@@ -165,7 +165,20 @@ Graph Rewriter::finish(std::vector<ValueId> outputs) {
 }
 
 Graph simplify(const Graph& graph) {
-  const Graph live = canonicalize(graph);  // dead equations would cost work below
+  Graph live = canonicalize(graph);  // dead equations would cost work below
+  std::vector<bool> used(live.avals.size(), false);
+  for (ValueId v : live.outputs) used[v] = true;
+  for (auto e = live.equations.rbegin(); e != live.equations.rend(); ++e) {
+    if (std::vector<GraphPtr> graphs = e->params.graphs(); !graphs.empty()) {
+      for (GraphPtr& g : graphs) g = std::make_shared<Graph>(simplify(*g));
+      e->params = e->params.with_graphs(graphs);
+      std::vector<bool> here;
+      for (ValueId v : e->outputs) here.push_back(used[v]);
+      *e = trim_outputs(*e, here);
+    }
+    for (ValueId v : e->inputs) used[v] = true;
+  }
+
   Rewriter rewriter;
   std::vector<ValueId> to(live.avals.size());
   auto mapped = [&](const std::vector<ValueId>& values) {
@@ -175,13 +188,8 @@ Graph simplify(const Graph& graph) {
   };
   for (ValueId v : live.inputs) to[v] = rewriter.input(live.avals[v]);
   for (const Equation& equation : live.equations) {
-    Params params = equation.params;
-    if (std::vector<GraphPtr> graphs = params.graphs(); !graphs.empty()) {
-      for (GraphPtr& g : graphs) g = std::make_shared<Graph>(simplify(*g));
-      params = params.with_graphs(graphs);
-    }
-    const std::vector<ValueId> results = rewriter.emit(*equation.primitive, std::move(params),
-                                                       mapped(equation.inputs), equation.loc);
+    const std::vector<ValueId> results =
+        rewriter.emit(*equation.primitive, equation.params, mapped(equation.inputs), equation.loc);
     for (std::size_t i = 0; i < results.size(); ++i) to[equation.outputs[i]] = results[i];
   }
   return rewriter.finish(mapped(live.outputs));

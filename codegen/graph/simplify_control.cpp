@@ -1,6 +1,8 @@
 // codegen/graph/simplify_control.cpp -- operands of loops and branches that are constant, doubled
 // or unused.
 
+#include <algorithm>
+
 #include "codegen/graph/rewriter.h"
 #include "codegen/primitives/control.h"
 
@@ -55,7 +57,100 @@ std::vector<bool> used_inputs(const Graph& graph) {
   return result;
 }
 
+/// Inputs that the flagged outputs depend on.
+std::vector<bool> needed_inputs(const Graph& graph, const std::vector<bool>& outputs) {
+  std::vector<bool> needed(graph.avals.size(), false);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i]) needed[graph.outputs[i]] = true;
+  }
+  for (auto e = graph.equations.rbegin(); e != graph.equations.rend(); ++e) {
+    bool wanted = false;
+    for (ValueId v : e->outputs) wanted = wanted || needed[v];
+    if (!wanted) continue;
+    for (ValueId v : e->inputs) needed[v] = true;
+  }
+  std::vector<bool> result;
+  for (ValueId v : graph.inputs) result.push_back(needed[v]);
+  return result;
+}
+
+template <class T>
+std::vector<T> kept(const std::vector<T>& values, const std::vector<bool>& keep) {
+  std::vector<T> result;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (keep[i]) result.push_back(values[i]);
+  }
+  return result;
+}
+
+GraphPtr restricted(const Graph& graph, const std::vector<bool>& inputs,
+                    const std::vector<bool>& outputs) {
+  Graph result = graph;
+  result.inputs = kept(graph.inputs, inputs);
+  result.outputs = kept(graph.outputs, outputs);
+  return std::make_shared<Graph>(canonicalize(result));
+}
+
+/// Grows the set of carried values until it holds all that its members' next values depend on.
+/// `flags` starts with one flag per output of the body, carried values first.
+void close_over_body(const Graph& body, std::size_t carried, std::vector<bool>& flags) {
+  for (bool grown = true; grown;) {
+    grown = false;
+    const std::vector<bool> inputs = needed_inputs(body, flags);
+    for (std::size_t i = 0; i < carried; ++i) {
+      grown = grown || (inputs[i] && !flags[i]);
+      flags[i] = flags[i] || inputs[i];
+    }
+  }
+}
+
+int count_front(const std::vector<bool>& flags, int count) {
+  return static_cast<int>(std::count(flags.begin(), flags.begin() + count, true));
+}
+
+Equation trim_while(const Equation& equation, std::vector<bool> used) {
+  auto p = equation.params.as<WhileParams>();
+  const std::vector<bool> tested = used_inputs(*p.condition);
+  for (std::size_t i = 0; i < used.size(); ++i) used[i] = used[i] || tested[i];
+  close_over_body(*p.body, used.size(), used);
+  std::vector<bool> inputs(equation.inputs.size(), true);
+  std::copy(used.begin(), used.end(), inputs.begin());
+  p.condition = restricted(*p.condition, inputs, {true});
+  p.body = restricted(*p.body, inputs, used);
+  p.carried = count_front(used, p.carried);
+  return {equation.primitive, Params(p), kept(equation.inputs, inputs),
+          kept(equation.outputs, used), equation.loc};
+}
+
+Equation trim_scan(const Equation& equation, std::vector<bool> used) {
+  auto p = equation.params.as<ScanParams>();
+  close_over_body(*p.body, static_cast<std::size_t>(p.carried), used);
+  std::vector<bool> inputs = needed_inputs(*p.body, used);
+  std::copy(used.begin(), used.begin() + p.carried, inputs.begin());
+  p.body = restricted(*p.body, inputs, used);
+  const int front = count_front(inputs, p.carried + p.sequences);
+  p.carried = count_front(used, p.carried);
+  p.sequences = front - p.carried;
+  return {equation.primitive, Params(p), kept(equation.inputs, inputs),
+          kept(equation.outputs, used), equation.loc};
+}
+
 }  // namespace
+
+Equation trim_outputs(const Equation& equation, const std::vector<bool>& used) {
+  if (std::find(used.begin(), used.end(), false) == used.end()) return equation;
+  if (equation.primitive == &while_p) return trim_while(equation, used);
+  if (equation.primitive == &scan_p) return trim_scan(equation, used);
+  if (equation.primitive != &cond_p) return equation;
+  Equation result = equation;
+  auto p = equation.params.as<CondParams>();
+  for (GraphPtr& branch : p.branches) {
+    branch = restricted(*branch, std::vector<bool>(branch->inputs.size(), true), used);
+  }
+  result.params = Params(p);
+  result.outputs = kept(equation.outputs, used);
+  return result;
+}
 
 void sink_constants(const Rewriter& rewriter, const Primitive& primitive, Params& params,
                     std::vector<ValueId>& inputs) {
@@ -93,19 +188,19 @@ void sink_constants(const Rewriter& rewriter, const Primitive& primitive, Params
     }
   }
   bool changed = false;
-  std::vector<ValueId> kept(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(skipped));
+  std::vector<ValueId> left(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(skipped));
   for (std::size_t i = 0; i < count; ++i) {
     Replacement& r = replacements[i];
     r.dropped = i >= fixed && (r.constant || r.stands_for != i || !used[i]);
     changed |= r.dropped;
-    if (!r.dropped) kept.push_back(inputs[skipped + i]);
+    if (!r.dropped) left.push_back(inputs[skipped + i]);
   }
   if (!changed) return;
   for (GraphPtr& g : graphs) {
     g = std::make_shared<Graph>(with_inputs_replaced(*g, replacements));
   }
   params = params.with_graphs(graphs);
-  inputs = std::move(kept);
+  inputs = std::move(left);
 }
 
 }  // namespace gnomon

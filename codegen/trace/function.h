@@ -51,7 +51,10 @@ T as_inputs(Trace& trace, const T& tree) {
 /// Records `f` on inputs of the types of `args`, whose elements are not looked at (they may be
 /// placeholders). Throws UsageError when an argument or the result holds an empty Array.
 template <class F, class... A>
-auto trace_at(Loc loc, F&& f, const A&... args) -> Traced<ResultOf<F, A...>> {
+auto trace_at(Loc loc, F&& f, const A&... args) {
+  static_assert(std::is_invocable_v<F&, A...>,
+                "gnomon: the function cannot be called with arguments of these types; it gets "
+                "rvalues, so its parameters are T, const T& or T&&, not T&");
   using R = ResultOf<F, A...>;
   static_assert(!std::is_void_v<R>, "gnomon: a traced function must return its results");
   int index = 0;
@@ -64,7 +67,7 @@ auto trace_at(Loc loc, F&& f, const A&... args) -> Traced<ResultOf<F, A...>> {
   detail::check_leaves(out, -1, loc);
   Graph graph = trace.finish(tree::leaves(out));
   R result = tree::with_leaves(out, detail::placeholders(graph.output_avals()));
-  return {std::move(graph), std::move(result), std::move(trace.captures)};
+  return Traced<R>{std::move(graph), std::move(result), std::move(trace.captures)};
 }
 
 template <class F, class... A>

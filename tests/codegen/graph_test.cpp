@@ -100,7 +100,7 @@ TEST(GraphText, ParsesWhatItPrints) {
   expect_round_trip(graph_of([](const Array&) { return None{}; }, f32({1, 2})));
   expect_round_trip(graph_of(
       [](const Array& x) {
-        return std::pair{sum(x, {.axes = 1}), reshape(x * 0.1, {6})};
+        return std::pair{sum(x, 1), reshape(x * 0.1, {6})};
       },
       f32({2, 3}, {1, 2, 3, 4, 5, 6})));
 }

@@ -206,7 +206,7 @@ TEST(EvalShape, NeedsNoTraceAndRecordsNothing) {
   };
   const Out out = eval_shape(
       [](const Array& x, int n) {
-        return Out{sum(x, {.axes = 0}), n};
+        return Out{sum(x, 0), n};
       },
       abstract_array(DType::f32, {3, 4}), 5);
   EXPECT_EQ(out.sum.aval(), (Aval{DType::f32, {4}}));
