@@ -115,6 +115,16 @@ std::vector<std::string> float_texts(const std::vector<double>& values, bool sin
   return texts;
 }
 
+// A single number has nothing to line up with: all the digits that tell it apart, an exponent when it is far from 1.
+std::string single_float(double x, bool single) {
+  if (std::isnan(x)) return "nan";
+  if (std::isinf(x)) return x < 0 ? "-inf" : "inf";
+  const double size = std::fabs(x);
+  if (size != 0 && (size < 1e-4 || size >= 1e16)) return digits(x, single, std::chars_format::scientific, -1);
+  const std::string text = digits(x, single, std::chars_format::fixed, -1);
+  return text.find('.') == std::string::npos ? text + ".0" : text;
+}
+
 std::vector<std::string> element_texts(const HostArray& array, const std::vector<Dim>& shown) {
   const DType type = array.aval.dtype;
   if (is_float(type)) {
@@ -191,6 +201,7 @@ class Printer {
         // The closing brackets of all axes have to fit as well.
         const std::size_t reserve = static_cast<std::size_t>(shape_.rank());
         if (!first && column + 1 + element.size() + reserve > line_width + 1) {
+          while (text.back() == ' ') text.pop_back();
           text += "\n" + std::string(indent, ' ');
           column = indent;
         } else if (!first) {
@@ -226,16 +237,10 @@ class Printer {
 std::string to_string(const Runtime& rt, const Array& array) {
   HostArray host(array.aval());
   rt.to_bytes(array, host.bytes);
-  Printer printer(array.shape(), array.size() > threshold);
-  const auto shown = printer.shown();
-  if (array.rank() == 0) {
-    // A single number has nothing to line up with.
-    std::string text = element_texts(host, shown)[0];
-    if (is_float(array.dtype()) && text.back() == '.') text += "0";
-    return text;
-  }
+  if (array.rank() == 0 && is_float(array.dtype())) return single_float(host.number(0), array.dtype() != DType::f64);
   if (array.size() == 0) return "[]";
-  return printer.print(element_texts(host, shown));
+  Printer printer(array.shape(), array.size() > threshold);
+  return printer.print(element_texts(host, printer.shown()));
 }
 
 }  // namespace gnomon

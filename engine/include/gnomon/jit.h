@@ -173,7 +173,7 @@ class Jitted {
   template <class... A>
   void report_bad_leaf(Loc loc, const A&... args) const {
     std::size_t index = 0;
-    const auto check = [&](const auto& argument) {
+    [[maybe_unused]] const auto check = [&](const auto& argument) {
       tree::for_each_leaf(argument, [&](const Array& a, const std::string& path) {
         if (!a.concrete()) shared_->core.bad_leaf(a, index, path, loc);
       });

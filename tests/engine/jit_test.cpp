@@ -1,0 +1,209 @@
+// tests/engine/jit_test.cpp -- jit: caching, retraces, donation, captures, sharing, errors.
+#include "gnomon/jit.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "gnomon/gnomon.h"
+#include "tests/engine/fixture.h"
+
+namespace gnomon::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct State {
+  Array position, velocity;
+  float damping = 0.5f;
+};
+
+class Jit : public DeviceTest {
+ protected:
+  Array vector(std::vector<float> values) { return rt.from_host(values); }
+};
+
+template <class F>
+std::string usage_message(F f) {
+  try {
+    f();
+  } catch (const UsageError& e) {
+    return e.what();
+  }
+  return "no UsageError";
+}
+
+TEST_F(Jit, ComputesWhatTheFunctionSays) {
+  auto f = jit(rt, [](const Array& x, const Array& y) { return x * y + 1; });
+  EXPECT_EQ(rt.to_host<float>(f(vector({1, 2, 3}), vector({4, 5, 6}))), (std::vector<float>{5, 11, 19}));
+}
+
+TEST_F(Jit, ReturnsAnInputUnchanged) {
+  auto f = jit(rt, [](const Array& x) { return std::pair{x, x}; });
+  const auto [a, b] = f(vector({1, 2}));
+  EXPECT_EQ(rt.to_host<float>(a), (std::vector<float>{1, 2}));
+  EXPECT_EQ(rt.to_host<float>(b), (std::vector<float>{1, 2}));
+}
+
+TEST_F(Jit, TracesOncePerSignature) {
+  auto f = jit(rt, [](const Array& x) { return x + 1; });
+  const Array three = vector({1, 2, 3}), two = vector({1, 2});
+  for (int i = 0; i < 3; ++i) f(three);
+  f(two);
+  f(three);
+  const CacheInfo info = f.cache_info();
+  EXPECT_EQ(info.traces, 2u);
+  EXPECT_EQ(info.misses, 2u);
+  EXPECT_EQ(info.hits, 3u);
+}
+
+TEST_F(Jit, CreatesNothingOnACacheHit) {
+  auto f = jit(rt, [](const Array& x) { return x + 1; });
+  const Array x = rt.from_host(std::vector<float>(16, 1.0f));
+  rt.wait(f(x));
+  const Counters before = rt.counters();
+  for (int i = 0; i < 100; ++i) rt.wait(f(x));
+  const Counters after = rt.counters();
+  EXPECT_EQ(after.vulkan_objects, before.vulkan_objects);
+  EXPECT_EQ(after.device_allocations, before.device_allocations);
+  EXPECT_EQ(after.traces, before.traces);
+  EXPECT_EQ(after.submissions, before.submissions + 100);
+}
+
+TEST_F(Jit, TracesAgainForAnotherStaticValue) {
+  auto f = jit(rt, [](const State& s) { return s.position * s.damping; });
+  const Array x = vector({2});
+  EXPECT_EQ(rt.item<float>(f(State{x, x, 0.5f})), 1.0f);
+  EXPECT_EQ(rt.item<float>(f(State{x, x, 2.0f})), 4.0f);
+  EXPECT_EQ(f.cache_info().traces, 2u);
+}
+
+TEST_F(Jit, RefusesOneTraceTooManyAndSaysWhatChanged) {
+  auto f = jit(rt, [](const State& s) { return s.position + s.velocity; }, {.name = "step", .max_traces = 1});
+  const Array a = vector({1, 2}), b = vector({1, 2, 3});
+  f(State{a, a});
+  EXPECT_THAT(usage_message([&] { f(State{b, b}); }),
+              HasSubstr("gnomon::jit: `step` traced a 2nd time (limit 1): argument 0 `.position` was f32[2], is f32[3]"));
+  EXPECT_EQ(rt.to_host<float>(f(State{a, a})), (std::vector<float>{2, 4}));
+}
+
+TEST_F(Jit, CompilesNothingForAFreshLambdaOfTheSameGraph) {
+  const Array x = vector({1, 2, 3});
+  const auto make = [&] { return jit(rt, [](const Array& a) { return sin(a) + 1; }); };
+  auto first = make();
+  first(x);
+  const Counters before = rt.counters();
+  auto second = make();
+  second(x);
+  EXPECT_EQ(second.cache_info().shared, 1u);
+  EXPECT_EQ(rt.counters().programs_compiled, before.programs_compiled);
+  EXPECT_EQ(rt.counters().pipelines, before.pipelines);
+}
+
+TEST_F(Jit, KeepsCapturedArraysAliveAndAsTheyWere) {
+  auto make = [&] {
+    const Array weights = vector({10, 20});
+    return jit(rt, [weights](const Array& x) { return x * weights; });
+  };
+  auto f = make();
+  EXPECT_EQ(rt.to_host<float>(f(vector({1, 2}))), (std::vector<float>{10, 40}));
+  EXPECT_EQ(rt.to_host<float>(f(vector({3, 4}))), (std::vector<float>{30, 80}));
+}
+
+TEST_F(Jit, RunsAOneOffWithCapturedArrays) {
+  const Array x = vector({1, 2}), y = vector({5, 6});
+  EXPECT_EQ(rt.to_host<float>(rt.run([&] { return x + y; })), (std::vector<float>{6, 8}));
+}
+
+TEST_F(Jit, InlinesACallInsideATrace) {
+  auto inner = jit(rt, [](const Array& x) { return x * 2; }, {.name = "inner"});
+  auto outer = jit(rt, [&](const Array& x) { return inner(x) + 1; }, {.name = "outer"});
+  EXPECT_EQ(rt.item<float>(outer(vector({3}))), 7.0f);
+  EXPECT_EQ(inner.cache_info().traces, 0u);
+}
+
+TEST_F(Jit, TakesOverWhatIsMovedIn) {
+  auto step = jit(rt, [](const State& s) {
+    return State{s.position + s.velocity, s.velocity * s.damping, s.damping};
+  });
+  State state{vector({0, 0}), vector({8, 4})};
+  for (int i = 0; i < 3; ++i) state = step(std::move(state));
+  EXPECT_EQ(rt.to_host<float>(state.position), (std::vector<float>{14, 7}));
+  State moved{vector({0, 0}), vector({1, 1})};
+  const State next = step(std::move(moved));
+  EXPECT_TRUE(moved.position.empty());  // NOLINT: the claim
+  EXPECT_THAT(usage_message([&] { step(moved); }), HasSubstr("argument 0 `.position` of `function` is an empty Array"));
+}
+
+TEST_F(Jit, CopiesAMovedArrayThatSomebodyElseHolds) {
+  auto f = jit(rt, [](const Array& x) { return x + 1; });
+  Array mine = vector({1});
+  Array given = mine;
+  EXPECT_EQ(rt.item<float>(f(std::move(given))), 2.0f);
+  EXPECT_EQ(rt.item<float>(mine), 1.0f);
+  EXPECT_EQ(rt.counters().shared_donations, 1u);
+}
+
+TEST_F(Jit, GivesArgumentsBackWhenTheCallFails) {
+  auto f = jit(rt, [](const Array& x) { return x + 1; });
+  Runtime other(validated());
+  Array foreign = other.from_host(std::vector<float>{1});
+  f(vector({1}));
+  EXPECT_THAT(usage_message([&] { f(std::move(foreign)); }), HasSubstr("belongs to another Runtime"));
+  EXPECT_FALSE(foreign.empty());
+}
+
+TEST_F(Jit, StaysUsableWhenTheFunctionThrows) {
+  bool fail = true;
+  auto f = jit(rt, [&](const Array& x) {
+    if (fail) throw std::runtime_error("mine");
+    return x + 1;
+  });
+  const Array x = vector({1});
+  EXPECT_THROW(f(x), std::runtime_error);
+  fail = false;
+  EXPECT_EQ(rt.item<float>(f(x)), 2.0f);
+}
+
+TEST_F(Jit, MayBeCalledFromSeveralThreads) {
+  auto f = jit(rt, [](const Array& x) { return x * 3 - 1; });
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(4, 0);
+  for (std::size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        const float x = static_cast<float>(100 * t) + static_cast<float>(i);
+        const Array y = f(rt.from_host(std::vector<float>(static_cast<std::size_t>(10 + i % 3), x)));
+        wrong[t] += rt.to_host<float>(y)[0] != 3 * x - 1;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, std::vector<int>(4, 0));
+  EXPECT_EQ(f.cache_info().traces, 3u);
+}
+
+TEST_F(Jit, ShowsItsStages) {
+  auto f = jit(rt, [](const Array& x) { return x + 1; }, {.name = "increment"});
+  EXPECT_THAT(usage_message([&] { f.text("graph"); }), HasSubstr("`increment` was not called yet"));
+  f(vector({1, 2}));
+  EXPECT_THAT(f.text("graph"), HasSubstr("add"));
+  EXPECT_THAT(f.text("kernel"), HasSubstr("kernel"));
+  EXPECT_THAT(f.text("spirv"), HasSubstr("OpEntryPoint"));
+  EXPECT_THAT(f.text("plan"), HasSubstr("dispatch"));
+  EXPECT_THAT(usage_message([&] { f.text("nonsense"); }), HasSubstr("there is no stage `nonsense`"));
+  EXPECT_EQ(f.kernel_count(), 1);
+}
+
+TEST_F(Jit, ResultsOutliveTheRuntime) {
+  Array y;
+  {
+    Runtime mine(validated());
+    auto f = jit(mine, [](const Array& x) { return x + 1; });
+    y = f(mine.from_host(std::vector<float>{1}));
+  }
+  EXPECT_TRUE(y.concrete());
+}
+
+}  // namespace
+}  // namespace gnomon::testing
