@@ -171,8 +171,9 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
   const Dim rest = rest_shape.size();
   // Few columns: the scattered axis is divided among owners, who each read all indices but write their own part.
   const Dim wanted = r.target.contiguous_per_lane ? 64 : r.target.parallel_lanes;
-  const Dim owners = std::clamp<Dim>(wanted / std::max<Dim>(1, rest), 1, std::min<Dim>(length, 256));
-  const Dim part = (length + owners - 1) / owners;
+  const Dim most_owners = std::clamp<Dim>(wanted / std::max<Dim>(1, rest), 1, std::min<Dim>(length, 256));
+  const Dim part = (length + most_owners - 1) / most_owners;
+  const Dim owners = (length + part - 1) / part;  // each has at least one element: `size` below must not wrap
 
   DraftRequest request = r;
   request.mapping = Mapping::lane;

@@ -7,6 +7,17 @@
 namespace gnomon {
 namespace {
 
+/// No element at all: batch rules need not know, and `lanes = 0` means something else to loops.
+Batched nothing(const Graph& graph, const Equation& equation) {
+  Batched r;
+  for (ValueId v : equation.outputs) {
+    const Aval& a = graph.avals[v];
+    r.values.push_back(lax::full({a.dtype, a.shape.with_inserted(0, 0)}, 0));
+    r.axes.push_back(0);
+  }
+  return r;
+}
+
 /// Replays `graph` in the active trace, which gets the batched inputs.
 Batched replay(const Graph& graph, const BatchAxes& in_axes, Dim size, Trace& trace) {
   GNOMON_CHECK(in_axes.size() == graph.inputs.size(), "one axis per input");
@@ -31,9 +42,11 @@ Batched replay(const Graph& graph, const BatchAxes& in_axes, Dim size, Trace& tr
     trace.loc = equation.loc;
     const std::size_t count = equation.outputs.size();
     const Batched out =
-        varies ? equation.primitive->batch(equation.params, inputs, input_axes, size)
-               : Batched{emit(*equation.primitive, equation.params, inputs, equation.loc),
-                         BatchAxes(count)};
+        varies && size == 0
+            ? nothing(graph, equation)
+        : varies ? equation.primitive->batch(equation.params, inputs, input_axes, size)
+                 : Batched{emit(*equation.primitive, equation.params, inputs, equation.loc),
+                           BatchAxes(count)};
     GNOMON_CHECK(out.values.size() == count && out.axes.size() == count,
                  "the batch rule of " + std::string(equation.primitive->name) + " gives " +
                      std::to_string(out.values.size()) + " values");
