@@ -34,11 +34,6 @@ Dim laned_loop(const Graph& g) {
   return n;
 }
 
-bool is_loop(const Equation& e) {
-  const auto kind = e.primitive->lower.kind;
-  return kind == Lowering::Kind::while_loop || kind == Lowering::Kind::scan;
-}
-
 class Partitioner {
  public:
   Partitioner(const Graph& g, const Target& target, const CompileOptions& options)
@@ -98,7 +93,7 @@ class Partitioner {
     for (ValueId v : e.inputs) inputs += in_memory_[v] ? 0 : cost_[v];
     switch (e.primitive->lower.kind) {
       case Lowering::Kind::element: break;
-      case Lowering::Kind::cond: return inputs + 16;
+      case Lowering::Kind::cond: return is_loop(e) ? unbounded_cost : inputs + 16;
       case Lowering::Kind::scatter_add:
       case Lowering::Kind::while_loop:
       case Lowering::Kind::scan: return unbounded_cost;
@@ -258,10 +253,14 @@ class Partitioner {
       }
       for (ValueId v : members)
         if (depends_on(cones, cones[v].memory, members) && cut(cones[v])) return false;
-      if (!loop_cluster(members, loops, cones)) return false;
+      try {
+        if (!loop_cluster(members, loops, cones)) return false;
+      } catch (const KernelTooLarge&) {
+        fuse_less(members, cones);
+        return false;
+      }
     }
-    map_clusters(plain, cones);
-    return true;
+    return map_clusters(plain, cones);
   }
 
   /// Whether any of `from` is computed from a root in `targets`.
@@ -390,7 +389,7 @@ class Partitioner {
     return c.memory.contains(target);
   }
 
-  void map_clusters(const std::vector<std::vector<ValueId>>& plain, const std::map<ValueId, Cone>& cones) {
+  bool map_clusters(const std::vector<std::vector<ValueId>>& plain, const std::map<ValueId, Cone>& cones) {
     struct Group {
       std::vector<ValueId> roots;
     };
@@ -409,7 +408,9 @@ class Partitioner {
           const bool uses_group = std::any_of(group.roots.begin(), group.roots.end(),
                                               [&](ValueId r) { return pointwise(v, r); });
           const bool same_equation = uses_.producer[group.roots[0]] == uses_.producer[v];
-          if (!uses_group && !same_equation) continue;
+          // Small kernels cost more to start than to run: neighbours that need nothing of each other go together.
+          const bool small = g_.avals[v].shape.size() <= 4096 && group.roots.size() < 8;
+          if (!uses_group && !same_equation && !small) continue;
           // Everything else it reads must be computable before the group.
           std::set<ValueId> others;
           bool clean = true;
@@ -425,7 +426,28 @@ class Partitioner {
         }
       if (!joined) groups.push_back({{v}});
     }
-    for (const Group& group : groups) map_cluster(group.roots, cones);
+    for (const Group& group : groups) {
+      try {
+        map_cluster(group.roots, cones);
+      } catch (const KernelTooLarge&) {
+        fuse_less(group.roots, cones);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// A kernel of these roots is too large: what computes them goes through memory from here on.
+  void fuse_less(const std::vector<ValueId>& roots, const std::map<ValueId, Cone>& cones) {
+    bool changed = false;
+    for (ValueId root : roots)
+      for (std::uint32_t i : cones.at(root).equations)
+        for (ValueId v : g_.equations[i].outputs)
+          if (!in_memory_[v] && uses_.live[v]) changed = in_memory_[v] = true;
+    if (changed) return;
+    const Equation& e = g_.equations[uses_.producer[roots[0]]];
+    usage_error(options_.name, "`" + std::string(e.primitive->name) +
+                                   "` makes a kernel of more than 200,000 instructions; split what it computes", e.loc);
   }
 
   void map_cluster(const std::vector<ValueId>& roots, const std::map<ValueId, Cone>& cones) {
@@ -440,6 +462,11 @@ class Partitioner {
     DraftRequest r{g_, target_, in_memory_, layouts_, roots, std::vector<bool>(roots.size(), true), Mapping::map, shape.size(),
                    options_.name + "_" + std::to_string(clusters_.size()), {}};
     auto d = draft(r, failure);
+    if (!d) {
+      // A branch asked for other positions than its lane's: every lane computes all it needs by itself.
+      r.pins = false;
+      d = draft(r, failure);
+    }
     GNOMON_CHECK(d.has_value(), "an elementwise kernel has no loop to fail: " + failure.why);
     add(std::move(*d), roots, cones, "one lane per element of " + to_string(shape));
   }

@@ -3,6 +3,8 @@
 // Built from operations that are correctly rounded on every device (add, mul, round_even, bits)
 // plus div and sqrt. Polynomials without a source are minimax fits made for this file (Remez, 40
 // digits).
+#include <cmath>
+
 #include "shaders/math/elementary.h"
 #include "shaders/math/real.h"
 #include "shaders/support/check.h"
@@ -156,7 +158,52 @@ Real power_of(Real a, Real y) {
   return within_exponents(y * log2_of(a), -126.0f, 127.99999f, size);
 }
 
+/// The n of a constant exponent that rounds 1/n or -1/n, up to 10; 0 for all others.
+int root_of_exponent(Real y) {
+  if (!y.b->is_constant(y.v)) return 0;
+  const float exponent = std::bit_cast<float>(static_cast<std::uint32_t>(y.b->constant_bits(y.v)));
+  for (int n = 3; n <= 10; ++n)
+    if (exponent == 1.0f / static_cast<float>(n)) return n;
+    else if (exponent == -1.0f / static_cast<float>(n)) return -n;
+  return 0;
+}
+
+/// x^y for y = float(1/n) or float(-1/n): the inverse n-th root by Newton's method, half the work of a logarithm and
+/// an exponential. The guess from the exponent's bits is 3 % off; a step leaves (n + 1) / 2 times the square of that.
+Real root_power(Real x, Real y, int signed_n) {
+  constexpr float smallest_normal = 1.17549435e-38f;
+  const int n = signed_n < 0 ? -signed_n : signed_n;
+  const auto inverse = static_cast<float>(1.0 / n);
+  const Real subnormal = x < smallest_normal;
+  const Real a = select(subnormal, x * 16777216.0f, x);
+  // log2(a), 0.09 off at most, as a multiple of 2^-23.
+  const Real coarse = (a.bits(DType::i32) - 0x3f800000).to(DType::f32);
+  // 0.0450466 centres the error of taking the mantissa for its logarithm.
+  const float centre = 8388608.0f * 0.0450466f * (1.0f + inverse);
+  Real z = ((coarse * -inverse + (1065353216.0f - centre)).to(DType::i32)).bits(DType::f32);
+  for (int step = 0; step < 3; ++step) {
+    // a z^n from the left, so that no partial product leaves the range between a and 1.
+    Real product = a, power = z;
+    for (int rest = n; rest > 0; rest >>= 1) {
+      if (rest & 1) product = product * power;
+      if (rest > 1) power = power * power;
+    }
+    z = z + z * ((1.0f - product) * inverse);
+  }
+  // The exponent is not 1/n but the float next to it; the rest counts where the logarithm is large.
+  const float exponent = std::bit_cast<float>(static_cast<std::uint32_t>(y.b->constant_bits(y.v)));
+  const double off = static_cast<double>(exponent) - (signed_n < 0 ? -1.0 : 1.0) / n;
+  z = signed_n < 0 ? z : 1.0f / z;
+  z = z + z * (coarse * static_cast<float>(off * 0.69314718055994531 / 8388608.0));
+  const auto scale = static_cast<float>(std::exp2(-24.0 * exponent));
+  z = select(subnormal, z * scale, z);
+  const Real regular = (x > 0.0f) & (x < infinity);
+  const Real at_zero = y.like(exponent < 0 ? infinity : 0.0f), at_infinity = y.like(exponent < 0 ? 0.0f : infinity);
+  return select(regular, z, select(x == 0.0f, at_zero, select(magnitude(x) == infinity, at_infinity, y.like(nan))));
+}
+
 Real pow_of(Real x, Real y) {
+  if (const int n = root_of_exponent(y); n != 0) return root_power(x, y, n);
   const Real a = magnitude(x);
   const Real size = select(a == 1.0f, 1.0f, power_of(a, y));
   const Real whole = y == apply(Op::trunc, y);

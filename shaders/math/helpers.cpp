@@ -1,4 +1,6 @@
 // shaders/math/helpers.cpp -- roots, signs, extrema and integer division for every numeric type.
+#include <cmath>
+
 #include "shaders/kernel/scalar.h"
 #include "shaders/math/elementary.h"
 #include "shaders/support/check.h"
@@ -21,9 +23,17 @@ Value square_root(Builder& b, Value x) {
   return b.unary(Op::sqrt, narrow ? b.convert(x, DType::f32) : x);
 }
 
+/// A constant that is not NaN.
+bool is_number(Builder& b, Value x) {
+  return b.is_constant(x) && !std::isnan(kernel::to_double(b.type(x).scalar, b.constant_bits(x)));
+}
+
 Value extremum(Builder& b, Op order, Op integer, Value x, Value y) {
   if (!is_float(b.type(x).scalar)) return b.binary(integer, x, y);
   if (x == y) return x;
+  // Against a number that is no NaN, one comparison decides: it is false for a NaN, which then is the result.
+  if (is_number(b, x)) return b.select(b.compare(order, x, y), x, y);
+  if (is_number(b, y)) return b.select(b.compare(order == Op::gt ? Op::lt : Op::gt, x, y), y, x);
   return b.select(b.lor(b.compare(order, x, y), b.unary(Op::is_nan, x)), x, y);
 }
 

@@ -234,6 +234,28 @@ TEST(Math, PowIsAccurateForSmallExponents) {
   }
 }
 
+TEST(Math, PowWithARootAsExponentIsAccurateOverTheWholeRange) {
+  std::vector<float> x = samples(1e-38f, 3e38f);
+  for (const float a : {1.0f, 2.0f, 1e-37f, 1.2e-38f, 3.4e38f, 1e-3f}) x.push_back(a);
+  for (int n = 3; n <= 10; ++n)
+    for (const float exponent : {1.0f / static_cast<float>(n), -1.0f / static_cast<float>(n)}) {
+      const auto power = [&](const std::vector<float>& at) {
+        return run(DType::f32, [&](Builder& b, Value a, Value) { return pow(b, a, b.f32(exponent)); }, at, at);
+      };
+      const std::vector<float> y = power(x);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const double exact = std::pow(double{x[i]}, double{exponent});
+        ASSERT_LE(std::fabs(y[i] - exact) / exact, 4e-7) << x[i] << "^" << exponent;
+      }
+      const std::vector<float> edge = power({0.0f, -0.0f, inf, quiet, -1.0f, -inf});
+      EXPECT_EQ(edge[0], exponent > 0 ? 0.0f : inf);
+      EXPECT_EQ(edge[1], exponent > 0 ? 0.0f : inf);
+      EXPECT_EQ(edge[2], exponent > 0 ? inf : 0.0f);
+      EXPECT_TRUE(std::isnan(edge[3]) && std::isnan(edge[4]));
+      EXPECT_EQ(edge[5], std::pow(-inf, exponent));
+    }
+}
+
 TEST(Math, Atan2FollowsC) {
   std::vector<float> x, y;
   for (const float a : {0.0f, -0.0f, 1.0f, -1.0f, inf, -inf, quiet, 3.0f, -1e-20f}) {
