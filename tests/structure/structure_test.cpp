@@ -136,5 +136,14 @@ TEST(Structure, ShaderSourcesAreOnlyInTheBench) {
   }
 }
 
+TEST(Structure, TheReadmeShowsACompiledProgram) {
+  const std::string readme = read(root / "README.md"), program = read(root / "samples/readme/main.cpp");
+  const std::size_t begin = readme.find("```cpp\n");
+  ASSERT_NE(begin, readme.npos);
+  const std::size_t end = readme.find("```", begin + 7);
+  ASSERT_NE(end, readme.npos);
+  EXPECT_EQ(readme.substr(begin + 7, end - begin - 7), program.substr(program.find('\n') + 1));
+}
+
 }  // namespace
 }  // namespace gnomon::structure
