@@ -43,6 +43,16 @@ VmapPlan::VmapPlan(const VmapOptions& options, std::size_t arguments, Loc loc)
   }
 }
 
+void VmapPlan::require_mapped() const {
+  if (options_.in_axes[argument_]) return;
+  usage_error(
+      "vmap",
+      argument_text(argument_, "") +
+          " holds one thing per element and is `unmapped`; map it, or pass what all elements "
+          "share",
+      loc_);
+}
+
 Array VmapPlan::element(const Array& a, const std::string& path) {
   const Axis axis = options_.in_axes[argument_];
   const std::string where = argument_text(argument_, path);

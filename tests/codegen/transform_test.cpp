@@ -3,6 +3,7 @@
 #include "gnomon/transform.h"
 
 #include "codegen/transforms/vmap.h"
+#include "gnomon/random.h"
 #include "tests/codegen/graph_host.h"
 
 namespace gnomon::test {
@@ -98,6 +99,22 @@ TEST(Vmap, KeepsALoopALoop) {
   const auto g = [&](const Array& x) { return vmap(collatz)(x); };
   EXPECT_EQ(run(g, i32({1, 6, 7, 27})), (Numbers{0, 8, 16, 111}));
   EXPECT_EQ(count_equations(graph_of(g, i32({1, 6})), "while"), 1);
+}
+
+TEST(Vmap, GivesEachElementItsKey) {
+  const auto f = [](const Array& seed) {
+    const auto draw = [](Key key) { return random::bits(std::move(key), {2}); };
+    const Keys keys = random::split(random::key(seed), 3);
+    return std::pair{vmap(draw)(keys), draw(keys[2])};
+  };
+  const auto out = run_all(f, i32(7));
+  EXPECT_EQ(out[0].size(), 6u);
+  EXPECT_EQ(Numbers(out[0].begin() + 4, out[0].end()), out[1]);
+  const auto shared = [](const Array& seed) {
+    return vmap([](const Key& k) { return k.words(); },
+                {.in_axes = {unmapped}, .axis_size = 2})(random::split(random::key(seed), 3));
+  };
+  EXPECT_THAT(usage_error_of(shared, i32(7)), HasSubstr("holds one thing per element"));
 }
 
 TEST(Vmap, NamesBothSizesAndPaths) {

@@ -45,6 +45,8 @@ class Key {
 /// An array of keys, u32[n,2]: the axis to `vmap` or `scan` over.
 class Keys {
  public:
+  /// What a function mapped over keys by `vmap` gets.
+  using Element = Key;
   Keys() = default;
   /// From u32[n,2].
   explicit Keys(const Array& words, Loc loc = Loc::here());

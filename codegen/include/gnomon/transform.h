@@ -43,6 +43,8 @@ class VmapPlan {
   /// Registers an array of the next argument and returns what one element of it is.
   Array element(const Array& a, const std::string& path);
   void next_argument() { ++argument_; }
+  /// Throws when the next argument is not mapped.
+  void require_mapped() const;
   /// `counts`: arrays in each top-level element of the result.
   Arrays run(const Graph&, const Arrays& captures, const std::vector<std::size_t>& counts);
 
@@ -77,6 +79,18 @@ std::vector<std::size_t> top_level_counts(const T& tree) {
   return counts;
 }
 
+/// What one element of a mapped argument is: the same type, or the `Element` a class declares (Keys
+/// -> Key).
+template <class T>
+struct ElementOf {
+  using type = T;
+};
+template <class T>
+requires requires { typename T::Element; }
+struct ElementOf<T> {
+  using type = typename T::Element;
+};
+
 template <class F>
 class Vmapped {
  public:
@@ -87,21 +101,27 @@ class Vmapped {
   auto operator()(const A&... args) const {
     static_assert(sizeof...(A) > 0, "gnomon: vmap needs at least one argument");
     VmapPlan plan(options_, sizeof...(A), loc_);
-    std::tuple<A...> elements{element(plan, args)...};  // braces evaluate from left to right
-    auto traced = std::apply([&](const A&... e) { return trace_at(loc_, f_, e...); }, elements);
+    // Braces evaluate from left to right.
+    std::tuple<typename ElementOf<A>::type...> elements{element(plan, args)...};
+    auto traced = std::apply([&](const auto&... e) { return trace_at(loc_, f_, e...); }, elements);
     return tree::with_leaves(
         traced.result, plan.run(traced.graph, traced.captures, top_level_counts(traced.result)));
   }
 
  private:
   template <class T>
-  static T element(VmapPlan& plan, const T& argument) {
+  static typename ElementOf<T>::type element(VmapPlan& plan, const T& argument) {
+    using E = typename ElementOf<T>::type;
+    if constexpr (!std::is_same_v<E, T>) plan.require_mapped();
     Arrays arrays;
     tree::for_each_leaf(argument, [&](const Array& a, const std::string& path) {
       arrays.push_back(plan.element(a, path));
     });
     plan.next_argument();
-    return tree::with_leaves(argument, arrays);
+    if constexpr (std::is_same_v<E, T>)
+      return tree::with_leaves(argument, arrays);
+    else
+      return tree::with_leaves(E(), arrays);
   }
 
   F f_;
