@@ -189,10 +189,11 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
   auto& k = e_.k;
   const auto& p = e.params.as<WhileParams>();
   const bool laned = p.lanes > 0;
-  if (laned && e_.lane.valid() && e_.lanes != p.lanes)
+  const bool by_lane = e_.lane.valid() && e_.pins;
+  if (laned && by_lane && e_.lanes != p.lanes)
     throw NotLaneLocal{"a loop over " + std::to_string(p.lanes) + " lanes inside a kernel of " +
                        std::to_string(e_.lanes)};
-  const bool frozen = laned && !e_.lane.valid();
+  const bool frozen = laned && !by_lane;
   const auto carried_count = static_cast<std::size_t>(p.carried);
   Carried start = initial(e_, leading_avals(*p.body, p.carried), laned, frozen,
                           [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
@@ -408,7 +409,14 @@ Value Frame::emit_cond(const Equation& e, std::size_t output, const Index& at) {
 std::optional<Frame::Tiles> Frame::try_cond_tiles(const Equation& e) {
   auto& k = e_.k;
   const auto& p = e.params.as<CondParams>();
-  if (p.lanes > 0 && e_.lanes != p.lanes) return std::nullopt;
+  const bool by_lane = e_.lane.valid() && e_.pins && e_.lanes == p.lanes;
+  if (p.lanes > 0 && !by_lane) {
+    if (e_.lane.valid() && e_.pins && is_loop(e))
+      throw NotLaneLocal{"a branch over " + std::to_string(p.lanes) + " lanes inside a kernel of " +
+                         std::to_string(e_.lanes)};
+    if (!is_loop(e)) return std::nullopt;
+    return all_branches(e);
+  }
   std::vector<std::size_t> live;
   Tiles tiles(e.outputs.size());
   for (std::size_t o = 0; o < e.outputs.size(); ++o) {
@@ -418,7 +426,11 @@ std::optional<Frame::Tiles> Frame::try_cond_tiles(const Equation& e) {
     t.dtype = a.dtype;
     t.shape = a.shape;
     t.pinned = p.lanes > 0 ? 0 : e_.lane_axis(a.shape, 0);
-    if (t.count() > e_.scalar_limit) return std::nullopt;
+    if (t.count() > e_.scalar_limit) {
+      // Loops run once for all elements; anything else is as well computed where it is read.
+      if (!is_loop(e)) return std::nullopt;
+      t = e_.make_tile(t.dtype, t.shape, t.pinned, true);
+    }
     live.push_back(o);
     tiles[o] = std::move(t);
   }
@@ -430,15 +442,54 @@ std::optional<Frame::Tiles> Frame::try_cond_tiles(const Equation& e) {
     Frame f(e_, branch);
     bind_constants(f, e, 0, 1);
     Values r;
-    for (std::size_t o : live)
-      for (Dim j = 0; j < tiles[o]->count(); ++j)
-        r.push_back(f.element(branch.outputs[o], e_.tile_index(*tiles[o], k.u32(word(j)))));
+    for (std::size_t o : live) {
+      const auto value = [&](const Index& i) { return f.element(branch.outputs[o], i); };
+      if (tiles[o]->kind != Tile::Kind::elements) {
+        e_.fill(*tiles[o], value);
+        continue;
+      }
+      for (Dim j = 0; j < tiles[o]->count(); ++j) r.push_back(value(e_.tile_index(*tiles[o], k.u32(word(j)))));
+    }
     return r;
   });
   std::size_t next = 0;
   for (std::size_t o : live)
-    for (Dim j = 0; j < tiles[o]->count(); ++j) tiles[o]->elements.push_back(all[next++]);
+    if (tiles[o]->kind == Tile::Kind::elements)
+      for (Dim j = 0; j < tiles[o]->count(); ++j) tiles[o]->elements.push_back(all[next++]);
   return tiles;
+}
+
+/// A branch by lanes where one invocation holds all lanes: every branch runs, each lane keeps its own branch's values.
+Frame::Tiles Frame::all_branches(const Equation& e) {
+  const auto& p = e.params.as<CondParams>();
+  Tiles tiles(e.outputs.size());
+  for (std::size_t b = 0; b < p.branches.size(); ++b) {
+    const Graph& branch = *p.branches[b];
+    Frame f(e_, branch);
+    bind_constants(f, e, 0, 1);
+    for (std::size_t o = 0; o < e.outputs.size(); ++o) {
+      const Aval& a = graph_.avals[e.outputs[o]];
+      if (uses_->count[e.outputs[o]] == 0) continue;
+      if (!tiles[o]) tiles[o] = e_.make_tile(a.dtype, a.shape, -1, true);
+      e_.for_each(a.shape.size(), [&](Value j) {
+        const Index at = e_.tile_index(*tiles[o], j);
+        e_.tile_store(*tiles[o], j, f.element(branch.outputs[o], at), takes(e, o, at, b));
+      });
+    }
+  }
+  return tiles;
+}
+
+/// Whether the lane of a position takes branch `b`.
+Value Frame::takes(const Equation& e, std::size_t output, const Index& at, std::size_t b) {
+  auto& k = e_.k;
+  const Value index = branch_index(e, output, at);
+  if (k.type(index).scalar == DType::boolean) return b == 1 ? index : k.unary(Op::bnot, index);
+  const auto last = e.params.as<CondParams>().branches.size() - 1;
+  const Value number = k.i32(static_cast<std::int32_t>(b));
+  return b == 0      ? k.compare(Op::le, index, number)
+         : b == last ? k.compare(Op::ge, index, number)
+                     : k.compare(Op::eq, index, number);
 }
 
 }  // namespace gnomon

@@ -25,6 +25,7 @@ class Workshop {
     if (r.mapping != Mapping::sequential) {
       emitter.lane = k.source(Op::lane);
       emitter.lanes = r.lanes;
+      emitter.pins = r.pins;
     }
   }
 
@@ -134,10 +135,10 @@ bool stacked_output(const Graph& g, const Uses& uses, ValueId v) {
   return static_cast<int>(uses.output[v]) >= e.params.as<ScanParams>().carried;
 }
 
-}  // namespace
-
-std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
+/// `scalars`: the most elements of a tile that are scalars.
+std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Dim scalars) {
   Workshop w(r);
+  w.emitter.scalar_limit = scalars;
   Frame f(w.emitter, r.graph);
   const auto uses = w.emitter.uses_of(r.graph);
   w.bind_inputs(f);
@@ -158,6 +159,20 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
     }
   }
   return w.finish(r.mapping == Mapping::map ? "map" : r.mapping == Mapping::lane ? "lane" : "sequential");
+}
+
+}  // namespace
+
+std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
+  // Arrays unrolled into scalars are what makes kernels grow: fewer of them, before anything else is given up.
+  for (const Dim scalars : {64, 8}) {
+    try {
+      return attempt(r, failure, scalars);
+    } catch (const KernelTooLarge&) {
+      continue;
+    }
+  }
+  return attempt(r, failure, 1);
 }
 
 Draft draft_scatter(const DraftRequest& r, const Equation& e) {

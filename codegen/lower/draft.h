@@ -38,6 +38,7 @@ struct DraftRequest {
   Dim lanes = 1;
   std::string name;
   std::optional<ValueId> stand_in;     // the only root takes this value's elements instead of its own
+  bool pins = true;                    // a lane may hold just its own part of a value (Emitter::pins)
 };
 
 /// Failure names the root that could not be computed lane by lane.

@@ -89,6 +89,8 @@ class Frame {
   Tile emit_scatter(const Equation&, int pinned);
   kernel::Value emit_cond(const Equation&, std::size_t output, const Index&);
   std::optional<Tiles> try_cond_tiles(const Equation&);
+  Tiles all_branches(const Equation&);
+  kernel::Value takes(const Equation&, std::size_t output, const Index&, std::size_t branch);
   Source parent_source(ValueId v);
   void bind_constants(Frame& inner, const Equation&, std::size_t first_input, std::size_t first_constant);
   kernel::Value branch_index(const Equation&, std::size_t output, const Index&);
@@ -119,6 +121,7 @@ class Emitter {
   const Target& target;
   kernel::Value lane;  // invalid: the kernel has no lane axis (sequential)
   Dim lanes = 0;
+  bool pins = true;          // a value whose axis runs with the lanes is held by each lane for itself
   Dim scalar_limit = 64;     // tiles up to this many elements are scalars
   Dim private_limit = 1024;  // and up to this many a private array
   std::size_t value_limit = 200000;

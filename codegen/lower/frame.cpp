@@ -105,14 +105,14 @@ Value Frame::compute(ValueId v, const Index& index) {
       if (worth_a_tile(v, index)) return e_.tile_load(materialise(v, index), index);
       return rule(v, e, index);
     case Lowering::Kind::cond:
-      if (base_depth_ > 0)
+      if (base_depth_ > 0 || is_loop(e))
         if (auto& tiles = results(producer); tiles[uses_->output[v]])
           return e_.tile_load(*tiles[uses_->output[v]], index);
       return emit_cond(e, uses_->output[v], index);
     case Lowering::Kind::scatter_add: {
-      Tile* tile = nullptr;
-      e_.k.at_depth(base_depth_, [&] { tile = &(tiles_[v] = emit_scatter(e, e_.pinned_axis(index))); });
-      return e_.tile_load(*tile, index);
+      const int pinned = e_.pinned_axis(index);  // here, where the position is visible
+      e_.k.at_depth(base_depth_, [&] { tiles_[v] = emit_scatter(e, pinned); });
+      return e_.tile_load(tiles_[v], index);
     }
     case Lowering::Kind::while_loop:
     case Lowering::Kind::scan: break;
@@ -136,7 +136,9 @@ bool Frame::worth_a_tile(ValueId v, const Index& index) const {
   if (graph_.equations[uses_->producer[v]].primitive->lower.cost == Cost::view) return false;
   const Shape& s = graph_.avals[v].shape;
   const int pinned = e_.pinned_axis(index);
-  return (pinned >= 0 ? s.size() / s[pinned] : s.size()) > 1;
+  const Dim count = pinned >= 0 ? s.size() / s[pinned] : s.size();
+  // Lanes that hold nothing in common would each fill all of a large array: they compute what they read.
+  return count > 1 && (e_.pins || count <= e_.private_limit);
 }
 
 Tile& Frame::materialise(ValueId v, const Index& index) {

@@ -55,6 +55,10 @@ Tile Emitter::make_tile(DType dtype, const Shape& shape, int pinned, bool writab
     t.memory = k.private_array({dtype, word(std::max<Dim>(1, count))});
   } else {
     t.kind = Tile::Kind::buffer;
+    const auto bytes = static_cast<std::uint64_t>(count * std::max<Dim>(1, lanes)) * size_of(dtype);
+    if (lane.valid() && bytes > target.max_storage_range)
+      throw NotLaneLocal{"scratch of " + to_string(dtype, shape) + " for each of " + std::to_string(lanes) +
+                         " lanes is more than " + std::to_string(target.max_storage_range) + " bytes"};
     t.memory = k.buffer({dtype, kernel::Access::read_write, false, false, "scratch" + std::to_string(scratch.size())});
     scratch.push_back({t.memory, dtype, count * std::max<Dim>(1, lanes)});
   }
@@ -62,14 +66,14 @@ Tile Emitter::make_tile(DType dtype, const Shape& shape, int pinned, bool writab
 }
 
 int Emitter::pinned_axis(const Index& index) const {
-  if (!lane.valid()) return -1;
+  if (!lane.valid() || !pins) return -1;
   for (int a = 0; a < index.rank(); ++a)
     if (index.shape()[a] == lanes && index(k, a) == lane) return a;
   return -1;
 }
 
 int Emitter::lane_axis(const Shape& shape, int axis) const {
-  return lane.valid() && shape.rank() > axis && shape[axis] == lanes ? axis : -1;
+  return lane.valid() && pins && shape.rank() > axis && shape[axis] == lanes ? axis : -1;
 }
 
 Index Emitter::tile_index(const Tile& t, Value residual) const {

@@ -1,9 +1,28 @@
 // codegen/lower/uses.cpp -- one backward walk over the equations.
 #include "codegen/lower/uses.h"
 
+#include <algorithm>
+
 #include "codegen/graph/primitive.h"
 
 namespace gnomon {
+
+bool is_loop(const Equation& e) {
+  switch (e.primitive->lower.kind) {
+    case Lowering::Kind::while_loop:
+    case Lowering::Kind::scan: return true;
+    case Lowering::Kind::element:
+    case Lowering::Kind::scatter_add: return false;
+    case Lowering::Kind::cond: break;
+  }
+  const auto runs_whole = [](const Equation& inner) {
+    return is_loop(inner) || inner.primitive->lower.kind == Lowering::Kind::scatter_add;
+  };
+  const auto graphs = e.params.graphs();
+  return std::any_of(graphs.begin(), graphs.end(), [&](const GraphPtr& g) {
+    return std::any_of(g->equations.begin(), g->equations.end(), runs_whole);
+  });
+}
 
 Uses analyse_uses(const Graph& g) {
   const std::size_t n = g.avals.size();

@@ -18,4 +18,8 @@ struct Uses {
 
 Uses analyse_uses(const Graph&);
 
+/// Whether an equation is a loop, or a branch that holds a loop or a scatter: it runs as a whole, not element by
+/// element.
+bool is_loop(const Equation&);
+
 }  // namespace gnomon
