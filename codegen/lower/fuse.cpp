@@ -124,10 +124,26 @@ class Partitioner {
     return false;
   }
 
+  /// Puts what `v` shows, itself or through views, in memory when it costs a lot.
+  void keep_if_costly(ValueId v) {
+    const std::uint32_t p = uses_.producer[v];
+    if (p == Uses::none || in_memory_[v] || cost_[v] < 64) return;
+    const Equation& e = g_.equations[p];
+    if (e.primitive->lower.kind != Lowering::Kind::element || e.primitive->lower.cost != Cost::view) {
+      in_memory_[v] = true;
+    } else {
+      for (ValueId in : e.inputs) keep_if_costly(in);
+    }
+  }
+
   void choose_memory() {
     const auto defined = [&](ValueId v) { return uses_.producer[v] != Uses::none; };
     for (ValueId v : g_.outputs) in_memory_[v] = true;
     for (const Equation& e : g_.equations) {
+      // A reduction has fewer lanes than its operand: what costs a lot there is computed by the operand's lanes.
+      if (e.primitive->lower.kind == Lowering::Kind::element && e.primitive->lower.cost != Cost::view)
+        for (ValueId v : e.inputs)
+          if (g_.avals[v].shape.size() >= 4 * g_.avals[e.outputs[0]].shape.size()) keep_if_costly(v);
       const double cost = cost_of(e);
       const auto kind = e.primitive->lower.kind;
       for (std::size_t o = 0; o < e.outputs.size(); ++o) {
