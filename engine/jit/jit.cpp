@@ -115,23 +115,26 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
 
   const double start = milliseconds();
   bool made = false;
-  entry->executable = state_->programs.find_or_make(
-      entry->graph, "",
-      [&] {
-        Dump dump{&environment, options_.name, entry->number, {}, {}};
-        CompileOptions options;
-        options.name = options_.name;
-        if (environment.dump != 0) {
-          options.dump = Dump::stage;
-          options.dump_user = &dump;
-        }
-        ExecutableOptions executable;
-        executable.validate_modules = state_->validate;
-        executable.debug_info = state_->validate || environment.dumps(Stage::spirv);
-        return std::make_shared<Executable>(
-            state_->context, compile(entry->graph, state_->context->device.target(), options), executable);
-      },
-      made);
+  const auto make = [&] {
+    Dump dump{&environment, options_.name, entry->number, {}, {}};
+    CompileOptions options;
+    options.name = options_.name;
+    if (environment.dump != 0) {
+      options.dump = Dump::stage;
+      options.dump_user = &dump;
+    }
+    ExecutableOptions executable;
+    executable.validate_modules = state_->validate;
+    executable.debug_info = state_->validate || environment.dumps(Stage::spirv);
+    Program program = compile(entry->graph, state_->context->device.target(), options);
+    try {
+      return std::make_shared<Executable>(state_->context, program, executable);
+    } catch (const DeviceError&) {
+      if (state_->programs.clear() == 0) throw;
+      return std::make_shared<Executable>(state_->context, std::move(program), executable);
+    }
+  };
+  entry->executable = state_->programs.find_or_make(entry->graph, "", make, made);
   const double compile_ms = milliseconds() - start;
   ++(made ? state_->programs_compiled : state_->programs_shared);
   log_line(environment, Topic::cache, "`" + options_.name + "` " + (made ? "compiled" : "found its graph compiled"));
@@ -161,7 +164,13 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
   }
   inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
   try {
-    entry.executable->run(inputs, outputs, donated);
+    try {
+      entry.executable->run(inputs, outputs, donated);
+    } catch (const DeviceError&) {
+      // Arenas of programs that nothing calls any more may stand in the way.
+      if (state_->programs.clear() == 0) throw;
+      entry.executable->run(inputs, outputs, donated);
+    }
   } catch (...) {
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       if (leaves[i].donate) *leaves[i].array = std::move(inputs[i]);

@@ -30,7 +30,7 @@ std::shared_ptr<Executable> ProgramCache::find_or_make(const Graph& graph, const
   return fresh;
 }
 
-void ProgramCache::clear() {
+std::size_t ProgramCache::clear() {
   std::vector<std::shared_ptr<Executable>> dropped;  // destroyed after the lock: an executable waits for its last run
   const std::lock_guard lock(mutex_);
   for (auto it = entries_.begin(); it != entries_.end();) {
@@ -41,6 +41,7 @@ void ProgramCache::clear() {
       ++it;
     }
   }
+  return dropped.size();
 }
 
 std::size_t ProgramCache::size() const {

@@ -19,8 +19,8 @@ class ProgramCache {
   /// none. Two threads that ask for the same graph at once may both make it; one of the results is kept.
   std::shared_ptr<Executable> find_or_make(const Graph& graph, const std::string& options,
                                            const std::function<std::shared_ptr<Executable>()>& make, bool& made);
-  /// Drops what nobody else holds.
-  void clear();
+  /// Drops what nobody else holds; how many that were.
+  std::size_t clear();
   std::size_t size() const;
 
  private:

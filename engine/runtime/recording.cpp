@@ -10,8 +10,6 @@
 namespace gnomon {
 namespace {
 
-constexpr std::uint64_t place_alignment = 256;
-
 std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "gnomon/gnomon.h"
@@ -203,6 +205,62 @@ TEST_F(Jit, ResultsOutliveTheRuntime) {
     y = f(mine.from_host(std::vector<float>{1}));
   }
   EXPECT_TRUE(y.concrete());
+}
+
+// ---- what the environment asks for
+
+/// Sets a variable for the life of a test.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+  ~Variable() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+TEST(JitLog, ExplainsARetraceAndACapture) {
+  const Variable variable("GNOMON_LOG", "retrace,capture,cache,timing");
+  Runtime rt(validated());
+  const Array w = rt.from_host({2.0f, 3.0f}, {2});
+  auto f = jit(rt, [w](const Array& x) { return x * w; }, {.name = "scale"});
+  ::testing::internal::CaptureStderr();
+  f(rt.from_host({1.0f, 1.0f}, {2}));
+  f(rt.from_host({1.0f, 1.0f}, {1, 2}));
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("gnomon: retrace: `scale` traced a 2nd time: argument 0 was f32[2], is f32[1,2]"));
+  EXPECT_THAT(log, HasSubstr("gnomon: capture: `scale` captured f32[2]"));
+  EXPECT_THAT(log, HasSubstr("gnomon: cache: `scale` compiled"));
+  EXPECT_THAT(log, HasSubstr("gnomon: timing: `scale` trace"));
+}
+
+TEST(JitDump, WritesOneFilePerStage) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "gnomon_dump";
+  std::filesystem::remove_all(folder);
+  const Variable stages("GNOMON_DUMP", "graph,fusion,kernel,spirv,memory,plan"), where("GNOMON_DUMP_DIR", folder.string());
+  Runtime rt(validated());
+  jit(rt, [](const Array& x) { return x + 1; }, {.name = "increment"})(rt.from_host(1.0f));
+  for (const char* stage : {"graph", "fusion", "kernel", "spirv", "memory", "plan"}) {
+    const auto file = folder / (std::string("increment.1.") + stage);
+    EXPECT_TRUE(std::filesystem::exists(file)) << file;
+    EXPECT_GT(std::filesystem::file_size(file), 0u) << file;
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(JitMemory, DropsUnusedProgramsWhenMemoryRunsOut) {
+  RuntimeOptions options = validated();
+  options.memory_limit = options.block_bytes = 1 << 20;
+  Runtime rt(options);
+  // Each program keeps an arena of a sixth of the memory, and nothing calls it any more when the next one is made.
+  for (Dim n = 200; n < 210; ++n) {
+    const Array x = rt.from_host(std::vector<float>(static_cast<std::size_t>(n * n), 1.0f), {n, n});
+    auto f = jit(rt, [](const Array& a) { return matmul(matmul(a, a), a); });
+    EXPECT_EQ(rt.to_host<float>(f(x))[0], static_cast<float>(n * n));
+    EXPECT_GT(f.arena_bytes(), 150000u);
+  }
+  rt.clear_programs();
+  expect_clean(rt);
 }
 
 }  // namespace
