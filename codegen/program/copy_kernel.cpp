@@ -6,7 +6,8 @@
 namespace gnomon {
 
 std::uint64_t copy_unit(const Target& target) {
-  // A CPU-like device wants several wide accesses per invocation, a GPU one, next to its neighbour's.
+  // A CPU-like device wants several wide accesses per invocation, a GPU one, next to its
+  // neighbour's.
   return target.contiguous_per_lane ? 64 : 16;
 }
 

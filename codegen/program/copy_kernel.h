@@ -9,7 +9,8 @@ namespace gnomon {
 /// Bytes that one invocation of the copy kernel moves.
 std::uint64_t copy_unit(const Target&);
 
-/// Copies `parameters[0]` units of `copy_unit` bytes from buffer 0 to buffer 1, both aligned to the unit.
+/// Copies `parameters[0]` units of `copy_unit` bytes from buffer 0 to buffer 1, both aligned to the
+/// unit.
 kernel::Kernel copy_kernel(const Target&);
 
 }  // namespace gnomon

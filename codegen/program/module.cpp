@@ -8,14 +8,15 @@
 namespace gnomon {
 
 std::vector<std::uint32_t> module_words(const kernel::Kernel& kernel, const Target& target,
-                                        std::span<const std::uint8_t> windows, ModuleOptions options) {
+                                        std::span<const std::uint8_t> windows,
+                                        ModuleOptions options) {
   auto words = spirv::emit(kernel, {.features = target.features,
                                     .windows = {windows.begin(), windows.end()},
                                     .debug_info = options.debug_info});
   if (options.validate) {
     if (const auto complaint = spirv::validate(words)) {
-      throw InternalError("gnomon::module_words: the module of kernel `" + kernel.name + "` is not valid: " +
-                          *complaint + "\n" + spirv::disassemble(words));
+      throw InternalError("gnomon::module_words: the module of kernel `" + kernel.name +
+                          "` is not valid: " + *complaint + "\n" + spirv::disassemble(words));
     }
   }
   return words;

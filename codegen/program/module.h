@@ -1,4 +1,5 @@
-// codegen/program/module.h -- a kernel of a Program as the SPIR-V words that the engine hands to a driver.
+// codegen/program/module.h -- a kernel of a Program as the SPIR-V words that the engine hands to a
+// driver.
 #pragma once
 #include <cstdint>
 #include <span>

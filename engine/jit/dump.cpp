@@ -11,7 +11,8 @@ namespace gnomon {
 
 void dump_stage(const Environment& environment, const std::string& name, std::uint64_t number,
                 const std::string& stage, const std::string& part, const std::string& text) {
-  std::string file = name + "." + std::to_string(number) + (part.empty() ? "" : "." + part) + "." + stage;
+  std::string file =
+      name + "." + std::to_string(number) + (part.empty() ? "" : "." + part) + "." + stage;
   if (environment.dump_folder.empty()) {
     std::fprintf(stderr, "---- %s\n%s\n", file.c_str(), text.c_str());
     return;
@@ -25,12 +26,14 @@ void dump_stage(const Environment& environment, const std::string& name, std::ui
   std::ofstream out(path);
   out << text;
   if (!out.flush()) {
-    throw FileError("gnomon::jit: cannot write the dump " + path.string() + "; check GNOMON_DUMP_DIR");
+    throw FileError("gnomon::jit: cannot write the dump " + path.string() +
+                    "; check GNOMON_DUMP_DIR");
   }
 }
 
 bool dumps(const Environment& environment, const std::string& stage) {
-  for (const Stage s : {Stage::graph, Stage::fusion, Stage::kernel, Stage::spirv, Stage::memory, Stage::plan}) {
+  for (const Stage s :
+       {Stage::graph, Stage::fusion, Stage::kernel, Stage::spirv, Stage::memory, Stage::plan}) {
     if (name(s) == stage) return environment.dumps(s);
   }
   return false;

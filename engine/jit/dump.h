@@ -7,12 +7,13 @@
 
 namespace gnomon {
 
-/// Writes `text`, one stage of the `number`th trace of `name`, to GNOMON_DUMP_DIR/<name>.<number>.<stage> or stderr.
-/// `part` tells several texts of one stage apart and may be empty.
+/// Writes `text`, one stage of the `number`th trace of `name`, to
+/// GNOMON_DUMP_DIR/<name>.<number>.<stage> or stderr. `part` tells several texts of one stage apart
+/// and may be empty.
 ///
 /// Throws FileError when the file cannot be written.
-void dump_stage(const Environment&, const std::string& name, std::uint64_t number, const std::string& stage,
-                const std::string& part, const std::string& text);
+void dump_stage(const Environment&, const std::string& name, std::uint64_t number,
+                const std::string& stage, const std::string& part, const std::string& text);
 
 /// Whether GNOMON_DUMP names the stage.
 bool dumps(const Environment&, const std::string& stage);

@@ -1,4 +1,5 @@
-// engine/jit/jit.cpp -- the cache of one jitted function, and the way from a trace to an executable.
+// engine/jit/jit.cpp -- the cache of one jitted function, and the way from a trace to an
+// executable.
 #include "gnomon/jit.h"
 
 #include <algorithm>
@@ -14,7 +15,11 @@ namespace {
 
 std::string ordinal(std::uint64_t n) {
   const bool teen = n % 100 >= 11 && n % 100 <= 13;
-  const char* suffix = teen ? "th" : n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
+  const char* suffix = teen          ? "th"
+                       : n % 10 == 1 ? "st"
+                       : n % 10 == 2 ? "nd"
+                       : n % 10 == 3 ? "rd"
+                                     : "th";
   return std::to_string(n) + suffix;
 }
 
@@ -50,7 +55,9 @@ struct Dump {
 }  // namespace
 
 double milliseconds() {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 struct JitCore::Entry {
@@ -68,12 +75,14 @@ JitCore::JitCore(const std::shared_ptr<RuntimeState>& state, JitOptions options)
     : state_(state), options_(std::move(options)) {}
 JitCore::~JitCore() = default;
 
-const JitCore::Entry* JitCore::find(std::span<const LeafRef> leaves, const std::string& statics) const {
+const JitCore::Entry* JitCore::find(std::span<const LeafRef> leaves,
+                                    const std::string& statics) const {
   const std::lock_guard lock(mutex_);
   for (const auto& entry : entries_) {
     if (entry->avals.size() != leaves.size() || entry->statics != statics) continue;
-    const bool same = std::equal(leaves.begin(), leaves.end(), entry->avals.begin(),
-                                 [](const LeafRef& leaf, const Aval& aval) { return leaf.array->aval() == aval; });
+    const bool same = std::equal(
+        leaves.begin(), leaves.end(), entry->avals.begin(),
+        [](const LeafRef& leaf, const Aval& aval) { return leaf.array->aval() == aval; });
     if (same) return entry.get();
   }
   return nullptr;
@@ -89,13 +98,13 @@ void JitCore::before_trace(const SignatureText& signature, Loc loc) const {
                std::to_string(options_.max_traces) + "): " + difference,
            loc);
   }
-  log_line(state_->environment, Topic::retrace, "`" + options_.name + "` traced a " + ordinal(count) +
-                                                    " time: " + difference);
+  log_line(state_->environment, Topic::retrace,
+           "`" + options_.name + "` traced a " + ordinal(count) + " time: " + difference);
 }
 
-const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string statics, SignatureText signature,
-                                   Graph graph, Arrays captures, std::shared_ptr<const void> result,
-                                   double trace_ms) {
+const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string statics,
+                                   SignatureText signature, Graph graph, Arrays captures,
+                                   std::shared_ptr<const void> result, double trace_ms) {
   const Environment& environment = state_->environment;
   auto entry = std::make_unique<Entry>();
   for (const LeafRef& leaf : leaves) entry->avals.push_back(leaf.array->aval());
@@ -137,7 +146,8 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
   entry->executable = state_->programs.find_or_make(entry->graph, "", make, made);
   const double compile_ms = milliseconds() - start;
   ++(made ? state_->programs_compiled : state_->programs_shared);
-  log_line(environment, Topic::cache, "`" + options_.name + "` " + (made ? "compiled" : "found its graph compiled"));
+  log_line(environment, Topic::cache,
+           "`" + options_.name + "` " + (made ? "compiled" : "found its graph compiled"));
 
   const std::lock_guard lock(mutex_);
   ++info_.traces;
@@ -151,7 +161,8 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
   std::vector<Array> inputs, outputs;
   std::vector<std::uint8_t> donated;
   inputs.reserve(leaves.size() + entry.captures.size());
-  const bool any = std::any_of(leaves.begin(), leaves.end(), [](const LeafRef& leaf) { return leaf.donate; });
+  const bool any =
+      std::any_of(leaves.begin(), leaves.end(), [](const LeafRef& leaf) { return leaf.donate; });
   if (any) donated.resize(leaves.size());
   const Executable::Times before = hit ? Executable::Times{} : entry.executable->times();
   for (std::size_t i = 0; i < leaves.size(); ++i) {
@@ -185,9 +196,11 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
     times_.pipeline_ms = now.pipeline_ms - before.pipeline_ms;
     log_line(state_->environment, Topic::timing,
              "`" + options_.name + "` trace " + milliseconds_text(times_.trace_ms) + ", compile " +
-                 milliseconds_text(times_.compile_ms) + ", pipelines " + milliseconds_text(times_.pipeline_ms));
+                 milliseconds_text(times_.compile_ms) + ", pipelines " +
+                 milliseconds_text(times_.pipeline_ms));
     if (state_->environment.dumps(Stage::spirv)) {
-      dump_stage(state_->environment, options_.name, entry.number, "spirv", "", entry.executable->spirv_text());
+      dump_stage(state_->environment, options_.name, entry.number, "spirv", "",
+                 entry.executable->spirv_text());
     }
   }
   return outputs;
@@ -195,12 +208,15 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
 
 const void* JitCore::result(const Entry& entry) { return entry.result.get(); }
 
-void JitCore::bad_leaf(const Array& array, std::size_t index, const std::string& path, Loc loc) const {
-  const std::string where = "argument " + std::to_string(index) + (path.empty() ? "" : " `" + path + "`") + " of `" +
-                            options_.name + "`";
+void JitCore::bad_leaf(const Array& array, std::size_t index, const std::string& path,
+                       Loc loc) const {
+  const std::string where = "argument " + std::to_string(index) +
+                            (path.empty() ? "" : " `" + path + "`") + " of `" + options_.name + "`";
   const std::string what =
-      array.empty() ? where + " is an empty Array (moved from, or never assigned); assign it before the call"
-                    : where + " belongs to a trace that has ended; return it from the traced function instead";
+      array.empty()
+          ? where + " is an empty Array (moved from, or never assigned); assign it before the call"
+          : where +
+                " belongs to a trace that has ended; return it from the traced function instead";
   refuse(what, loc);
 }
 
@@ -217,7 +233,8 @@ CompileTimes JitCore::last_times() const {
 const JitCore::Entry& JitCore::newest(const char* op) const {
   const std::lock_guard lock(mutex_);
   if (entries_.empty()) {
-    throw UsageError("gnomon::jit: `" + options_.name + "` was not called yet and has no " + op + "; call it first");
+    throw UsageError("gnomon::jit: `" + options_.name + "` was not called yet and has no " + op +
+                     "; call it first");
   }
   return *entries_.back();
 }
@@ -244,6 +261,8 @@ int JitCore::kernel_count() const {
   return static_cast<int>(newest("kernels").executable->program().steps.size());
 }
 
-std::uint64_t JitCore::arena_bytes() const { return newest("arena").executable->program().arena_bytes; }
+std::uint64_t JitCore::arena_bytes() const {
+  return newest("arena").executable->program().arena_bytes;
+}
 
 }  // namespace gnomon::detail

@@ -8,8 +8,8 @@ namespace {
 
 vulkan::PoolOptions array_pool(const vulkan::Device& device) {
   vulkan::PoolOptions options;
-  options.usage =
-      VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  options.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                  VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   if (device.target().texel_reads) options.usage |= VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT;
   options.kind = vulkan::MemoryKind::device;
   options.texel_view = device.target().texel_reads;
@@ -21,8 +21,8 @@ vulkan::PoolOptions array_pool(const vulkan::Device& device) {
   return options;
 }
 
-vulkan::PoolOptions host_pool(const vulkan::Device& device, vulkan::MemoryKind kind, VkBufferUsageFlags usage,
-                              std::uint64_t block_bytes) {
+vulkan::PoolOptions host_pool(const vulkan::Device& device, vulkan::MemoryKind kind,
+                              VkBufferUsageFlags usage, std::uint64_t block_bytes) {
   vulkan::PoolOptions options;
   options.usage = usage;
   options.kind = kind;
@@ -39,10 +39,12 @@ Context::Context(const vulkan::DeviceOptions& options)
       queue(device),
       arrays(device, queue, array_pool(device)),
       parameters(device, queue,
-                 host_pool(device, vulkan::MemoryKind::upload, VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT, 1u << 18)),
-      staging(device, queue,
-              host_pool(device, vulkan::MemoryKind::staging,
-                        VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT, 1u << 24)),
+                 host_pool(device, vulkan::MemoryKind::upload, VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT,
+                           1u << 18)),
+      staging(
+          device, queue,
+          host_pool(device, vulkan::MemoryKind::staging,
+                    VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT, 1u << 24)),
       pipelines(device),
       copies(device) {}
 

@@ -18,12 +18,13 @@ namespace gnomon {
 
 /// Only ever count up.
 struct ContextCounters {
-  std::atomic<std::uint64_t> recordings{0};      // command lists recorded: new tuple of windows
-  std::atomic<std::uint64_t> dispatches{0};      // workloads sent, not recorded
-  std::atomic<std::uint64_t> window_copies{0};   // inputs copied because a dispatch met more than 4 windows
-  std::atomic<std::uint64_t> donated{0};         // inputs whose memory became an output's
+  std::atomic<std::uint64_t> recordings{0};  // command lists recorded: new tuple of windows
+  std::atomic<std::uint64_t> dispatches{0};  // workloads sent, not recorded
+  std::atomic<std::uint64_t> window_copies{
+      0};  // inputs copied because a dispatch met more than 4 windows
+  std::atomic<std::uint64_t> donated{0};           // inputs whose memory became an output's
   std::atomic<std::uint64_t> shared_donations{0};  // moved inputs that somebody else still held
-  std::atomic<std::uint64_t> staged_bytes{0};    // through staging memory
+  std::atomic<std::uint64_t> staged_bytes{0};      // through staging memory
 };
 
 /// Shared by the Runtime, its executables and its arrays, so they may be destroyed in any order.
@@ -47,7 +48,9 @@ class DeviceStorage final : public Storage {
  public:
   DeviceStorage(std::shared_ptr<Context> context, const vulkan::Range& range, vulkan::Ticket ready)
       : context_(std::move(context)), range_(range), ready_(ready), last_use_(ready) {}
-  ~DeviceStorage() override { context_->arrays.release(range_, last_use_.load(std::memory_order_relaxed)); }
+  ~DeviceStorage() override {
+    context_->arrays.release(range_, last_use_.load(std::memory_order_relaxed));
+  }
   DeviceStorage(const DeviceStorage&) = delete;
   DeviceStorage& operator=(const DeviceStorage&) = delete;
 
@@ -61,7 +64,8 @@ class DeviceStorage final : public Storage {
   }
   void used_by(vulkan::Ticket ticket) {
     vulkan::Ticket seen = last_use_.load(std::memory_order_relaxed);
-    while (seen < ticket && !last_use_.compare_exchange_weak(seen, ticket, std::memory_order_relaxed)) {
+    while (seen < ticket &&
+           !last_use_.compare_exchange_weak(seen, ticket, std::memory_order_relaxed)) {
     }
   }
 
@@ -75,11 +79,12 @@ class DeviceStorage final : public Storage {
 /// Bytes of an array in device memory.
 std::uint64_t bytes_of(const Aval&);
 
-/// The storage of a concrete array of `context`. Throws UsageError, in the name of `op`, for an empty or traced array
-/// and for one of another Runtime.
+/// The storage of a concrete array of `context`. Throws UsageError, in the name of `op`, for an
+/// empty or traced array and for one of another Runtime.
 DeviceStorage& storage_of(const Array&, const Context&, const char* op);
 
-/// Host to device; waits until the device no longer uses what lay there, and until the bytes are taken.
+/// Host to device; waits until the device no longer uses what lay there, and until the bytes are
+/// taken.
 void upload(Context&, const vulkan::Range&, std::span<const std::byte>);
 /// Device to host; waits for `ready`.
 void download(Context&, const vulkan::Range&, vulkan::Ticket ready, std::span<std::byte>);

@@ -12,25 +12,32 @@ namespace {
 
 constexpr std::array<Variable, 7> table = {{
     {"GNOMON_DEVICE", "index | part of a name", "the device to use, instead of the best one"},
-    {"GNOMON_DUMP", "graph,fusion,kernel,spirv,memory,plan", "print these stages of everything that is compiled"},
-    {"GNOMON_DUMP_DIR", "folder", "write dumps to files like train_step.2.kernel there, instead of stderr"},
+    {"GNOMON_DUMP", "graph,fusion,kernel,spirv,memory,plan",
+     "print these stages of everything that is compiled"},
+    {"GNOMON_DUMP_DIR", "folder",
+     "write dumps to files like train_step.2.kernel there, instead of stderr"},
     {"GNOMON_HELP", "1", "print this table when a Runtime is made"},
     {"GNOMON_LOG", "retrace,capture,cache,timing", "say on stderr when these happen, and why"},
-    {"GNOMON_TARGET", "minimum", "compile for the least that Vulkan 1.1 guarantees, whatever the device offers"},
-    {"GNOMON_VALIDATE", "1", "Vulkan validation with synchronization checks; every module through spirv-val"},
+    {"GNOMON_TARGET", "minimum",
+     "compile for the least that Vulkan 1.1 guarantees, whatever the device offers"},
+    {"GNOMON_VALIDATE", "1",
+     "Vulkan validation with synchronization checks; every module through spirv-val"},
 }};
 
-constexpr std::array<std::string_view, 6> stages = {"graph", "fusion", "kernel", "spirv", "memory", "plan"};
+constexpr std::array<std::string_view, 6> stages = {"graph", "fusion", "kernel",
+                                                    "spirv", "memory", "plan"};
 constexpr std::array<std::string_view, 4> topics = {"retrace", "capture", "cache", "timing"};
 
 [[noreturn]] void reject(std::string_view variable, std::string_view value) {
-  const auto row = std::find_if(table.begin(), table.end(), [&](const Variable& v) { return v.name == variable; });
-  throw UsageError("gnomon::Runtime: " + std::string(variable) + " does not take `" + std::string(value) + "`; use " +
-                   std::string(row->values));
+  const auto row = std::find_if(table.begin(), table.end(),
+                                [&](const Variable& v) { return v.name == variable; });
+  throw UsageError("gnomon::Runtime: " + std::string(variable) + " does not take `" +
+                   std::string(value) + "`; use " + std::string(row->values));
 }
 
 // Bit per element of `names` that the comma-separated `value` lists.
-std::uint32_t read_list(std::string_view variable, std::string_view value, std::span<const std::string_view> names) {
+std::uint32_t read_list(std::string_view variable, std::string_view value,
+                        std::span<const std::string_view> names) {
   std::uint32_t bits = 0;
   while (!value.empty()) {
     const std::size_t comma = std::min(value.find(','), value.size());

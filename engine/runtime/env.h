@@ -1,4 +1,5 @@
-// engine/runtime/env.h -- the only place that reads environment variables, and the table that documents them.
+// engine/runtime/env.h -- the only place that reads environment variables, and the table that
+// documents them.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -26,13 +27,13 @@ std::string_view name(Topic);
 
 /// The environment's settings, read once when a Runtime is made.
 struct Environment {
-  std::string device;        // GNOMON_DEVICE
-  bool validate = false;     // GNOMON_VALIDATE
-  bool minimum = false;      // GNOMON_TARGET=minimum
-  bool help = false;         // GNOMON_HELP
-  std::uint32_t dump = 0;    // GNOMON_DUMP: bit per Stage
-  std::string dump_folder;   // GNOMON_DUMP_DIR; empty: stderr
-  std::uint32_t log = 0;     // GNOMON_LOG: bit per Topic
+  std::string device;       // GNOMON_DEVICE
+  bool validate = false;    // GNOMON_VALIDATE
+  bool minimum = false;     // GNOMON_TARGET=minimum
+  bool help = false;        // GNOMON_HELP
+  std::uint32_t dump = 0;   // GNOMON_DUMP: bit per Stage
+  std::string dump_folder;  // GNOMON_DUMP_DIR; empty: stderr
+  std::uint32_t log = 0;    // GNOMON_LOG: bit per Topic
 
   bool dumps(Stage stage) const { return dump >> static_cast<unsigned>(stage) & 1; }
   bool logs(Topic topic) const { return log >> static_cast<unsigned>(topic) & 1; }

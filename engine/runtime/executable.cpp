@@ -1,4 +1,5 @@
-// engine/runtime/executable.cpp -- calls: place outputs, find the recording, patch the bases, submit.
+// engine/runtime/executable.cpp -- calls: place outputs, find the recording, patch the bases,
+// submit.
 #include "engine/runtime/executable.h"
 
 #include <algorithm>
@@ -12,13 +13,16 @@ namespace gnomon {
 namespace {
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 std::string plan_text(const Program& program) {
-  std::string text = "the plan of `" + program.name + "` keeps " + vulkan::byte_text(program.arena_bytes);
-  const auto largest = std::max_element(program.allocations.begin(), program.allocations.end(),
-                                        [](const Allocation& a, const Allocation& b) { return a.bytes < b.bytes; });
+  std::string text =
+      "the plan of `" + program.name + "` keeps " + vulkan::byte_text(program.arena_bytes);
+  const auto largest =
+      std::max_element(program.allocations.begin(), program.allocations.end(),
+                       [](const Allocation& a, const Allocation& b) { return a.bytes < b.bytes; });
   if (largest != program.allocations.end()) {
     text += " (largest: " + largest->name + ", " + vulkan::byte_text(largest->bytes) + ")";
   }
@@ -27,7 +31,8 @@ std::string plan_text(const Program& program) {
 
 }  // namespace
 
-Executable::Executable(std::shared_ptr<Context> context, Program program, const ExecutableOptions& options)
+Executable::Executable(std::shared_ptr<Context> context, Program program,
+                       const ExecutableOptions& options)
     : context_(std::move(context)),
       program_(std::move(program)),
       options_(options),
@@ -36,9 +41,10 @@ Executable::Executable(std::shared_ptr<Context> context, Program program, const 
       out_of_memory_text_(plan_text(program_)) {
   extra_barriers_.resize(schedule_.works.size());
   if (context_->device.instance().validating()) {
-    // The layer compares whole windows, so steps that share a block look like a hazard even when they touch different
-    // arrays. Where the exact check finds none, a barrier that only validation gets keeps the layer quiet; where it
-    // finds one, the missing barrier stays missing and the layer reports it too.
+    // The layer compares whole windows, so steps that share a block look like a hazard even when
+    // they touch different arrays. Where the exact check finds none, a barrier that only validation
+    // gets keeps the layer quiet; where it finds one, the missing barrier stays missing and the
+    // layer reports it too.
     std::vector<bool> hazardous(schedule_.works.size());
     for (const Hazard& hazard : missing_barriers(program_)) {
       hazardous[hazard.second] = true;
@@ -90,8 +96,9 @@ void Executable::release(Entry& entry) noexcept {
 
 void Executable::check_inputs(std::span<const Array> inputs) const {
   if (inputs.size() != program_.inputs.size()) {
-    throw UsageError("gnomon::run: `" + program_.name + "` takes " + std::to_string(program_.inputs.size()) +
-                     " arrays and was given " + std::to_string(inputs.size()) + "; pass one for each input");
+    throw UsageError("gnomon::run: `" + program_.name + "` takes " +
+                     std::to_string(program_.inputs.size()) + " arrays and was given " +
+                     std::to_string(inputs.size()) + "; pass one for each input");
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     storage_of(inputs[i], *context_, "run");
@@ -99,18 +106,22 @@ void Executable::check_inputs(std::span<const Array> inputs) const {
     if (inputs[i].aval() == expected) continue;
     throw UsageError("gnomon::run: input " + std::to_string(i) + " of `" + program_.name + "` is " +
                      to_string(inputs[i].dtype(), inputs[i].shape()) + " and was compiled for " +
-                     to_string(expected.dtype, expected.shape) + "; compile the program for these types");
+                     to_string(expected.dtype, expected.shape) +
+                     "; compile the program for these types");
   }
 }
 
-void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs, std::span<const std::uint8_t> donated) {
+void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
+                     std::span<const std::uint8_t> donated) {
   check_inputs(inputs);
   const std::size_t in = program_.inputs.size(), out = program_.outputs.size();
   const std::lock_guard lock(mutex_);
   ranges_.resize(in + out);
-  for (std::size_t i = 0; i < in; ++i) ranges_[i] = static_cast<DeviceStorage&>(*inputs[i].storage()).range();
+  for (std::size_t i = 0; i < in; ++i)
+    ranges_[i] = static_cast<DeviceStorage&>(*inputs[i].storage()).range();
 
-  // Empty when this returns, also by an exception: memory of outputs that never came to be goes back to the pool.
+  // Empty when this returns, also by an exception: memory of outputs that never came to be goes
+  // back to the pool.
   struct Clear {
     std::vector<std::shared_ptr<Storage>>& list;
     ~Clear() { list.clear(); }
@@ -132,7 +143,10 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs, std::
       request.aval = &program_.outputs[o];
       request.context = out_of_memory_text_;
       // Arrays of one call in one block need one window.
-      request.beside = o > 0 ? ranges_[in + o - 1].block : arena_ ? arena_.block : in > 0 ? ranges_[0].block : nullptr;
+      request.beside = o > 0    ? ranges_[in + o - 1].block
+                       : arena_ ? arena_.block
+                       : in > 0 ? ranges_[0].block
+                                : nullptr;
       const vulkan::Range range = context_->arrays.allocate(request);
       try {
         storage = std::make_shared<DeviceStorage>(context_, range, 0);
@@ -152,7 +166,8 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs, std::
     auto* words = reinterpret_cast<std::uint32_t*>(found.parameters.mapped()) +
                   std::size_t{instance} * found.instance_words;
     for (const Patch& patch : found.patches) {
-      words[patch.word] = static_cast<std::uint32_t>((ranges_[patch.source].offset + patch.offset) >> patch.shift);
+      words[patch.word] =
+          static_cast<std::uint32_t>((ranges_[patch.source].offset + patch.offset) >> patch.shift);
     }
     ticket = context_->queue.submit(found.recording->commands(instance));
     found.tickets[instance] = ticket;
@@ -187,8 +202,8 @@ std::uint32_t Executable::free_instance(Entry& entry) {
   const auto count = static_cast<std::uint32_t>(entry.tickets.size());
   if (count < vulkan::Recording::max_instances) {
     entry.recording->add_instance();
-    std::memcpy(entry.parameters.mapped() + std::size_t{4} * count * entry.instance_words, entry.words.data(),
-                entry.words.size() * 4);
+    std::memcpy(entry.parameters.mapped() + std::size_t{4} * count * entry.instance_words,
+                entry.words.data(), entry.words.size() * 4);
     entry.tickets.push_back(0);
     return count;
   }
@@ -204,8 +219,9 @@ Executable::Entry& Executable::entry() {
     if (entry->key == key_) return *entry;
   }
   if (entries_.size() == max_recordings) {
-    const auto oldest = std::min_element(entries_.begin(), entries_.end(),
-                                         [](const auto& a, const auto& b) { return a->last_call < b->last_call; });
+    const auto oldest =
+        std::min_element(entries_.begin(), entries_.end(),
+                         [](const auto& a, const auto& b) { return a->last_call < b->last_call; });
     context_->queue.wait(*std::max_element((*oldest)->tickets.begin(), (*oldest)->tickets.end()));
     release(**oldest);
     entries_.erase(oldest);
@@ -225,8 +241,8 @@ Executable::Entry& Executable::entry() {
 
 VkPipeline Executable::pipeline(std::uint32_t kernel, std::span<const std::uint8_t> windows) {
   for (const Module& module : modules_) {
-    if (module.kernel == kernel && std::equal(windows.begin(), windows.end(), module.windows.begin(),
-                                              module.windows.end())) {
+    if (module.kernel == kernel &&
+        std::equal(windows.begin(), windows.end(), module.windows.begin(), module.windows.end())) {
       return module.pipeline;
     }
   }
@@ -235,8 +251,9 @@ VkPipeline Executable::pipeline(std::uint32_t kernel, std::span<const std::uint8
   Module module;
   module.kernel = kernel;
   module.windows.assign(windows.begin(), windows.end());
-  module.words = module_words(source, context_->device.target(), windows,
-                              {.debug_info = options_.debug_info, .validate = options_.validate_modules});
+  module.words =
+      module_words(source, context_->device.target(), windows,
+                   {.debug_info = options_.debug_info, .validate = options_.validate_modules});
   times_.emit_ms += milliseconds_since(start);
   const auto driver = std::chrono::steady_clock::now();
   module.pipeline = context_->pipelines.pipeline(module.words, source.name);

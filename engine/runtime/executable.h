@@ -1,9 +1,11 @@
-// engine/runtime/executable.h -- a Program on one device: arena, recordings, and calls that only patch and submit.
+// engine/runtime/executable.h -- a Program on one device: arena, recordings, and calls that only
+// patch and submit.
 //
-// Kernels find their arrays by (window, base). The windows, which are whole pool blocks, are fixed when a command list
-// is recorded; the bases are words of the parameter blocks, written at each call. So there is one recording per tuple
-// of blocks that inputs and outputs lie in, usually one altogether, and a call that finds its recording creates no
-// Vulkan object and allocates no device memory.
+// Kernels find their arrays by (window, base). The windows, which are whole pool blocks, are fixed
+// when a command list is recorded; the bases are words of the parameter blocks, written at each
+// call. So there is one recording per tuple of blocks that inputs and outputs lie in, usually one
+// altogether, and a call that finds its recording creates no Vulkan object and allocates no device
+// memory.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -33,13 +35,14 @@ class Executable {
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
-  /// Submits the program and returns without waiting; `outputs` are replaced by its results. `donated[i]` nonzero
-  /// allows the memory of input i to become an output's, provided `inputs[i]` is its only owner; the handle is then
-  /// empty afterwards.
+  /// Submits the program and returns without waiting; `outputs` are replaced by its results.
+  /// `donated[i]` nonzero allows the memory of input i to become an output's, provided `inputs[i]`
+  /// is its only owner; the handle is then empty afterwards.
   ///
-  /// Throws UsageError when an input is not what the program was compiled for, DeviceError when the device fails.
-  /// Outputs are unchanged then and the executable stays usable.
-  void run(std::span<Array> inputs, std::vector<Array>& outputs, std::span<const std::uint8_t> donated = {});
+  /// Throws UsageError when an input is not what the program was compiled for, DeviceError when the
+  /// device fails. Outputs are unchanged then and the executable stays usable.
+  void run(std::span<Array> inputs, std::vector<Array>& outputs,
+           std::span<const std::uint8_t> donated = {});
 
   const Program& program() const { return program_; }
   const std::shared_ptr<Context>& context() const { return context_; }
@@ -70,7 +73,7 @@ class Executable {
   };
 
   struct Entry {
-    std::vector<std::uint32_t> key;  // ids of the blocks of inputs and outputs
+    std::vector<std::uint32_t> key;       // ids of the blocks of inputs and outputs
     std::vector<vulkan::Range> gathered;  // memory for inputs that are copied to save windows
     vulkan::Range parameters;
     std::uint32_t instance_words = 0;
@@ -89,7 +92,8 @@ class Executable {
   void build(Entry&);
   std::vector<bool> inputs_to_gather() const;
   std::vector<const vulkan::Block*> blocks_of(const Work&) const;
-  void gather(Entry&, const std::vector<bool>& chosen, std::vector<Work>& works, std::vector<bool>& extra);
+  void gather(Entry&, const std::vector<bool>& chosen, std::vector<Work>& works,
+              std::vector<bool>& extra);
   VkPipeline pipeline(std::uint32_t kernel, std::span<const std::uint8_t> windows);
   void release(Entry&) noexcept;
 
@@ -97,7 +101,8 @@ class Executable {
   Program program_;
   ExecutableOptions options_;
   Schedule schedule_;
-  std::vector<bool> extra_barriers_;  // per work: only for the validation layer, see the constructor
+  std::vector<bool>
+      extra_barriers_;  // per work: only for the validation layer, see the constructor
   std::vector<std::vector<std::uint32_t>> reusable_;
   std::string out_of_memory_text_;
   vulkan::Range arena_;

@@ -30,7 +30,8 @@ std::string digits(double x, bool single, std::chars_format format, int fixed_pr
   return std::string(text, end.ptr);
 }
 
-// The fewest digits that tell x from its neighbours, at most `precision` after the point; "1." for whole numbers.
+// The fewest digits that tell x from its neighbours, at most `precision` after the point; "1." for
+// whole numbers.
 std::string positional(double x, bool single) {
   std::string text = digits(x, single, std::chars_format::fixed, -1);
   std::size_t point = text.find('.');
@@ -47,7 +48,8 @@ std::string positional(double x, bool single) {
 std::pair<std::string, std::string> scientific(double x, bool single) {
   std::string text = digits(x, single, std::chars_format::scientific, -1);
   std::size_t e = text.find('e');
-  if (const std::size_t point = text.find('.'); point != std::string::npos && e - point - 1 > precision) {
+  if (const std::size_t point = text.find('.');
+      point != std::string::npos && e - point - 1 > precision) {
     text = digits(x, single, std::chars_format::scientific, precision);
     e = text.find('e');
     std::size_t end = e;
@@ -64,7 +66,8 @@ std::string padded_left(const std::string& text, std::size_t width) {
   return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
 }
 
-// The floats of an array, aligned at their points: all positional, or all with an exponent when they differ too much.
+// The floats of an array, aligned at their points: all positional, or all with an exponent when
+// they differ too much.
 std::vector<std::string> float_texts(const std::vector<double>& values, bool single) {
   double largest = 0, smallest = INFINITY;
   bool any = false;
@@ -76,7 +79,8 @@ std::vector<std::string> float_texts(const std::vector<double>& values, bool sin
   }
   const bool exponents = any && (largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000.0);
   std::size_t left = 0, right = 0, exponent_digits = 2;
-  std::vector<std::pair<std::string, std::string>> parts(values.size());  // up to the point; after it
+  std::vector<std::pair<std::string, std::string>> parts(
+      values.size());  // up to the point; after it
   std::vector<std::string> tails(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) continue;
@@ -115,12 +119,14 @@ std::vector<std::string> float_texts(const std::vector<double>& values, bool sin
   return texts;
 }
 
-// A single number has nothing to line up with: all the digits that tell it apart, an exponent when it is far from 1.
+// A single number has nothing to line up with: all the digits that tell it apart, an exponent when
+// it is far from 1.
 std::string single_float(double x, bool single) {
   if (std::isnan(x)) return "nan";
   if (std::isinf(x)) return x < 0 ? "-inf" : "inf";
   const double size = std::fabs(x);
-  if (size != 0 && (size < 1e-4 || size >= 1e16)) return digits(x, single, std::chars_format::scientific, -1);
+  if (size != 0 && (size < 1e-4 || size >= 1e16))
+    return digits(x, single, std::chars_format::scientific, -1);
   const std::string text = digits(x, single, std::chars_format::fixed, -1);
   return text.find('.') == std::string::npos ? text + ".0" : text;
 }
@@ -218,7 +224,8 @@ class Printer {
     bool first = true;
     for_each(axis, [&](Dim i) {
       if (!first) {
-        text += "\n" + std::string(static_cast<std::size_t>(blank_lines), '\n') + std::string(indent, ' ');
+        text += "\n" + std::string(static_cast<std::size_t>(blank_lines), '\n') +
+                std::string(indent, ' ');
       }
       first = false;
       text += i < 0 ? "..." : block(axis + 1, indent + 1);
@@ -237,7 +244,8 @@ class Printer {
 std::string to_string(const Runtime& rt, const Array& array) {
   HostArray host(array.aval());
   rt.to_bytes(array, host.bytes);
-  if (array.rank() == 0 && is_float(array.dtype())) return single_float(host.number(0), array.dtype() != DType::f64);
+  if (array.rank() == 0 && is_float(array.dtype()))
+    return single_float(host.number(0), array.dtype() != DType::f64);
   if (array.size() == 0) return "[]";
   Printer printer(array.shape(), array.size() > threshold);
   return printer.print(element_texts(host, printer.shown()));

@@ -5,14 +5,15 @@
 
 namespace gnomon {
 
-std::shared_ptr<Executable> ProgramCache::find_or_make(const Graph& graph, const std::string& options,
-                                                       const std::function<std::shared_ptr<Executable>()>& make,
-                                                       bool& made) {
+std::shared_ptr<Executable> ProgramCache::find_or_make(
+    const Graph& graph, const std::string& options,
+    const std::function<std::shared_ptr<Executable>()>& make, bool& made) {
   const std::uint64_t hash = structural_hash(graph);
   const auto find = [&]() -> std::shared_ptr<Executable> {
     const auto [first, last] = entries_.equal_range(hash);
     for (auto it = first; it != last; ++it) {
-      if (it->second.options == options && structurally_equal(it->second.graph, graph)) return it->second.executable;
+      if (it->second.options == options && structurally_equal(it->second.graph, graph))
+        return it->second.executable;
     }
     return nullptr;
   };
@@ -31,7 +32,8 @@ std::shared_ptr<Executable> ProgramCache::find_or_make(const Graph& graph, const
 }
 
 std::size_t ProgramCache::clear() {
-  std::vector<std::shared_ptr<Executable>> dropped;  // destroyed after the lock: an executable waits for its last run
+  std::vector<std::shared_ptr<Executable>>
+      dropped;  // destroyed after the lock: an executable waits for its last run
   const std::lock_guard lock(mutex_);
   for (auto it = entries_.begin(); it != entries_.end();) {
     if (it->second.executable.use_count() == 1) {

@@ -15,10 +15,12 @@ namespace gnomon {
 /// A function of equal structure and options is compiled once, whoever traced it. Thread safe.
 class ProgramCache {
  public:
-  /// The executable for `graph` under `options` (text that tells compile options apart), made by `make` when there is
-  /// none. Two threads that ask for the same graph at once may both make it; one of the results is kept.
+  /// The executable for `graph` under `options` (text that tells compile options apart), made by
+  /// `make` when there is none. Two threads that ask for the same graph at once may both make it;
+  /// one of the results is kept.
   std::shared_ptr<Executable> find_or_make(const Graph& graph, const std::string& options,
-                                           const std::function<std::shared_ptr<Executable>()>& make, bool& made);
+                                           const std::function<std::shared_ptr<Executable>()>& make,
+                                           bool& made);
   /// Drops what nobody else holds; how many that were.
   std::size_t clear();
   std::size_t size() const;

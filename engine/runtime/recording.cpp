@@ -1,4 +1,5 @@
-// engine/runtime/recording.cpp -- Executable::build: from dispatches and the blocks of one call to a recording.
+// engine/runtime/recording.cpp -- Executable::build: from dispatches and the blocks of one call to
+// a recording.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -27,16 +28,25 @@ std::vector<const vulkan::Block*> Executable::blocks_of(const Work& work) const 
   std::vector<const vulkan::Block*> blocks;
   for (const Place& place : work.operands) {
     switch (place.kind) {
-      case Place::Kind::input: insert(blocks, ranges_[place.index].block); break;
-      case Place::Kind::output: insert(blocks, ranges_[program_.inputs.size() + place.index].block); break;
-      case Place::Kind::arena: insert(blocks, arena_.block); break;
-      case Place::Kind::constants: insert(blocks, constants_.block); break;
+      case Place::Kind::input:
+        insert(blocks, ranges_[place.index].block);
+        break;
+      case Place::Kind::output:
+        insert(blocks, ranges_[program_.inputs.size() + place.index].block);
+        break;
+      case Place::Kind::arena:
+        insert(blocks, arena_.block);
+        break;
+      case Place::Kind::constants:
+        insert(blocks, constants_.block);
+        break;
     }
   }
   return blocks;
 }
 
-// Inputs to copy next to one another until no dispatch sees more than four blocks; the smallest first.
+// Inputs to copy next to one another until no dispatch sees more than four blocks; the smallest
+// first.
 std::vector<bool> Executable::inputs_to_gather() const {
   std::vector<bool> chosen(program_.inputs.size());
   for (const Work& work : schedule_.works) {
@@ -64,12 +74,14 @@ std::vector<bool> Executable::inputs_to_gather() const {
       }
       if (candidate.movable) candidates.push_back(candidate);
     }
-    std::sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+    std::sort(candidates.begin(), candidates.end(),
+              [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
     // The copies take one window themselves.
     const std::size_t moved = blocks.size() + 1 - spirv::max_windows;
     if (candidates.size() < moved) {
-      throw DeviceError("gnomon::run: `" + work.label + "` of `" + program_.name + "` writes arrays in " +
-                        std::to_string(blocks.size()) + " memory blocks and a kernel sees 4; use smaller arrays");
+      throw DeviceError("gnomon::run: `" + work.label + "` of `" + program_.name +
+                        "` writes arrays in " + std::to_string(blocks.size()) +
+                        " memory blocks and a kernel sees 4; use smaller arrays");
     }
     for (const Place& place : work.operands) {
       if (place.kind != Place::Kind::input) continue;
@@ -81,8 +93,9 @@ std::vector<bool> Executable::inputs_to_gather() const {
   return chosen;
 }
 
-// Puts copies in front and lets everything read those. Gathered inputs are addressed like outputs that follow the
-// program's own: their ranges are appended to the call's while the recording is built.
+// Puts copies in front and lets everything read those. Gathered inputs are addressed like outputs
+// that follow the program's own: their ranges are appended to the call's while the recording is
+// built.
 void Executable::gather(Entry& entry, const std::vector<bool>& chosen, std::vector<Work>& works,
                         std::vector<bool>& extra) {
   std::uint64_t total = 0;
@@ -103,7 +116,8 @@ void Executable::gather(Entry& entry, const std::vector<bool>& chosen, std::vect
   for (std::uint32_t i = 0; i < chosen.size(); ++i) {
     if (!chosen[i]) continue;
     piece.bytes = ranges_[i].bytes;
-    const Place to = gathered_place(static_cast<std::uint32_t>(ranges_.size() - program_.inputs.size()));
+    const Place to =
+        gathered_place(static_cast<std::uint32_t>(ranges_.size() - program_.inputs.size()));
     ranges_.push_back(piece);
     piece.offset += piece.bytes;
     for (Work& work : works) {
@@ -113,8 +127,8 @@ void Executable::gather(Entry& entry, const std::vector<bool>& chosen, std::vect
         }
       }
     }
-    copies.push_back(copy_work(gather_kernel_, context_->device.target(), {Place::Kind::input, i, 0}, to,
-                               bytes_of(program_.inputs[i])));
+    copies.push_back(copy_work(gather_kernel_, context_->device.target(),
+                               {Place::Kind::input, i, 0}, to, bytes_of(program_.inputs[i])));
   }
   entry.window_copies = static_cast<std::uint32_t>(copies.size());
   works.front().barrier_before = true;
@@ -134,15 +148,18 @@ void Executable::build(Entry& entry) {
     std::size_t size;
     ~Restore() { ranges.resize(size); }
   } restore{ranges_, own_ranges};
-  if (std::find(chosen.begin(), chosen.end(), true) != chosen.end()) gather(entry, chosen, works, extra);
+  if (std::find(chosen.begin(), chosen.end(), true) != chosen.end())
+    gather(entry, chosen, works, extra);
 
   std::size_t block_words = kernel::parameter_header_words;
   for (const Work& work : works) {
-    block_words = std::max(block_words,
-                           kernel::parameter_header_words + work.operands.size() + work.parameters.size());
+    block_words = std::max(block_words, kernel::parameter_header_words + work.operands.size() +
+                                            work.parameters.size());
   }
-  // What a dispatch sees of its block is whole 16-byte vectors; blocks start where a dynamic offset may point.
-  const std::uint64_t alignment = std::max<std::uint64_t>(16, context_->device.description().uniform_alignment);
+  // What a dispatch sees of its block is whole 16-byte vectors; blocks start where a dynamic offset
+  // may point.
+  const std::uint64_t alignment =
+      std::max<std::uint64_t>(16, context_->device.description().uniform_alignment);
   const auto stride = static_cast<std::uint32_t>(round_up(4 * block_words, alignment));
 
   std::vector<vulkan::Windows> window_tuples;
@@ -152,7 +169,8 @@ void Executable::build(Entry& entry) {
     if (work.groups == 0) continue;
     const kernel::Kernel& kernel = schedule_.kernels[work.kernel];
     const auto blocks = blocks_of(work);
-    GNOMON_CHECK(blocks.size() <= spirv::max_windows, "gathering left more than four windows: " + work.label);
+    GNOMON_CHECK(blocks.size() <= spirv::max_windows,
+                 "gathering left more than four windows: " + work.label);
     vulkan::Windows windows{};
     std::copy(blocks.begin(), blocks.end(), windows.begin());
     auto tuple = std::find(window_tuples.begin(), window_tuples.end(), windows);
@@ -178,14 +196,19 @@ void Executable::build(Entry& entry) {
           patch.source = static_cast<std::uint32_t>(program_.inputs.size() + place.index);
           range = &ranges_[patch.source];
           break;
-        case Place::Kind::arena: range = &arena_; break;
-        case Place::Kind::constants: range = &constants_; break;
+        case Place::Kind::arena:
+          range = &arena_;
+          break;
+        case Place::Kind::constants:
+          range = &constants_;
+          break;
       }
       block[patch.word] = static_cast<std::uint32_t>((range->offset + place.offset) >> patch.shift);
       const bool moves = place.kind == Place::Kind::input ||
                          (place.kind == Place::Kind::output && patch.source < own_ranges);
       if (moves) patches.push_back(patch);
-      window_of[o] = static_cast<std::uint8_t>(std::find(blocks.begin(), blocks.end(), range->block) - blocks.begin());
+      window_of[o] = static_cast<std::uint8_t>(
+          std::find(blocks.begin(), blocks.end(), range->block) - blocks.begin());
     }
     block.insert(block.end(), work.parameters.begin(), work.parameters.end());
 
@@ -193,7 +216,8 @@ void Executable::build(Entry& entry) {
     dispatch.pipeline = pipeline(work.kernel, window_of);
     dispatch.windows = tuple_index;
     dispatch.barrier_before = work.barrier_before || (extra[w] && !dispatches.empty());
-    // Too many groups for one axis: whole rows first, then the rest, so that no surplus group ever runs.
+    // Too many groups for one axis: whole rows first, then the rest, so that no surplus group ever
+    // runs.
     const std::uint32_t row = target.max_groups;
     for (std::uint32_t base = 0; base < work.groups;) {
       const std::uint32_t rest = work.groups - base;
@@ -211,22 +235,24 @@ void Executable::build(Entry& entry) {
       }
       dispatches.push_back(dispatch);
       base += dispatch.groups_x * dispatch.groups_y;
-      // The parts touch different elements; only the validation layer, which sees whole windows, needs an order.
+      // The parts touch different elements; only the validation layer, which sees whole windows,
+      // needs an order.
       dispatch.barrier_before = context_->device.instance().validating();
     }
   }
 
   entry.dispatches = static_cast<std::uint32_t>(dispatches.size());
-  entry.instance_words = static_cast<std::uint32_t>(std::max<std::size_t>(entry.words.size(), stride / 4));
+  entry.instance_words =
+      static_cast<std::uint32_t>(std::max<std::size_t>(entry.words.size(), stride / 4));
   entry.words.resize(entry.instance_words);
   vulkan::Request request;
   request.bytes = std::uint64_t{4} * entry.instance_words * vulkan::Recording::max_instances;
   request.what = "parameter blocks";
   request.host_writes = true;
   entry.parameters = context_->parameters.allocate(request);
-  entry.recording =
-      std::make_unique<vulkan::Recording>(context_->device, std::move(window_tuples), std::move(dispatches),
-                                          entry.parameters, 4 * entry.instance_words, stride, options_.drop_barriers);
+  entry.recording = std::make_unique<vulkan::Recording>(
+      context_->device, std::move(window_tuples), std::move(dispatches), entry.parameters,
+      4 * entry.instance_words, stride, options_.drop_barriers);
   entry.recording->add_instance();
   std::memcpy(entry.parameters.mapped(), entry.words.data(), 4 * entry.words.size());
   entry.tickets.assign(1, 0);

@@ -9,7 +9,8 @@
 namespace gnomon {
 namespace {
 
-vulkan::DeviceOptions device_options(const RuntimeOptions& options, const Environment& environment) {
+vulkan::DeviceOptions device_options(const RuntimeOptions& options,
+                                     const Environment& environment) {
   vulkan::DeviceOptions result;
   result.wanted = options.device.empty() ? environment.device : options.device;
   result.validate = options.validate || environment.validate;
@@ -39,8 +40,8 @@ Array Runtime::from_bytes(const Aval& aval, std::span<const std::byte> bytes) {
   Context& context = *state_->context;
   if (bytes.size() != bytes_of(aval)) {
     throw UsageError("gnomon::from_host: " + std::to_string(bytes.size() / size_of(aval.dtype)) +
-                     " elements were given for " + to_string(aval.dtype, aval.shape) + ", which has " +
-                     std::to_string(aval.shape.size()) + "; make the two agree");
+                     " elements were given for " + to_string(aval.dtype, aval.shape) +
+                     ", which has " + std::to_string(aval.shape.size()) + "; make the two agree");
   }
   vulkan::Request request;
   request.bytes = bytes.size();
@@ -66,8 +67,9 @@ void Runtime::to_bytes(const Array& array, std::span<std::byte> bytes) const {
 void Runtime::check_type(const Array& array, DType wanted) const {
   storage_of(array, *state_->context, "to_host");
   if (array.dtype() == wanted) return;
-  throw UsageError("gnomon::to_host: the array is " + to_string(array.dtype(), array.shape()) + " and " +
-                   std::string(name(wanted)) + " elements were asked for; ask for the array's own type or cast it");
+  throw UsageError("gnomon::to_host: the array is " + to_string(array.dtype(), array.shape()) +
+                   " and " + std::string(name(wanted)) +
+                   " elements were asked for; ask for the array's own type or cast it");
 }
 
 void Runtime::check_single(const Array& array) const {
@@ -83,7 +85,9 @@ void Runtime::wait(const Array& array) const {
   state_->context->queue.wait(storage_of(array, *state_->context, "wait").ready());
 }
 
-const std::string& Runtime::device_name() const { return state_->context->device.description().name; }
+const std::string& Runtime::device_name() const {
+  return state_->context->device.description().name;
+}
 
 std::string Runtime::driver() const {
   const auto& device = state_->context->device.description();

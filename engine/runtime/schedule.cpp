@@ -1,4 +1,5 @@
-// engine/runtime/schedule.cpp -- from Program steps to dispatches, and what can be said about them beforehand.
+// engine/runtime/schedule.cpp -- from Program steps to dispatches, and what can be said about them
+// beforehand.
 #include "engine/runtime/schedule.h"
 
 #include <algorithm>
@@ -21,22 +22,27 @@ struct Touch {
   bool writes = false;
 
   bool conflicts(const Touch& other) const {
-    return (writes || other.writes) && kind == other.kind && index == other.index && begin < other.end &&
-           other.begin < end;
+    return (writes || other.writes) && kind == other.kind && index == other.index &&
+           begin < other.end && other.begin < end;
   }
 };
 
 // How far an operand reaches: to the end of its array, or of its allocation in the arena.
 std::uint64_t end_of(const Program& program, const Place& place, std::uint32_t step) {
   switch (place.kind) {
-    case Place::Kind::input: return bytes_of(program.inputs[place.index]);
-    case Place::Kind::output: return bytes_of(program.outputs[place.index]);
-    case Place::Kind::constants: return program.constants.size();
-    case Place::Kind::arena: break;
+    case Place::Kind::input:
+      return bytes_of(program.inputs[place.index]);
+    case Place::Kind::output:
+      return bytes_of(program.outputs[place.index]);
+    case Place::Kind::constants:
+      return program.constants.size();
+    case Place::Kind::arena:
+      break;
   }
   for (const Allocation& a : program.allocations) {
     const bool alive = a.first_step <= step && step <= a.last_step;
-    if (alive && a.offset <= place.offset && place.offset < a.offset + a.bytes) return a.offset + a.bytes;
+    if (alive && a.offset <= place.offset && place.offset < a.offset + a.bytes)
+      return a.offset + a.bytes;
   }
   return program.arena_bytes;
 }
@@ -59,7 +65,8 @@ std::vector<Touch> touches(const Program& program, std::uint32_t index) {
 
 }  // namespace
 
-Work copy_work(std::uint32_t kernel, const Target& target, Place from, Place to, std::uint64_t bytes) {
+Work copy_work(std::uint32_t kernel, const Target& target, Place from, Place to,
+               std::uint64_t bytes) {
   // Rounding up stays within the 256 bytes that every place is aligned and padded to.
   const std::uint64_t units = (bytes + copy_unit(target) - 1) / copy_unit(target);
   Work work;
@@ -90,11 +97,13 @@ Schedule schedule_of(const Program& program, const Target& target) {
       const kernel::Kernel& kernel = program.kernels[step.kernel];
       GNOMON_CHECK(kernel.lanes == 0, "kernel `" + kernel.name + "` is in lane form");
       GNOMON_CHECK(step.operands.size() == kernel.buffers.size(),
-                   "kernel `" + kernel.name + "` has " + std::to_string(kernel.buffers.size()) + " buffers and step " +
-                       step.label + " has " + std::to_string(step.operands.size()) + " operands");
+                   "kernel `" + kernel.name + "` has " + std::to_string(kernel.buffers.size()) +
+                       " buffers and step " + step.label + " has " +
+                       std::to_string(step.operands.size()) + " operands");
       GNOMON_CHECK(step.parameters.size() == kernel.parameters,
-                   "kernel `" + kernel.name + "` has " + std::to_string(kernel.parameters) + " parameters and step " +
-                       step.label + " has " + std::to_string(step.parameters.size()));
+                   "kernel `" + kernel.name + "` has " + std::to_string(kernel.parameters) +
+                       " parameters and step " + step.label + " has " +
+                       std::to_string(step.parameters.size()));
       work.kernel = step.kernel;
       work.groups = step.groups;
       work.operands = step.operands;
@@ -103,7 +112,8 @@ Schedule schedule_of(const Program& program, const Target& target) {
     }
     work.barrier_before = step.barrier_before;
     for (const Place& place : work.operands) {
-      GNOMON_CHECK(place.offset % 256 == 0, "a place of step " + work.label + " is not aligned to 256 bytes");
+      GNOMON_CHECK(place.offset % 256 == 0,
+                   "a place of step " + work.label + " is not aligned to 256 bytes");
     }
     schedule.works.push_back(std::move(work));
   }
@@ -122,13 +132,15 @@ std::vector<Hazard> missing_barriers(const Program& program) {
     auto mine = touches(program, i);
     for (std::uint32_t j = 0; j < since.size(); ++j) {
       const bool conflict = std::any_of(mine.begin(), mine.end(), [&](const Touch& a) {
-        return std::any_of(since[j].begin(), since[j].end(), [&](const Touch& b) { return a.conflicts(b); });
+        return std::any_of(since[j].begin(), since[j].end(),
+                           [&](const Touch& b) { return a.conflicts(b); });
       });
       if (conflict) {
         hazards.push_back({first + j, i,
-                           "program `" + program.name + "`: step " + std::to_string(i) + " `" + program.steps[i].label +
-                               "` touches what step " + std::to_string(first + j) + " `" +
-                               program.steps[first + j].label + "` writes or reads, without a barrier between them"});
+                           "program `" + program.name + "`: step " + std::to_string(i) + " `" +
+                               program.steps[i].label + "` touches what step " +
+                               std::to_string(first + j) + " `" + program.steps[first + j].label +
+                               "` writes or reads, without a barrier between them"});
         break;
       }
     }
@@ -143,7 +155,8 @@ std::vector<std::vector<std::uint32_t>> reusable_inputs(const Program& program) 
   for (std::uint32_t i = 0; i < program.steps.size(); ++i) {
     for (const Touch& touch : touches(program, i)) {
       if (touch.kind == Place::Kind::input) last_read[touch.index] = i;
-      if (touch.kind == Place::Kind::output && first_write[touch.index] == none) first_write[touch.index] = i;
+      if (touch.kind == Place::Kind::output && first_write[touch.index] == none)
+        first_write[touch.index] = i;
     }
   }
   const auto barrier_between = [&](std::uint32_t read, std::uint32_t write) {
@@ -158,7 +171,8 @@ std::vector<std::vector<std::uint32_t>> reusable_inputs(const Program& program) 
     for (std::uint32_t i = 0; i < program.inputs.size(); ++i) {
       if (bytes_of(program.inputs[i]) != bytes_of(program.outputs[o])) continue;
       const bool unread = last_read[i] == none;
-      if (unread || (last_read[i] < first_write[o] && barrier_between(last_read[i], first_write[o]))) {
+      if (unread ||
+          (last_read[i] < first_write[o] && barrier_between(last_read[i], first_write[o]))) {
         result[o].push_back(i);
       }
     }

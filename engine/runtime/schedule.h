@@ -1,4 +1,5 @@
-// engine/runtime/schedule.h -- a Program's steps as dispatches: copies become kernels, barriers are checked. No Vulkan.
+// engine/runtime/schedule.h -- a Program's steps as dispatches: copies become kernels, barriers are
+// checked. No Vulkan.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -30,17 +31,20 @@ Schedule schedule_of(const Program&, const Target&);
 /// The dispatch of `kernel`, a copy kernel, that moves `bytes`, rounded up to whole units.
 Work copy_work(std::uint32_t kernel, const Target&, Place from, Place to, std::uint64_t bytes);
 
-/// Two steps that touch the same bytes, one of them writing, without a planned barrier between them.
+/// Two steps that touch the same bytes, one of them writing, without a planned barrier between
+/// them.
 struct Hazard {
   std::uint32_t first = 0, second = 0;  // indices into Program::steps
   std::string text;
 };
 
-/// The exact check, byte by byte, that Vulkan's own validation cannot make: it knows whole windows only.
+/// The exact check, byte by byte, that Vulkan's own validation cannot make: it knows whole windows
+/// only.
 std::vector<Hazard> missing_barriers(const Program&);
 
-/// Inputs whose memory may become that of an output: per output, the inputs of its size that no step at or after the
-/// output's first write reads, with a planned barrier between the last read and that write.
+/// Inputs whose memory may become that of an output: per output, the inputs of its size that no
+/// step at or after the output's first write reads, with a planned barrier between the last read
+/// and that write.
 std::vector<std::vector<std::uint32_t>> reusable_inputs(const Program&);
 
 }  // namespace gnomon

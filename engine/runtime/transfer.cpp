@@ -1,4 +1,5 @@
-// engine/runtime/transfer.cpp -- bytes between host and device: straight where memory is mapped, staged elsewhere.
+// engine/runtime/transfer.cpp -- bytes between host and device: straight where memory is mapped,
+// staged elsewhere.
 #include <algorithm>
 #include <cstring>
 
@@ -15,8 +16,12 @@ constexpr std::uint64_t chunk_bytes = std::uint64_t{8} << 20;
 class Staging {
  public:
   Staging(Context& context, std::uint64_t bytes) : context_(context) {
-    range_ = context.staging.allocate({.bytes = std::min(bytes, chunk_bytes), .what = "staging memory", .aval = nullptr,
-                                       .context = {}, .beside = nullptr, .host_writes = true});
+    range_ = context.staging.allocate({.bytes = std::min(bytes, chunk_bytes),
+                                       .what = "staging memory",
+                                       .aval = nullptr,
+                                       .context = {},
+                                       .beside = nullptr,
+                                       .host_writes = true});
   }
   ~Staging() { context_.staging.release(range_, ticket_); }
   Staging(const Staging&) = delete;
@@ -51,17 +56,21 @@ std::uint64_t bytes_of(const Aval& aval) {
 
 DeviceStorage& storage_of(const Array& array, const Context& context, const char* op) {
   if (array.empty()) {
-    throw UsageError("gnomon::" + std::string(op) +
-                     ": the array is empty (moved from, or never assigned); pass one that holds elements");
+    throw UsageError(
+        "gnomon::" + std::string(op) +
+        ": the array is empty (moved from, or never assigned); pass one that holds elements");
   }
   if (!array.concrete()) {
-    throw UsageError("gnomon::" + std::string(op) + ": the array " + to_string(array.dtype(), array.shape()) +
-                     " is traced and has no elements yet; return it from the traced function and use the result");
+    throw UsageError("gnomon::" + std::string(op) + ": the array " +
+                     to_string(array.dtype(), array.shape()) +
+                     " is traced and has no elements yet; return it from the traced function and "
+                     "use the result");
   }
   // Only this file's DeviceStorage is ever put into an Array.
   auto& storage = static_cast<DeviceStorage&>(*array.storage());
   if (storage.context().get() != &context) {
-    throw UsageError("gnomon::" + std::string(op) + ": the array " + to_string(array.dtype(), array.shape()) +
+    throw UsageError("gnomon::" + std::string(op) + ": the array " +
+                     to_string(array.dtype(), array.shape()) +
                      " belongs to another Runtime; move it with to_host and from_host");
   }
   return storage;
@@ -82,7 +91,8 @@ void upload(Context& context, const vulkan::Range& range, std::span<const std::b
   }
 }
 
-void download(Context& context, const vulkan::Range& range, vulkan::Ticket ready, std::span<std::byte> bytes) {
+void download(Context& context, const vulkan::Range& range, vulkan::Ticket ready,
+              std::span<std::byte> bytes) {
   if (bytes.empty()) return;
   if (range.block->mapped != nullptr) {
     context.queue.wait(ready);

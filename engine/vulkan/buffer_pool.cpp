@@ -35,12 +35,14 @@ BufferPool::~BufferPool() {
 
 Range BufferPool::allocate(const Request& request) {
   // An array without elements still has a place, so that kernels need no special case.
-  const std::uint64_t bytes = round_up(std::max<std::uint64_t>(request.bytes, 1), options_.alignment);
+  const std::uint64_t bytes =
+      round_up(std::max<std::uint64_t>(request.bytes, 1), options_.alignment);
   Range range;
   Ticket last_use = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (free_entry_ == ~0u && live_.size() == live_.capacity()) live_.reserve(2 * live_.size() + 16);
+    if (free_entry_ == ~0u && live_.size() == live_.capacity())
+      live_.reserve(2 * live_.size() + 16);
     // First what needs no waiting, then anything.
     for (const bool only_done : {true, false}) {
       if (range) break;
@@ -50,7 +52,8 @@ Range BufferPool::allocate(const Request& request) {
           if (slot.block.get() == request.beside) take(slot, bytes, only_done, range, last_use);
         }
       }
-      for (std::size_t i = 0; i < slots_.size() && !range; ++i) take(slots_[i], bytes, only_done, range, last_use);
+      for (std::size_t i = 0; i < slots_.size() && !range; ++i)
+        take(slots_[i], bytes, only_done, range, last_use);
     }
     if (!range) take(grow(request, bytes), bytes, false, range, last_use);
     range.entry = enter(request, bytes);
@@ -69,7 +72,8 @@ Range BufferPool::allocate(const Request& request) {
   return range;
 }
 
-bool BufferPool::take(Slot& slot, std::uint64_t bytes, bool only_done, Range& range, Ticket& last_use) {
+bool BufferPool::take(Slot& slot, std::uint64_t bytes, bool only_done, Range& range,
+                      Ticket& last_use) {
   std::size_t best = slot.free.size();
   for (std::size_t i = 0; i < slot.free.size(); ++i) {
     const Piece& piece = slot.free[i];
@@ -77,7 +81,8 @@ bool BufferPool::take(Slot& slot, std::uint64_t bytes, bool only_done, Range& ra
     if (best == slot.free.size() || piece.bytes < slot.free[best].bytes) best = i;
   }
   if (best == slot.free.size()) return false;
-  // Free pieces never outnumber live ranges by more than one; with room for them `release` cannot fail.
+  // Free pieces never outnumber live ranges by more than one; with room for them `release` cannot
+  // fail.
   const std::size_t room = stats_.live_ranges + 2;
   if (slot.free.capacity() < room) slot.free.reserve(2 * room);
   Piece& piece = slot.free[best];
@@ -92,9 +97,11 @@ bool BufferPool::take(Slot& slot, std::uint64_t bytes, bool only_done, Range& ra
 void BufferPool::release(const Range& range, Ticket last_use) noexcept {
   if (!range) return;
   const std::lock_guard lock(mutex_);
-  const auto slot = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.block.get() == range.block; });
+  const auto slot = std::find_if(slots_.begin(), slots_.end(),
+                                 [&](const Slot& s) { return s.block.get() == range.block; });
   auto& free = slot->free;
-  auto next = std::find_if(free.begin(), free.end(), [&](const Piece& p) { return p.offset > range.offset; });
+  auto next = std::find_if(free.begin(), free.end(),
+                           [&](const Piece& p) { return p.offset > range.offset; });
   const bool joins_next = next != free.end() && range.offset + range.bytes == next->offset;
   const bool joins_previous =
       next != free.begin() && std::prev(next)->offset + std::prev(next)->bytes == range.offset;
@@ -139,18 +146,21 @@ std::uint32_t BufferPool::enter(const Request& request, std::uint64_t bytes) {
 
 BufferPool::Slot& BufferPool::grow(const Request& request, std::uint64_t bytes) {
   if (bytes > options_.max_block_bytes) {
-    throw DeviceError("gnomon::Runtime: " + std::string(request.what) +
-                      (request.aval ? " " + to_string(request.aval->dtype, request.aval->shape) : "") + " needs " +
-                      byte_text(request.bytes) + " and this device binds at most " +
-                      byte_text(options_.max_block_bytes) + " at once; split it");
+    throw DeviceError(
+        "gnomon::Runtime: " + std::string(request.what) +
+        (request.aval ? " " + to_string(request.aval->dtype, request.aval->shape) : "") +
+        " needs " + byte_text(request.bytes) + " and this device binds at most " +
+        byte_text(options_.max_block_bytes) + " at once; split it");
   }
   // Growing with what is in use keeps the number of blocks, and so of windows, small.
-  const std::uint64_t usual =
-      options_.fixed_blocks ? options_.block_bytes : std::max(options_.block_bytes, stats_.reserved_bytes);
+  const std::uint64_t usual = options_.fixed_blocks
+                                  ? options_.block_bytes
+                                  : std::max(options_.block_bytes, stats_.reserved_bytes);
   const std::uint64_t wanted =
       round_up(std::clamp(usual, bytes, options_.max_block_bytes), options_.alignment);
   for (std::uint64_t size = wanted;;) {
-    const bool within = options_.limit_bytes == 0 || stats_.reserved_bytes + size <= options_.limit_bytes;
+    const bool within =
+        options_.limit_bytes == 0 || stats_.reserved_bytes + size <= options_.limit_bytes;
     Slot slot;
     slot.block = std::make_unique<Block>();
     const VkResult result =
@@ -192,7 +202,8 @@ VkResult BufferPool::create_block(std::uint64_t bytes, Block& block) {
                  ? VK_ERROR_FEATURE_NOT_PRESENT
                  : vk.vkAllocateMemory(device_.handle(), &memory, nullptr, &block.memory);
   }
-  if (result == VK_SUCCESS) result = vk.vkBindBufferMemory(device_.handle(), block.buffer, block.memory, 0);
+  if (result == VK_SUCCESS)
+    result = vk.vkBindBufferMemory(device_.handle(), block.buffer, block.memory, 0);
   if (result == VK_SUCCESS && (options_.kind != MemoryKind::device || device_.unified())) {
     void* mapped = nullptr;
     result = vk.vkMapMemory(device_.handle(), block.memory, 0, VK_WHOLE_SIZE, 0, &mapped);
@@ -239,15 +250,17 @@ bool BufferPool::trim() {
 
 std::string BufferPool::out_of_memory(const Request& request, std::uint64_t bytes) const {
   const auto describe = [](const char* what, const Aval* aval, std::uint64_t size) {
-    return std::string(what) + (aval ? " " + to_string(aval->dtype, aval->shape) : "") + " (" + byte_text(size) + ")";
+    return std::string(what) + (aval ? " " + to_string(aval->dtype, aval->shape) : "") + " (" +
+           byte_text(size) + ")";
   };
   std::uint64_t largest_piece = 0;
   for (const Slot& slot : slots_) {
     for (const Piece& piece : slot.free) largest_piece = std::max(largest_piece, piece.bytes);
   }
-  std::string text = "gnomon::Runtime: out of device memory: " + describe(request.what, request.aval, bytes) +
-                     " does not fit; " + byte_text(stats_.live_bytes) + " of " + byte_text(stats_.reserved_bytes) +
-                     " are in use";
+  std::string text =
+      "gnomon::Runtime: out of device memory: " + describe(request.what, request.aval, bytes) +
+      " does not fit; " + byte_text(stats_.live_bytes) + " of " + byte_text(stats_.reserved_bytes) +
+      " are in use";
   if (options_.limit_bytes != 0) text += " (limit " + byte_text(options_.limit_bytes) + ")";
   text += ", the largest free piece has " + byte_text(largest_piece);
   if (!request.context.empty()) text += ", " + std::string(request.context);
@@ -256,11 +269,13 @@ std::string BufferPool::out_of_memory(const Request& request, std::uint64_t byte
     if (live.bytes > 0) largest.push_back(&live);
   }
   const std::size_t shown = std::min<std::size_t>(3, largest.size());
-  std::partial_sort(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(shown), largest.end(),
+  std::partial_sort(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(shown),
+                    largest.end(),
                     [](const Live* a, const Live* b) { return a->bytes > b->bytes; });
   for (std::size_t i = 0; i < shown; ++i) {
     text += i == 0 ? "; largest: " : ", ";
-    text += describe(largest[i]->what, largest[i]->has_aval ? &largest[i]->aval : nullptr, largest[i]->bytes);
+    text += describe(largest[i]->what, largest[i]->has_aval ? &largest[i]->aval : nullptr,
+                     largest[i]->bytes);
   }
   return text + "; free arrays or split the work";
 }

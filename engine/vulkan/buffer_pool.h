@@ -1,9 +1,10 @@
 // engine/vulkan/buffer_pool.h -- device memory in large blocks, handed out in ranges.
 //
-// A block is one VkBuffer over one VkDeviceMemory, small enough that one window of a kernel shows all of it, so every
-// range is (block, offset) and kernels address it from the block's start. Ranges are given back while the device may
-// still use them: a free piece remembers the ticket of its last use. Kernels may reuse it at once, since submissions
-// are ordered by barriers; the host waits for the ticket before it writes.
+// A block is one VkBuffer over one VkDeviceMemory, small enough that one window of a kernel shows
+// all of it, so every range is (block, offset) and kernels address it from the block's start.
+// Ranges are given back while the device may still use them: a free piece remembers the ticket of
+// its last use. Kernels may reuse it at once, since submissions are ordered by barriers; the host
+// waits for the ticket before it writes.
 #pragma once
 #include <volk.h>
 
@@ -53,11 +54,11 @@ struct PoolOptions {
 /// What an allocation is for; all but `bytes` serves messages and placement.
 struct Request {
   std::uint64_t bytes = 0;
-  const char* what = "array";   // static storage
-  const Aval* aval = nullptr;   // of an array
-  std::string_view context;     // appended to an out-of-memory message: the plan's peak, for example
+  const char* what = "array";  // static storage
+  const Aval* aval = nullptr;  // of an array
+  std::string_view context;    // appended to an out-of-memory message: the plan's peak, for example
   const Block* beside = nullptr;  // try this block first: fewer windows per dispatch
-  bool host_writes = false;     // wait until the device is done with what lay there
+  bool host_writes = false;       // wait until the device is done with what lay there
 };
 
 struct PoolStats {
@@ -73,8 +74,8 @@ class BufferPool {
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  /// Throws DeviceError when the request is larger than a window or the device has no memory left. The pool is
-  /// unchanged then.
+  /// Throws DeviceError when the request is larger than a window or the device has no memory left.
+  /// The pool is unchanged then.
   Range allocate(const Request&);
   /// `last_use`: the newest submission that touches the range.
   void release(const Range&, Ticket last_use) noexcept;
@@ -103,7 +104,8 @@ class BufferPool {
   Slot& grow(const Request&, std::uint64_t bytes);
   VkResult create_block(std::uint64_t bytes, Block&);
   void destroy_block(Block&) noexcept;
-  /// Destroys the blocks that hold nothing, after waiting for their last use. True when there were any.
+  /// Destroys the blocks that hold nothing, after waiting for their last use. True when there were
+  /// any.
   bool trim();
   std::string out_of_memory(const Request&, std::uint64_t bytes) const;
   std::uint32_t enter(const Request&, std::uint64_t bytes);

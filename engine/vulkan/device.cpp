@@ -11,7 +11,8 @@
 namespace gnomon::vulkan {
 
 Device::Device(const DeviceOptions& options)
-    : options_(options), instance_({.validate = options.validate, .print_messages = options.print_messages}) {
+    : options_(options),
+      instance_({.validate = options.validate, .print_messages = options.print_messages}) {
   const auto devices = instance_.physical_devices();
   std::vector<DeviceDescription> descriptions;
   for (const auto& device : devices) descriptions.push_back(device.description);
@@ -25,17 +26,22 @@ Device::Device(const DeviceOptions& options)
     target_.loop_budget = budget;
   }
 
-  max_window_bytes_ = std::min({target_.max_storage_range, d.max_allocation_bytes, d.max_buffer_bytes});
-  if (target_.texel_reads) max_window_bytes_ = std::min(max_window_bytes_, target_.max_texel_elements * 16);
+  max_window_bytes_ =
+      std::min({target_.max_storage_range, d.max_allocation_bytes, d.max_buffer_bytes});
+  if (target_.texel_reads)
+    max_window_bytes_ = std::min(max_window_bytes_, target_.max_texel_elements * 16);
   max_window_bytes_ &= ~std::uint64_t{255};
 
   instance_.vk().memory_properties(physical_.handle, &memory_);
-  const VkMemoryPropertyFlags shared = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+  const VkMemoryPropertyFlags shared = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
+                                       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
                                        VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-  // Discrete devices map their memory through a window that the host reads a byte at a time; they stage.
-  unified_ = !options.force_staging && d.kind != DeviceDescription::Kind::discrete &&
-             std::any_of(memory_.memoryTypes, memory_.memoryTypes + memory_.memoryTypeCount,
-                         [&](const VkMemoryType& t) { return (t.propertyFlags & shared) == shared; });
+  // Discrete devices map their memory through a window that the host reads a byte at a time; they
+  // stage.
+  unified_ =
+      !options.force_staging && d.kind != DeviceDescription::Kind::discrete &&
+      std::any_of(memory_.memoryTypes, memory_.memoryTypes + memory_.memoryTypeCount,
+                  [&](const VkMemoryType& t) { return (t.propertyFlags & shared) == shared; });
   try {
     create_device();
     create_layouts();
@@ -64,11 +70,14 @@ void Device::create_device() {
   features.features.shaderInt16 = d.int16;
   features.features.shaderInt64 = d.int64;
   features.features.shaderFloat64 = d.float64;
-  auto storage16 = make<VkPhysicalDevice16BitStorageFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
+  auto storage16 = make<VkPhysicalDevice16BitStorageFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
   storage16.storageBuffer16BitAccess = d.storage16;
-  auto storage8 = make<VkPhysicalDevice8BitStorageFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES);
+  auto storage8 = make<VkPhysicalDevice8BitStorageFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES);
   storage8.storageBuffer8BitAccess = d.storage8;
-  auto small = make<VkPhysicalDeviceShaderFloat16Int8Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
+  auto small = make<VkPhysicalDeviceShaderFloat16Int8Features>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
   small.shaderFloat16 = d.float16;
   small.shaderInt8 = d.int8;
 
@@ -90,7 +99,8 @@ void Device::create_device() {
     append(small);
     if (!vulkan12) extensions.push_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
   }
-  if (d.float_controls && !vulkan12) extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
+  if (d.float_controls && !vulkan12)
+    extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
   // A portability driver requires that its subset is enabled by name.
   if (instance_.has_extension(physical_.handle, "VK_KHR_portability_subset")) {
     extensions.push_back("VK_KHR_portability_subset");
@@ -124,19 +134,23 @@ void Device::create_layouts() {
   if (target_.texel_reads) {
     bind(spirv::first_texel_binding, VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER, spirv::max_windows);
   }
-  auto set = make<VkDescriptorSetLayoutCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
+  auto set =
+      make<VkDescriptorSetLayoutCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
   set.bindingCount = static_cast<std::uint32_t>(bindings.size());
   set.pBindings = bindings.data();
-  check(vk_.vkCreateDescriptorSetLayout(device_, &set, nullptr, &set_layout_), "vkCreateDescriptorSetLayout");
+  check(vk_.vkCreateDescriptorSetLayout(device_, &set, nullptr, &set_layout_),
+        "vkCreateDescriptorSetLayout");
   auto layout = make<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
   layout.setLayoutCount = 1;
   layout.pSetLayouts = &set_layout_;
-  check(vk_.vkCreatePipelineLayout(device_, &layout, nullptr, &pipeline_layout_), "vkCreatePipelineLayout");
+  check(vk_.vkCreatePipelineLayout(device_, &layout, nullptr, &pipeline_layout_),
+        "vkCreatePipelineLayout");
   counters_.objects += 2;
 }
 
 std::uint32_t Device::memory_type(std::uint32_t allowed, MemoryKind kind) const {
-  const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  const VkMemoryPropertyFlags host =
+      VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
   VkMemoryPropertyFlags required = 0, preferred = 0;
   switch (kind) {
     case MemoryKind::device:

@@ -1,4 +1,5 @@
-// engine/vulkan/device.h -- one logical device with one compute queue; what every other part of this folder needs.
+// engine/vulkan/device.h -- one logical device with one compute queue; what every other part of
+// this folder needs.
 #pragma once
 #include <volk.h>
 
@@ -13,19 +14,22 @@
 namespace gnomon::vulkan {
 
 struct DeviceOptions {
-  std::string wanted;            // index, part of a name, or empty
-  bool validate = false;         // validation layer with synchronization checks
-  bool print_messages = false;   // its messages, to stderr
-  bool minimum_target = false;   // compile for Vulkan's guaranteed minimum, whatever the device offers
-  bool force_staging = false;    // behave as if the host could not map device memory (tests)
-  std::uint64_t memory_limit = 0;  // bytes the pool may take from the device; 0: what the device gives
+  std::string wanted;           // index, part of a name, or empty
+  bool validate = false;        // validation layer with synchronization checks
+  bool print_messages = false;  // its messages, to stderr
+  bool minimum_target =
+      false;  // compile for Vulkan's guaranteed minimum, whatever the device offers
+  bool force_staging = false;  // behave as if the host could not map device memory (tests)
+  std::uint64_t memory_limit =
+      0;  // bytes the pool may take from the device; 0: what the device gives
   std::uint64_t block_bytes = std::uint64_t{128} << 20;  // what the pool takes at once
-  bool fixed_blocks = false;       // blocks do not grow with what is in use
+  bool fixed_blocks = false;                             // blocks do not grow with what is in use
 };
 
 /// Only ever counts up. Read by tests and by Runtime::counters().
 struct DeviceCounters {
-  std::atomic<std::uint64_t> objects{0};      // Vulkan objects created: buffers, pipelines, sets, command buffers, ...
+  std::atomic<std::uint64_t> objects{
+      0};  // Vulkan objects created: buffers, pipelines, sets, command buffers, ...
   std::atomic<std::uint64_t> allocations{0};  // vkAllocateMemory
   std::atomic<std::uint64_t> pipelines{0};
   std::atomic<std::uint64_t> submissions{0};

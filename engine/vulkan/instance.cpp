@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
 
-// volk's global entry points belong to the process, not to a Runtime; this lock is all that is shared.
+// volk's global entry points belong to the process, not to a Runtime; this lock is all that is
+// shared.
 std::mutex& loader_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -21,18 +22,21 @@ std::mutex& loader_mutex() {
 
 VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
                                           VkDebugUtilsMessageTypeFlagsEXT,
-                                          const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) {
+                                          const VkDebugUtilsMessengerCallbackDataEXT* data,
+                                          void* user) {
   // Older layers repeat the name within the text, newer ones leave it out.
   const std::string name = data->pMessageIdName ? data->pMessageIdName : "";
   const std::string text = data->pMessage ? data->pMessage : "";
-  static_cast<MessageLog*>(user)->add(text.find(name) == std::string::npos ? name + ": " + text : text);
+  static_cast<MessageLog*>(user)->add(text.find(name) == std::string::npos ? name + ": " + text
+                                                                           : text);
   return VK_FALSE;
 }
 
 VkDebugUtilsMessengerCreateInfoEXT messenger_info(MessageLog* log) {
-  auto info = make<VkDebugUtilsMessengerCreateInfoEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT);
-  info.messageSeverity =
-      VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+  auto info = make<VkDebugUtilsMessengerCreateInfoEXT>(
+      VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT);
+  info.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                         VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
   info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
   info.pfnUserCallback = on_message;
   info.pUserData = log;
@@ -62,7 +66,8 @@ bool layer_installed(const char* name) {
 }
 
 #ifndef VK_EXT_layer_settings
-// Newer than the headers of some distributions; the newer layer needs it to look at shader accesses.
+// Newer than the headers of some distributions; the newer layer needs it to look at shader
+// accesses.
 enum VkLayerSettingTypeEXT { VK_LAYER_SETTING_TYPE_BOOL32_EXT = 0 };
 struct VkLayerSettingEXT {
   const char* pLayerName;
@@ -77,16 +82,22 @@ struct VkLayerSettingsCreateInfoEXT {
   std::uint32_t settingCount;
   const VkLayerSettingEXT* pSettings;
 };
-constexpr auto VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT = static_cast<VkStructureType>(1000496000);
+constexpr auto VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT =
+    static_cast<VkStructureType>(1000496000);
 #endif
 
 DeviceDescription::Kind kind_of(VkPhysicalDeviceType type) {
   switch (type) {
-    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return DeviceDescription::Kind::discrete;
-    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return DeviceDescription::Kind::integrated;
-    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return DeviceDescription::Kind::virtual_device;
-    case VK_PHYSICAL_DEVICE_TYPE_CPU: return DeviceDescription::Kind::cpu;
-    default: return DeviceDescription::Kind::other;
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return DeviceDescription::Kind::discrete;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return DeviceDescription::Kind::integrated;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return DeviceDescription::Kind::virtual_device;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return DeviceDescription::Kind::cpu;
+    default:
+      return DeviceDescription::Kind::other;
   }
 }
 
@@ -124,12 +135,14 @@ Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<
   const std::lock_guard lock(loader_mutex());
   if (volkInitialize() != VK_SUCCESS) {
     throw DeviceError(
-        "gnomon::Runtime: no usable GPU: the Vulkan loader is not installed; install libvulkan1 and a driver");
+        "gnomon::Runtime: no usable GPU: the Vulkan loader is not installed; install libvulkan1 "
+        "and a driver");
   }
   const std::uint32_t loader = volkGetInstanceVersion();
   if (loader < VK_API_VERSION_1_1) {
     throw DeviceError("gnomon::Runtime: no usable GPU: the Vulkan loader has version 1." +
-                      std::to_string(VK_API_VERSION_MINOR(loader)) + " and 1.1 is required; update it");
+                      std::to_string(VK_API_VERSION_MINOR(loader)) +
+                      " and 1.1 is required; update it");
   }
   api_version_ = std::min<std::uint32_t>(loader, VK_API_VERSION_1_3);
 
@@ -145,14 +158,16 @@ Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<
     info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
   }
 
-  const VkValidationFeatureEnableEXT synchronization = VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+  const VkValidationFeatureEnableEXT synchronization =
+      VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
   auto features = make<VkValidationFeaturesEXT>(VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT);
   features.enabledValidationFeatureCount = 1;
   features.pEnabledValidationFeatures = &synchronization;
   const VkBool32 on = VK_TRUE;
   const VkLayerSettingEXT settings[] = {
       {validation_layer, "validate_sync", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &on},
-      {validation_layer, "syncval_shader_accesses_heuristic", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &on},
+      {validation_layer, "syncval_shader_accesses_heuristic", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1,
+       &on},
   };
   VkLayerSettingsCreateInfoEXT layer_settings{};
   layer_settings.sType = VK_STRUCTURE_TYPE_LAYER_SETTINGS_CREATE_INFO_EXT;
@@ -161,8 +176,9 @@ Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<
   VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(messages_.get());
   if (options.validate) {
     if (!layer_installed(validation_layer)) {
-      throw DeviceError(std::string("gnomon::Runtime: validation was asked for and ") + validation_layer +
-                        " is not installed; install vulkan-validationlayers or unset GNOMON_VALIDATE");
+      throw DeviceError(
+          std::string("gnomon::Runtime: validation was asked for and ") + validation_layer +
+          " is not installed; install vulkan-validationlayers or unset GNOMON_VALIDATE");
     }
     info.enabledLayerCount = 1;
     info.ppEnabledLayerNames = &validation_layer;
@@ -171,7 +187,8 @@ Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<
     chain(next, messenger);
     const auto offered = instance_extensions(validation_layer);
     if (holds(offered, "VK_EXT_layer_settings")) {
-      // Not enabled by name: older loaders refuse the name, and the layer reads the structure without it.
+      // Not enabled by name: older loaders refuse the name, and the layer reads the structure
+      // without it.
       chain(next, layer_settings);
     } else if (holds(offered, VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME)) {
       extensions.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
@@ -200,7 +217,8 @@ Instance::~Instance() {
 
 void Instance::load_functions() {
   const auto load = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(vkGetInstanceProcAddr(instance_, name));
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
+        vkGetInstanceProcAddr(instance_, name));
   };
   load(vk_.destroy_instance, "vkDestroyInstance");
   load(vk_.enumerate_physical_devices, "vkEnumeratePhysicalDevices");
@@ -230,7 +248,8 @@ std::vector<Instance::PhysicalDevice> Instance::physical_devices() const {
   if (result == VK_ERROR_INITIALIZATION_FAILED) return {};
   check(result, "vkEnumeratePhysicalDevices");
   std::vector<VkPhysicalDevice> handles(count);
-  check(vk_.enumerate_physical_devices(instance_, &count, handles.data()), "vkEnumeratePhysicalDevices");
+  check(vk_.enumerate_physical_devices(instance_, &count, handles.data()),
+        "vkEnumeratePhysicalDevices");
   std::vector<PhysicalDevice> devices;
   for (std::uint32_t i = 0; i < count; ++i) {
     PhysicalDevice device;
@@ -241,7 +260,8 @@ std::vector<Instance::PhysicalDevice> Instance::physical_devices() const {
   return devices;
 }
 
-DeviceDescription Instance::describe_device(VkPhysicalDevice device, std::uint32_t& queue_family) const {
+DeviceDescription Instance::describe_device(VkPhysicalDevice device,
+                                            std::uint32_t& queue_family) const {
   DeviceDescription d;
   VkPhysicalDeviceProperties basic;
   vk_.physical_device_properties(device, &basic);
@@ -277,9 +297,12 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device, std::uint32
   const auto offers = [&](const char* name) { return has_extension(device, name); };
 
   auto features = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
-  auto storage16 = make<VkPhysicalDevice16BitStorageFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
-  auto storage8 = make<VkPhysicalDevice8BitStorageFeatures>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES);
-  auto small = make<VkPhysicalDeviceShaderFloat16Int8Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
+  auto storage16 = make<VkPhysicalDevice16BitStorageFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
+  auto storage8 = make<VkPhysicalDevice8BitStorageFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES);
+  auto small = make<VkPhysicalDeviceShaderFloat16Int8Features>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
   chain(features.pNext, storage16);
   if (vulkan12 || offers(VK_KHR_8BIT_STORAGE_EXTENSION_NAME)) chain(features.pNext, storage8);
   if (vulkan12 || offers(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME)) chain(features.pNext, small);
@@ -292,12 +315,18 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device, std::uint32
   d.storage8 = storage8.storageBuffer8BitAccess;
   d.storage16 = storage16.storageBuffer16BitAccess;
 
-  auto properties = make<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
-  auto subgroup = make<VkPhysicalDeviceSubgroupProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);
-  auto maintenance3 = make<VkPhysicalDeviceMaintenance3Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES);
-  auto maintenance4 = make<VkPhysicalDeviceMaintenance4Properties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES);
-  auto driver = make<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
-  auto floats = make<VkPhysicalDeviceFloatControlsProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES);
+  auto properties =
+      make<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+  auto subgroup = make<VkPhysicalDeviceSubgroupProperties>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES);
+  auto maintenance3 = make<VkPhysicalDeviceMaintenance3Properties>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES);
+  auto maintenance4 = make<VkPhysicalDeviceMaintenance4Properties>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES);
+  auto driver =
+      make<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
+  auto floats = make<VkPhysicalDeviceFloatControlsProperties>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES);
   chain(properties.pNext, subgroup);
   chain(properties.pNext, maintenance3);
   if (version >= VK_API_VERSION_1_3) chain(properties.pNext, maintenance4);
@@ -309,23 +338,29 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device, std::uint32
   d.driver = driver.driverName;
   d.driver_info = driver.driverInfo;
   d.max_allocation_bytes = maintenance3.maxMemoryAllocationSize;
-  d.max_buffer_bytes = maintenance4.maxBufferSize != 0 ? maintenance4.maxBufferSize : d.max_allocation_bytes;
+  d.max_buffer_bytes =
+      maintenance4.maxBufferSize != 0 ? maintenance4.maxBufferSize : d.max_allocation_bytes;
   d.float16_controls = {floats.shaderSignedZeroInfNanPreserveFloat16 == VK_TRUE,
-                        floats.shaderRoundingModeRTEFloat16 == VK_TRUE, floats.shaderDenormPreserveFloat16 == VK_TRUE,
+                        floats.shaderRoundingModeRTEFloat16 == VK_TRUE,
+                        floats.shaderDenormPreserveFloat16 == VK_TRUE,
                         floats.shaderDenormFlushToZeroFloat16 == VK_TRUE};
   d.float32_controls = {floats.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE,
-                        floats.shaderRoundingModeRTEFloat32 == VK_TRUE, floats.shaderDenormPreserveFloat32 == VK_TRUE,
+                        floats.shaderRoundingModeRTEFloat32 == VK_TRUE,
+                        floats.shaderDenormPreserveFloat32 == VK_TRUE,
                         floats.shaderDenormFlushToZeroFloat32 == VK_TRUE};
   d.float64_controls = {floats.shaderSignedZeroInfNanPreserveFloat64 == VK_TRUE,
-                        floats.shaderRoundingModeRTEFloat64 == VK_TRUE, floats.shaderDenormPreserveFloat64 == VK_TRUE,
+                        floats.shaderRoundingModeRTEFloat64 == VK_TRUE,
+                        floats.shaderDenormPreserveFloat64 == VK_TRUE,
                         floats.shaderDenormFlushToZeroFloat64 == VK_TRUE};
-  // Where the widths must agree, a module that declares one width and not the others would be invalid.
+  // Where the widths must agree, a module that declares one width and not the others would be
+  // invalid.
   const auto tied = [](VkShaderFloatControlsIndependence independence) {
     return independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
   };
   for (FloatControls* width : {&d.float16_controls, &d.float32_controls, &d.float64_controls}) {
     if (tied(floats.roundingModeIndependence)) width->round_to_even = false;
-    if (tied(floats.denormBehaviorIndependence)) width->denorm_preserve = width->denorm_flush = false;
+    if (tied(floats.denormBehaviorIndependence))
+      width->denorm_preserve = width->denorm_flush = false;
   }
   return d;
 }

@@ -1,4 +1,5 @@
-// engine/vulkan/instance.h -- the Vulkan instance: loader, validation layer, physical devices as plain data.
+// engine/vulkan/instance.h -- the Vulkan instance: loader, validation layer, physical devices as
+// plain data.
 #pragma once
 #include <volk.h>
 
@@ -33,7 +34,8 @@ struct InstanceOptions {
 
 class Instance {
  public:
-  /// Throws DeviceError when there is no loader, no Vulkan 1.1, or no validation layer where one is asked for.
+  /// Throws DeviceError when there is no loader, no Vulkan 1.1, or no validation layer where one is
+  /// asked for.
   explicit Instance(const InstanceOptions&);
   ~Instance();
   Instance(const Instance&) = delete;
@@ -79,7 +81,8 @@ class Instance {
   Functions vk_{};
 };
 
-/// Fills a device table. volk keeps the loader's entry points in globals; every use of them is behind one lock.
+/// Fills a device table. volk keeps the loader's entry points in globals; every use of them is
+/// behind one lock.
 void load_device_table(const Instance&, VkDevice, VolkDeviceTable&);
 
 }  // namespace gnomon::vulkan

@@ -19,8 +19,10 @@ std::uint64_t hash_words(std::span<const std::uint32_t> words) {
 }  // namespace
 
 PipelineCache::PipelineCache(Device& device) : device_(device) {
-  const VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, nullptr, 0, 0, nullptr};
-  check(device_.vk().vkCreatePipelineCache(device_.handle(), &info, nullptr, &cache_), "vkCreatePipelineCache");
+  const VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, nullptr, 0, 0,
+                                       nullptr};
+  check(device_.vk().vkCreatePipelineCache(device_.handle(), &info, nullptr, &cache_),
+        "vkCreatePipelineCache");
   ++device_.counters().objects;
 }
 
@@ -55,7 +57,8 @@ VkPipeline PipelineCache::pipeline(std::span<const std::uint32_t> words, const s
     info.stage.module = module;
     info.stage.pName = "main";
     info.layout = device_.pipeline_layout();
-    result = vk.vkCreateComputePipelines(device_.handle(), cache_, 1, &info, nullptr, &entry->second.pipeline);
+    result = vk.vkCreateComputePipelines(device_.handle(), cache_, 1, &info, nullptr,
+                                         &entry->second.pipeline);
     vk.vkDestroyShaderModule(device_.handle(), module, nullptr);
   }
   if (result != VK_SUCCESS) {
@@ -65,8 +68,8 @@ VkPipeline PipelineCache::pipeline(std::span<const std::uint32_t> words, const s
   const auto spent = std::chrono::steady_clock::now() - start;
   device_.counters().objects += 2;
   ++device_.counters().pipelines;
-  device_.counters().pipeline_nanoseconds +=
-      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
+  device_.counters().pipeline_nanoseconds += static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
   return entry->second.pipeline;
 }
 

@@ -1,4 +1,5 @@
-// engine/vulkan/queue.cpp -- fences behind tickets. A fence covers all earlier submissions, so one wait retires many.
+// engine/vulkan/queue.cpp -- fences behind tickets. A fence covers all earlier submissions, so one
+// wait retires many.
 #include "engine/vulkan/queue.h"
 
 #include <algorithm>
@@ -45,35 +46,43 @@ void Queue::wait(Ticket ticket) {
   VkFence fence = VK_NULL_HANDLE;
   {
     const std::lock_guard lock(mutex_);
-    const auto p = std::find_if(pending_.begin(), pending_.end(), [&](const Pending& x) { return x.ticket == ticket; });
+    const auto p = std::find_if(pending_.begin(), pending_.end(),
+                                [&](const Pending& x) { return x.ticket == ticket; });
     if (p == pending_.end()) return;
     ++p->waiters;
     fence = p->fence;
   }
-  const VkResult result = vk.vkWaitForFences(device_.handle(), 1, &fence, VK_TRUE, ~std::uint64_t{0});
+  const VkResult result =
+      vk.vkWaitForFences(device_.handle(), 1, &fence, VK_TRUE, ~std::uint64_t{0});
   const std::lock_guard lock(mutex_);
-  const auto p = std::find_if(pending_.begin(), pending_.end(), [&](const Pending& x) { return x.ticket == ticket; });
+  const auto p = std::find_if(pending_.begin(), pending_.end(),
+                              [&](const Pending& x) { return x.ticket == ticket; });
   --p->waiters;
   check(result, "vkWaitForFences");
-  if (finished_.load(std::memory_order_relaxed) < ticket) finished_.store(ticket, std::memory_order_release);
+  if (finished_.load(std::memory_order_relaxed) < ticket)
+    finished_.store(ticket, std::memory_order_release);
 }
 
 bool Queue::done(Ticket ticket) {
   if (ticket <= finished_.load(std::memory_order_acquire)) return true;
   const std::lock_guard lock(mutex_);
-  const auto p = std::find_if(pending_.begin(), pending_.end(), [&](const Pending& x) { return x.ticket == ticket; });
+  const auto p = std::find_if(pending_.begin(), pending_.end(),
+                              [&](const Pending& x) { return x.ticket == ticket; });
   if (p == pending_.end()) return true;
   const VkResult result = device_.vk().vkGetFenceStatus(device_.handle(), p->fence);
   check(result, "vkGetFenceStatus");
   if (result != VK_SUCCESS) return false;
-  finished_.store(std::max(finished_.load(std::memory_order_relaxed), ticket), std::memory_order_release);
+  finished_.store(std::max(finished_.load(std::memory_order_relaxed), ticket),
+                  std::memory_order_release);
   return true;
 }
 
 void Queue::retire() {
   const Ticket finished = finished_.load(std::memory_order_relaxed);
   std::size_t count = 0;
-  while (count < pending_.size() && pending_[count].ticket <= finished && pending_[count].waiters == 0) ++count;
+  while (count < pending_.size() && pending_[count].ticket <= finished &&
+         pending_[count].waiters == 0)
+    ++count;
   // Long asynchronous stretches never wait; ask the driver before the list grows further.
   while (count < pending_.size() && pending_.size() - count >= 16 && pending_[count].waiters == 0) {
     if (device_.vk().vkGetFenceStatus(device_.handle(), pending_[count].fence) != VK_SUCCESS) break;

@@ -11,7 +11,8 @@
 
 namespace gnomon::vulkan {
 
-/// Serial number of a submission; 0 stands for none and is always done. Submissions finish in order.
+/// Serial number of a submission; 0 stands for none and is always done. Submissions finish in
+/// order.
 using Ticket = std::uint64_t;
 
 /// The device's queue. All members may be called from any thread.
@@ -36,7 +37,8 @@ class Queue {
   struct Pending {
     Ticket ticket = 0;
     VkFence fence = VK_NULL_HANDLE;
-    int waiters = 0;  // threads inside vkWaitForFences; the fence may not be reset before they leave
+    int waiters =
+        0;  // threads inside vkWaitForFences; the fence may not be reset before they leave
   };
   void retire();  // needs the lock
 

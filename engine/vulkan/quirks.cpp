@@ -18,15 +18,17 @@ int mesa_major(std::string_view info) {
 }  // namespace
 
 Quirks quirks_of(const DeviceDescription& device) {
-  const bool lavapipe = device.name.find("llvmpipe") != std::string::npos || device.driver == "llvmpipe";
+  const bool lavapipe =
+      device.name.find("llvmpipe") != std::string::npos || device.driver == "llvmpipe";
   if (lavapipe) {
     Quirks quirks{.texel_reads = true,
                   .contiguous_per_lane = true,
                   .loop_coarsening = 4,
                   .map_coarsening = 16,
                   .parallel_lanes = 512};
-    // Before 25.0 every loop of a shader ends, without an error, once the SIMD group has made 65,535 trips in total.
-    // A little is kept back for trips that no static count shows. An unknown version is taken for an old one.
+    // Before 25.0 every loop of a shader ends, without an error, once the SIMD group has made
+    // 65,535 trips in total. A little is kept back for trips that no static count shows. An unknown
+    // version is taken for an old one.
     if (mesa_major(device.driver_info) < 25) quirks.loop_budget = 65000;
     return quirks;
   }
@@ -35,7 +37,8 @@ Quirks quirks_of(const DeviceDescription& device) {
     // Four lanes per invocation were slower than one, and its texel buffers end at 65,536 texels.
     return {.contiguous_per_lane = true, .parallel_lanes = 256};
   }
-  if (device.kind == DeviceDescription::Kind::cpu) return {.contiguous_per_lane = true, .parallel_lanes = 256};
+  if (device.kind == DeviceDescription::Kind::cpu)
+    return {.contiguous_per_lane = true, .parallel_lanes = 256};
   // A GPU hides latency with lanes, not with work per lane; four elements give 16-byte accesses.
   return {.map_coarsening = 4, .parallel_lanes = 65536};
 }
@@ -57,7 +60,8 @@ Target target_of(const DeviceDescription& device) {
   target.features.storage_8 = device.storage8;
   if (device.float_controls) {
     target.features.signed_zero_inf_nan_preserve_f32 = device.float32_controls.preserve_nan_inf;
-    target.features.signed_zero_inf_nan_preserve_f64 = device.float64_controls.preserve_nan_inf && device.float64;
+    target.features.signed_zero_inf_nan_preserve_f64 =
+        device.float64_controls.preserve_nan_inf && device.float64;
     target.features.rounding_rte_f32 = device.float32_controls.round_to_even;
     target.features.rounding_rte_f64 = device.float64_controls.round_to_even && device.float64;
     target.features.denorm_preserve_f32 = device.float32_controls.denorm_preserve;
@@ -70,7 +74,8 @@ Target target_of(const DeviceDescription& device) {
   target.max_shared_bytes = device.max_shared_bytes;
   target.max_texel_elements = device.max_texel_elements;
   target.loop_budget = quirks.loop_budget;
-  // A texel window shows a whole pool block, so it has to reach as far as a storage window of the least size.
+  // A texel window shows a whole pool block, so it has to reach as far as a storage window of the
+  // least size.
   target.texel_reads = quirks.texel_reads && device.max_texel_elements * 16 >= (1u << 27);
   target.contiguous_per_lane = quirks.contiguous_per_lane;
   target.loop_coarsening = quirks.loop_coarsening;

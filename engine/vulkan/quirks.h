@@ -1,4 +1,5 @@
-// engine/vulkan/quirks.h -- what is known of single drivers, and the Target that codegen compiles for.
+// engine/vulkan/quirks.h -- what is known of single drivers, and the Target that codegen compiles
+// for.
 #pragma once
 #include <cstdint>
 
@@ -7,11 +8,13 @@
 
 namespace gnomon::vulkan {
 
-/// What no limit or feature of a driver tells. Measured, or from the driver's source; see the table in quirks.cpp.
+/// What no limit or feature of a driver tells. Measured, or from the driver's source; see the table
+/// in quirks.cpp.
 struct Quirks {
-  std::uint64_t loop_budget = 0;     // trips after which the driver silently stops a shader; 0: none
-  bool texel_reads = false;          // texel buffers load faster than storage buffers
-  bool contiguous_per_lane = false;  // a lane reads runs; neighbouring lanes need not read neighbours
+  std::uint64_t loop_budget = 0;  // trips after which the driver silently stops a shader; 0: none
+  bool texel_reads = false;       // texel buffers load faster than storage buffers
+  bool contiguous_per_lane =
+      false;  // a lane reads runs; neighbouring lanes need not read neighbours
   std::uint32_t loop_coarsening = 1;
   std::uint32_t map_coarsening = 1;
   std::uint32_t parallel_lanes = 16384;

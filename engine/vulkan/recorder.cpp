@@ -14,12 +14,16 @@ void barrier(const VolkDeviceTable& vk, VkCommandBuffer commands, VkPipelineStag
   vk.vkCmdPipelineBarrier(commands, from_stage, to_stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
 }
 
-// Ranges change hands between submissions without a wait, so each begins after everything before it.
-void begin(const VolkDeviceTable& vk, VkCommandBuffer commands, VkCommandBufferUsageFlags usage, bool with_barrier) {
-  const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, usage, nullptr};
+// Ranges change hands between submissions without a wait, so each begins after everything before
+// it.
+void begin(const VolkDeviceTable& vk, VkCommandBuffer commands, VkCommandBufferUsageFlags usage,
+           bool with_barrier) {
+  const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, usage,
+                                      nullptr};
   check(vk.vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
   if (!with_barrier) return;
-  const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  const VkPipelineStageFlags stages =
+      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
   barrier(vk, commands, stages, VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, stages,
           VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
               VK_ACCESS_TRANSFER_WRITE_BIT);
@@ -27,7 +31,8 @@ void begin(const VolkDeviceTable& vk, VkCommandBuffer commands, VkCommandBufferU
 
 void end(const VolkDeviceTable& vk, VkCommandBuffer commands) {
   barrier(vk, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-          VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+          VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
+          VK_ACCESS_HOST_READ_BIT);
   check(vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer");
 }
 
@@ -36,7 +41,8 @@ VkCommandPool create_command_pool(Device& device, VkCommandPoolCreateFlags flags
   info.flags = flags;
   info.queueFamilyIndex = device.queue_family();
   VkCommandPool pool = VK_NULL_HANDLE;
-  check(device.vk().vkCreateCommandPool(device.handle(), &info, nullptr, &pool), "vkCreateCommandPool");
+  check(device.vk().vkCreateCommandPool(device.handle(), &info, nullptr, &pool),
+        "vkCreateCommandPool");
   ++device.counters().objects;
   return pool;
 }
@@ -47,7 +53,8 @@ VkCommandBuffer allocate_commands(Device& device, VkCommandPool pool) {
   info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
   info.commandBufferCount = 1;
   VkCommandBuffer commands = VK_NULL_HANDLE;
-  check(device.vk().vkAllocateCommandBuffers(device.handle(), &info, &commands), "vkAllocateCommandBuffers");
+  check(device.vk().vkAllocateCommandBuffers(device.handle(), &info, &commands),
+        "vkAllocateCommandBuffers");
   ++device.counters().objects;
   return commands;
 }
@@ -55,8 +62,8 @@ VkCommandBuffer allocate_commands(Device& device, VkCommandPool pool) {
 }  // namespace
 
 Recording::Recording(Device& device, std::vector<Windows> windows, std::vector<Dispatch> dispatches,
-                     const Range& parameters, std::uint32_t parameter_bytes, std::uint32_t parameter_range,
-                     bool drop_barriers)
+                     const Range& parameters, std::uint32_t parameter_bytes,
+                     std::uint32_t parameter_range, bool drop_barriers)
     : device_(device),
       windows_(std::move(windows)),
       dispatches_(std::move(dispatches)),
@@ -94,7 +101,8 @@ void Recording::create_sets(const Range& parameters, std::uint32_t parameter_ran
   pool.maxSets = count;
   pool.poolSizeCount = texels ? 3 : 2;
   pool.pPoolSizes = sizes;
-  check(vk.vkCreateDescriptorPool(device_.handle(), &pool, nullptr, &descriptors_), "vkCreateDescriptorPool");
+  check(vk.vkCreateDescriptorPool(device_.handle(), &pool, nullptr, &descriptors_),
+        "vkCreateDescriptorPool");
 
   const std::vector<VkDescriptorSetLayout> layouts(count, device_.set_layout());
   sets_.resize(count);
@@ -102,7 +110,8 @@ void Recording::create_sets(const Range& parameters, std::uint32_t parameter_ran
   allocate.descriptorPool = descriptors_;
   allocate.descriptorSetCount = count;
   allocate.pSetLayouts = layouts.data();
-  check(vk.vkAllocateDescriptorSets(device_.handle(), &allocate, sets_.data()), "vkAllocateDescriptorSets");
+  check(vk.vkAllocateDescriptorSets(device_.handle(), &allocate, sets_.data()),
+        "vkAllocateDescriptorSets");
   device_.counters().objects += 1 + count;
 
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -144,22 +153,25 @@ void Recording::add_instance() {
   for (const Dispatch& d : dispatches_) {
     if (d.barrier_before && !drop_barriers_) {
       barrier(vk, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
-              VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+              VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+              VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
     }
     if (d.pipeline != bound) {
       vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d.pipeline);
       bound = d.pipeline;
     }
     const std::uint32_t offset = start + d.parameter_offset;
-    vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, device_.pipeline_layout(), 0, 1,
-                               &sets_[d.windows], 1, &offset);
+    vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, device_.pipeline_layout(),
+                               0, 1, &sets_[d.windows], 1, &offset);
     vk.vkCmdDispatch(commands, d.groups_x, d.groups_y, 1);
   }
   end(vk, commands);
   commands_.push_back(commands);
 }
 
-CopyRecorder::~CopyRecorder() { device_.vk().vkDestroyCommandPool(device_.handle(), pool_, nullptr); }
+CopyRecorder::~CopyRecorder() {
+  device_.vk().vkDestroyCommandPool(device_.handle(), pool_, nullptr);
+}
 
 VkCommandBuffer CopyRecorder::record(const BufferCopy& copy) {
   const VolkDeviceTable& vk = device_.vk();

@@ -18,8 +18,9 @@ using Windows = std::array<const Block*, spirv::max_windows>;
 /// One vkCmdDispatch.
 struct Dispatch {
   VkPipeline pipeline = VK_NULL_HANDLE;
-  std::uint32_t windows = 0;           // index into the recording's window tuples
-  std::uint32_t parameter_offset = 0;  // bytes from the start of an instance's parameters; aligned for uniform buffers
+  std::uint32_t windows = 0;  // index into the recording's window tuples
+  std::uint32_t parameter_offset =
+      0;  // bytes from the start of an instance's parameters; aligned for uniform buffers
   std::uint32_t groups_x = 1, groups_y = 1;
   bool barrier_before = false;
 };
@@ -30,14 +31,15 @@ struct BufferCopy {
   std::uint64_t from_offset = 0, to_offset = 0, bytes = 0;
 };
 
-/// A list of dispatches with its descriptor sets. Several *instances* of it, each with a command buffer and parameter
-/// memory of its own, can be in flight at once; instances share everything else. Not thread safe.
+/// A list of dispatches with its descriptor sets. Several *instances* of it, each with a command
+/// buffer and parameter memory of its own, can be in flight at once; instances share everything
+/// else. Not thread safe.
 class Recording {
  public:
   static constexpr std::uint32_t max_instances = 4;
 
-  /// `parameters` has room for `max_instances` times `parameter_bytes`; `parameter_range` is what a dispatch sees.
-  /// The recording neither owns nor releases it.
+  /// `parameters` has room for `max_instances` times `parameter_bytes`; `parameter_range` is what a
+  /// dispatch sees. The recording neither owns nor releases it.
   Recording(Device&, std::vector<Windows>, std::vector<Dispatch>, const Range& parameters,
             std::uint32_t parameter_bytes, std::uint32_t parameter_range, bool drop_barriers);
   ~Recording();
@@ -65,7 +67,8 @@ class Recording {
   std::vector<VkCommandBuffer> commands_;
 };
 
-/// Command buffers for transfers between host-visible and device memory, one in flight at a time. Not thread safe.
+/// Command buffers for transfers between host-visible and device memory, one in flight at a time.
+/// Not thread safe.
 class CopyRecorder {
  public:
   explicit CopyRecorder(Device& device) : device_(device) {}
@@ -73,8 +76,9 @@ class CopyRecorder {
   CopyRecorder(const CopyRecorder&) = delete;
   CopyRecorder& operator=(const CopyRecorder&) = delete;
 
-  /// A command buffer that makes one copy, ordered after everything submitted before and visible to the host after.
-  /// Valid until the next call, which must not come before the submission has finished.
+  /// A command buffer that makes one copy, ordered after everything submitted before and visible to
+  /// the host after. Valid until the next call, which must not come before the submission has
+  /// finished.
   VkCommandBuffer record(const BufferCopy&);
 
  private:

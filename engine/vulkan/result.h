@@ -1,4 +1,5 @@
-// engine/vulkan/result.h -- Vulkan result codes as DeviceError, and structures that know their type.
+// engine/vulkan/result.h -- Vulkan result codes as DeviceError, and structures that know their
+// type.
 #pragma once
 #include <volk.h>
 

@@ -31,19 +31,23 @@ bool matches(const DeviceDescription& device, std::size_t index, std::string_vie
 }
 
 std::string below(const char* limit, std::uint64_t has, std::uint64_t needs) {
-  return std::string("has ") + limit + " " + std::to_string(has) + " and " + std::to_string(needs) + " is required";
+  return std::string("has ") + limit + " " + std::to_string(has) + " and " + std::to_string(needs) +
+         " is required";
 }
 
 }  // namespace
 
-std::string DeviceDescription::api() const { return std::to_string(api_major) + "." + std::to_string(api_minor); }
+std::string DeviceDescription::api() const {
+  return std::to_string(api_major) + "." + std::to_string(api_minor);
+}
 
 std::string rejection(const DeviceDescription& device) {
   if (device.api_major < 1 || (device.api_major == 1 && device.api_minor < 1)) {
     return "has Vulkan " + device.api() + " and 1.1 is required";
   }
   if (!device.compute_queue) return "has no queue that computes";
-  // The specification guarantees these; a device that reports less would give wrong results, not errors.
+  // The specification guarantees these; a device that reports less would give wrong results, not
+  // errors.
   if (device.max_storage_range < (1u << 27)) {
     return below("maxStorageBufferRange", device.max_storage_range, 1u << 27);
   }
@@ -71,7 +75,8 @@ std::size_t select_device(std::span<const DeviceDescription> devices, std::strin
     }
   }
   if (best) return *best;
-  if (devices.empty()) reasons = "the Vulkan loader lists no device; install a driver (mesa-vulkan-drivers has one)";
+  if (devices.empty())
+    reasons = "the Vulkan loader lists no device; install a driver (mesa-vulkan-drivers has one)";
   throw DeviceError("gnomon::Runtime: no usable GPU: " + reasons + " (GNOMON_DEVICE picks one)");
 }
 

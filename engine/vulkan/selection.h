@@ -1,4 +1,5 @@
-// engine/vulkan/selection.h -- what Gnomon asks of a device, and which of several it takes. Pure: no Vulkan calls.
+// engine/vulkan/selection.h -- what Gnomon asks of a device, and which of several it takes. Pure:
+// no Vulkan calls.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -53,8 +54,9 @@ struct DeviceDescription {
 /// Why the device cannot be used, as "has Vulkan 1.0 and 1.1 is required"; empty when it can.
 std::string rejection(const DeviceDescription&);
 
-/// The device to use: the one `wanted` picks, else the best kind (discrete, integrated, virtual, cpu, other), the first
-/// of equals. `wanted` is an index into `devices`, part of a name (any case), or empty.
+/// The device to use: the one `wanted` picks, else the best kind (discrete, integrated, virtual,
+/// cpu, other), the first of equals. `wanted` is an index into `devices`, part of a name (any
+/// case), or empty.
 ///
 /// Throws DeviceError with the reason for every device that was passed over.
 std::size_t select_device(std::span<const DeviceDescription> devices, std::string_view wanted);

@@ -27,7 +27,8 @@ std::string read_file(const std::filesystem::path& path) {
 
 std::set<std::string> matches(const std::string& text, const std::regex& pattern) {
   std::set<std::string> found;
-  for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it) found.insert((*it)[1]);
+  for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it)
+    found.insert((*it)[1]);
   return found;
 }
 
@@ -37,7 +38,8 @@ std::set<std::string> documented() {
   return names;
 }
 
-const std::filesystem::path root = std::filesystem::path(GNOMON_TEST_DIR).parent_path().parent_path();
+const std::filesystem::path root =
+    std::filesystem::path(GNOMON_TEST_DIR).parent_path().parent_path();
 
 TEST(Environment, DocumentsExactlyWhatItReads) {
   const std::string source = read_file(root / "engine/runtime/env.cpp");
@@ -93,10 +95,11 @@ TEST(Environment, RefusesWhatNoVariableTakes) {
     }
     return "no UsageError";
   };
-  EXPECT_THAT(message([](const char* name) -> const char* {
-                return std::strcmp(name, "GNOMON_DUMP") == 0 ? "graph,karnel" : nullptr;
-              }),
-              HasSubstr("GNOMON_DUMP does not take `karnel`; use graph,fusion,kernel,spirv,memory,plan"));
+  EXPECT_THAT(
+      message([](const char* name) -> const char* {
+        return std::strcmp(name, "GNOMON_DUMP") == 0 ? "graph,karnel" : nullptr;
+      }),
+      HasSubstr("GNOMON_DUMP does not take `karnel`; use graph,fusion,kernel,spirv,memory,plan"));
   EXPECT_THAT(message([](const char* name) -> const char* {
                 return std::strcmp(name, "GNOMON_VALIDATE") == 0 ? "yes" : nullptr;
               }),

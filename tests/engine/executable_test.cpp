@@ -52,9 +52,11 @@ TEST_F(Executables, RunAProgramWithoutStepsAndOutputs) {
 }
 
 TEST_F(Executables, AddTwoArrays) {
-  const auto out = run(addition(1000), {rt.from_host(counting(1000)), rt.from_host(counting(1000, 5))});
+  const auto out =
+      run(addition(1000), {rt.from_host(counting(1000)), rt.from_host(counting(1000, 5))});
   const auto values = rt.to_host<float>(out[0]);
-  for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], 2.0f * static_cast<float>(i) + 5);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    ASSERT_EQ(values[i], 2.0f * static_cast<float>(i) + 5);
 }
 
 TEST_F(Executables, FoldMoreGroupsThanOneAxisHolds) {
@@ -68,14 +70,16 @@ TEST_F(Executables, FoldMoreGroupsThanOneAxisHolds) {
 TEST_F(Executables, ReadWhatAnEarlierStepWroteAfterABarrier) {
   const auto out = run(chained(1000, true), {rt.from_host(counting(1000))});
   const auto values = rt.to_host<float>(out[0]);
-  for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], 4.0f * static_cast<float>(i));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    ASSERT_EQ(values[i], 4.0f * static_cast<float>(i));
 }
 
 TEST_F(Executables, ReadThroughTexelsWhereTheDeviceLikesThem) {
   if (!rt.target().texel_reads) GTEST_SKIP() << rt.device_name() << " does not read through texels";
   const auto out = run(chained(1000, true, true), {rt.from_host(counting(1000))});
   const auto values = rt.to_host<float>(out[0]);
-  for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], 4.0f * static_cast<float>(i));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    ASSERT_EQ(values[i], 4.0f * static_cast<float>(i));
 }
 
 TEST_F(Executables, CopyWithinInputsArenaAndOutputs) {
@@ -135,7 +139,8 @@ TEST_F(Executables, KeepResultsOfCallsInFlightApart) {
   }
   for (std::size_t call = 0; call < results.size(); ++call) {
     const auto values = rt.to_host<float>(results[call][0]);
-    for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], 4.0f * static_cast<float>(call + i));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      ASSERT_EQ(values[i], 4.0f * static_cast<float>(call + i));
   }
 }
 
@@ -186,7 +191,8 @@ TEST_F(Executables, RefuseInputsOfAnotherTypeAndStayUsable) {
   EXPECT_EQ(rt.to_host<float>(out[0])[7], 14.0f);
 }
 
-// ---- barriers: functional tests cannot find a missing one, so these two must be found by validation
+// ---- barriers: functional tests cannot find a missing one, so these two must be found by
+// validation
 
 class Barriers : public Executables {
  protected:
@@ -199,8 +205,10 @@ TEST_F(Barriers, DroppedByTheRecorderAreReportedBySynchronizationValidation) {
   run(chained(1024, true), {rt.from_host(counting(1024))}, options);
   rt.wait();
   std::size_t hazards = 0;
-  for (const auto& message : rt.validation_messages()) hazards += message.find("SYNC-HAZARD") != std::string::npos;
-  EXPECT_GT(hazards, 0u) << "synchronization validation is not watching shader accesses; a clean run means nothing";
+  for (const auto& message : rt.validation_messages())
+    hazards += message.find("SYNC-HAZARD") != std::string::npos;
+  EXPECT_GT(hazards, 0u)
+      << "synchronization validation is not watching shader accesses; a clean run means nothing";
 }
 
 TEST_F(Barriers, MissingInThePlanAreReportedByTheLayerAndByName) {
@@ -245,12 +253,14 @@ class Windows : public DeviceTest {
   void expect_sum(std::uint32_t count) {
     const std::uint32_t n = 1024;  // one block each
     std::vector<Array> in;
-    for (std::uint32_t i = 0; i < count; ++i) in.push_back(rt.from_host(std::vector<float>(n, static_cast<float>(i + 1))));
+    for (std::uint32_t i = 0; i < count; ++i)
+      in.push_back(rt.from_host(std::vector<float>(n, static_cast<float>(i + 1))));
     Executable executable(context(), sum(count, n));
     std::vector<Array> out;
     for (int call = 0; call < 2; ++call) {
       executable.run(in, out);
-      EXPECT_EQ(rt.to_host<float>(out[0]), std::vector<float>(n, static_cast<float>(count * (count + 1) / 2)));
+      EXPECT_EQ(rt.to_host<float>(out[0]),
+                std::vector<float>(n, static_cast<float>(count * (count + 1) / 2)));
     }
   }
 };
@@ -268,9 +278,11 @@ TEST_F(Windows, BeyondFourAreGatheredAndCounted) {
 
 TEST_F(Windows, OfOtherBlocksMakeAnotherRecording) {
   Executable executable(context(), sum(2, 1024));
-  const Array a = rt.from_host(std::vector<float>(1024, 1.0f)), b = rt.from_host(std::vector<float>(1024, 2.0f));
+  const Array a = rt.from_host(std::vector<float>(1024, 1.0f)),
+              b = rt.from_host(std::vector<float>(1024, 2.0f));
   std::vector<Array> out;
-  for (std::vector<Array> in : {std::vector<Array>{a, b}, {b, a}, {a, a}, {a, b}}) executable.run(in, out);
+  for (std::vector<Array> in : {std::vector<Array>{a, b}, {b, a}, {a, a}, {a, b}})
+    executable.run(in, out);
   EXPECT_EQ(rt.to_host<float>(out[0]), std::vector<float>(1024, 3.0f));
   EXPECT_GE(rt.counters().recordings, 3u);
   // Modules depend on which operands share a window, not on the blocks behind the windows.

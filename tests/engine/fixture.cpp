@@ -79,12 +79,16 @@ kernel::Kernel sum_kernel(std::uint32_t count) {
   return b.take();
 }
 
-Place input(std::uint32_t index, std::uint64_t offset) { return {Place::Kind::input, index, offset}; }
-Place output(std::uint32_t index, std::uint64_t offset) { return {Place::Kind::output, index, offset}; }
+Place input(std::uint32_t index, std::uint64_t offset) {
+  return {Place::Kind::input, index, offset};
+}
+Place output(std::uint32_t index, std::uint64_t offset) {
+  return {Place::Kind::output, index, offset};
+}
 Place arena(std::uint64_t offset) { return {Place::Kind::arena, 0, offset}; }
 
-Step dispatch(const Program& program, std::uint32_t kernel, std::uint32_t n, std::vector<Place> operands,
-              bool barrier) {
+Step dispatch(const Program& program, std::uint32_t kernel, std::uint32_t n,
+              std::vector<Place> operands, bool barrier) {
   Step step;
   step.kernel = kernel;
   const std::uint32_t size = program.kernels[kernel].group_size;

@@ -1,4 +1,5 @@
-// tests/engine/fixture.h -- a Runtime with validation; any message and any memory left over fails the test.
+// tests/engine/fixture.h -- a Runtime with validation; any message and any memory left over fails
+// the test.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -22,7 +23,8 @@ inline RuntimeOptions validated() {
   return options;
 }
 
-/// Fails for every message of the validation layer and every range that is still taken from the pool.
+/// Fails for every message of the validation layer and every range that is still taken from the
+/// pool.
 void expect_clean(Runtime&);
 
 class DeviceTest : public ::testing::Test {
@@ -35,7 +37,8 @@ class DeviceTest : public ::testing::Test {
 
   std::shared_ptr<Context> context() { return rt.state()->context; }
   /// Runs a program on a fresh executable.
-  std::vector<Array> run(const Program& program, std::vector<Array> inputs, const ExecutableOptions& options = {});
+  std::vector<Array> run(const Program& program, std::vector<Array> inputs,
+                         const ExecutableOptions& options = {});
 
   Runtime rt;
 };
@@ -52,7 +55,8 @@ Place input(std::uint32_t index, std::uint64_t offset = 0);
 Place output(std::uint32_t index, std::uint64_t offset = 0);
 Place arena(std::uint64_t offset);
 /// A dispatch that covers `n` invocations and passes `n` as the only parameter.
-Step dispatch(const Program&, std::uint32_t kernel, std::uint32_t n, std::vector<Place> operands, bool barrier = false);
+Step dispatch(const Program&, std::uint32_t kernel, std::uint32_t n, std::vector<Place> operands,
+              bool barrier = false);
 Aval f32(Dim n);
 
 }  // namespace gnomon::testing

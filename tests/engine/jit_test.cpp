@@ -37,7 +37,8 @@ std::string usage_message(F f) {
 
 TEST_F(Jit, ComputesWhatTheFunctionSays) {
   auto f = jit(rt, [](const Array& x, const Array& y) { return x * y + 1; });
-  EXPECT_EQ(rt.to_host<float>(f(vector({1, 2, 3}), vector({4, 5, 6}))), (std::vector<float>{5, 11, 19}));
+  EXPECT_EQ(rt.to_host<float>(f(vector({1, 2, 3}), vector({4, 5, 6}))),
+            (std::vector<float>{5, 11, 19}));
 }
 
 TEST_F(Jit, ReturnsAnInputUnchanged) {
@@ -81,11 +82,15 @@ TEST_F(Jit, TracesAgainForAnotherStaticValue) {
 }
 
 TEST_F(Jit, RefusesOneTraceTooManyAndSaysWhatChanged) {
-  auto f = jit(rt, [](const State& s) { return s.position + s.velocity; }, {.name = "step", .max_traces = 1});
+  auto f = jit(rt, [](const State& s) { return s.position + s.velocity; },
+               {.name = "step", .max_traces = 1});
   const Array a = vector({1, 2}), b = vector({1, 2, 3});
   f(State{a, a});
-  EXPECT_THAT(usage_message([&] { f(State{b, b}); }),
-              HasSubstr("gnomon::jit: `step` traced a 2nd time (limit 1): argument 0 `.position` was f32[2], is f32[3]"));
+  EXPECT_THAT(usage_message([&] {
+                f(State{b, b});
+              }),
+              HasSubstr("gnomon::jit: `step` traced a 2nd time (limit 1): argument 0 `.position` "
+                        "was f32[2], is f32[3]"));
   EXPECT_EQ(rt.to_host<float>(f(State{a, a})), (std::vector<float>{2, 4}));
 }
 
@@ -134,7 +139,8 @@ TEST_F(Jit, TakesOverWhatIsMovedIn) {
   State moved{vector({0, 0}), vector({1, 1})};
   const State next = step(std::move(moved));
   EXPECT_TRUE(moved.position.empty());  // NOLINT: the claim
-  EXPECT_THAT(usage_message([&] { step(moved); }), HasSubstr("argument 0 `.position` of `function` is an empty Array"));
+  EXPECT_THAT(usage_message([&] { step(moved); }),
+              HasSubstr("argument 0 `.position` of `function` is an empty Array"));
 }
 
 TEST_F(Jit, CopiesAMovedArrayThatSomebodyElseHolds) {
@@ -151,7 +157,8 @@ TEST_F(Jit, GivesArgumentsBackWhenTheCallFails) {
   Runtime other(validated());
   Array foreign = other.from_host(std::vector<float>{1});
   f(vector({1}));
-  EXPECT_THAT(usage_message([&] { f(std::move(foreign)); }), HasSubstr("belongs to another Runtime"));
+  EXPECT_THAT(usage_message([&] { f(std::move(foreign)); }),
+              HasSubstr("belongs to another Runtime"));
   EXPECT_FALSE(foreign.empty());
 }
 
@@ -175,7 +182,8 @@ TEST_F(Jit, MayBeCalledFromSeveralThreads) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 50; ++i) {
         const float x = static_cast<float>(100 * t) + static_cast<float>(i);
-        const Array y = f(rt.from_host(std::vector<float>(static_cast<std::size_t>(10 + i % 3), x)));
+        const Array y =
+            f(rt.from_host(std::vector<float>(static_cast<std::size_t>(10 + i % 3), x)));
         wrong[t] += rt.to_host<float>(y)[0] != 3 * x - 1;
       }
     });
@@ -193,7 +201,8 @@ TEST_F(Jit, ShowsItsStages) {
   EXPECT_THAT(f.text("kernel"), HasSubstr("kernel"));
   EXPECT_THAT(f.text("spirv"), HasSubstr("OpEntryPoint"));
   EXPECT_THAT(f.text("plan"), HasSubstr("dispatch"));
-  EXPECT_THAT(usage_message([&] { f.text("nonsense"); }), HasSubstr("there is no stage `nonsense`"));
+  EXPECT_THAT(usage_message([&] { f.text("nonsense"); }),
+              HasSubstr("there is no stage `nonsense`"));
   EXPECT_EQ(f.kernel_count(), 1);
 }
 
@@ -212,7 +221,9 @@ TEST_F(Jit, ResultsOutliveTheRuntime) {
 /// Sets a variable for the life of a test.
 class Variable {
  public:
-  Variable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+  Variable(const char* name, const std::string& value) : name_(name) {
+    setenv(name, value.c_str(), 1);
+  }
   ~Variable() { unsetenv(name_); }
 
  private:
@@ -228,7 +239,9 @@ TEST(JitLog, ExplainsARetraceAndACapture) {
   f(rt.from_host({1.0f, 1.0f}, {2}));
   f(rt.from_host({1.0f, 1.0f}, {1, 2}));
   const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(log, HasSubstr("gnomon: retrace: `scale` traced a 2nd time: argument 0 was f32[2], is f32[1,2]"));
+  EXPECT_THAT(
+      log,
+      HasSubstr("gnomon: retrace: `scale` traced a 2nd time: argument 0 was f32[2], is f32[1,2]"));
   EXPECT_THAT(log, HasSubstr("gnomon: capture: `scale` captured f32[2]"));
   EXPECT_THAT(log, HasSubstr("gnomon: cache: `scale` compiled"));
   EXPECT_THAT(log, HasSubstr("gnomon: timing: `scale` trace"));
@@ -237,7 +250,8 @@ TEST(JitLog, ExplainsARetraceAndACapture) {
 TEST(JitDump, WritesOneFilePerStage) {
   const auto folder = std::filesystem::path(::testing::TempDir()) / "gnomon_dump";
   std::filesystem::remove_all(folder);
-  const Variable stages("GNOMON_DUMP", "graph,fusion,kernel,spirv,memory,plan"), where("GNOMON_DUMP_DIR", folder.string());
+  const Variable stages("GNOMON_DUMP", "graph,fusion,kernel,spirv,memory,plan"),
+      where("GNOMON_DUMP_DIR", folder.string());
   Runtime rt(validated());
   jit(rt, [](const Array& x) { return x + 1; }, {.name = "increment"})(rt.from_host(1.0f));
   for (const char* stage : {"graph", "fusion", "kernel", "spirv", "memory", "plan"}) {
@@ -252,7 +266,8 @@ TEST(JitMemory, DropsUnusedProgramsWhenMemoryRunsOut) {
   RuntimeOptions options = validated();
   options.memory_limit = options.block_bytes = 1 << 20;
   Runtime rt(options);
-  // Each program keeps an arena of a sixth of the memory, and nothing calls it any more when the next one is made.
+  // Each program keeps an arena of a sixth of the memory, and nothing calls it any more when the
+  // next one is made.
   for (Dim n = 200; n < 210; ++n) {
     const Array x = rt.from_host(std::vector<float>(static_cast<std::size_t>(n * n), 1.0f), {n, n});
     auto f = jit(rt, [](const Array& a) { return matmul(matmul(a, a), a); });

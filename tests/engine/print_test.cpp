@@ -10,7 +10,9 @@ namespace {
 
 class Printing : public DeviceTest {
  protected:
-  Array floats(const std::vector<float>& values, const Shape& shape) { return rt.from_host(values, shape); }
+  Array floats(const std::vector<float>& values, const Shape& shape) {
+    return rt.from_host(values, shape);
+  }
   template <class T>
   Array counting(std::size_t n, const Shape& shape) {
     std::vector<T> values(n);
@@ -49,16 +51,19 @@ TEST_F(Printing, AlignBooleans) {
 }
 
 TEST_F(Printing, WrapAtSeventyFiveColumns) {
-  EXPECT_EQ(to_string(rt, floats({0, 1 / 6.0f, 2 / 6.0f, 3 / 6.0f, 4 / 6.0f, 5 / 6.0f, 1}, {7})), R"([0.         0.16666667 0.33333334 0.5        0.6666667  0.8333333
+  EXPECT_EQ(to_string(rt, floats({0, 1 / 6.0f, 2 / 6.0f, 3 / 6.0f, 4 / 6.0f, 5 / 6.0f, 1}, {7})),
+            R"([0.         0.16666667 0.33333334 0.5        0.6666667  0.8333333
  1.        ])");
 }
 
 TEST_F(Printing, SummariseLongVectors) {
-  EXPECT_EQ(to_string(rt, counting<float>(2000, {2000})), R"([0.000e+00 1.000e+00 2.000e+00 ... 1.997e+03 1.998e+03 1.999e+03])");
+  EXPECT_EQ(to_string(rt, counting<float>(2000, {2000})),
+            R"([0.000e+00 1.000e+00 2.000e+00 ... 1.997e+03 1.998e+03 1.999e+03])");
 }
 
 TEST_F(Printing, SummariseBothAxes) {
-  EXPECT_EQ(to_string(rt, counting<std::int32_t>(1200, {30, 40})), R"([[   0    1    2 ...   37   38   39]
+  EXPECT_EQ(to_string(rt, counting<std::int32_t>(1200, {30, 40})),
+            R"([[   0    1    2 ...   37   38   39]
  [  40   41   42 ...   77   78   79]
  [  80   81   82 ...  117  118  119]
  ...
@@ -68,7 +73,8 @@ TEST_F(Printing, SummariseBothAxes) {
 }
 
 TEST_F(Printing, WrapWholeNumbers) {
-  EXPECT_EQ(to_string(rt, counting<float>(40, {40})), R"([ 0.  1.  2.  3.  4.  5.  6.  7.  8.  9. 10. 11. 12. 13. 14. 15. 16. 17.
+  EXPECT_EQ(to_string(rt, counting<float>(40, {40})),
+            R"([ 0.  1.  2.  3.  4.  5.  6.  7.  8.  9. 10. 11. 12. 13. 14. 15. 16. 17.
  18. 19. 20. 21. 22. 23. 24. 25. 26. 27. 28. 29. 30. 31. 32. 33. 34. 35.
  36. 37. 38. 39.])");
 }
@@ -82,7 +88,8 @@ TEST_F(Printing, WidenExponentsOfDoubles) {
 }
 
 TEST_F(Printing, PadFractionsWithBlanks) {
-  EXPECT_EQ(to_string(rt, rt.run([x = counting<float>(24, {2, 3, 4})] { return x / 4; })), R"([[[0.   0.25 0.5  0.75]
+  EXPECT_EQ(to_string(rt, rt.run([x = counting<float>(24, {2, 3, 4})] { return x / 4; })),
+            R"([[[0.   0.25 0.5  0.75]
   [1.   1.25 1.5  1.75]
   [2.   2.25 2.5  2.75]]
 
@@ -96,14 +103,16 @@ TEST_F(Printing, KeepTheSignApart) {
 }
 
 TEST_F(Printing, WrapInsideRows) {
-  EXPECT_EQ(to_string(rt, counting<float>(60, {2, 30})), R"([[ 0.  1.  2.  3.  4.  5.  6.  7.  8.  9. 10. 11. 12. 13. 14. 15. 16. 17.
+  EXPECT_EQ(to_string(rt, counting<float>(60, {2, 30})),
+            R"([[ 0.  1.  2.  3.  4.  5.  6.  7.  8.  9. 10. 11. 12. 13. 14. 15. 16. 17.
   18. 19. 20. 21. 22. 23. 24. 25. 26. 27. 28. 29.]
  [30. 31. 32. 33. 34. 35. 36. 37. 38. 39. 40. 41. 42. 43. 44. 45. 46. 47.
   48. 49. 50. 51. 52. 53. 54. 55. 56. 57. 58. 59.]])");
 }
 
 TEST_F(Printing, MixEverything) {
-  EXPECT_EQ(to_string(rt, floats({1e10f, -2.5e-7f, NAN, INFINITY}, {4})), R"([ 1.0e+10 -2.5e-07      nan      inf])");
+  EXPECT_EQ(to_string(rt, floats({1e10f, -2.5e-7f, NAN, INFINITY}, {4})),
+            R"([ 1.0e+10 -2.5e-07      nan      inf])");
 }
 
 TEST_F(Printing, KeepTheSignOfZero) {

@@ -27,10 +27,12 @@ class Runtimes : public DeviceTest {};
 TEST_F(Runtimes, TakeAndGiveBackEveryType) {
   EXPECT_EQ(rt.to_host<float>(rt.from_host({1.5f, -2.0f}, {2})), (std::vector<float>{1.5f, -2.0f}));
   EXPECT_EQ(rt.to_host<double>(rt.from_host({1.5, -2.0}, {2})), (std::vector<double>{1.5, -2.0}));
-  EXPECT_EQ(rt.to_host<std::int32_t>(rt.from_host({1, -2}, {2, 1})), (std::vector<std::int32_t>{1, -2}));
+  EXPECT_EQ(rt.to_host<std::int32_t>(rt.from_host({1, -2}, {2, 1})),
+            (std::vector<std::int32_t>{1, -2}));
   EXPECT_EQ(rt.to_host<std::uint8_t>(rt.from_host(std::vector<std::uint8_t>{1, 255, 7})),
             (std::vector<std::uint8_t>{1, 255, 7}));
-  EXPECT_EQ(rt.to_host<std::int64_t>(rt.from_host(std::vector<std::int64_t>{-1})), (std::vector<std::int64_t>{-1}));
+  EXPECT_EQ(rt.to_host<std::int64_t>(rt.from_host(std::vector<std::int64_t>{-1})),
+            (std::vector<std::int64_t>{-1}));
   EXPECT_EQ(rt.item<float>(rt.from_host(2.5f)), 2.5f);
 }
 
@@ -50,7 +52,9 @@ TEST_F(Runtimes, HoldArraysWithoutElements) {
 }
 
 TEST_F(Runtimes, RefuseTheWrongNumberOfElements) {
-  EXPECT_THAT(message_of<UsageError>([&] { rt.from_host(std::vector<float>(5), {2, 3}); }),
+  EXPECT_THAT(message_of<UsageError>([&] {
+                rt.from_host(std::vector<float>(5), {2, 3});
+              }),
               HasSubstr("gnomon::from_host: 5 elements were given for f32[2,3], which has 6"));
 }
 
@@ -58,7 +62,8 @@ TEST_F(Runtimes, RefuseTheWrongType) {
   const Array a = rt.from_host({1.0f}, {1});
   EXPECT_THAT(message_of<UsageError>([&] { rt.to_host<int>(a); }),
               HasSubstr("the array is f32[1] and i32 elements were asked for"));
-  EXPECT_THAT(message_of<UsageError>([&] { rt.to_host<float>(Array()); }), HasSubstr("the array is empty"));
+  EXPECT_THAT(message_of<UsageError>([&] { rt.to_host<float>(Array()); }),
+              HasSubstr("the array is empty"));
 }
 
 TEST_F(Runtimes, CountMemory) {
@@ -99,7 +104,8 @@ TEST_F(Runtimes, HaveANameAndAVersion) {
 TEST(RuntimeOptions, PickADeviceOrSayWhyNot) {
   RuntimeOptions options;
   options.device = "no such device";
-  EXPECT_THAT(message_of<DeviceError>([&] { Runtime rt(options); }), HasSubstr("is not `no such device`"));
+  EXPECT_THAT(message_of<DeviceError>([&] { Runtime rt(options); }),
+              HasSubstr("is not `no such device`"));
   options.device = "0";
   EXPECT_NO_THROW(Runtime{options});
 }
@@ -181,7 +187,8 @@ class LimitedMemory : public DeviceTest {
 TEST_F(LimitedMemory, NamesTheRequestAndTheLargestArraysAndStaysUsable) {
   Array large = rt.from_host(std::vector<float>(200000));
   const Array small = rt.from_host(std::vector<float>(1000, 2.0f));
-  const std::string text = message_of<DeviceError>([&] { rt.from_host(std::vector<float>(100000)); });
+  const std::string text =
+      message_of<DeviceError>([&] { rt.from_host(std::vector<float>(100000)); });
   EXPECT_THAT(text, HasSubstr("out of device memory: array f32[100000] (390.8 KiB) does not fit"));
   EXPECT_THAT(text, HasSubstr("largest: array f32[200000] (781.2 KiB), array f32[1000]"));
   EXPECT_EQ(rt.to_host<float>(small)[0], 2.0f);
@@ -202,7 +209,8 @@ TEST_F(LimitedMemory, NamesThePlanOfAProgram) {
 TEST_F(LimitedMemory, LeavesNothingBehindWhenAnOutputDoesNotFit) {
   Program program;
   program.outputs = {f32(100000), f32(200000)};
-  EXPECT_THAT(message_of<DeviceError>([&] { run(program, {}); }), HasSubstr("an output f32[200000]"));
+  EXPECT_THAT(message_of<DeviceError>([&] { run(program, {}); }),
+              HasSubstr("an output f32[200000]"));
   EXPECT_EQ(rt.memory().live_ranges, 0u);
 }
 

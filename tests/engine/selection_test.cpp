@@ -36,32 +36,40 @@ std::string refusal(const std::vector<DeviceDescription>& devices, std::string_v
   return "no DeviceError";
 }
 
-TEST(Selection, TakesTheOnlyDevice) { EXPECT_EQ(select_device(std::vector{device("A", Kind::cpu)}, ""), 0u); }
+TEST(Selection, TakesTheOnlyDevice) {
+  EXPECT_EQ(select_device(std::vector{device("A", Kind::cpu)}, ""), 0u);
+}
 
 TEST(Selection, PrefersDiscreteToIntegratedToVirtualToCpu) {
-  const std::vector all = {device("C", Kind::cpu), device("V", Kind::virtual_device), device("I", Kind::integrated),
-                           device("D", Kind::discrete), device("D2", Kind::discrete)};
+  const std::vector all = {device("C", Kind::cpu), device("V", Kind::virtual_device),
+                           device("I", Kind::integrated), device("D", Kind::discrete),
+                           device("D2", Kind::discrete)};
   EXPECT_EQ(select_device(all, ""), 3u);
   EXPECT_EQ(select_device(std::span(all).first(3), ""), 2u);
   EXPECT_EQ(select_device(std::span(all).first(2), ""), 1u);
 }
 
 TEST(Selection, FollowsAnIndexOrAPartOfTheName) {
-  const std::vector all = {device("NVIDIA H100", Kind::discrete), device("llvmpipe (LLVM 15)", Kind::cpu)};
+  const std::vector all = {device("NVIDIA H100", Kind::discrete),
+                           device("llvmpipe (LLVM 15)", Kind::cpu)};
   EXPECT_EQ(select_device(all, "1"), 1u);
   EXPECT_EQ(select_device(all, "LLVMpipe"), 1u);
   EXPECT_EQ(select_device(all, "nvidia"), 0u);
 }
 
 TEST(Selection, SaysWhyEachDeviceWasRejected) {
-  auto old = device("A", Kind::discrete), silent = device("B", Kind::discrete), small = device("C", Kind::cpu);
+  auto old = device("A", Kind::discrete), silent = device("B", Kind::discrete),
+       small = device("C", Kind::cpu);
   old.api_minor = 0;
   silent.compute_queue = false;
   small.max_storage_range = 1000;
   const std::string text = refusal({old, silent, small});
-  EXPECT_THAT(text, HasSubstr("gnomon::Runtime: no usable GPU: \"A\" has Vulkan 1.0 and 1.1 is required; "
-                              "\"B\" has no queue that computes; \"C\" has maxStorageBufferRange 1000 and 134217728 "
-                              "is required (GNOMON_DEVICE picks one)"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "gnomon::Runtime: no usable GPU: \"A\" has Vulkan 1.0 and 1.1 is required; "
+          "\"B\" has no queue that computes; \"C\" has maxStorageBufferRange 1000 and 134217728 "
+          "is required (GNOMON_DEVICE picks one)"));
 }
 
 TEST(Selection, NamesWhatWasWantedWhenNothingMatches) {
@@ -72,7 +80,9 @@ TEST(Selection, NamesWhatWasWantedWhenNothingMatches) {
   EXPECT_THAT(refusal({old, device("B", Kind::cpu)}, "a"), HasSubstr("\"A\" has Vulkan 1.0"));
 }
 
-TEST(Selection, SaysThatThereIsNoDevice) { EXPECT_THAT(refusal({}), HasSubstr("lists no device; install a driver")); }
+TEST(Selection, SaysThatThereIsNoDevice) {
+  EXPECT_THAT(refusal({}), HasSubstr("lists no device; install a driver"));
+}
 
 TEST(Quirks, LimitLoopsOnOldLavapipeOnly) {
   auto lavapipe = device("llvmpipe (LLVM 15.0.6, 256 bits)", Kind::cpu);
@@ -83,7 +93,8 @@ TEST(Quirks, LimitLoopsOnOldLavapipeOnly) {
   lavapipe.driver_info = "Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)";
   EXPECT_EQ(target_of(lavapipe).loop_budget, 0u);
   lavapipe.driver_info = "";
-  EXPECT_EQ(target_of(lavapipe).loop_budget, 65000u) << "an unknown version is taken for an old one";
+  EXPECT_EQ(target_of(lavapipe).loop_budget, 65000u)
+      << "an unknown version is taken for an old one";
 }
 
 TEST(Quirks, LeaveSwiftShaderOneLanePerInvocationAndNoTexels) {

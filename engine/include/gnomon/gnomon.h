@@ -1,4 +1,5 @@
-// engine/include/gnomon/gnomon.h -- everything a program needs: arrays, operations, transforms, running.
+// engine/include/gnomon/gnomon.h -- everything a program needs: arrays, operations, transforms,
+// running.
 #pragma once
 #include "gnomon/array.h"
 #include "gnomon/control.h"

@@ -1,4 +1,5 @@
-// engine/include/gnomon/jit.h -- jit: a C++ function, compiled once for every combination of argument types.
+// engine/include/gnomon/jit.h -- jit: a C++ function, compiled once for every combination of
+// argument types.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,7 +20,7 @@ namespace gnomon {
 
 struct JitOptions {
   std::string name = "function";  // in messages, dumps and timings
-  int max_traces = 0;             // tracing more often is a UsageError that says what changed; 0: any number
+  int max_traces = 0;  // tracing more often is a UsageError that says what changed; 0: any number
 };
 
 /// How often a jitted function met types it knew.
@@ -27,7 +28,8 @@ struct CacheInfo {
   std::uint64_t hits = 0;    // calls of a known signature
   std::uint64_t misses = 0;  // calls of a new one
   std::uint64_t traces = 0;  // what tracing them gave
-  std::uint64_t shared = 0;  // traces whose graph was compiled already, for this function or another
+  std::uint64_t shared =
+      0;  // traces whose graph was compiled already, for this function or another
 };
 
 /// What the newest trace cost, in milliseconds.
@@ -57,13 +59,15 @@ class JitCore {
 
   /// The entry of a signature, or null. Counts neither hit nor miss.
   const Entry* find(std::span<const LeafRef>, const std::string& statics) const;
-  /// Throws UsageError when one more trace is not allowed. `before_trace` and `add` need `tracing()` locked.
+  /// Throws UsageError when one more trace is not allowed. `before_trace` and `add` need
+  /// `tracing()` locked.
   void before_trace(const SignatureText&, Loc) const;
-  const Entry* add(std::span<const LeafRef>, std::string statics, SignatureText, Graph, Arrays captures,
-                   std::shared_ptr<const void> result, double trace_ms);
+  const Entry* add(std::span<const LeafRef>, std::string statics, SignatureText, Graph,
+                   Arrays captures, std::shared_ptr<const void> result, double trace_ms);
   std::mutex& tracing() { return tracing_; }
 
-  /// The result tree's arrays. Donated arrays are empty afterwards; all are as before when it throws.
+  /// The result tree's arrays. Donated arrays are empty afterwards; all are as before when it
+  /// throws.
   std::vector<Array> run(const Entry&, std::span<const LeafRef>, bool hit);
   static const void* result(const Entry&);
   /// Throws UsageError for argument `index`, whose array at `path` is empty or belongs to a trace.
@@ -99,18 +103,21 @@ void append_leaves(A&& argument, std::vector<LeafRef>& out) {
 
 }  // namespace detail
 
-/// A function compiled by `jit`. Copies share the compiled code. May be called from several threads.
+/// A function compiled by `jit`. Copies share the compiled code. May be called from several
+/// threads.
 template <class F>
 class Jitted {
  public:
-  Jitted(Runtime& rt, F f, JitOptions options) : shared_(std::make_shared<Shared>(rt.state(), std::move(f), options)) {}
+  Jitted(Runtime& rt, F f, JitOptions options)
+      : shared_(std::make_shared<Shared>(rt.state(), std::move(f), options)) {}
 
-  /// Calls the function: traces and compiles it when types, shapes or static values are new, and starts it on the
-  /// device. Returns without waiting. The arrays of an argument that is moved in are donated: their memory may be
-  /// reused, and they are empty afterwards. Inside another traced function the call becomes part of that trace.
+  /// Calls the function: traces and compiles it when types, shapes or static values are new, and
+  /// starts it on the device. Returns without waiting. The arrays of an argument that is moved in
+  /// are donated: their memory may be reused, and they are empty afterwards. Inside another traced
+  /// function the call becomes part of that trace.
   ///
-  /// Throws UsageError for empty arrays, for too many traces, and whatever the function itself throws while it is
-  /// traced; DeviceError when the device fails. Arguments are as before then.
+  /// Throws UsageError for empty arrays, for too many traces, and whatever the function itself
+  /// throws while it is traced; DeviceError when the device fails. Arguments are as before then.
   template <class... A>
   auto operator()(A&&... args) const -> ResultOf<F, std::remove_cvref_t<A>...> {
     return call(Loc{}, std::forward<A>(args)...);
@@ -143,7 +150,8 @@ class Jitted {
         auto traced = trace_at(loc, s.f, args...);
         const double spent = detail::milliseconds() - start;
         entry = s.core.add(leaves, std::move(statics), std::move(text), std::move(traced.graph),
-                           std::move(traced.captures), std::make_shared<const R>(std::move(traced.result)), spent);
+                           std::move(traced.captures),
+                           std::make_shared<const R>(std::move(traced.result)), spent);
       }
     }
     const std::vector<Array> outputs = s.core.run(*entry, leaves, hit);
@@ -153,7 +161,8 @@ class Jitted {
   CacheInfo cache_info() const { return shared_->core.cache_info(); }
   /// What the newest trace cost.
   CompileTimes last_times() const { return shared_->core.last_times(); }
-  /// A stage of the newest trace as text: graph, fusion, kernel, spirv, memory or plan. Compiles once more for it.
+  /// A stage of the newest trace as text: graph, fusion, kernel, spirv, memory or plan. Compiles
+  /// once more for it.
   ///
   /// Throws UsageError before the first call and for another stage.
   std::string text(std::string_view stage) const { return shared_->core.text(stage); }
@@ -185,9 +194,9 @@ class Jitted {
   std::shared_ptr<Shared> shared_;
 };
 
-/// Compiles `f` when it is called: once for every combination of array types and shapes and of static values among its
-/// arguments. `f` takes and returns trees (see gnomon/tree.h); concrete arrays that it captures are bound when it is
-/// traced.
+/// Compiles `f` when it is called: once for every combination of array types and shapes and of
+/// static values among its arguments. `f` takes and returns trees (see gnomon/tree.h); concrete
+/// arrays that it captures are bound when it is traced.
 template <class F>
 Jitted<std::decay_t<F>> jit(Runtime& rt, F&& f, JitOptions options = {}) {
   return Jitted<std::decay_t<F>>(rt, std::forward<F>(f), std::move(options));

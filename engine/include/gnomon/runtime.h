@@ -1,4 +1,5 @@
-// engine/include/gnomon/runtime.h -- Runtime: one device, its memory, and the way of arrays to it and back.
+// engine/include/gnomon/runtime.h -- Runtime: one device, its memory, and the way of arrays to it
+// and back.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -18,16 +19,19 @@ namespace gnomon {
 struct Target;
 struct RuntimeState;
 
-/// How a Runtime is made. What is left at its default follows the environment (GNOMON_HELP=1 lists the variables).
+/// How a Runtime is made. What is left at its default follows the environment (GNOMON_HELP=1 lists
+/// the variables).
 struct RuntimeOptions {
-  std::string device;             // index or part of a name
-  bool validate = false;          // Vulkan validation with synchronization checks, every module through spirv-val
-  bool print_messages = true;     // what validation says, to stderr
-  bool minimum_target = false;    // compile for the least that Vulkan 1.1 guarantees
-  bool force_staging = false;     // copy through staging memory even where the host could map the device's
+  std::string device;  // index or part of a name
+  bool validate =
+      false;  // Vulkan validation with synchronization checks, every module through spirv-val
+  bool print_messages = true;   // what validation says, to stderr
+  bool minimum_target = false;  // compile for the least that Vulkan 1.1 guarantees
+  bool force_staging =
+      false;  // copy through staging memory even where the host could map the device's
   std::uint64_t memory_limit = 0;  // bytes to take from the device at most; 0: what it gives
   std::uint64_t block_bytes = std::uint64_t{128} << 20;  // what is taken at once
-  bool fixed_blocks = false;      // never take more at once than `block_bytes` or a single array needs
+  bool fixed_blocks = false;  // never take more at once than `block_bytes` or a single array needs
 };
 
 /// Device memory, in bytes.
@@ -40,41 +44,53 @@ struct MemoryStats {
 
 /// What has happened since the Runtime was made; nothing here ever goes down.
 struct Counters {
-  std::uint64_t vulkan_objects = 0;      // buffers, pipelines, descriptor sets, command buffers, fences, ...
+  std::uint64_t vulkan_objects =
+      0;  // buffers, pipelines, descriptor sets, command buffers, fences, ...
   std::uint64_t device_allocations = 0;  // memory taken from the device
   std::uint64_t pipelines = 0;           // kernels handed to the driver's compiler
   std::uint64_t recordings = 0;          // command lists recorded
   std::uint64_t submissions = 0;
-  std::uint64_t dispatches = 0;          // kernels sent to the device, each time they run
-  std::uint64_t window_copies = 0;       // inputs copied because a kernel met more than four memory blocks
-  std::uint64_t donated = 0;             // inputs whose memory became an output's
-  std::uint64_t shared_donations = 0;    // moved inputs that somebody else still held
-  std::uint64_t staged_bytes = 0;        // copied through staging memory
-  std::uint64_t traces = 0;              // functions traced by jit
+  std::uint64_t dispatches = 0;  // kernels sent to the device, each time they run
+  std::uint64_t window_copies =
+      0;                      // inputs copied because a kernel met more than four memory blocks
+  std::uint64_t donated = 0;  // inputs whose memory became an output's
+  std::uint64_t shared_donations = 0;  // moved inputs that somebody else still held
+  std::uint64_t staged_bytes = 0;      // copied through staging memory
+  std::uint64_t traces = 0;            // functions traced by jit
   std::uint64_t programs_compiled = 0;
-  std::uint64_t programs_shared = 0;     // traces that found their graph compiled already
+  std::uint64_t programs_shared = 0;  // traces that found their graph compiled already
 };
 
 namespace detail {
 template <class T>
 consteval DType dtype_of() {
-  if constexpr (std::is_same_v<T, bool>) return DType::boolean;
-  else if constexpr (std::is_same_v<T, float>) return DType::f32;
-  else if constexpr (std::is_same_v<T, double>) return DType::f64;
+  if constexpr (std::is_same_v<T, bool>)
+    return DType::boolean;
+  else if constexpr (std::is_same_v<T, float>)
+    return DType::f32;
+  else if constexpr (std::is_same_v<T, double>)
+    return DType::f64;
   else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>)
-    return sizeof(T) == 1 ? DType::i8 : sizeof(T) == 2 ? DType::i16 : sizeof(T) == 4 ? DType::i32 : DType::i64;
+    return sizeof(T) == 1   ? DType::i8
+           : sizeof(T) == 2 ? DType::i16
+           : sizeof(T) == 4 ? DType::i32
+                            : DType::i64;
   else if constexpr (std::is_integral_v<T>)
-    return sizeof(T) == 1 ? DType::u8 : sizeof(T) == 2 ? DType::u16 : sizeof(T) == 4 ? DType::u32 : DType::u64;
+    return sizeof(T) == 1   ? DType::u8
+           : sizeof(T) == 2 ? DType::u16
+           : sizeof(T) == 4 ? DType::u32
+                            : DType::u64;
   else
     static_assert(always_false<T>, "gnomon: arrays hold bool, integers, float or double");
 }
 
 template <class R>
 concept NumberRange = std::ranges::input_range<R> && std::ranges::sized_range<R> &&
-                      std::is_arithmetic_v<std::ranges::range_value_t<R>>;
+    std::is_arithmetic_v<std::ranges::range_value_t<R>>;
 }  // namespace detail
 
-/// A device and everything made on it. Movable; arrays and compiled functions stay valid when it is gone.
+/// A device and everything made on it. Movable; arrays and compiled functions stay valid when it is
+/// gone.
 class Runtime {
  public:
   /// Throws DeviceError when no device fits, with the reason for each, or when it refuses.
@@ -83,7 +99,8 @@ class Runtime {
   Runtime(Runtime&&) noexcept;
   Runtime& operator=(Runtime&&) noexcept;
 
-  /// An array with the elements of `values`, row by row. The dtype follows the element type; bool becomes bool.
+  /// An array with the elements of `values`, row by row. The dtype follows the element type; bool
+  /// becomes bool.
   ///
   /// Throws UsageError when there are more or fewer elements than `shape` has.
   template <detail::NumberRange R>
@@ -95,7 +112,8 @@ class Runtime {
       const std::vector<std::uint32_t> words(std::ranges::begin(values), std::ranges::end(values));
       return from_bytes(aval, std::as_bytes(std::span(words)));
     } else if constexpr (std::ranges::contiguous_range<R>) {
-      return from_bytes(aval, std::as_bytes(std::span(std::ranges::data(values), std::ranges::size(values))));
+      return from_bytes(
+          aval, std::as_bytes(std::span(std::ranges::data(values), std::ranges::size(values))));
     } else {
       const std::vector<T> copy(std::ranges::begin(values), std::ranges::end(values));
       return from_bytes(aval, std::as_bytes(std::span(copy)));
@@ -107,14 +125,13 @@ class Runtime {
     return from_host(values, Shape(static_cast<Dim>(std::ranges::size(values))));
   }
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Array from_host(std::initializer_list<T> values, const Shape& shape) {
+  requires std::is_arithmetic_v<T> Array from_host(std::initializer_list<T> values,
+                                                   const Shape& shape) {
     return from_host(std::vector<T>(values), shape);
   }
   /// An array of rank 0.
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Array from_host(T value) {
+  requires std::is_arithmetic_v<T> Array from_host(T value) {
     return from_host(std::vector<T>{value}, Shape{});
   }
   /// From elements as device memory has them: bool as 32-bit words, 16-bit floats as their bits.
@@ -122,7 +139,8 @@ class Runtime {
 
   /// The elements of `array`, row by row. Waits for the calls that compute it.
   ///
-  /// Throws UsageError when T is not the array's element type or the array is traced, empty or of another Runtime.
+  /// Throws UsageError when T is not the array's element type or the array is traced, empty or of
+  /// another Runtime.
   template <class T>
   std::vector<T> to_host(const Array& array) const {
     check_type(array, detail::dtype_of<T>());
@@ -146,8 +164,8 @@ class Runtime {
   }
   void to_bytes(const Array&, std::span<std::byte>) const;
 
-  /// Compiles and runs `f`, which takes nothing and computes with arrays it captures: for a one-off. Defined in
-  /// gnomon/jit.h.
+  /// Compiles and runs `f`, which takes nothing and computes with arrays it captures: for a
+  /// one-off. Defined in gnomon/jit.h.
   template <class F>
   auto run(F&& f, Loc loc = Loc::here());
 
@@ -177,8 +195,8 @@ class Runtime {
   std::shared_ptr<RuntimeState> state_;
 };
 
-/// The array as NumPy prints it: aligned columns, the fewest digits that tell the elements apart (8 at most after the
-/// point), the middle of arrays with more than 1,000 elements left out.
+/// The array as NumPy prints it: aligned columns, the fewest digits that tell the elements apart (8
+/// at most after the point), the middle of arrays with more than 1,000 elements left out.
 std::string to_string(const Runtime&, const Array&);
 
 }  // namespace gnomon
