@@ -181,15 +181,19 @@ Real root_power(Real x, Real y, int signed_n) {
   // 0.0450466 centres the error of taking the mantissa for its logarithm.
   const float centre = 8388608.0f * 0.0450466f * (1.0f + inverse);
   Real z = ((coarse * -inverse + (1065353216.0f - centre)).to(DType::i32)).bits(DType::f32);
-  for (int step = 0; step < 3; ++step) {
-    // a z^n from the left, so that no partial product leaves the range between a and 1.
-    Real product = a, power = z;
+  // a z^n from the left, so that no partial product leaves the range between a and 1.
+  const auto product_with = [&](Real product) {
+    Real power = z;
     for (int rest = n; rest > 0; rest >>= 1) {
       if (rest & 1) product = product * power;
       if (rest > 1) power = power * power;
     }
-    z = z + z * ((1.0f - product) * inverse);
-  }
+    return product;
+  };
+  const Real share = a * inverse;
+  for (int step = 0; step < 2; ++step) z = z * ((1.0f + inverse) - product_with(share));
+  // The last step adds a small correction, so that only its own rounding is left.
+  z = z + z * ((1.0f - product_with(a)) * inverse);
   // The exponent is not 1/n but the float next to it; the rest counts where the logarithm is large.
   const float exponent = std::bit_cast<float>(static_cast<std::uint32_t>(y.b->constant_bits(y.v)));
   const double off = static_cast<double>(exponent) - (signed_n < 0 ? -1.0 : 1.0) / n;
