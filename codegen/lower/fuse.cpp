@@ -258,6 +258,9 @@ class Partitioner {
       }
     std::map<ValueId, std::vector<ValueId>> groups;
     for (ValueId v : roots) groups[find(v)].push_back(v);
+    together_.clear();
+    for (const auto& [lead, members] : groups)
+      for (ValueId v : members) together_[v] = members;
 
     std::vector<std::vector<ValueId>> plain;
     for (auto& [lead, members] : groups) {
@@ -279,7 +282,7 @@ class Partitioner {
     return map_clusters(plain, cones);
   }
 
-  /// Whether any of `from` is computed from a root in `targets`.
+  /// Whether any of `from` is computed from a root in `targets`; what shares a kernel waits for all that kernel reads.
   bool depends_on(const std::map<ValueId, Cone>& cones, const std::set<ValueId>& from,
                   const std::vector<ValueId>& targets) const {
     std::set<ValueId> seen;
@@ -289,7 +292,11 @@ class Partitioner {
       open.pop_back();
       if (!seen.insert(v).second) continue;
       if (std::find(targets.begin(), targets.end(), v) != targets.end()) return true;
-      if (auto c = cones.find(v); c != cones.end()) open.insert(open.end(), c->second.memory.begin(), c->second.memory.end());
+      if (auto mates = together_.find(v); mates != together_.end())
+        for (ValueId m : mates->second) {
+          const std::set<ValueId>& reads = cones.at(m).memory;
+          open.insert(open.end(), reads.begin(), reads.end());
+        }
     }
     return false;
   }
@@ -436,7 +443,11 @@ class Partitioner {
             else
               clean = clean && pointwise(v, m);
           if (!clean || depends_on(cones, others, group.roots)) continue;
+          std::set<ValueId> reads;
+          for (ValueId r : group.roots) reads.insert(cones.at(r).memory.begin(), cones.at(r).memory.end());
+          if (depends_on(cones, reads, {v})) continue;
           group.roots.push_back(v);
+          for (ValueId r : group.roots) together_[r] = group.roots;
           joined = true;
           break;
         }
@@ -551,6 +562,7 @@ class Partitioner {
   std::vector<double> cost_;
   std::vector<Demand> demand_;
   std::vector<std::vector<int>> layouts_;
+  std::map<ValueId, std::vector<ValueId>> together_;  // per root: the roots of its kernel
   std::vector<Cluster> clusters_;
 };
 
