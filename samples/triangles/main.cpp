@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -48,8 +49,10 @@ Estimate estimate(gn::Runtime& rt, const Network& n, int probes, std::uint64_t s
   const Edges edges{rt.from_host(from), rt.from_host(to)};
   const gn::Dim nodes = n.nodes;
 
-  // Probes come in equal batches, so that one compiled function serves all and memory stays bounded.
-  const int batch = std::min(probes, 64);
+  // Probes come in equal batches, so that one compiled function serves all and memory stays bounded: the vectors of
+  // a batch take up to 16 MiB each.
+  const auto most = std::clamp<std::int64_t>((std::int64_t{4} << 20) / nodes, 1, 64);
+  const int batch = std::min(probes, static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(most))));
   auto run = gn::jit(rt, [=](const Edges& e, gn::Key key, const Array& index) {
     const auto one = [&](const Array& i) { return probe(e, gn::random::fold_in(key.clone(), i), nodes); };
     return gn::vmap(one)(index + gn::arange(batch));
