@@ -115,8 +115,15 @@ void store_root(Workshop& w, Frame& f, ValueId v) {
   t.shape = shape;
   t.pinned = root_axis(shape, r.lanes);
   if (t.pinned < 0) throw NotLaneLocal{to_string(shape) + " has no axis of " + std::to_string(r.lanes) + " lanes"};
-  if (t.count() > 4 * w.emitter.scalar_limit)
+  if (t.count() > 4 * w.emitter.scalar_limit) {
+    // What a loop gives is in the lane already; anything else has a kernel with a lane per element.
+    const std::uint32_t producer = w.emitter.uses_of(r.graph)->producer[v];
+    if (producer != Uses::none && is_loop(r.graph.equations[producer])) {
+      w.emitter.for_each(t.count(), [&](Value j) { put(w.emitter.tile_index(t, j)); });
+      return;
+    }
     throw NotLaneLocal{"each lane would write " + std::to_string(t.count()) + " elements of " + to_string(shape)};
+  }
   // All elements first, stores after: a root that reads another root's memory must not see half of it.
   std::vector<std::pair<Index, Value>> values;
   for (Dim j = 0; j < t.count(); ++j) {

@@ -323,7 +323,7 @@ class Partitioner {
 
   bool loop_cluster(const std::vector<ValueId>& members, const std::set<std::uint32_t>& loops,
                     const std::map<ValueId, Cone>& cones) {
-    std::string why = "asked for";
+    std::string why = options_.force_sequential ? "asked for" : "";
     if (!options_.force_sequential) {
       ValueId blamed = members[0];
       bool only_consumers_failed = false;

@@ -130,6 +130,16 @@ TEST(CoalescingGpu, OfScratchThatEachLaneHasForItself) {
   EXPECT_THAT(accesses(p), Each(coalesced)) << p.fusion_text;
 }
 
+TEST(CoalescingGpu, LeavesALoopWithALargeStateToItsLanes) {
+  // 300 elements per lane: a private array, stored one by one.
+  const auto f = [](const Array& x) {
+    return fori_loop(0, 5, [](const Array&, Array v) { return flip(v) * 0.5f + 1; }, x);
+  };
+  testing::expect_function_lowers(vmap(f), f32({6, 300}));
+  const Program p = compiled(Target::gpu_like(), vmap(f), f32({4096, 300}));
+  EXPECT_NE(p.fusion_text.find("\" lane lanes=4096"), std::string::npos) << p.fusion_text;
+}
+
 TEST(CoalescingGpu, OfALongReductionInBothStages) {
   const Program p =
       compiled(Target::gpu_like(), [](const Array& x) { return sum(x * x); }, f32({1 << 20}));

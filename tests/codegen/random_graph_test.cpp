@@ -1,47 +1,21 @@
 // tests/codegen/random_graph_test.cpp -- random programs through the compiler, on the host, against
-// the reference. GNOMON_RANDOM_GRAPHS says how many, GNOMON_RANDOM_SEED with which to begin.
+// the reference.
 #include "tests/support/random_graph.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "codegen/graph/simplify.h"
 #include "codegen/graph/verify.h"
 #include "tests/support/lowering.h"
-#include "tests/support/shrink_graph.h"
+#include "tests/support/random_check.h"
 
 namespace gnomon::testing {
 namespace {
 
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-std::uint64_t first_seed() { return from_environment("GNOMON_RANDOM_SEED", 1); }
-std::uint64_t graphs() { return from_environment("GNOMON_RANDOM_GRAPHS", 300); }
-
-/// Checks every seed; a failure is shrunk and printed. Stops at the third.
-void expect_all(const GraphCheck& check) {
-  int failed = 0;
-  for (std::uint64_t seed = first_seed(); seed < first_seed() + graphs() && failed < 3; ++seed) {
-    const RandomGraph r = random_graph(seed);
-    const std::string what = failure(check, r);
-    if (what.empty()) continue;
-    ++failed;
-    const RandomGraph small = shrink(r, check);
-    ADD_FAILURE() << what << "\nsmallest that fails: " << failure(check, small) << "\n"
-                  << describe(small);
-  }
-}
-
-/// A driver that stops long loops is told so by an error, which is right.
-bool beyond_budget(const UsageError& e) {
-  return std::string(e.what()).find("silently stops a kernel") != std::string::npos;
-}
+constexpr std::uint64_t graphs = 300;
 
 TEST(RandomGraphs, AreSoundAndComeBackFromTheirText) {
-  expect_all([](const RandomGraph& r) {
+  expect_all(graphs, [](const RandomGraph& r) {
     std::string fault = find_fault(r.graph);
     if (!fault.empty()) return fault;
     const Graph back = parse_graph(print(r.graph));
@@ -59,7 +33,7 @@ TEST(RandomGraphs, AreTheSameForTheSameSeed) {
 }
 
 TEST(RandomGraphs, KeepEveryBitWhenSimplified) {
-  expect_all([](const RandomGraph& r) -> std::string {
+  expect_all(graphs, [](const RandomGraph& r) -> std::string {
     const Graph simple = simplify(r.graph);
     if (std::string fault = find_fault(simple); !fault.empty()) return fault;
     const auto want = evaluate(r.graph, r.inputs), got = evaluate(simple, r.inputs);
@@ -72,7 +46,7 @@ TEST(RandomGraphs, KeepEveryBitWhenSimplified) {
 
 TEST(RandomGraphs, MeanTheSameCompiled) {
   std::uint64_t programs = 0, refused = 0;
-  expect_all([&](const RandomGraph& r) -> std::string {
+  expect_all(graphs, [&](const RandomGraph& r) -> std::string {
     const auto want = evaluate(r.graph, r.inputs);
     for (const auto& [name, target] : targets())
       for (const char* how : {"fused", "unfused", "sequential"}) {

@@ -86,8 +86,8 @@ class Scope : public Steps {
         {&Scope::rearrange, 14},  {&Scope::cut, 9},         {&Scope::join, 6},
         {&Scope::reduce, 12},     {&Scope::multiply, 6},    {&Scope::read_at, 8},
         {&Scope::slice_at, 6},    {&Scope::write_at, 6},    {&Scope::random_bits, 3},
-        {&Scope::count_loop, 9},  {&Scope::repeat_loop, 9}, {&Scope::scan_loop, 8},
-        {&Scope::branch, 8},      {&Scope::map, 16},
+        {&Scope::count_loop, 13}, {&Scope::repeat_loop, 15}, {&Scope::scan_loop, 13},
+        {&Scope::branch, 10},     {&Scope::map, 30},
     }};
     Dim total = 0;
     for (const auto& [f, weight] : steps) total += weight;
@@ -308,7 +308,7 @@ HostArray random_input(const Aval& a, Random& random) {
 RandomGraph random_graph(std::uint64_t seed, const RandomGraphOptions& options) {
   Random random(seed);
   Lengths lengths;
-  const bool many = random.chance(15);
+  const bool many = random.chance(25);
   lengths.lanes = many ? random.between(40, 300) : random.between(2, 20);
   for (int i = 0; i < 3; ++i) lengths.others.push_back(random.between(1, 9));
   if (random.chance(8)) lengths.others.push_back(0);
@@ -339,7 +339,7 @@ RandomGraph random_graph(std::uint64_t seed, const RandomGraphOptions& options) 
     // What comes from the host is exact.
     for (const Array& a : inputs) scope.give({a, true});
     scope.run(steps);
-    return scope.results(1, 5);
+    return scope.results(2, 6);
   };
   RandomGraph r;
   r.seed = seed;

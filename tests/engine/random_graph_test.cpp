@@ -1,0 +1,58 @@
+// tests/engine/random_graph_test.cpp -- random programs on the device against the host reference.
+#include <gtest/gtest.h>
+
+#include "codegen/graph/evaluate.h"
+#include "codegen/lower/pipeline.h"
+#include "tests/engine/fixture.h"
+#include "tests/support/lowering.h"
+#include "tests/support/random_check.h"
+
+namespace gnomon::testing {
+namespace {
+
+class RandomGraphs : public DeviceTest {
+ protected:
+  std::vector<HostArray> on_device(const Program& program, const std::vector<HostArray>& inputs) {
+    std::vector<Array> in;
+    for (const HostArray& a : inputs) in.push_back(rt.from_bytes(a.aval, a.bytes));
+    std::vector<HostArray> result;
+    for (const Array& a : run(program, in)) {
+      HostArray host(a.aval());
+      rt.to_bytes(a, host.bytes);
+      result.push_back(std::move(host));
+    }
+    return result;
+  }
+
+  std::string check(const RandomGraph& r) {
+    const std::size_t messages = rt.validation_messages().size();
+    const auto want = evaluate(r.graph, r.inputs);
+    const Program p = compile(r.graph, rt.target(), {.keep_text = true});
+    const auto got = on_device(p, r.inputs);
+    for (std::size_t i = 0; i < want.size(); ++i)
+      if (const std::string d = difference(got[i], want[i], 1e-4); !d.empty())
+        return "output " + std::to_string(i) + ": " + d + "\n" + p.fusion_text + print(p);
+    const auto said = rt.validation_messages();
+    return said.size() > messages ? said.back() : "";
+  }
+};
+
+TEST_F(RandomGraphs, MeanOnTheDeviceWhatTheReferenceSays) {
+  int refused = 0;
+  expect_all(
+      200,
+      [&](const RandomGraph& r) -> std::string {
+        try {
+          return check(r);
+        } catch (const UsageError& e) {
+          if (!beyond_budget(e)) throw;
+          ++refused;
+          return "";
+        }
+      },
+      300);
+  EXPECT_LT(refused, 10) << "too many programs take too many loop trips to be tested";
+}
+
+}  // namespace
+}  // namespace gnomon::testing
