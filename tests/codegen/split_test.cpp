@@ -1,0 +1,102 @@
+// tests/codegen/split_test.cpp -- long reductions and products: every lane's loop stays short, and
+// the result is the reference's.
+#include <gtest/gtest.h>
+
+#include "gnomon/ops.h"
+#include "shaders/kernel/kernel.h"
+#include "tests/support/lowering.h"
+
+namespace gnomon {
+namespace {
+
+using namespace testing;
+
+/// Whole numbers add exactly in any order.
+Array whole(const Array& x) { return round(x * 3); }
+
+template <class F, class... A>
+void expect_short_loops(F f, const A&... avals) {
+  Trace outer;
+  const Graph g = trace(f, outer.input(avals)...).graph;
+  for (const auto& [name, target] : targets()) {
+    const Program p = compile(g, target, {.keep_text = true});
+    for (const kernel::Kernel& k : p.kernels)
+      EXPECT_LE(kernel::worst_case_trips(k), 40000u) << name << "\n" << p.fusion_text;
+  }
+}
+
+TEST(Split, SumsOfAnyLength) {
+  for (const Dim n : {8191, 8192, 8193, 20000, 65536, 100003}) {
+    expect_function_lowers([](const Array& x) { return sum(whole(x)); }, f32({n}));
+    expect_function_lowers([](const Array& x) { return sum(x * 7); }, i32({n}));
+  }
+}
+
+TEST(Split, LeadingTrailingAndScatteredAxes) {
+  expect_function_lowers([](const Array& x) { return sum(whole(x), 0); }, f32({9000, 3}));
+  expect_function_lowers([](const Array& x) { return sum(whole(x), 1); }, f32({3, 9001}));
+  expect_function_lowers([](const Array& x) { return sum(whole(x), {0, 2}); }, f32({97, 2, 103}));
+  expect_function_lowers([](const Array& x) { return sum(whole(x), {0, 1}); }, f32({97, 103, 2}));
+}
+
+TEST(Split, EveryKindOfReduction) {
+  const auto all_of_them = [](const Array& x) {
+    return std::vector<Array>{max(x),     min(x),           argmax(x),           argmin(x),
+                              any(x > 3), all(x > -100),    max(x * 0.5f - 7),   argmax(-x),
+                              prod(where(x > 1.999f, Array(full({}, 2.0f)), 1.0f))};
+  };
+  expect_function_lowers(all_of_them, f32({30011}));
+  expect_function_lowers(
+      [](const Array& x) {
+        const Array y = x * 1001 % 4099;
+        return std::vector<Array>{max(y), min(y), argmax(y), argmin(y), prod(x | 1)};
+      },
+      i32({30011}));
+  expect_function_lowers([](const Array& x) { return std::pair{argmax(x, 0), argmin(x, 0)}; },
+                         f32({9001, 2}));
+}
+
+TEST(Split, TheFirstOfEqualsAndNaN) {
+  // Ten values again and again; one NaN in the middle of the second.
+  expect_function_lowers(
+      [](const Array& x) {
+        const Array at = arange(20000);
+        const Array nan = where(at == 12345, Array(full({}, std::nanf(""))), cast(x, DType::f32));
+        return std::vector<Array>{argmax(x), argmin(x), argmax(nan), argmin(nan), max(nan)};
+      },
+      i32({20000}));
+}
+
+TEST(Split, LongProducts) {
+  expect_function_lowers([](const Array& a, const Array& b) { return dot(whole(a), whole(b)); },
+                         f32({20001}), f32({20001}));
+  expect_function_lowers(
+      [](const Array& a, const Array& b) { return matmul(whole(a), whole(b)); },
+      f32({3, 10000}), f32({10000, 2}));
+  expect_function_lowers(
+      [](const Array& a, const Array& b) { return einsum("bik,bkj->bij", whole(a), whole(b)); },
+      f32({2, 3, 9001}), f32({2, 9001, 2}));
+  expect_function_lowers(
+      [](const Array& a, const Array& b) {
+        return tensordot(whole(a), whole(b), {0, 1}, {1, 0});
+      },
+      f32({97, 101}), f32({101, 97, 2}));
+}
+
+TEST(Split, LoopsStayShort) {
+  const Dim n = 1 << 20;
+  expect_short_loops([](const Array& x) { return sum(x * x); }, f32({n}));
+  expect_short_loops([](const Array& x) { return mean(x, 1); }, f32({5, n}));
+  expect_short_loops([](const Array& x) { return max(x, 0); }, f32({n, 5}));
+  expect_short_loops([](const Array& x) { return argmax(x); }, f32({n}));
+  expect_short_loops([](const Array& x) { return dot(x, x); }, f32({n}));
+  expect_short_loops([](const Array& x) { return std::pair{var(x), norm(x)}; }, f32({n}));
+  expect_short_loops([](const Array& x) { return logsumexp(x); }, f32({n}));
+  expect_short_loops([](const Array& x) { return softmax(x); }, f32({n}));
+  expect_short_loops([](const Array& x, const Array& y) { return matmul(x, y); }, f32({4, n}),
+                     f32({n, 4}));
+  expect_short_loops([](const Array& x) { return sum(x); }, f32({1 << 26}));
+}
+
+}  // namespace
+}  // namespace gnomon
