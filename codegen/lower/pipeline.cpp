@@ -13,6 +13,7 @@
 #include "shaders/kernel/text.h"
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
+#include "shaders/passes/schedule.h"
 #include "shaders/passes/simplify.h"
 #include "shaders/passes/vectorize.h"
 
@@ -129,6 +130,7 @@ Program compile(const Graph& input, const Target& target, const CompileOptions& 
     k = kernel::coarsen(k, {width, size, uneven ? 16u : 1u});
     k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});
     k = kernel::simplify(std::move(k));
+    k = kernel::schedule(std::move(k));
     kernel::verify(k);
     check_budget(k, c, graph, target, options.name);
     groups.push_back((count + size - 1) / size);

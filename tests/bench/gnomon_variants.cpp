@@ -144,6 +144,8 @@ Variant jitted(std::shared_ptr<gn::Runtime> rt, std::string name, F f, A... argu
   Variant v;
   v.name = std::move(name);
   v.prepare = [=] { *last = function(arguments...); rt->wait(); };
+  // Opponents write to one buffer over and over; dropping the last result lets the pool do the same.
+  v.before = [=] { *last = R{}; };
   v.run = [=] { *last = function(arguments...); rt->wait(); };
   v.result = [=] { return host(*rt, *last); };
   v.extras = [=] {

@@ -9,6 +9,7 @@
 #include "shaders/kernel/text.h"
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
+#include "shaders/passes/schedule.h"
 #include "shaders/passes/simplify.h"
 #include "shaders/passes/vectorize.h"
 #include "tests/shaders/pass_random.h"
@@ -53,7 +54,8 @@ TEST_P(Passes, KeepEveryBitOfARandomKernel) {
     ASSERT_EQ(run(simple, lanes, 0, seed), expected) << "seed " << seed << "\n" << print(kernel);
 
     const std::uint32_t groups = (invocations(lanes, width) + group_size - 1) / group_size;
-    const Kernel wide = coarsen(seed % 2 == 0 ? kernel : simple, {width, group_size});
+    const std::uint32_t deal = seed % 3 == 0 ? 2 : 1;
+    const Kernel wide = coarsen(seed % 2 == 0 ? kernel : simple, {width, group_size, deal});
     ASSERT_EQ(run(wide, lanes, groups, seed), expected) << "seed " << seed << "\n"
                                                         << print(kernel) << print(wide);
     const Kernel reached = vectorize(wide, {.texel_reads = true});
@@ -62,6 +64,9 @@ TEST_P(Passes, KeepEveryBitOfARandomKernel) {
     const Kernel final = simplify(reached);
     ASSERT_EQ(run(final, lanes, groups, seed), expected) << "seed " << seed << "\n"
                                                          << print(reached) << print(final);
+    const Kernel ordered = schedule(final);
+    ASSERT_EQ(run(ordered, lanes, groups, seed), expected) << "seed " << seed << "\n"
+                                                           << print(final) << print(ordered);
   }
 }
 

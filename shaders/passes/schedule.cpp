@@ -1,0 +1,109 @@
+// shaders/passes/schedule.cpp -- list scheduling by lifetimes.
+#include "shaders/passes/schedule.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+#include "shaders/passes/rewrite.h"
+
+namespace gnomon::kernel {
+namespace {
+
+constexpr std::uint32_t outside = ~0u;
+
+/// Whether an instruction may change places with its like: no memory and no regions.
+bool movable(const Instruction& i) {
+  switch (i.op) {
+    case Op::constant:  // at the front of the kernel, and nowhere else
+    case Op::load:
+    case Op::private_load:
+    case Op::shared_load:
+    case Op::loop:
+    case Op::if_: return false;
+    default: return !writes(i.op) && i.results.size() == 1;
+  }
+}
+
+class Scheduler {
+ public:
+  explicit Scheduler(const Kernel& k) : uses_(k.types.size(), 0), producer_(k.types.size(), outside) {
+    count(k.body);
+  }
+
+  void reorder(Region& r) {
+    std::vector<Instruction> body;
+    body.reserve(r.body.size());
+    for (auto at = r.body.begin(); at != r.body.end();) {
+      const auto end = std::find_if_not(at, r.body.end(), movable);
+      reorder(std::span(at, end), body);
+      at = end;
+      if (at == r.body.end()) break;
+      for (Region& inner : at->regions) reorder(inner);
+      body.push_back(std::move(*at++));
+    }
+    r.body = std::move(body);
+  }
+
+ private:
+  void count(const Region& r) {
+    for (const Instruction& i : r.body) {
+      for (Value v : i.operands) ++uses_[v.index];
+      for (const Region& inner : i.regions) count(inner);
+    }
+    for (Value v : r.yields) ++uses_[v.index];
+  }
+
+  /// Operands from within the run that nothing else still needs.
+  int lifetimes_ended(const Instruction& i) const {
+    int ended = 0;
+    for (auto v = i.operands.begin(); v != i.operands.end(); ++v) {
+      if (producer_[v->index] == outside || std::find(i.operands.begin(), v, *v) != v) continue;
+      ended += uses_[v->index] == std::count(v, i.operands.end(), *v);
+    }
+    return ended;
+  }
+
+  void reorder(std::span<Instruction> run, std::vector<Instruction>& out) {
+    std::vector<std::uint32_t> waiting(run.size(), 0);  // operands from the run that are to come
+    std::vector<std::vector<std::uint32_t>> users(run.size());
+    std::vector<std::uint32_t> ready;
+    for (std::uint32_t i = 0; i < run.size(); ++i) {
+      for (Value v : run[i].operands) {
+        if (producer_[v.index] == outside) continue;
+        ++waiting[i];
+        users[producer_[v.index]].push_back(i);
+      }
+      producer_[run[i].results[0].index] = i;
+      if (waiting[i] == 0) ready.push_back(i);
+    }
+    std::vector<std::uint32_t> results;
+    while (!ready.empty()) {
+      const auto better = [&](std::uint32_t a, std::uint32_t b) {
+        const int ends_a = lifetimes_ended(run[a]), ends_b = lifetimes_ended(run[b]);
+        return ends_a != ends_b ? ends_a > ends_b : a < b;
+      };
+      const auto best = std::min_element(ready.begin(), ready.end(), better);
+      const std::uint32_t chosen = *best;
+      ready.erase(best);
+      for (Value v : run[chosen].operands) --uses_[v.index];
+      for (std::uint32_t u : users[chosen])
+        if (--waiting[u] == 0) ready.push_back(u);
+      results.push_back(run[chosen].results[0].index);
+      out.push_back(std::move(run[chosen]));
+    }
+    for (std::uint32_t v : results) producer_[v] = outside;
+  }
+
+  std::vector<std::int64_t> uses_;       // by instructions that are not placed yet, and by yields
+  std::vector<std::uint32_t> producer_;  // place in the run at hand
+};
+
+}  // namespace
+
+Kernel schedule(Kernel k) {
+  Scheduler(k).reorder(k.body);
+  return k;
+}
+
+}  // namespace gnomon::kernel
