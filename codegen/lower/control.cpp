@@ -15,7 +15,8 @@ namespace {
 
 std::uint32_t word(Dim d) { return static_cast<std::uint32_t>(d); }
 
-/// Carried values of a loop under construction: scalars travel as loop arguments, arrays stay in their tile.
+/// Carried values of a loop under construction: scalars travel as loop arguments, arrays stay in
+/// their tile.
 struct Carried {
   std::vector<Tile> tiles;
 
@@ -42,8 +43,8 @@ void bind_carried(Frame& frame, const Graph& graph, const Carried& carried, std:
   for (std::size_t i = 0; i < count; ++i) frame.bind(graph.inputs[i], carried.tiles[i]);
 }
 
-/// When body output `out` is a dynamic_update_slice of the carried input itself, which nothing else needs afterwards,
-/// the slice is written in place: O(slice), not O(array). Gives the equation.
+/// When body output `out` is a dynamic_update_slice of the carried input itself, which nothing else
+/// needs afterwards, the slice is written in place: O(slice), not O(array). Gives the equation.
 const Equation* in_place_update(const Graph& body, const Uses& uses, std::size_t carried) {
   const ValueId out = body.outputs[carried];
   const std::uint32_t producer = uses.producer[out];
@@ -58,7 +59,8 @@ const Equation* in_place_update(const Graph& body, const Uses& uses, std::size_t
 /// Evaluates the next carried values; array tiles are updated in memory, scalars are returned.
 class CarryUpdate {
  public:
-  CarryUpdate(Emitter& e, const Graph& body) : e_(e), k_(e.k), body_(body), uses_(*e.uses_of(body)) {}
+  CarryUpdate(Emitter& e, const Graph& body)
+      : e_(e), k_(e.k), body_(body), uses_(*e.uses_of(body)) {}
 
   Values run(Frame& frame, const Carried& carried,
              const std::function<Value(std::size_t, const Index&, Value next)>& merge) {
@@ -73,7 +75,8 @@ class CarryUpdate {
         return merge ? merge(i, index, v) : v;
       };
       if (t.kind == Tile::Kind::elements) {
-        for (Dim j = 0; j < t.count(); ++j) scalars.push_back(next(e_.tile_index(t, k_.u32(word(j)))));
+        for (Dim j = 0; j < t.count(); ++j)
+          scalars.push_back(next(e_.tile_index(t, k_.u32(word(j)))));
       } else if (out == body_.inputs[i]) {
         continue;  // stays as it is
       } else if (const Equation* e = merge ? nullptr : in_place_update(body_, uses_, i)) {
@@ -146,7 +149,8 @@ class CarryUpdate {
     const Value zero = k_.i32(0);
     const Value limit = k_.i32(static_cast<std::int32_t>(last));
     start = k_.convert(start, DType::i32);
-    return k_.convert(k_.binary(Op::minimum, k_.binary(Op::maximum, start, zero), limit), DType::u32);
+    return k_.convert(k_.binary(Op::minimum, k_.binary(Op::maximum, start, zero), limit),
+                      DType::u32);
   }
 
   void write(const Tile& t, const Pending& p) {
@@ -195,8 +199,9 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
                        std::to_string(e_.lanes)};
   const bool frozen = laned && !by_lane;
   const auto carried_count = static_cast<std::size_t>(p.carried);
-  Carried start = initial(e_, leading_avals(*p.body, p.carried), laned, frozen,
-                          [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
+  Carried start =
+      initial(e_, leading_avals(*p.body, p.carried), laned, frozen,
+              [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
 
   const auto holds = [&](const Carried& c, const Index& at) {
     Frame f(e_, *p.condition);
@@ -208,7 +213,8 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
   if (frozen) {
     active.dtype = DType::boolean;
     active.shape = Shape(p.lanes);
-    if (active.count() > e_.scalar_limit) active = e_.make_tile(DType::boolean, active.shape, -1, true);
+    if (active.count() > e_.scalar_limit)
+      active = e_.make_tile(DType::boolean, active.shape, -1, true);
     e_.fill(active, [&](const Index& at) { return holds(start, at); });
     start.tiles.push_back(active);
   }
@@ -219,13 +225,16 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
       return any;
     }
     const Value no = k.boolean(false);
-    return k.count_loop(k.u32(word(t.count())), static_cast<std::uint64_t>(t.count()), std::span(&no, 1),
-                        [&](Value i, std::span<const Value> c) { return Values{k.lor(c[0], e_.tile_load_at(t, i))}; })[0];
+    return k.count_loop(k.u32(word(t.count())), static_cast<std::uint64_t>(t.count()),
+                        std::span(&no, 1), [&](Value i, std::span<const Value> c) {
+                          return Values{k.lor(c[0], e_.tile_load_at(t, i))};
+                        })[0];
   };
 
   Values init = start.scalars();
   init.push_back(k.u32(0));
-  const auto lane_shape = laned && !frozen ? Index::coordinates(Shape(p.lanes), {e_.lane}) : Index::coordinates({}, {});
+  const auto lane_shape =
+      laned && !frozen ? Index::coordinates(Shape(p.lanes), {e_.lane}) : Index::coordinates({}, {});
   const Values last = k.loop(
       init, p.max_steps < 0 ? 0 : static_cast<std::uint64_t>(p.max_steps),
       [&](std::span<const Value> arguments) {
@@ -255,8 +264,11 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
         if (frozen) {
           Carried after = c.with(next);
           Tile still = running;
-          if (still.kind != Tile::Kind::elements) still = e_.make_tile(DType::boolean, running.shape, -1, true);
-          e_.fill(still, [&](const Index& at) { return k.land(e_.tile_load(running, at), holds(after, at)); });
+          if (still.kind != Tile::Kind::elements)
+            still = e_.make_tile(DType::boolean, running.shape, -1, true);
+          e_.fill(still, [&](const Index& at) {
+            return k.land(e_.tile_load(running, at), holds(after, at));
+          });
           if (still.kind == Tile::Kind::elements)
             next.insert(next.end(), still.elements.begin(), still.elements.end());
           else
@@ -278,15 +290,17 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
   const Graph& body = *p.body;
   const auto carried_count = static_cast<std::size_t>(p.carried);
   const auto sequences = static_cast<std::size_t>(p.sequences);
-  const Carried start = initial(e_, leading_avals(body, p.carried), false, false,
-                                [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
+  const Carried start =
+      initial(e_, leading_avals(body, p.carried), false, false,
+              [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
   Tiles result(e.outputs.size());
   for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {
     const ValueId v = e.outputs[o];
     if (uses_->count[v] == 0 || direct_.contains(v)) continue;
     const Shape& row = body.avals[body.outputs[o]].shape;
     const int pinned = e_.lane_axis(row, 0);
-    result[o] = e_.make_tile(graph_.avals[v].dtype, graph_.avals[v].shape, pinned < 0 ? -1 : 1, true);
+    result[o] =
+        e_.make_tile(graph_.avals[v].dtype, graph_.avals[v].shape, pinned < 0 ? -1 : 1, true);
   }
   const auto row_position = [&](std::size_t o, Value step, const Index& at) {
     Values c{step};
@@ -305,7 +319,8 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
           f.bind(body.inputs[carried_count + s], [this, sequence, step](const Index& at) {
             Values position{step};
             for (int a = 0; a < at.rank(); ++a) position.push_back(at(e_.k, a));
-            return element(sequence, Index::coordinates(graph_.avals[sequence].shape, std::move(position)));
+            return element(sequence,
+                           Index::coordinates(graph_.avals[sequence].shape, std::move(position)));
           });
         }
         bind_constants(f, e, carried_count + sequences, carried_count + sequences);
@@ -346,49 +361,56 @@ Tile Frame::emit_scatter(const Equation& e, int pinned) {
   const Dim n = updates[p.axis];
   const Dim length = out.shape[p.axis];
   if (n == 0 || length == 0) return t;
-  k.count_loop(k.u32(word(n)), static_cast<std::uint64_t>(n), {}, [&](Value i, std::span<const Value>) {
-    e_.for_each(rest.count(), [&](Value j) {
-      const Index at = e_.tile_index(rest, j);
-      Values batch, source, target;
-      Shape indices;
-      for (int a = 0; a < p.batch_dims; ++a) {
-        batch.push_back(at(k, a));
-        indices.append(updates[a]);
-      }
-      batch.push_back(i);
-      indices.append(n);
-      const Value index = k.convert(element(e.inputs[1], Index::coordinates(indices, std::move(batch))), DType::u32);
-      const Value inside = k.compare(Op::lt, index, k.u32(word(length)));
-      const Value safe = k.select(inside, index, k.u32(0));
-      for (int a = 0; a < updates.rank(); ++a) {
-        source.push_back(a == p.axis ? i : at(k, a));
-        target.push_back(a == p.axis ? safe : at(k, a));
-      }
-      const Value offset = e_.tile_offset(t, Index::coordinates(out.shape, std::move(target)));
-      const Value sum = k.add(e_.tile_load_at(t, offset),
-                              element(e.inputs[2], Index::coordinates(updates, std::move(source))));
-      e_.tile_store(t, offset, sum, inside);
-    });
-    return Values{};
-  });
+  k.count_loop(
+      k.u32(word(n)), static_cast<std::uint64_t>(n), {}, [&](Value i, std::span<const Value>) {
+        e_.for_each(rest.count(), [&](Value j) {
+          const Index at = e_.tile_index(rest, j);
+          Values batch, source, target;
+          Shape indices;
+          for (int a = 0; a < p.batch_dims; ++a) {
+            batch.push_back(at(k, a));
+            indices.append(updates[a]);
+          }
+          batch.push_back(i);
+          indices.append(n);
+          const Value index = k.convert(
+              element(e.inputs[1], Index::coordinates(indices, std::move(batch))), DType::u32);
+          const Value inside = k.compare(Op::lt, index, k.u32(word(length)));
+          const Value safe = k.select(inside, index, k.u32(0));
+          for (int a = 0; a < updates.rank(); ++a) {
+            source.push_back(a == p.axis ? i : at(k, a));
+            target.push_back(a == p.axis ? safe : at(k, a));
+          }
+          const Value offset = e_.tile_offset(t, Index::coordinates(out.shape, std::move(target)));
+          const Value sum =
+              k.add(e_.tile_load_at(t, offset),
+                    element(e.inputs[2], Index::coordinates(updates, std::move(source))));
+          e_.tile_store(t, offset, sum, inside);
+        });
+        return Values{};
+      });
   return t;
 }
 
 Value Frame::branch_index(const Equation& e, std::size_t output, const Index& at) {
   const auto& p = e.params.as<CondParams>();
   if (p.lanes == 0) return element(e.inputs[0], Index::coordinates({}, {}));
-  GNOMON_CHECK(graph_.avals[e.outputs[output]].shape.rank() > 0, "a branch by lanes gives values by lanes");
+  GNOMON_CHECK(graph_.avals[e.outputs[output]].shape.rank() > 0,
+               "a branch by lanes gives values by lanes");
   return element(e.inputs[0], Index::coordinates(Shape(p.lanes), {at(e_.k, 0)}));
 }
 
 Values Frame::choose(Value index, bool boolean, std::size_t branches,
                      const std::function<Values(std::size_t)>& branch) {
   auto& k = e_.k;
-  if (boolean) return k.if_(index, [&] { return branch(1); }, [&] { return branch(0); });
+  if (boolean)
+    return k.if_(
+        index, [&] { return branch(1); }, [&] { return branch(0); });
   const std::function<Values(std::size_t)> from = [&](std::size_t i) -> Values {
     if (i + 1 >= branches) return branch(i);
     const Value here = k.compare(Op::le, index, k.i32(static_cast<std::int32_t>(i)));
-    return k.if_(here, [&] { return branch(i); }, [&] { return from(i + 1); });
+    return k.if_(
+        here, [&] { return branch(i); }, [&] { return from(i + 1); });
   };
   return from(0);
 }
@@ -436,22 +458,25 @@ std::optional<Frame::Tiles> Frame::try_cond_tiles(const Equation& e) {
   }
   if (live.empty()) return tiles;
   const bool boolean = graph_.avals[e.inputs[0]].dtype == DType::boolean;
-  const Index at = p.lanes > 0 ? Index::coordinates(Shape(p.lanes), {e_.lane}) : Index::coordinates({}, {});
-  const Values all = choose(element(e.inputs[0], at), boolean, p.branches.size(), [&](std::size_t b) {
-    const Graph& branch = *p.branches[b];
-    Frame f(e_, branch);
-    bind_constants(f, e, 0, 1);
-    Values r;
-    for (std::size_t o : live) {
-      const auto value = [&](const Index& i) { return f.element(branch.outputs[o], i); };
-      if (tiles[o]->kind != Tile::Kind::elements) {
-        e_.fill(*tiles[o], value);
-        continue;
-      }
-      for (Dim j = 0; j < tiles[o]->count(); ++j) r.push_back(value(e_.tile_index(*tiles[o], k.u32(word(j)))));
-    }
-    return r;
-  });
+  const Index at =
+      p.lanes > 0 ? Index::coordinates(Shape(p.lanes), {e_.lane}) : Index::coordinates({}, {});
+  const Values all =
+      choose(element(e.inputs[0], at), boolean, p.branches.size(), [&](std::size_t b) {
+        const Graph& branch = *p.branches[b];
+        Frame f(e_, branch);
+        bind_constants(f, e, 0, 1);
+        Values r;
+        for (std::size_t o : live) {
+          const auto value = [&](const Index& i) { return f.element(branch.outputs[o], i); };
+          if (tiles[o]->kind != Tile::Kind::elements) {
+            e_.fill(*tiles[o], value);
+            continue;
+          }
+          for (Dim j = 0; j < tiles[o]->count(); ++j)
+            r.push_back(value(e_.tile_index(*tiles[o], k.u32(word(j)))));
+        }
+        return r;
+      });
   std::size_t next = 0;
   for (std::size_t o : live)
     if (tiles[o]->kind == Tile::Kind::elements)
@@ -459,7 +484,8 @@ std::optional<Frame::Tiles> Frame::try_cond_tiles(const Equation& e) {
   return tiles;
 }
 
-/// A branch by lanes where one invocation holds all lanes: every branch runs, each lane keeps its own branch's values.
+/// A branch by lanes where one invocation holds all lanes: every branch runs, each lane keeps its
+/// own branch's values.
 Frame::Tiles Frame::all_branches(const Equation& e) {
   const auto& p = e.params.as<CondParams>();
   Tiles tiles(e.outputs.size());

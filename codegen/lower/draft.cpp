@@ -17,10 +17,12 @@ namespace {
 
 std::uint32_t word(Dim d) { return static_cast<std::uint32_t>(d); }
 
-/// The kernel, its emitter and the buffers that stand for values in memory, made when first asked for.
+/// The kernel, its emitter and the buffers that stand for values in memory, made when first asked
+/// for.
 class Workshop {
  public:
-  explicit Workshop(const DraftRequest& r) : request(r), k(r.name), emitter(k, r.target), buffers_(r.graph.avals.size()) {
+  explicit Workshop(const DraftRequest& r)
+      : request(r), k(r.name), emitter(k, r.target), buffers_(r.graph.avals.size()) {
     k.kernel().lanes = r.mapping == Mapping::sequential ? 1 : word(r.lanes);
     if (r.mapping != Mapping::sequential) {
       emitter.lane = k.source(Op::lane);
@@ -32,13 +34,17 @@ class Workshop {
   std::uint32_t buffer(ValueId v, kernel::Access access) {
     auto& slot = buffers_[v];
     if (!slot) {
-      const bool input = std::count(request.graph.inputs.begin(), request.graph.inputs.end(), v) > 0;
-      slot = k.buffer({request.graph.avals[v].dtype, access, false, false, (input ? "in" : "v") + std::to_string(v)});
+      const bool input =
+          std::count(request.graph.inputs.begin(), request.graph.inputs.end(), v) > 0;
+      slot = k.buffer({request.graph.avals[v].dtype, access, false, false,
+                       (input ? "in" : "v") + std::to_string(v)});
       note(*slot, {false, v, 0});
     }
     return *slot;
   }
-  MemoryRef memory(ValueId v, kernel::Access access) { return {buffer(v, access), request.layouts[v]}; }
+  MemoryRef memory(ValueId v, kernel::Access access) {
+    return {buffer(v, access), request.layouts[v]};
+  }
   void note(std::uint32_t buffer, DraftOperand o) {
     if (operands.size() <= buffer) operands.resize(buffer + 1);
     operands[buffer] = o;
@@ -83,7 +89,8 @@ int root_axis(const Shape& s, Dim lanes) {
   return -1;
 }
 
-/// The element a lane of a map kernel computes: lanes walk the output in the order it has in memory.
+/// The element a lane of a map kernel computes: lanes walk the output in the order it has in
+/// memory.
 Index map_position(Workshop& w, ValueId v) {
   const Shape& shape = w.request.graph.avals[v].shape;
   const auto& order = w.request.layouts[v];
@@ -92,7 +99,8 @@ Index map_position(Workshop& w, ValueId v) {
   for (int a : order) walked.append(shape[a]);
   const Index at = Index::flat(walked, w.emitter.lane);
   Values c(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) c[static_cast<std::size_t>(order[i])] = at(w.k, static_cast<int>(i));
+  for (std::size_t i = 0; i < order.size(); ++i)
+    c[static_cast<std::size_t>(order[i])] = at(w.k, static_cast<int>(i));
   return Index::coordinates(shape, std::move(c));
 }
 
@@ -105,16 +113,20 @@ void store_root(Workshop& w, Frame& f, ValueId v) {
   };
   if (shape.size() == 0) return;
   switch (r.mapping) {
-    case Mapping::map: put(map_position(w, v)); return;
+    case Mapping::map:
+      put(map_position(w, v));
+      return;
     case Mapping::sequential:
       w.emitter.for_each(shape.size(), [&](Value i) { put(Index::flat(shape, i)); });
       return;
-    case Mapping::lane: break;
+    case Mapping::lane:
+      break;
   }
   Tile t;
   t.shape = shape;
   t.pinned = root_axis(shape, r.lanes);
-  if (t.pinned < 0) throw NotLaneLocal{to_string(shape) + " has no axis of " + std::to_string(r.lanes) + " lanes"};
+  if (t.pinned < 0)
+    throw NotLaneLocal{to_string(shape) + " has no axis of " + std::to_string(r.lanes) + " lanes"};
   if (t.count() > 4 * w.emitter.scalar_limit) {
     // What a loop gives is in the lane already; anything else has a kernel with a lane per element.
     const std::uint32_t producer = w.emitter.uses_of(r.graph)->producer[v];
@@ -122,9 +134,11 @@ void store_root(Workshop& w, Frame& f, ValueId v) {
       w.emitter.for_each(t.count(), [&](Value j) { put(w.emitter.tile_index(t, j)); });
       return;
     }
-    throw NotLaneLocal{"each lane would write " + std::to_string(t.count()) + " elements of " + to_string(shape)};
+    throw NotLaneLocal{"each lane would write " + std::to_string(t.count()) + " elements of " +
+                       to_string(shape)};
   }
-  // All elements first, stores after: a root that reads another root's memory must not see half of it.
+  // All elements first, stores after: a root that reads another root's memory must not see half of
+  // it.
   std::vector<std::pair<Index, Value>> values;
   for (Dim j = 0; j < t.count(); ++j) {
     const Index at = w.emitter.tile_index(t, w.k.u32(word(j)));
@@ -150,7 +164,8 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Dim s
   const auto uses = w.emitter.uses_of(r.graph);
   w.bind_inputs(f);
   if (r.stand_in)
-    f.bind(r.roots.at(0), [&f, v = *r.stand_in](const Index& index) { return f.element(v, index); });
+    f.bind(r.roots.at(0),
+           [&f, v = *r.stand_in](const Index& index) { return f.element(v, index); });
   for (ValueId v : r.roots)
     if (stacked_output(r.graph, *uses, v)) f.store_directly(v, w.memory(v, kernel::Access::write));
   for (std::size_t i = 0; i < r.roots.size(); ++i) {
@@ -165,13 +180,16 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Dim s
       return std::nullopt;
     }
   }
-  return w.finish(r.mapping == Mapping::map ? "map" : r.mapping == Mapping::lane ? "lane" : "sequential");
+  return w.finish(r.mapping == Mapping::map    ? "map"
+                  : r.mapping == Mapping::lane ? "lane"
+                                               : "sequential");
 }
 
 }  // namespace
 
 std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
-  // Arrays unrolled into scalars are what makes kernels grow: fewer of them, before anything else is given up.
+  // Arrays unrolled into scalars are what makes kernels grow: fewer of them, before anything else
+  // is given up.
   for (const Dim scalars : {64, 8}) {
     try {
       return attempt(r, failure, scalars);
@@ -191,11 +209,14 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
   const Dim n = updates[p.axis];
   const Shape rest_shape = shape.with(p.axis, 1);
   const Dim rest = rest_shape.size();
-  // Few columns: the scattered axis is divided among owners, who each read all indices but write their own part.
+  // Few columns: the scattered axis is divided among owners, who each read all indices but write
+  // their own part.
   const Dim wanted = r.target.contiguous_per_lane ? 64 : r.target.parallel_lanes;
-  const Dim most_owners = std::clamp<Dim>(wanted / std::max<Dim>(1, rest), 1, std::min<Dim>(length, 256));
+  const Dim most_owners =
+      std::clamp<Dim>(wanted / std::max<Dim>(1, rest), 1, std::min<Dim>(length, 256));
   const Dim part = (length + most_owners - 1) / most_owners;
-  const Dim owners = (length + part - 1) / part;  // each has at least one element: `size` below must not wrap
+  const Dim owners =
+      (length + part - 1) / part;  // each has at least one element: `size` below must not wrap
 
   DraftRequest request = r;
   request.mapping = Mapping::lane;
@@ -213,7 +234,8 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
   const Value size = k.binary(Op::minimum, k.u32(word(part)), k.sub(k.u32(word(length)), low));
   // A dispatch walks at most this many updates: loops are a budget on some drivers.
   const Dim unroll = n % 4 == 0 ? 4 : 1;
-  const Dim most = r.target.loop_budget ? static_cast<Dim>(r.target.loop_budget) / 2 * unroll : Dim{1} << 20;
+  const Dim most =
+      r.target.loop_budget ? static_cast<Dim>(r.target.loop_budget) / 2 * unroll : Dim{1} << 20;
   const auto trips = static_cast<std::uint64_t>(std::min(n, most) / unroll + 1);
   const auto update = [&](Value i) {
     Values batch, source, target;
@@ -224,9 +246,10 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
     }
     batch.push_back(i);
     indices.append(n);
-    const Value index =
-        k.convert(f.element(e.inputs[1], Index::coordinates(indices, std::move(batch))), DType::u32);
-    const Value mine = k.compare(Op::lt, k.sub(index, low), size);  // unsigned: below `low` wraps beyond `size`
+    const Value index = k.convert(
+        f.element(e.inputs[1], Index::coordinates(indices, std::move(batch))), DType::u32);
+    const Value mine =
+        k.compare(Op::lt, k.sub(index, low), size);  // unsigned: below `low` wraps beyond `size`
     for (int a = 0; a < updates.rank(); ++a) {
       source.push_back(a == p.axis ? i : column(k, a));
       target.push_back(a == p.axis ? index : column(k, a));
@@ -243,7 +266,8 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
   };
   k.count_loop(k.div(k.parameter(count_word), k.u32(word(unroll))), trips, {},
                [&](Value trip, std::span<const Value>) {
-                 const Value first = k.add(k.parameter(first_word), k.mul(trip, k.u32(word(unroll))));
+                 const Value first =
+                     k.add(k.parameter(first_word), k.mul(trip, k.u32(word(unroll))));
                  for (Dim u = 0; u < unroll; ++u) update(k.add(first, k.u32(word(u))));
                  return Values{};
                });

@@ -1,4 +1,5 @@
-// codegen/lower/draft.h -- one kernel for a set of graph values, in lane form, before the kernel passes.
+// codegen/lower/draft.h -- one kernel for a set of graph values, in lane form, before the kernel
+// passes.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,7 +11,8 @@
 
 namespace gnomon {
 
-/// What one kernel buffer stands for: a value of the graph in memory, or scratch of the kernel's own.
+/// What one kernel buffer stands for: a value of the graph in memory, or scratch of the kernel's
+/// own.
 struct DraftOperand {
   bool scratch = false;
   ValueId value = 0;
@@ -20,7 +22,8 @@ struct DraftOperand {
 struct Draft {
   kernel::Kernel kernel;  // lane form
   std::vector<DraftOperand> operands;
-  std::vector<std::vector<std::uint32_t>> parameters;  // one dispatch each, in order; normally one, empty
+  std::vector<std::vector<std::uint32_t>>
+      parameters;       // one dispatch each, in order; normally one, empty
   std::string mapping;  // "map", "lane", "sequential", "scatter"
   bool has_loop = false;
 };
@@ -31,14 +34,15 @@ struct DraftRequest {
   const Graph& graph;
   const Target& target;
   const std::vector<bool>& in_memory;  // values other kernels leave in memory
-  const std::vector<std::vector<int>>& layouts;  // per value: order of axes in memory, empty for row-major
-  std::vector<ValueId> roots;          // values this kernel computes
-  std::vector<bool> stored;            // per root: false when only other roots need it
+  const std::vector<std::vector<int>>&
+      layouts;                 // per value: order of axes in memory, empty for row-major
+  std::vector<ValueId> roots;  // values this kernel computes
+  std::vector<bool> stored;    // per root: false when only other roots need it
   Mapping mapping = Mapping::map;
   Dim lanes = 1;
   std::string name;
-  std::optional<ValueId> stand_in;     // the only root takes this value's elements instead of its own
-  bool pins = true;                    // a lane may hold just its own part of a value (Emitter::pins)
+  std::optional<ValueId> stand_in;  // the only root takes this value's elements instead of its own
+  bool pins = true;                 // a lane may hold just its own part of a value (Emitter::pins)
 };
 
 /// Failure names the root that could not be computed lane by lane.
@@ -50,8 +54,9 @@ struct DraftFailure {
 /// Throws KernelTooLarge; a NotLaneLocal becomes `failure`.
 std::optional<Draft> draft(const DraftRequest&, DraftFailure& failure);
 
-/// The accumulation of a scatter_add whose output already holds its operand: lanes own disjoint parts of the output and
-/// walk the updates in order, so the result does not depend on the device. Long walks are several dispatches.
+/// The accumulation of a scatter_add whose output already holds its operand: lanes own disjoint
+/// parts of the output and walk the updates in order, so the result does not depend on the device.
+/// Long walks are several dispatches.
 Draft draft_scatter(const DraftRequest&, const Equation&);
 
 }  // namespace gnomon

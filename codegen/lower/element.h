@@ -1,4 +1,5 @@
-// codegen/lower/element.h -- what a primitive tells the compiler: how one element of its output is computed.
+// codegen/lower/element.h -- what a primitive tells the compiler: how one element of its output is
+// computed.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -10,8 +11,9 @@
 
 namespace gnomon {
 
-/// A position in an array while kernels are built: coordinates, a flat row-major index, or both; each is derived from
-/// the other on demand, so that an elementwise chain over one shape never divides.
+/// A position in an array while kernels are built: coordinates, a flat row-major index, or both;
+/// each is derived from the other on demand, so that an elementwise chain over one shape never
+/// divides.
 class Index {
  public:
   Index() = default;
@@ -40,8 +42,8 @@ class ElementContext {
   std::span<const Aval> inputs;
   std::span<const Aval> outputs;
 
-  /// The element of input `i` at `index` (u32 coordinates within its shape; in bounds, always: clamp first).
-  /// bool arrays give Op values of dtype boolean.
+  /// The element of input `i` at `index` (u32 coordinates within its shape; in bounds, always:
+  /// clamp first). bool arrays give Op values of dtype boolean.
   virtual kernel::Value operand(std::size_t i, const Index& index) = 0;
 
  protected:
@@ -53,7 +55,8 @@ using ElementRule = kernel::Value(ElementContext&, const Params&, std::size_t ou
 /// How often an element of an operand is asked for when every output element is computed once.
 enum class Reuse : std::uint8_t {
   once,  // at most once (elementwise, slices, reductions): producers fuse
-  many,  // several times or unknown (broadcast, dot, gather): producers that cost something are materialised first
+  many,  // several times or unknown (broadcast, dot, gather): producers that cost something are
+         // materialised first
 };
 /// What one output element costs apart from its operands.
 enum class Cost : std::uint8_t {
@@ -70,10 +73,13 @@ struct Lowering {
   Reuse reuse = Reuse::once;
   Cost cost = Cost::cheap;
 
-  static constexpr Lowering per_element(ElementRule* rule, Cost cost = Cost::cheap, Reuse reuse = Reuse::once) {
+  static constexpr Lowering per_element(ElementRule* rule, Cost cost = Cost::cheap,
+                                        Reuse reuse = Reuse::once) {
     return {Kind::element, rule, reuse, cost};
   }
-  static constexpr Lowering structured(Kind kind) { return {kind, nullptr, Reuse::many, Cost::heavy}; }
+  static constexpr Lowering structured(Kind kind) {
+    return {kind, nullptr, Reuse::many, Cost::heavy};
+  }
 };
 
 }  // namespace gnomon

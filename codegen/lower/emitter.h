@@ -1,15 +1,18 @@
-// codegen/lower/emitter.h -- turns graph values into kernel values, one element at a time, on demand.
+// codegen/lower/emitter.h -- turns graph values into kernel values, one element at a time, on
+// demand.
 //
-// A kernel asks for the elements it stores; each element asks its equation's element rule, which asks for operand
-// elements at positions it computes. Everything is memoised by (value, position), so shared sub-expressions appear once.
-// What is asked for is emitted at the outermost open region where its position is known: loop-invariant code leaves
-// loops by construction.
+// A kernel asks for the elements it stores; each element asks its equation's element rule, which
+// asks for operand elements at positions it computes. Everything is memoised by (value, position),
+// so shared sub-expressions appear once. What is asked for is emitted at the outermost open region
+// where its position is known: loop-invariant code leaves loops by construction.
 //
-// A value that is read many times and costs something is computed once per lane into a *tile*: scalars when small, else
-// a private array, else scratch memory with the lane axis innermost. Carried values of loops are tiles too.
+// A value that is read many times and costs something is computed once per lane into a *tile*:
+// scalars when small, else a private array, else scratch memory with the lane axis innermost.
+// Carried values of loops are tiles too.
 //
-// Lane locality needs no analysis of its own: a kernel over a lane axis may touch a carried value only at its own lane;
-// asking for another lane's element throws NotLaneLocal, and the caller chooses another mapping.
+// Lane locality needs no analysis of its own: a kernel over a lane axis may touch a carried value
+// only at its own lane; asking for another lane's element throws NotLaneLocal, and the caller
+// chooses another mapping.
 #pragma once
 #include <functional>
 #include <memory>
@@ -40,9 +43,12 @@ struct Tile {
   Shape shape;
   int pinned = -1;  // axis whose coordinate is the lane; -1: none, the lane holds all of it
   kernel::Values elements;
-  std::uint32_t memory = 0;       // private array or kernel buffer
-  std::optional<std::uint32_t> spill;  // elements copied to this private array, for dynamic indexing
-  Dim count() const { return pinned >= 0 ? shape.size() / std::max<Dim>(1, shape[pinned]) : shape.size(); }
+  std::uint32_t memory = 0;  // private array or kernel buffer
+  std::optional<std::uint32_t>
+      spill;  // elements copied to this private array, for dynamic indexing
+  Dim count() const {
+    return pinned >= 0 ? shape.size() / std::max<Dim>(1, shape[pinned]) : shape.size();
+  }
 };
 
 /// A place in device memory and the order of its axes there (outermost first; empty: row-major).
@@ -64,7 +70,8 @@ class Frame {
 
   void bind(ValueId v, Source source);
   void bind(ValueId v, Tile tile);
-  /// A value that lives in memory although an equation of this graph defines it (another kernel computed it).
+  /// A value that lives in memory although an equation of this graph defines it (another kernel
+  /// computed it).
   void bind_memory(ValueId v, MemoryRef memory);
   /// Rows of a stacked scan output go straight to memory.
   void store_directly(ValueId v, MemoryRef memory) { direct_[v] = std::move(memory); }
@@ -92,7 +99,8 @@ class Frame {
   Tiles all_branches(const Equation&);
   kernel::Value takes(const Equation&, std::size_t output, const Index&, std::size_t branch);
   Source parent_source(ValueId v);
-  void bind_constants(Frame& inner, const Equation&, std::size_t first_input, std::size_t first_constant);
+  void bind_constants(Frame& inner, const Equation&, std::size_t first_input,
+                      std::size_t first_constant);
   kernel::Value branch_index(const Equation&, std::size_t output, const Index&);
   kernel::Values choose(kernel::Value index, bool boolean, std::size_t branches,
                         const std::function<kernel::Values(std::size_t)>& branch);
@@ -121,8 +129,8 @@ class Emitter {
   const Target& target;
   kernel::Value lane;  // invalid: the kernel has no lane axis (sequential)
   Dim lanes = 0;
-  bool pins = true;          // a value whose axis runs with the lanes is held by each lane for itself
-  Dim scalar_limit = 64;     // tiles up to this many elements are scalars
+  bool pins = true;       // a value whose axis runs with the lanes is held by each lane for itself
+  Dim scalar_limit = 64;  // tiles up to this many elements are scalars
   Dim private_limit = 1024;  // and up to this many a private array
   std::size_t value_limit = 200000;
 
@@ -151,7 +159,8 @@ class Emitter {
   void for_each(Dim count, const std::function<void(kernel::Value)>& body);
   /// Pinned axis of a position: the axis whose coordinate is the lane.
   int pinned_axis(const Index&) const;
-  /// Where a carried or stacked value of `shape` has its lane axis: `axis` if its length is the number of lanes.
+  /// Where a carried or stacked value of `shape` has its lane axis: `axis` if its length is the
+  /// number of lanes.
   int lane_axis(const Shape& shape, int axis) const;
 
   std::shared_ptr<const Uses> uses_of(const Graph&);

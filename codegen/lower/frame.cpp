@@ -1,4 +1,5 @@
-// codegen/lower/frame.cpp -- evaluation of straight-line equations on demand; loops and branches are in control.cpp.
+// codegen/lower/frame.cpp -- evaluation of straight-line equations on demand; loops and branches
+// are in control.cpp.
 #include <algorithm>
 
 #include "codegen/graph/primitive.h"
@@ -30,7 +31,10 @@ class EquationContext final : public ElementContext {
 };
 
 Frame::Frame(Emitter& emitter, const Graph& graph)
-    : e_(emitter), graph_(graph), base_depth_(emitter.k.depth()), uses_(emitter.uses_of(graph)),
+    : e_(emitter),
+      graph_(graph),
+      base_depth_(emitter.k.depth()),
+      uses_(emitter.uses_of(graph)),
       sources_(graph.avals.size()) {}
 
 void Frame::bind(ValueId v, Source source) { sources_[v] = std::move(source); }
@@ -50,9 +54,11 @@ Frame::Source Frame::parent_source(ValueId v) {
   return [this, v](const Index& index) { return element(v, index); };
 }
 
-void Frame::bind_constants(Frame& inner, const Equation& e, std::size_t first_input, std::size_t first_constant) {
+void Frame::bind_constants(Frame& inner, const Equation& e, std::size_t first_input,
+                           std::size_t first_constant) {
   for (std::size_t i = first_constant; i < e.inputs.size(); ++i)
-    inner.bind(inner.graph_.inputs.at(first_input + i - first_constant), parent_source(e.inputs[i]));
+    inner.bind(inner.graph_.inputs.at(first_input + i - first_constant),
+               parent_source(e.inputs[i]));
 }
 
 namespace {
@@ -67,8 +73,9 @@ std::uint64_t position_key(const Values& position) {
 
 Value Frame::element(ValueId v, const Index& index) {
   auto& k = e_.k;
-  GNOMON_CHECK(index.shape() == graph_.avals[v].shape, "an element of " + to_string(graph_.avals[v].shape) +
-                                                          " asked for at a position of " + to_string(index.shape()));
+  GNOMON_CHECK(index.shape() == graph_.avals[v].shape,
+               "an element of " + to_string(graph_.avals[v].shape) +
+                   " asked for at a position of " + to_string(index.shape()));
   if (k.kernel().types.size() > e_.value_limit) throw KernelTooLarge{};
   const Values position = index.flat_.valid() ? Values{index.flat_} : index.coordinates_;
   auto& candidates = memo_[v][position_key(position)];
@@ -94,7 +101,8 @@ Value Frame::compute(ValueId v, const Index& index) {
     return e_.load(d->second, graph_.avals[v].shape, index);
   }
   if (auto t = tiles_.find(v); t != tiles_.end()) {
-    if (t->second.pinned < 0 || index(e_.k, t->second.pinned) == e_.lane) return e_.tile_load(t->second, index);
+    if (t->second.pinned < 0 || index(e_.k, t->second.pinned) == e_.lane)
+      return e_.tile_load(t->second, index);
   }
   const std::uint32_t producer = uses_->producer[v];
   GNOMON_CHECK(producer != Uses::none, "input %" + std::to_string(v) + " of a graph is not bound");
@@ -115,7 +123,8 @@ Value Frame::compute(ValueId v, const Index& index) {
       return e_.tile_load(tiles_[v], index);
     }
     case Lowering::Kind::while_loop:
-    case Lowering::Kind::scan: break;
+    case Lowering::Kind::scan:
+      break;
   }
   auto& tile = results(producer)[uses_->output[v]];
   GNOMON_CHECK(tile.has_value(), "a loop's result was not kept");
@@ -126,18 +135,21 @@ Value Frame::rule(ValueId v, const Equation& e, const Index& index) {
   EquationContext context(*this, e);
   const Value r = (*e.primitive->lower.element)(context, e.params, uses_->output[v], index);
   GNOMON_CHECK(e_.k.type(r).scalar == graph_.avals[v].dtype,
-               "the element rule of " + std::string(e.primitive->name) + " gives another dtype than its shape rule");
+               "the element rule of " + std::string(e.primitive->name) +
+                   " gives another dtype than its shape rule");
   return r;
 }
 
 bool Frame::worth_a_tile(ValueId v, const Index& index) const {
-  // The outermost frame's kernels were partitioned so that nothing needs it, and its values are whole arrays.
+  // The outermost frame's kernels were partitioned so that nothing needs it, and its values are
+  // whole arrays.
   if (base_depth_ == 0 || !uses_->many[v]) return false;
   if (graph_.equations[uses_->producer[v]].primitive->lower.cost == Cost::view) return false;
   const Shape& s = graph_.avals[v].shape;
   const int pinned = e_.pinned_axis(index);
   const Dim count = pinned >= 0 ? s.size() / s[pinned] : s.size();
-  // Lanes that hold nothing in common would each fill all of a large array: they compute what they read.
+  // Lanes that hold nothing in common would each fill all of a large array: they compute what they
+  // read.
   return count > 1 && (e_.pins || count <= e_.private_limit);
 }
 
@@ -165,15 +177,20 @@ Frame::Tiles& Frame::results(std::size_t equation) {
   Tiles tiles;
   e_.k.at_depth(base_depth_, [&] {
     switch (e.primitive->lower.kind) {
-      case Lowering::Kind::while_loop: tiles = emit_while(e); break;
-      case Lowering::Kind::scan: tiles = emit_scan(e); break;
+      case Lowering::Kind::while_loop:
+        tiles = emit_while(e);
+        break;
+      case Lowering::Kind::scan:
+        tiles = emit_scan(e);
+        break;
       case Lowering::Kind::cond: {
         auto t = try_cond_tiles(e);
         tiles = t ? std::move(*t) : Tiles(e.outputs.size());
         break;
       }
       case Lowering::Kind::element:
-      case Lowering::Kind::scatter_add: break;
+      case Lowering::Kind::scatter_add:
+        break;
     }
   });
   return results_[equation] = std::move(tiles);

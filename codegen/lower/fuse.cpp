@@ -17,7 +17,8 @@ namespace {
 
 constexpr double unbounded_cost = 1e9;
 
-/// How often consumers in other positions ask for an element: not, by broadcasting, or by a product, gather or loop.
+/// How often consumers in other positions ask for an element: not, by broadcasting, or by a
+/// product, gather or loop.
 enum class Demand : std::uint8_t { once, broadcast, repeated };
 
 /// The largest number of lanes among the per-lane loops in a graph, nested ones included.
@@ -37,8 +38,14 @@ Dim laned_loop(const Graph& g) {
 class Partitioner {
  public:
   Partitioner(const Graph& g, const Target& target, const CompileOptions& options)
-      : g_(g), target_(target), options_(options), uses_(analyse_uses(g)), in_memory_(g.avals.size(), false),
-        cost_(g.avals.size(), 0), demand_(g.avals.size(), Demand::once), layouts_(g.avals.size()) {}
+      : g_(g),
+        target_(target),
+        options_(options),
+        uses_(analyse_uses(g)),
+        in_memory_(g.avals.size(), false),
+        cost_(g.avals.size(), 0),
+        demand_(g.avals.size(), Demand::once),
+        layouts_(g.avals.size()) {}
 
   Partition run() {
     for (ValueId v : g_.inputs) in_memory_[v] = true;
@@ -46,7 +53,8 @@ class Partitioner {
     choose_memory();
     choose_layouts();
     // Each round either succeeds or moves at least one more value to memory.
-    while (!build()) {}
+    while (!build()) {
+    }
     return order();
   }
 
@@ -71,10 +79,15 @@ class Partitioner {
               d = e.primitive->name == "broadcast" ? Demand::broadcast : Demand::repeated;
             if (lower.cost == Cost::view) d = std::max(d, out);
             break;
-          case Lowering::Kind::cond: d = j == 0 ? Demand::broadcast : Demand::once; break;
-          case Lowering::Kind::scatter_add: d = j == 1 ? Demand::repeated : Demand::once; break;
+          case Lowering::Kind::cond:
+            d = j == 0 ? Demand::broadcast : Demand::once;
+            break;
+          case Lowering::Kind::scatter_add:
+            d = j == 1 ? Demand::repeated : Demand::once;
+            break;
           case Lowering::Kind::while_loop:
-            d = static_cast<int>(j) < e.params.as<WhileParams>().carried ? Demand::once : Demand::repeated;
+            d = static_cast<int>(j) < e.params.as<WhileParams>().carried ? Demand::once
+                                                                         : Demand::repeated;
             break;
           case Lowering::Kind::scan: {
             const auto& p = e.params.as<ScanParams>();
@@ -92,11 +105,14 @@ class Partitioner {
     double inputs = 0;
     for (ValueId v : e.inputs) inputs += in_memory_[v] ? 0 : cost_[v];
     switch (e.primitive->lower.kind) {
-      case Lowering::Kind::element: break;
-      case Lowering::Kind::cond: return is_loop(e) ? unbounded_cost : inputs + 16;
+      case Lowering::Kind::element:
+        break;
+      case Lowering::Kind::cond:
+        return is_loop(e) ? unbounded_cost : inputs + 16;
       case Lowering::Kind::scatter_add:
       case Lowering::Kind::while_loop:
-      case Lowering::Kind::scan: return unbounded_cost;
+      case Lowering::Kind::scan:
+        return unbounded_cost;
     }
     double own = 1;
     if (e.primitive->lower.cost == Cost::view) own = 0;
@@ -104,7 +120,8 @@ class Partitioner {
     // A reduction or product reads more elements than it gives.
     double trips = 1;
     const double out = static_cast<double>(std::max<Dim>(1, g_.avals[e.outputs[0]].shape.size()));
-    for (ValueId v : e.inputs) trips = std::max(trips, static_cast<double>(g_.avals[v].shape.size()) / out);
+    for (ValueId v : e.inputs)
+      trips = std::max(trips, static_cast<double>(g_.avals[v].shape.size()) / out);
     if (e.primitive->lower.cost == Cost::view) trips = 1;
     if (e.primitive->name == "dot_general" && !e.inputs.empty()) {
       const double a = static_cast<double>(g_.avals[e.inputs[0]].shape.size());
@@ -117,9 +134,12 @@ class Partitioner {
   bool expensive_for(ValueId v, Demand demand) const {
     const bool scalar = g_.avals[v].shape.size() <= 1;
     switch (demand) {
-      case Demand::once: return false;
-      case Demand::broadcast: return cost_[v] > (scalar ? 80 : 4);
-      case Demand::repeated: return cost_[v] > (scalar ? 40 : 0);
+      case Demand::once:
+        return false;
+      case Demand::broadcast:
+        return cost_[v] > (scalar ? 80 : 4);
+      case Demand::repeated:
+        return cost_[v] > (scalar ? 40 : 0);
     }
     return false;
   }
@@ -129,7 +149,8 @@ class Partitioner {
     const std::uint32_t p = uses_.producer[v];
     if (p == Uses::none || in_memory_[v] || cost_[v] < 64) return;
     const Equation& e = g_.equations[p];
-    if (e.primitive->lower.kind != Lowering::Kind::element || e.primitive->lower.cost != Cost::view) {
+    if (e.primitive->lower.kind != Lowering::Kind::element ||
+        e.primitive->lower.cost != Cost::view) {
       in_memory_[v] = true;
     } else {
       for (ValueId in : e.inputs) keep_if_costly(in);
@@ -140,18 +161,23 @@ class Partitioner {
     const auto defined = [&](ValueId v) { return uses_.producer[v] != Uses::none; };
     for (ValueId v : g_.outputs) in_memory_[v] = true;
     for (const Equation& e : g_.equations) {
-      // A reduction has fewer lanes than its operand: what costs a lot there is computed by the operand's lanes.
-      if (e.primitive->lower.kind == Lowering::Kind::element && e.primitive->lower.cost != Cost::view)
+      // A reduction has fewer lanes than its operand: what costs a lot there is computed by the
+      // operand's lanes.
+      if (e.primitive->lower.kind == Lowering::Kind::element &&
+          e.primitive->lower.cost != Cost::view)
         for (ValueId v : e.inputs)
-          if (g_.avals[v].shape.size() >= 4 * g_.avals[e.outputs[0]].shape.size()) keep_if_costly(v);
+          if (g_.avals[v].shape.size() >= 4 * g_.avals[e.outputs[0]].shape.size())
+            keep_if_costly(v);
       const double cost = cost_of(e);
       const auto kind = e.primitive->lower.kind;
       for (std::size_t o = 0; o < e.outputs.size(); ++o) {
         const ValueId v = e.outputs[o];
         cost_[v] = cost;
         if (!uses_.live[v]) continue;
-        const bool stacked = kind == Lowering::Kind::scan && static_cast<int>(o) >= e.params.as<ScanParams>().carried;
-        if (kind == Lowering::Kind::scatter_add || stacked || !options_.fuse || expensive_for(v, demand_[v]))
+        const bool stacked = kind == Lowering::Kind::scan &&
+                             static_cast<int>(o) >= e.params.as<ScanParams>().carried;
+        if (kind == Lowering::Kind::scatter_add || stacked || !options_.fuse ||
+            expensive_for(v, demand_[v]))
           in_memory_[v] = true;
       }
     }
@@ -176,20 +202,23 @@ class Partitioner {
     }
   }
 
-  /// Intermediates that lanes read or write get the lane axis innermost. Inputs and outputs are row-major.
+  /// Intermediates that lanes read or write get the lane axis innermost. Inputs and outputs are
+  /// row-major.
   void choose_layouts() {
     std::vector<bool> fixed(g_.avals.size(), false);
     for (ValueId v : g_.inputs) fixed[v] = true;
     for (ValueId v : g_.outputs) fixed[v] = true;
-    const auto outermost = [&](ValueId v, int axis) {  // the axis that lanes walk, in front of those they share
-      const int rank = g_.avals[v].shape.rank();
-      if (fixed[v] || rank < 2 || axis == 0) return;
-      layouts_[v] = {axis};
-      for (int a = 0; a < rank; ++a)
-        if (a != axis) layouts_[v].push_back(a);
-    };
+    const auto outermost =
+        [&](ValueId v, int axis) {  // the axis that lanes walk, in front of those they share
+          const int rank = g_.avals[v].shape.rank();
+          if (fixed[v] || rank < 2 || axis == 0) return;
+          layouts_[v] = {axis};
+          for (int a = 0; a < rank; ++a)
+            if (a != axis) layouts_[v].push_back(a);
+        };
     for (const Equation& e : g_.equations) {
-      if (e.primitive == &scatter_add_p) outermost(e.outputs[0], e.params.as<ScatterAddParams>().axis);
+      if (e.primitive == &scatter_add_p)
+        outermost(e.outputs[0], e.params.as<ScatterAddParams>().axis);
       if (e.primitive == &gather_p) outermost(e.inputs[0], e.params.as<GatherParams>().axis);
       if (e.primitive == &while_p && e.params.as<WhileParams>().lanes > 0)
         for (ValueId v : e.outputs) {
@@ -249,7 +278,9 @@ class Partitioner {
     // Roots that share a loop share a kernel: a loop is never run twice.
     std::map<ValueId, ValueId> leader;
     for (ValueId v : roots) leader[v] = v;
-    const std::function<ValueId(ValueId)> find = [&](ValueId v) { return leader[v] == v ? v : leader[v] = find(leader[v]); };
+    const std::function<ValueId(ValueId)> find = [&](ValueId v) {
+      return leader[v] == v ? v : leader[v] = find(leader[v]);
+    };
     std::map<std::uint32_t, ValueId> first_of_loop;
     for (ValueId v : roots)
       for (std::uint32_t l : cones[v].loops) {
@@ -282,7 +313,8 @@ class Partitioner {
     return map_clusters(plain, cones);
   }
 
-  /// Whether any of `from` is computed from a root in `targets`; what shares a kernel waits for all that kernel reads.
+  /// Whether any of `from` is computed from a root in `targets`; what shares a kernel waits for all
+  /// that kernel reads.
   bool depends_on(const std::map<ValueId, Cone>& cones, const std::set<ValueId>& from,
                   const std::vector<ValueId>& targets) const {
     std::set<ValueId> seen;
@@ -312,7 +344,8 @@ class Partitioner {
       add(laned_loop(e));
       for (std::size_t o = 0; o < e.outputs.size(); ++o) {
         const Shape& s = g_.avals[e.outputs[o]].shape;
-        const bool stacked = e.primitive == &scan_p && static_cast<int>(o) >= e.params.as<ScanParams>().carried;
+        const bool stacked =
+            e.primitive == &scan_p && static_cast<int>(o) >= e.params.as<ScanParams>().carried;
         if (s.rank() > (stacked ? 1 : 0)) sizes.push_back(s[stacked ? 1 : 0]);
       }
     }
@@ -357,15 +390,19 @@ class Partitioner {
     return true;
   }
 
-  std::optional<Draft> try_draft(const std::vector<ValueId>& roots, Mapping mapping, Dim lanes, DraftFailure& failure) {
-    DraftRequest r{g_, target_, in_memory_, layouts_, roots, std::vector<bool>(roots.size(), true), mapping, lanes,
-                   options_.name + "_" + std::to_string(clusters_.size()), {}};
+  std::optional<Draft> try_draft(const std::vector<ValueId>& roots, Mapping mapping, Dim lanes,
+                                 DraftFailure& failure) {
+    DraftRequest r{g_,       target_, in_memory_,
+                   layouts_, roots,   std::vector<bool>(roots.size(), true),
+                   mapping,  lanes,   options_.name + "_" + std::to_string(clusters_.size()),
+                   {}};
     auto d = draft(r, failure);
     if (d) d->has_loop = true;
     return d;
   }
 
-  void add(Draft d, const std::vector<ValueId>& roots, const std::map<ValueId, Cone>& cones, std::string reason) {
+  void add(Draft d, const std::vector<ValueId>& roots, const std::map<ValueId, Cone>& cones,
+           std::string reason) {
     Cluster c;
     std::set<ValueId> reads;
     for (ValueId v : roots)
@@ -396,8 +433,9 @@ class Partitioner {
       if (p == Uses::none) continue;
       const Equation& e = g_.equations[p];
       const Lowering& lower = e.primitive->lower;
-      const bool elementwise = lower.kind == Lowering::Kind::element && lower.reuse == Reuse::once &&
-                               lower.cost != Cost::view && g_.avals[e.outputs[0]].shape == g_.avals[target].shape;
+      const bool elementwise = lower.kind == Lowering::Kind::element &&
+                               lower.reuse == Reuse::once && lower.cost != Cost::view &&
+                               g_.avals[e.outputs[0]].shape == g_.avals[target].shape;
       if (elementwise) {
         open.insert(open.end(), e.inputs.begin(), e.inputs.end());
       } else if (reaches(v, target)) {
@@ -412,14 +450,16 @@ class Partitioner {
     return c.memory.contains(target);
   }
 
-  bool map_clusters(const std::vector<std::vector<ValueId>>& plain, const std::map<ValueId, Cone>& cones) {
+  bool map_clusters(const std::vector<std::vector<ValueId>>& plain,
+                    const std::map<ValueId, Cone>& cones) {
     struct Group {
       std::vector<ValueId> roots;
     };
     std::vector<Group> groups;
     std::vector<ValueId> order;
     for (const auto& p : plain) order.insert(order.end(), p.begin(), p.end());
-    std::sort(order.begin(), order.end(), [&](ValueId a, ValueId b) { return uses_.producer[a] < uses_.producer[b]; });
+    std::sort(order.begin(), order.end(),
+              [&](ValueId a, ValueId b) { return uses_.producer[a] < uses_.producer[b]; });
     for (ValueId v : order) {
       const Equation& e = g_.equations[uses_.producer[v]];
       bool joined = false;
@@ -431,7 +471,8 @@ class Partitioner {
           const bool uses_group = std::any_of(group.roots.begin(), group.roots.end(),
                                               [&](ValueId r) { return pointwise(v, r); });
           const bool same_equation = uses_.producer[group.roots[0]] == uses_.producer[v];
-          // Small kernels cost more to start than to run: neighbours that need nothing of each other go together.
+          // Small kernels cost more to start than to run: neighbours that need nothing of each
+          // other go together.
           const bool small = g_.avals[v].shape.size() <= 4096 && group.roots.size() < 8;
           if (!uses_group && !same_equation && !small) continue;
           // Everything else it reads must be computable before the group.
@@ -444,7 +485,8 @@ class Partitioner {
               clean = clean && pointwise(v, m);
           if (!clean || depends_on(cones, others, group.roots)) continue;
           std::set<ValueId> reads;
-          for (ValueId r : group.roots) reads.insert(cones.at(r).memory.begin(), cones.at(r).memory.end());
+          for (ValueId r : group.roots)
+            reads.insert(cones.at(r).memory.begin(), cones.at(r).memory.end());
           if (depends_on(cones, reads, {v})) continue;
           group.roots.push_back(v);
           for (ValueId r : group.roots) together_[r] = group.roots;
@@ -473,8 +515,10 @@ class Partitioner {
           if (!in_memory_[v] && uses_.live[v]) changed = in_memory_[v] = true;
     if (changed) return;
     const Equation& e = g_.equations[uses_.producer[roots[0]]];
-    usage_error(options_.name, "`" + std::string(e.primitive->name) +
-                                   "` makes a kernel of more than 200,000 instructions; split what it computes", e.loc);
+    usage_error(options_.name,
+                "`" + std::string(e.primitive->name) +
+                    "` makes a kernel of more than 200,000 instructions; split what it computes",
+                e.loc);
   }
 
   void map_cluster(const std::vector<ValueId>& roots, const std::map<ValueId, Cone>& cones) {
@@ -486,11 +530,20 @@ class Partitioner {
       return;
     }
     DraftFailure failure;
-    DraftRequest r{g_, target_, in_memory_, layouts_, roots, std::vector<bool>(roots.size(), true), Mapping::map, shape.size(),
-                   options_.name + "_" + std::to_string(clusters_.size()), {}};
+    DraftRequest r{g_,
+                   target_,
+                   in_memory_,
+                   layouts_,
+                   roots,
+                   std::vector<bool>(roots.size(), true),
+                   Mapping::map,
+                   shape.size(),
+                   options_.name + "_" + std::to_string(clusters_.size()),
+                   {}};
     auto d = draft(r, failure);
     if (!d) {
-      // A branch asked for other positions than its lane's: every lane computes all it needs by itself.
+      // A branch asked for other positions than its lane's: every lane computes all it needs by
+      // itself.
       r.pins = false;
       d = draft(r, failure);
     }
@@ -499,13 +552,24 @@ class Partitioner {
   }
 
   void scatter_cluster(ValueId v, const Equation& e) {
-    // First the operand is written to the output, as if the scatter were the identity; then updates accumulate in it.
+    // First the operand is written to the output, as if the scatter were the identity; then updates
+    // accumulate in it.
     Cone operand = in_memory_[e.inputs[0]] ? Cone{} : cone_of(e.inputs[0]);
     if (in_memory_[e.inputs[0]]) operand.memory.insert(e.inputs[0]);
     DraftFailure failure;
     const std::string name = options_.name + "_" + std::to_string(clusters_.size());
     const Dim size = g_.avals[v].shape.size();
-    auto first = draft({g_, target_, in_memory_, layouts_, {v}, {true}, Mapping::map, size, name + "_init", e.inputs[0]}, failure);
+    auto first = draft({g_,
+                        target_,
+                        in_memory_,
+                        layouts_,
+                        {v},
+                        {true},
+                        Mapping::map,
+                        size,
+                        name + "_init",
+                        e.inputs[0]},
+                       failure);
     GNOMON_CHECK(first.has_value(), failure.why);
     Cluster init;
     init.draft = std::move(*first);
@@ -516,7 +580,8 @@ class Partitioner {
     if (g_.avals[e.inputs[2]].shape.size() == 0) return;
 
     Cluster c;
-    c.draft = draft_scatter({g_, target_, in_memory_, layouts_, {v}, {true}, Mapping::lane, 1, name, {}}, e);
+    c.draft = draft_scatter(
+        {g_, target_, in_memory_, layouts_, {v}, {true}, Mapping::lane, 1, name, {}}, e);
     std::set<ValueId> reads{v};
     for (ValueId in : {e.inputs[1], e.inputs[2]}) {
       if (in_memory_[in]) {
@@ -533,7 +598,8 @@ class Partitioner {
   }
 
   Partition order() {
-    // Depth first over who writes what a cluster reads; clusters that write the same value keep their order.
+    // Depth first over who writes what a cluster reads; clusters that write the same value keep
+    // their order.
     std::map<ValueId, std::vector<std::size_t>> writers;
     for (std::size_t i = 0; i < clusters_.size(); ++i)
       for (ValueId v : clusters_[i].writes) writers[v].push_back(i);
@@ -545,7 +611,9 @@ class Partitioner {
       state[i] = 1;
       for (ValueId v : clusters_[i].reads)
         for (std::size_t w : writers[v])
-          if (w != i && !(w > i && std::count(clusters_[i].writes.begin(), clusters_[i].writes.end(), v) > 0)) visit(w);
+          if (w != i &&
+              !(w > i && std::count(clusters_[i].writes.begin(), clusters_[i].writes.end(), v) > 0))
+            visit(w);
       state[i] = 2;
       p.clusters.push_back(std::move(clusters_[i]));
     };
@@ -575,9 +643,10 @@ Partition partition(const Graph& g, const Target& target, const CompileOptions& 
 std::string print(const Partition& p, const Graph& g) {
   std::string s;
   for (const Cluster& c : p.clusters) {
-    s += "kernel \"" + c.draft.kernel.name + "\" " + c.draft.mapping + " lanes=" + std::to_string(c.draft.kernel.lanes) +
-         " writes";
-    for (ValueId v : c.writes) s += " %" + std::to_string(v) + ":" + to_string(g.avals[v].dtype, g.avals[v].shape);
+    s += "kernel \"" + c.draft.kernel.name + "\" " + c.draft.mapping +
+         " lanes=" + std::to_string(c.draft.kernel.lanes) + " writes";
+    for (ValueId v : c.writes)
+      s += " %" + std::to_string(v) + ":" + to_string(g.avals[v].dtype, g.avals[v].shape);
     s += " reads";
     for (ValueId v : c.reads) s += " %" + std::to_string(v);
     s += "  ; " + c.reason + "\n";

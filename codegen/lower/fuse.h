@@ -21,10 +21,10 @@ struct Partition {
   std::vector<bool> in_memory;    // per value: graph input, or written by a cluster
 };
 
-/// Greedy fusion. A value goes to memory when it is an output, when several kernels need it and it costs something, or
-/// when a consumer asks for its elements repeatedly. Loops take along whatever is lane-local with them; a region that
-/// communicates along the lane axis is cut there, and a loop that cannot be mapped to lanes runs sequentially.
-/// Expects a canonical, simplified graph.
+/// Greedy fusion. A value goes to memory when it is an output, when several kernels need it and it
+/// costs something, or when a consumer asks for its elements repeatedly. Loops take along whatever
+/// is lane-local with them; a region that communicates along the lane axis is cut there, and a loop
+/// that cannot be mapped to lanes runs sequentially. Expects a canonical, simplified graph.
 Partition partition(const Graph&, const Target&, const CompileOptions&);
 
 /// Text of the decisions, one line per kernel (GNOMON_DUMP=fusion).

@@ -25,8 +25,10 @@ namespace {
 void check_dtypes(const Graph& g, const Target& target, std::string_view name) {
   const auto check = [&](const Aval& a, Loc loc) {
     const auto lacks = [&](const char* what, const char* instead) {
-      usage_error(name, to_string(a.dtype, a.shape) + " needs " + what + ", which \"" + target.device +
-                            "\" lacks; use " + instead, loc);
+      usage_error(name,
+                  to_string(a.dtype, a.shape) + " needs " + what + ", which \"" + target.device +
+                      "\" lacks; use " + instead,
+                  loc);
     };
     switch (a.dtype) {
       case DType::f64:
@@ -42,12 +44,15 @@ void check_dtypes(const Graph& g, const Target& target, std::string_view name) {
       case DType::u16:
       case DType::f16:
       case DType::bf16:
-        usage_error(name, to_string(a.dtype, a.shape) + ": kernels compute with 32- and 64-bit types and bool; cast it first",
+        usage_error(name,
+                    to_string(a.dtype, a.shape) +
+                        ": kernels compute with 32- and 64-bit types and bool; cast it first",
                     loc);
       case DType::boolean:
       case DType::i32:
       case DType::u32:
-      case DType::f32: break;
+      case DType::f32:
+        break;
     }
     if (a.shape.size() >= (Dim{1} << 31))
       usage_error(name, to_string(a.dtype, a.shape) + " has 2^31 elements or more; split it", loc);
@@ -70,7 +75,8 @@ std::uint32_t coarsening(const Draft& d, const Target& t) {
 
 std::uint32_t group_size(std::uint32_t invocations, const Target& t) {
   std::uint32_t size = std::min(t.group_size, t.max_group_invocations);
-  // A CPU's cores share workgroups, not invocations: few invocations are spread over several groups.
+  // A CPU's cores share workgroups, not invocations: few invocations are spread over several
+  // groups.
   if (t.contiguous_per_lane)
     while (size > 8 && invocations / size < 8) size /= 2;
   return size;
@@ -91,8 +97,9 @@ void check_budget(const kernel::Kernel& k, const Cluster& c, const Graph& g, con
       }
   usage_error(name,
               what + " may take " + (trips == ~0ull ? "any number of" : std::to_string(trips)) +
-                  " loop trips in one kernel, and \"" + target.device + "\" silently stops a kernel after " +
-                  std::to_string(target.loop_budget) + "; lower max_steps, or use a device without this limit",
+                  " loop trips in one kernel, and \"" + target.device +
+                  "\" silently stops a kernel after " + std::to_string(target.loop_budget) +
+                  "; lower max_steps, or use a device without this limit",
               loc);
 }
 

@@ -10,16 +10,18 @@ namespace gnomon {
 
 struct CompileOptions {
   std::string name = "program";
-  bool fuse = true;             // off: every equation is its own kernel (tests)
+  bool fuse = true;               // off: every equation is its own kernel (tests)
   bool force_sequential = false;  // every loop by the sequential mapping (tests)
-  bool keep_text = false;       // fill Program::graph_text and fusion_text
-  /// Called with ("graph" | "fusion" | "kernel" | "memory" | "plan", text) as stages complete; may be null.
+  bool keep_text = false;         // fill Program::graph_text and fusion_text
+  /// Called with ("graph" | "fusion" | "kernel" | "memory" | "plan", text) as stages complete; may
+  /// be null.
   void (*dump)(void* user, const std::string& stage, const std::string& text) = nullptr;
   void* dump_user = nullptr;
 };
 
 /// Compiles a canonical graph. Pure: the same graph, target and options give the same program.
-/// Throws UsageError when the device cannot run it (64-bit floats it lacks, a loop beyond the driver's budget).
+/// Throws UsageError when the device cannot run it (64-bit floats it lacks, a loop beyond the
+/// driver's budget).
 Program compile(const Graph&, const Target&, const CompileOptions& = {});
 
 }  // namespace gnomon

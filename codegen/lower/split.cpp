@@ -60,7 +60,8 @@ Array in_stages(const Primitive& p, Array x, int axis, Dim lanes, Loc loc) {
   const Dim n = x.dim(axis);
   const Dim rows = (n + lanes - 1) / lanes;
   x = padded(x, identity(p, x.dtype(), loc), axis, lanes, loc);
-  x = emit1(p, AxesParams{{axis}}, {lax::reshape(x, x.shape().with(axis, rows).with_inserted(axis + 1, lanes), loc)}, loc);
+  x = emit1(p, AxesParams{{axis}},
+            {lax::reshape(x, x.shape().with(axis, rows).with_inserted(axis + 1, lanes), loc)}, loc);
   return finish(p, x, axis, loc);
 }
 
@@ -72,23 +73,27 @@ class Splitter {
   bool wants(const Graph& g, const Equation& e) const {
     const Primitive* p = e.primitive;
     const bool product = p == &dot_general_p;
-    if (!product && p != &sum_p && p != &prod_p && p != &reduce_max_p && p != &reduce_min_p && p != &argmax_p &&
-        p != &argmin_p)
+    if (!product && p != &sum_p && p != &prod_p && p != &reduce_max_p && p != &reduce_min_p &&
+        p != &argmax_p && p != &argmin_p)
       return false;
     const Shape& in = g.avals[e.inputs[0]].shape;
     const Dim out = g.avals[e.outputs[0]].shape.size();
     if (out == 0) return false;
     if (!product)
-      return in.size() / out >= long_reduction && (out < target_.parallel_lanes || target_.loop_budget > 0);
+      return in.size() / out >= long_reduction &&
+             (out < target_.parallel_lanes || target_.loop_budget > 0);
     Dim n = 1;
     for (int a : e.params.as<DotParams>().lhs_contracting) n *= in[a];
     return n >= long_reduction && lanes_for(n, out, target_, 1) > 1;
   }
 
   Array split(const Equation& e, const Arrays& in) const {
-    if (e.primitive == &dot_general_p) return product(in[0], in[1], e.params.as<DotParams>(), e.loc);
-    if (e.primitive == &argmax_p) return extremum(reduce_max_p, in[0], e.params.as<AxisParams>().axis, e.loc);
-    if (e.primitive == &argmin_p) return extremum(reduce_min_p, in[0], e.params.as<AxisParams>().axis, e.loc);
+    if (e.primitive == &dot_general_p)
+      return product(in[0], in[1], e.params.as<DotParams>(), e.loc);
+    if (e.primitive == &argmax_p)
+      return extremum(reduce_max_p, in[0], e.params.as<AxisParams>().axis, e.loc);
+    if (e.primitive == &argmin_p)
+      return extremum(reduce_min_p, in[0], e.params.as<AxisParams>().axis, e.loc);
     return reduction(*e.primitive, in[0], e.params.as<AxesParams>().axes, e.loc);
   }
 
@@ -119,8 +124,8 @@ class Splitter {
     return in_stages(p, lax::reshape(x, merged, loc), axis, lanes_for(n, out, target_, 64), loc);
   }
 
-  /// The first position of the largest (smallest) element: the value in stages, then where it is. A NaN is the value
-  /// when there is one, and equal to nothing.
+  /// The first position of the largest (smallest) element: the value in stages, then where it is. A
+  /// NaN is the value when there is one, and equal to nothing.
   Array extremum(const Primitive& p, const Array& x, int axis, Loc loc) const {
     const Array best = lax::insert_axis(reduction(p, x, {axis}, loc), axis, x.dim(axis), loc);
     Array hit = lax::eq(x, best, loc);
@@ -132,10 +137,13 @@ class Splitter {
 
   /// Neighbours along the summed axes in parts, as a batch axis; then the sum of the parts.
   Array product(Array a, Array b, const DotParams& p, Loc loc) const {
-    const auto arrange = [&](const Array& x, const std::vector<int>& batch, const std::vector<int>& summed) {
+    const auto arrange = [&](const Array& x, const std::vector<int>& batch,
+                             const std::vector<int>& summed) {
       std::vector<int> order = batch;
       for (int axis = 0; axis < x.rank(); ++axis)
-        if (std::count(batch.begin(), batch.end(), axis) + std::count(summed.begin(), summed.end(), axis) == 0)
+        if (std::count(batch.begin(), batch.end(), axis) +
+                std::count(summed.begin(), summed.end(), axis) ==
+            0)
           order.push_back(axis);
       const auto front = static_cast<int>(order.size());
       order.insert(order.end(), summed.begin(), summed.end());
@@ -148,12 +156,15 @@ class Splitter {
     b = arrange(b, p.rhs_batch, p.rhs_contracting);
     const auto batches = static_cast<int>(p.lhs_batch.size());
     const Dim n = a.dim(-1);
-    const Dim out = std::max<Dim>(1, a.size() / n * (b.size() / n) / std::max<Dim>(1, a.shape().part(0, batches).size()));
-    const Dim parts = lanes_for(n, out, target_, 1);  // every part costs memory of the size of the result
+    const Dim out = std::max<Dim>(
+        1, a.size() / n * (b.size() / n) / std::max<Dim>(1, a.shape().part(0, batches).size()));
+    const Dim parts =
+        lanes_for(n, out, target_, 1);  // every part costs memory of the size of the result
     const auto in_parts = [&](const Array& x) {
       const int last = x.rank() - 1;
       const Array y = padded(x, lax::scalar(x.dtype(), 0, loc), last, parts, loc);
-      return lax::reshape(y, y.shape().with(last, y.dim(last) / parts).with_inserted(last + 1, parts), loc);
+      return lax::reshape(
+          y, y.shape().with(last, y.dim(last) / parts).with_inserted(last + 1, parts), loc);
     };
     a = in_parts(a);
     b = in_parts(b);
@@ -177,7 +188,9 @@ class Splitter {
 
 Graph split_reductions(const Graph& g, const Target& target) {
   const Splitter splitter(target);
-  if (std::none_of(g.equations.begin(), g.equations.end(), [&](const Equation& e) { return splitter.wants(g, e); })) return g;
+  if (std::none_of(g.equations.begin(), g.equations.end(),
+                   [&](const Equation& e) { return splitter.wants(g, e); }))
+    return g;
 
   Trace t;
   Arrays env(g.avals.size());
@@ -186,7 +199,8 @@ Graph split_reductions(const Graph& g, const Target& target) {
     t.loc = e.loc;
     Arrays in;
     for (ValueId v : e.inputs) in.push_back(env[v]);
-    const Arrays out = splitter.wants(g, e) ? Arrays{splitter.split(e, in)} : emit(*e.primitive, e.params, in, e.loc);
+    const Arrays out = splitter.wants(g, e) ? Arrays{splitter.split(e, in)}
+                                            : emit(*e.primitive, e.params, in, e.loc);
     for (std::size_t i = 0; i < out.size(); ++i) env[e.outputs[i]] = out[i];
   }
   Arrays outputs;

@@ -1,4 +1,5 @@
-// codegen/lower/tile.cpp -- memory as a kernel under construction sees it: device arrays and per-lane tiles.
+// codegen/lower/tile.cpp -- memory as a kernel under construction sees it: device arrays and
+// per-lane tiles.
 #include <algorithm>
 
 #include "codegen/lower/emitter.h"
@@ -57,9 +58,11 @@ Tile Emitter::make_tile(DType dtype, const Shape& shape, int pinned, bool writab
     t.kind = Tile::Kind::buffer;
     const auto bytes = static_cast<std::uint64_t>(count * std::max<Dim>(1, lanes)) * size_of(dtype);
     if (lane.valid() && bytes > target.max_storage_range)
-      throw NotLaneLocal{"scratch of " + to_string(dtype, shape) + " for each of " + std::to_string(lanes) +
-                         " lanes is more than " + std::to_string(target.max_storage_range) + " bytes"};
-    t.memory = k.buffer({dtype, kernel::Access::read_write, false, false, "scratch" + std::to_string(scratch.size())});
+      throw NotLaneLocal{"scratch of " + to_string(dtype, shape) + " for each of " +
+                         std::to_string(lanes) + " lanes is more than " +
+                         std::to_string(target.max_storage_range) + " bytes"};
+    t.memory = k.buffer({dtype, kernel::Access::read_write, false, false,
+                         "scratch" + std::to_string(scratch.size())});
     scratch.push_back({t.memory, dtype, count * std::max<Dim>(1, lanes)});
   }
   return t;
@@ -88,8 +91,8 @@ Index Emitter::tile_index(const Tile& t, Value residual) const {
 Value Emitter::tile_offset(const Tile& t, const Index& index) const {
   if (t.pinned < 0) return index.flat(k);
   if (!(index(k, t.pinned) == lane))
-    throw NotLaneLocal{"a value of " + to_string(t.dtype, t.shape) + " is read at another position of its lane axis " +
-                       std::to_string(t.pinned)};
+    throw NotLaneLocal{"a value of " + to_string(t.dtype, t.shape) +
+                       " is read at another position of its lane axis " + std::to_string(t.pinned)};
   Values c;
   for (int a = 0; a < t.shape.rank(); ++a)
     if (a != t.pinned) c.push_back(index(k, a));
@@ -102,7 +105,8 @@ Value Emitter::tile_load(Tile& t, const Index& index) {
   if (k.is_constant(offset)) return t.elements.at(k.constant_bits(offset));
   if (t.elements.size() == 1) return t.elements[0];
   if (!t.spill) {
-    // Scalars asked for at a dynamic position: copied once to a private array, where the scalars are defined.
+    // Scalars asked for at a dynamic position: copied once to a private array, where the scalars
+    // are defined.
     std::uint32_t depth = 0;
     for (Value v : t.elements) depth = std::max(depth, k.depth_of(v));
     t.spill = k.private_array({t.dtype, word(static_cast<Dim>(t.elements.size()))});
@@ -116,9 +120,12 @@ Value Emitter::tile_load(Tile& t, const Index& index) {
 
 Value Emitter::tile_load_at(const Tile& t, Value residual) {
   switch (t.kind) {
-    case Tile::Kind::elements: return t.elements.at(k.constant_bits(residual));
-    case Tile::Kind::private_array: return k.private_load(t.memory, residual);
-    case Tile::Kind::buffer: break;
+    case Tile::Kind::elements:
+      return t.elements.at(k.constant_bits(residual));
+    case Tile::Kind::private_array:
+      return k.private_load(t.memory, residual);
+    case Tile::Kind::buffer:
+      break;
   }
   if (!lane.valid()) return k.load(t.memory, residual);
   return k.load(t.memory, k.add(k.mul(residual, k.u32(word(lanes))), lane));
@@ -126,9 +133,14 @@ Value Emitter::tile_load_at(const Tile& t, Value residual) {
 
 void Emitter::tile_store(const Tile& t, Value residual, Value value, Value mask) {
   switch (t.kind) {
-    case Tile::Kind::elements: GNOMON_CHECK(false, "a scalar tile is not stored to"); break;
-    case Tile::Kind::private_array: k.private_store(t.memory, residual, value, mask); return;
-    case Tile::Kind::buffer: break;
+    case Tile::Kind::elements:
+      GNOMON_CHECK(false, "a scalar tile is not stored to");
+      break;
+    case Tile::Kind::private_array:
+      k.private_store(t.memory, residual, value, mask);
+      return;
+    case Tile::Kind::buffer:
+      break;
   }
   if (lane.valid()) residual = k.add(k.mul(residual, k.u32(word(lanes))), lane);
   k.store(t.memory, residual, value, mask);
@@ -139,7 +151,8 @@ void Emitter::for_each(Dim count, const std::function<void(Value)>& body) {
     for (Dim i = 0; i < count; ++i) body(k.u32(word(i)));
     return;
   }
-  // A trip does several elements where that divides evenly: loop trips are a budget on some drivers.
+  // A trip does several elements where that divides evenly: loop trips are a budget on some
+  // drivers.
   const Dim unroll = count % 8 == 0 ? 8 : count % 4 == 0 ? 4 : 1;
   k.count_loop(k.u32(word(count / unroll)), static_cast<std::uint64_t>(count / unroll), {},
                [&](Value trip, std::span<const Value>) {

@@ -10,10 +10,13 @@ namespace gnomon {
 bool is_loop(const Equation& e) {
   switch (e.primitive->lower.kind) {
     case Lowering::Kind::while_loop:
-    case Lowering::Kind::scan: return true;
+    case Lowering::Kind::scan:
+      return true;
     case Lowering::Kind::element:
-    case Lowering::Kind::scatter_add: return false;
-    case Lowering::Kind::cond: break;
+    case Lowering::Kind::scatter_add:
+      return false;
+    case Lowering::Kind::cond:
+      break;
   }
   const auto runs_whole = [](const Equation& inner) {
     return is_loop(inner) || inner.primitive->lower.kind == Lowering::Kind::scatter_add;
@@ -26,8 +29,9 @@ bool is_loop(const Equation& e) {
 
 Uses analyse_uses(const Graph& g) {
   const std::size_t n = g.avals.size();
-  Uses u{std::vector<std::uint32_t>(n, Uses::none), std::vector<std::uint32_t>(n, 0), std::vector<std::uint32_t>(n, 0),
-         std::vector<bool>(n, false), std::vector<bool>(n, false)};
+  Uses u{std::vector<std::uint32_t>(n, Uses::none), std::vector<std::uint32_t>(n, 0),
+         std::vector<std::uint32_t>(n, 0), std::vector<bool>(n, false),
+         std::vector<bool>(n, false)};
   for (std::uint32_t i = 0; i < g.equations.size(); ++i)
     for (std::uint32_t o = 0; o < g.equations[i].outputs.size(); ++o) {
       u.producer[g.equations[i].outputs[o]] = i;
@@ -55,7 +59,8 @@ Uses analyse_uses(const Graph& g) {
       ++u.count[v];
       if (!element || lower.reuse == Reuse::many || (view && many)) u.many[v] = true;
       if (view) through_view[v] = true;
-      // Read twice, once at positions of its own: recomputing would double the work at every such stage.
+      // Read twice, once at positions of its own: recomputing would double the work at every such
+      // stage.
       if (u.count[v] > 1 && through_view[v]) u.many[v] = true;
     }
   }

@@ -1,4 +1,5 @@
-// codegen/lower/uses.h -- who defines and who reads each value of a graph, and how often its elements are asked for.
+// codegen/lower/uses.h -- who defines and who reads each value of a graph, and how often its
+// elements are asked for.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,14 +13,14 @@ struct Uses {
   std::vector<std::uint32_t> producer;  // equation that defines the value, none for inputs
   std::vector<std::uint32_t> output;    // which of its outputs
   std::vector<std::uint32_t> count;     // uses by equations and as graph output
-  std::vector<bool> many;               // elements are asked for several times (broadcast, dot, gather, loops)
-  std::vector<bool> live;               // reaches a graph output
+  std::vector<bool> many;  // elements are asked for several times (broadcast, dot, gather, loops)
+  std::vector<bool> live;  // reaches a graph output
 };
 
 Uses analyse_uses(const Graph&);
 
-/// Whether an equation is a loop, or a branch that holds a loop or a scatter: it runs as a whole, not element by
-/// element.
+/// Whether an equation is a loop, or a branch that holds a loop or a scatter: it runs as a whole,
+/// not element by element.
 bool is_loop(const Equation&);
 
 }  // namespace gnomon

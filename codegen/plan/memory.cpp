@@ -12,8 +12,9 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
   plan.allocations.resize(lifetimes.size());
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return lifetimes[a].bytes > lifetimes[b].bytes;
+  });
   std::vector<std::size_t> placed;  // by offset
   for (std::size_t i : order) {
     const Lifetime& l = lifetimes[i];
@@ -31,7 +32,9 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
     if (best == ~0ull) best = offset;
     plan.allocations[i] = {l.name, best, l.bytes, l.first_step, l.last_step};
     placed.insert(std::lower_bound(placed.begin(), placed.end(), best,
-                                   [&](std::size_t j, std::uint64_t o) { return plan.allocations[j].offset < o; }),
+                                   [&](std::size_t j, std::uint64_t o) {
+                                     return plan.allocations[j].offset < o;
+                                   }),
                   i);
     plan.bytes = std::max(plan.bytes, best + bytes);
   }

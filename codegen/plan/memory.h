@@ -20,9 +20,10 @@ struct ArenaPlan {
   std::uint64_t bytes = 0;
 };
 
-/// Greedy best fit by size over lifetimes: the largest first, each at the lowest offset where it overlaps no placed
-/// allocation that is alive at the same time. Offsets are multiples of 256.
-/// Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020, algorithm 3.
+/// Greedy best fit by size over lifetimes: the largest first, each at the lowest offset where it
+/// overlaps no placed allocation that is alive at the same time. Offsets are multiples of 256.
+/// Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020,
+/// algorithm 3.
 ArenaPlan plan_arena(const std::vector<Lifetime>&);
 
 }  // namespace gnomon

@@ -10,18 +10,21 @@ namespace gnomon {
 
 namespace {
 
-std::uint64_t bytes_of(const Aval& a) { return static_cast<std::uint64_t>(a.shape.size()) * size_of(a.dtype); }
+std::uint64_t bytes_of(const Aval& a) {
+  return static_cast<std::uint64_t>(a.shape.size()) * size_of(a.dtype);
+}
 
 struct Range {
   Place place;
   std::uint64_t bytes;
   bool overlaps(const Range& o) const {
-    return place.kind == o.place.kind && place.index == o.place.index && place.offset < o.place.offset + o.bytes &&
-           o.place.offset < place.offset + bytes;
+    return place.kind == o.place.kind && place.index == o.place.index &&
+           place.offset < o.place.offset + o.bytes && o.place.offset < place.offset + bytes;
   }
 };
 
-/// Puts a barrier before each step that touches what a step since the last barrier wrote, or writes what one read.
+/// Puts a barrier before each step that touches what a step since the last barrier wrote, or writes
+/// what one read.
 void place_barriers(Program& p, const std::vector<std::vector<std::uint64_t>>& sizes) {
   std::vector<Range> written, read;
   for (std::size_t s = 0; s < p.steps.size(); ++s) {
@@ -29,8 +32,9 @@ void place_barriers(Program& p, const std::vector<std::vector<std::uint64_t>>& s
     std::vector<Range> reads, writes;
     for (std::size_t o = 0; o < step.operands.size(); ++o) {
       const Range r{step.operands[o], sizes[s][o]};
-      const auto access = step.kind == Step::Kind::copy ? (o == 0 ? kernel::Access::read : kernel::Access::write)
-                                                        : p.kernels[step.kernel].buffers[o].access;
+      const auto access = step.kind == Step::Kind::copy
+                              ? (o == 0 ? kernel::Access::read : kernel::Access::write)
+                              : p.kernels[step.kernel].buffers[o].access;
       if (access != kernel::Access::write) reads.push_back(r);
       if (access != kernel::Access::read) writes.push_back(r);
     }
@@ -51,7 +55,8 @@ void place_barriers(Program& p, const std::vector<std::vector<std::uint64_t>>& s
 
 }  // namespace
 
-void schedule(Program& program, const Graph& g, const Partition& p, const std::vector<std::uint32_t>& groups) {
+void schedule(Program& program, const Graph& g, const Partition& p,
+              const std::vector<std::uint32_t>& groups) {
   std::map<ValueId, Place> places;
   for (std::size_t i = g.inputs.size(); i-- > 0;)
     places[g.inputs[i]] = {Place::Kind::input, static_cast<std::uint32_t>(i), 0};
@@ -76,14 +81,16 @@ void schedule(Program& program, const Graph& g, const Partition& p, const std::v
       if (places.contains(o.value)) continue;
       auto [it, fresh] = value_lifetime.try_emplace(o.value, lifetimes.size());
       if (fresh)
-        lifetimes.push_back({"%" + std::to_string(o.value) + " " + to_string(g.avals[o.value].dtype, g.avals[o.value].shape),
+        lifetimes.push_back({"%" + std::to_string(o.value) + " " +
+                                 to_string(g.avals[o.value].dtype, g.avals[o.value].shape),
                              bytes_of(g.avals[o.value]), step, last});
       lifetimes[it->second].last_step = last;
     }
     step = last + 1;
   }
   ArenaPlan arena = plan_arena(lifetimes);
-  for (const auto& [v, l] : value_lifetime) places[v] = {Place::Kind::arena, 0, arena.allocations[l].offset};
+  for (const auto& [v, l] : value_lifetime)
+    places[v] = {Place::Kind::arena, 0, arena.allocations[l].offset};
 
   std::vector<std::vector<std::uint64_t>> sizes;
   for (std::size_t c = 0; c < p.clusters.size(); ++c) {
@@ -96,7 +103,8 @@ void schedule(Program& program, const Graph& g, const Partition& p, const std::v
     std::size_t scratch = 0;
     for (const DraftOperand& o : d.operands) {
       s.operands.push_back(o.scratch
-                               ? Place{Place::Kind::arena, 0, arena.allocations[scratch_lifetime[c][scratch++]].offset}
+                               ? Place{Place::Kind::arena, 0,
+                                       arena.allocations[scratch_lifetime[c][scratch++]].offset}
                                : places.at(o.value));
       bytes.push_back(o.scratch ? o.scratch_bytes : bytes_of(g.avals[o.value]));
     }

@@ -1,19 +1,23 @@
-// codegen/primitives/control.h -- parameters of the operations that hold graphs: loops and branches.
+// codegen/primitives/control.h -- parameters of the operations that hold graphs: loops and
+// branches.
 //
 // Semantics
-//   while: inputs are carried values, then constants. `condition(carried..., constants...) -> bool` and
-//   `body(carried..., constants...) -> carried...`. Runs while the condition is true and fewer than `max_steps` steps
-//   were taken (unbounded when negative). Outputs are the carried values.
-//   With `lanes` = n > 0 the condition has shape [n] and every carried value has the lane axis in front: lane i goes on
-//   while its own condition holds; once false, its values are kept and it never wakes again. Step bounds count per lane.
+//   while: inputs are carried values, then constants. `condition(carried..., constants...) -> bool`
+//   and `body(carried..., constants...) -> carried...`. Runs while the condition is true and fewer
+//   than `max_steps` steps were taken (unbounded when negative). Outputs are the carried values.
+//   With `lanes` = n > 0 the condition has shape [n] and every carried value has the lane axis in
+//   front: lane i goes on while its own condition holds; once false, its values are kept and it
+//   never wakes again. Step bounds count per lane.
 //
-//   scan: inputs are carried, then sequences (leading axis `length`), then constants. `body(carried..., one slice of
-//   each sequence..., constants...) -> carried..., one row of each stacked output...`. Outputs are the carried values
-//   and the stacked rows (leading axis `length`, in sequence order also when `reverse`).
+//   scan: inputs are carried, then sequences (leading axis `length`), then constants.
+//   `body(carried..., one slice of each sequence..., constants...) -> carried..., one row of each
+//   stacked output...`. Outputs are the carried values and the stacked rows (leading axis `length`,
+//   in sequence order also when `reverse`).
 //
-//   cond: inputs are an index, then operands. Branch i runs when the index is i (bool: 0 or 1; i32: clamped into
-//   range). With `lanes` = n > 0 the index has shape [n] and every output, and every operand that varies by lane, has
-//   the lane axis in front; the branch graphs compute all lanes and lane i takes its own branch's values.
+//   cond: inputs are an index, then operands. Branch i runs when the index is i (bool: 0 or 1; i32:
+//   clamped into range). With `lanes` = n > 0 the index has shape [n] and every output, and every
+//   operand that varies by lane, has the lane axis in front; the branch graphs compute all lanes
+//   and lane i takes its own branch's values.
 #pragma once
 #include <vector>
 

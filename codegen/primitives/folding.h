@@ -15,14 +15,15 @@ kernel::Values fold_range(kernel::Builder& k, Dim count, kernel::Values carried,
   if (count > unroll_limit) {
     // Four positions a trip where they come out even: neighbours are then read as one wide load.
     const Dim step = count % 4 == 0 ? 4 : 1;
-    return k.count_loop(k.u32(static_cast<std::uint32_t>(count / step)), static_cast<std::uint64_t>(count / step),
-                        carried, [&](kernel::Value trip, std::span<const kernel::Value> c) {
-                          kernel::Values now(c.begin(), c.end());
-                          const kernel::Value first = k.mul(trip, k.u32(static_cast<std::uint32_t>(step)));
-                          for (Dim n = 0; n < step; ++n)
-                            now = body(k.add(first, k.u32(static_cast<std::uint32_t>(n))), std::move(now));
-                          return now;
-                        });
+    return k.count_loop(
+        k.u32(static_cast<std::uint32_t>(count / step)), static_cast<std::uint64_t>(count / step),
+        carried, [&](kernel::Value trip, std::span<const kernel::Value> c) {
+          kernel::Values now(c.begin(), c.end());
+          const kernel::Value first = k.mul(trip, k.u32(static_cast<std::uint32_t>(step)));
+          for (Dim n = 0; n < step; ++n)
+            now = body(k.add(first, k.u32(static_cast<std::uint32_t>(n))), std::move(now));
+          return now;
+        });
   }
   for (Dim n = 0; n < count; ++n)
     carried = body(k.u32(static_cast<std::uint32_t>(n)), std::move(carried));

@@ -1,15 +1,20 @@
 // codegen/primitives/gather_scatter.h -- parameters of indexed reads and writes.
 //
 // Semantics (B: `batch_dims` leading axes shared by operand and indices; axis >= batch_dims)
-//   gather:      out[b.., p.., i, s..] = operand[b.., p.., indices[b.., i], s..], indices i32[B.., n]; p are the axes
-//                between the batch axes and `axis`, s those after it. `clip` clamps the index, `fill` gives NaN
-//                (floats), the smallest (signed) or largest (unsigned) value, true (bool) out of range.
-//   scatter_add: out = operand, then out[b.., p.., indices[b.., i], s..] += updates[b.., p.., i, s..] for i in order;
-//                indices out of range are dropped. Deterministic: additions happen in the order of i.
-//   dynamic_slice:        operand[B.., D..], one start i32[B..] per axis of D, `sizes` over D -> [B.., sizes..].
+//   gather:      out[b.., p.., i, s..] = operand[b.., p.., indices[b.., i], s..], indices i32[B..,
+//   n]; p are the axes
+//                between the batch axes and `axis`, s those after it. `clip` clamps the index,
+//                `fill` gives NaN (floats), the smallest (signed) or largest (unsigned) value, true
+//                (bool) out of range.
+//   scatter_add: out = operand, then out[b.., p.., indices[b.., i], s..] += updates[b.., p.., i,
+//   s..] for i in order;
+//                indices out of range are dropped. Deterministic: additions happen in the order of
+//                i.
+//   dynamic_slice:        operand[B.., D..], one start i32[B..] per axis of D, `sizes` over D ->
+//   [B.., sizes..].
 //                         Starts are clamped so that the slice fits.
-//   dynamic_update_slice: operand[B.., D..], update[B.., sizes..], one start i32[B..] per axis of D -> operand's shape.
-//   Negative indices and starts are resolved by the operations layer, not here.
+//   dynamic_update_slice: operand[B.., D..], update[B.., sizes..], one start i32[B..] per axis of D
+//   -> operand's shape. Negative indices and starts are resolved by the operations layer, not here.
 #pragma once
 #include "codegen/graph/primitive.h"
 

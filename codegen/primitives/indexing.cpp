@@ -1,5 +1,5 @@
-// codegen/primitives/indexing.cpp -- gnomon/indexing.h: signs, modes and shapes of indices, resolved
-// before the strict operations see them.
+// codegen/primitives/indexing.cpp -- gnomon/indexing.h: signs, modes and shapes of indices,
+// resolved before the strict operations see them.
 #include "gnomon/indexing.h"
 
 #include <algorithm>

@@ -8,10 +8,14 @@ namespace {
 std::string text(const Place& p) {
   const std::string at = p.offset ? "+" + std::to_string(p.offset) : "";
   switch (p.kind) {
-    case Place::Kind::input: return "input" + std::to_string(p.index) + at;
-    case Place::Kind::output: return "output" + std::to_string(p.index) + at;
-    case Place::Kind::arena: return "arena+" + std::to_string(p.offset);
-    case Place::Kind::constants: return "constants+" + std::to_string(p.offset);
+    case Place::Kind::input:
+      return "input" + std::to_string(p.index) + at;
+    case Place::Kind::output:
+      return "output" + std::to_string(p.index) + at;
+    case Place::Kind::arena:
+      return "arena+" + std::to_string(p.offset);
+    case Place::Kind::constants:
+      return "constants+" + std::to_string(p.offset);
   }
   return "?";
 }
@@ -21,7 +25,8 @@ std::string text(const Place& p) {
 std::string print(const Program& p) {
   std::string s = "program \"" + p.name + "\" {\n";
   for (std::size_t i = 0; i < p.inputs.size(); ++i)
-    s += "  input" + std::to_string(i) + ": " + to_string(p.inputs[i].dtype, p.inputs[i].shape) + "\n";
+    s += "  input" + std::to_string(i) + ": " + to_string(p.inputs[i].dtype, p.inputs[i].shape) +
+         "\n";
   s += "  arena: " + std::to_string(p.arena_bytes) + " bytes\n";
   for (const Allocation& a : p.allocations)
     s += "    +" + std::to_string(a.offset) + " " + std::to_string(a.bytes) + " bytes, steps " +
@@ -31,13 +36,17 @@ std::string print(const Program& p) {
     if (step.barrier_before) s += "  barrier\n";
     s += "  " + std::to_string(i) + ": ";
     if (step.kind == Step::Kind::copy) {
-      s += "copy " + std::to_string(step.bytes) + " bytes " + text(step.operands[0]) + " -> " + text(step.operands[1]);
+      s += "copy " + std::to_string(step.bytes) + " bytes " + text(step.operands[0]) + " -> " +
+           text(step.operands[1]);
     } else {
       s += "dispatch \"" + step.label + "\" groups=" + std::to_string(step.groups);
       const auto& buffers = p.kernels[step.kernel].buffers;
       for (std::size_t o = 0; o < step.operands.size(); ++o) {
         const auto a = buffers[o].access;
-        s += " " + buffers[o].name + (a == kernel::Access::read ? "<-" : a == kernel::Access::write ? "->" : "<->") +
+        s += " " + buffers[o].name +
+             (a == kernel::Access::read    ? "<-"
+              : a == kernel::Access::write ? "->"
+                                           : "<->") +
              text(step.operands[o]);
       }
       for (std::uint32_t w : step.parameters) s += " " + std::to_string(w);
@@ -45,7 +54,8 @@ std::string print(const Program& p) {
     s += "\n";
   }
   for (std::size_t i = 0; i < p.outputs.size(); ++i)
-    s += "  output" + std::to_string(i) + ": " + to_string(p.outputs[i].dtype, p.outputs[i].shape) + "\n";
+    s += "  output" + std::to_string(i) + ": " + to_string(p.outputs[i].dtype, p.outputs[i].shape) +
+         "\n";
   return s + "}\n";
 }
 

@@ -4,18 +4,21 @@
 namespace gnomon {
 
 std::string Target::text() const {
-  const auto number = [](const char* name, std::uint64_t v) { return std::string(" ") + name + "=" + std::to_string(v); };
+  const auto number = [](const char* name, std::uint64_t v) {
+    return std::string(" ") + name + "=" + std::to_string(v);
+  };
   const spirv::Features& f = features;
   std::string s = "target \"" + device + "\"";
-  s += number("spirv", f.version) + number("int64", f.int64) + number("float64", f.float64) + number("int16", f.int16) +
-       number("int8", f.int8) + number("float16", f.float16) + number("storage16", f.storage_16) +
-       number("storage8", f.storage_8) + number("preserve32", f.signed_zero_inf_nan_preserve_f32) +
-       number("preserve64", f.signed_zero_inf_nan_preserve_f64) + number("rte32", f.rounding_rte_f32) +
-       number("rte64", f.rounding_rte_f64) + number("denorm32", f.denorm_preserve_f32) +
-       number("denorm64", f.denorm_preserve_f64);
+  s += number("spirv", f.version) + number("int64", f.int64) + number("float64", f.float64) +
+       number("int16", f.int16) + number("int8", f.int8) + number("float16", f.float16) +
+       number("storage16", f.storage_16) + number("storage8", f.storage_8) +
+       number("preserve32", f.signed_zero_inf_nan_preserve_f32) +
+       number("preserve64", f.signed_zero_inf_nan_preserve_f64) +
+       number("rte32", f.rounding_rte_f32) + number("rte64", f.rounding_rte_f64) +
+       number("denorm32", f.denorm_preserve_f32) + number("denorm64", f.denorm_preserve_f64);
   s += number("storage_range", max_storage_range) + number("invocations", max_group_invocations) +
-       number("groups", max_groups) + number("shared", max_shared_bytes) + number("texels", max_texel_elements) +
-       number("loop_budget", loop_budget);
+       number("groups", max_groups) + number("shared", max_shared_bytes) +
+       number("texels", max_texel_elements) + number("loop_budget", loop_budget);
   s += number("texel_reads", texel_reads) + number("contiguous", contiguous_per_lane) +
        number("loop_coarsening", loop_coarsening) + number("map_coarsening", map_coarsening) +
        number("group_size", group_size) + number("parallel_lanes", parallel_lanes);

@@ -1,4 +1,5 @@
-// codegen/program/target.h -- what codegen compiles for: capabilities, limits and tuning of one device.
+// codegen/program/target.h -- what codegen compiles for: capabilities, limits and tuning of one
+// device.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,25 +8,28 @@
 
 namespace gnomon {
 
-/// Everything codegen may know of a device. Filled by the engine from the device and its quirk table; tests force
-/// others. Part of every program's identity through `text`.
+/// Everything codegen may know of a device. Filled by the engine from the device and its quirk
+/// table; tests force others. Part of every program's identity through `text`.
 struct Target {
   std::string device = "minimum";
   spirv::Features features;
   // Limits.
-  std::uint64_t max_storage_range = 1u << 27;     // bytes one window can show
+  std::uint64_t max_storage_range = 1u << 27;  // bytes one window can show
   std::uint32_t max_group_invocations = 128;
-  std::uint32_t max_groups = 65535;               // per axis of a dispatch
+  std::uint32_t max_groups = 65535;  // per axis of a dispatch
   std::uint32_t max_shared_bytes = 16384;
-  std::uint64_t max_texel_elements = 65536;       // 16-byte texels one texel window can show
-  std::uint64_t loop_budget = 0;  // loop trips after which the driver silently stops a shader; 0: none
+  std::uint64_t max_texel_elements = 65536;  // 16-byte texels one texel window can show
+  std::uint64_t loop_budget =
+      0;  // loop trips after which the driver silently stops a shader; 0: none
   // Tuning. None of it changes results.
-  bool texel_reads = false;             // reads through texel windows are faster
-  bool contiguous_per_lane = false;     // CPU-like: a lane reads runs; otherwise neighbouring lanes read neighbours
-  std::uint32_t loop_coarsening = 1;    // lanes per invocation in kernels that hold loops
-  std::uint32_t map_coarsening = 1;     // elements per invocation in elementwise kernels
+  bool texel_reads = false;  // reads through texel windows are faster
+  bool contiguous_per_lane =
+      false;  // CPU-like: a lane reads runs; otherwise neighbouring lanes read neighbours
+  std::uint32_t loop_coarsening = 1;  // lanes per invocation in kernels that hold loops
+  std::uint32_t map_coarsening = 1;   // elements per invocation in elementwise kernels
   std::uint32_t group_size = 64;
-  std::uint32_t parallel_lanes = 16384;  // lanes that fill the device: reductions split until they reach it
+  std::uint32_t parallel_lanes =
+      16384;  // lanes that fill the device: reductions split until they reach it
 
   std::string text() const;
 

@@ -42,9 +42,8 @@ Batched replay(const Graph& graph, const BatchAxes& in_axes, Dim size, Trace& tr
     trace.loc = equation.loc;
     const std::size_t count = equation.outputs.size();
     const Batched out =
-        varies && size == 0
-            ? nothing(graph, equation)
-        : varies ? equation.primitive->batch(equation.params, inputs, input_axes, size)
+        varies && size == 0 ? nothing(graph, equation)
+        : varies            ? equation.primitive->batch(equation.params, inputs, input_axes, size)
                  : Batched{emit(*equation.primitive, equation.params, inputs, equation.loc),
                            BatchAxes(count)};
     GNOMON_CHECK(out.values.size() == count && out.axes.size() == count,

@@ -1,4 +1,5 @@
-// samples/lorenz_ensemble/main.cpp -- tens of thousands of Lorenz systems, each solved inside one generated kernel.
+// samples/lorenz_ensemble/main.cpp -- tens of thousands of Lorenz systems, each solved inside one
+// generated kernel.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -27,9 +28,13 @@ Point integrate(double rho, double end, double h) {
   Point p;
   const long steps = std::lround(end / h);
   for (long i = 0; i < steps; ++i) {
-    const auto at = [&](double c, const Point& k) { return Point{p.x + c * k.x, p.y + c * k.y, p.z + c * k.z}; };
-    const Point a = field(p, rho), b = field(at(h / 2, a), rho), c = field(at(h / 2, b), rho), d = field(at(h, c), rho);
-    p = {p.x + h / 6 * (a.x + 2 * b.x + 2 * c.x + d.x), p.y + h / 6 * (a.y + 2 * b.y + 2 * c.y + d.y),
+    const auto at = [&](double c, const Point& k) {
+      return Point{p.x + c * k.x, p.y + c * k.y, p.z + c * k.z};
+    };
+    const Point a = field(p, rho), b = field(at(h / 2, a), rho), c = field(at(h / 2, b), rho),
+                d = field(at(h, c), rho);
+    p = {p.x + h / 6 * (a.x + 2 * b.x + 2 * c.x + d.x),
+         p.y + h / 6 * (a.y + 2 * b.y + 2 * c.y + d.y),
          p.z + h / 6 * (a.z + 2 * b.z + 2 * c.z + d.z)};
   }
   return p;
@@ -39,8 +44,10 @@ struct Ensemble {
   std::vector<float> x, y, z;
 };
 
-/// Largest distance to the host's solution over every `stride`-th system, relative to the attractor's size.
-double worst_error(const Ensemble& e, const std::vector<float>& rho, double end, double h, std::size_t stride) {
+/// Largest distance to the host's solution over every `stride`-th system, relative to the
+/// attractor's size.
+double worst_error(const Ensemble& e, const std::vector<float>& rho, double end, double h,
+                   std::size_t stride) {
   double worst = 0;
   for (std::size_t i = 0; i < rho.size(); i += stride) {
     const Point p = integrate(rho[i], end, h);
@@ -53,15 +60,17 @@ double worst_error(const Ensemble& e, const std::vector<float>& rho, double end,
 double milliseconds_of(const std::function<void()>& f) {
   const auto start = std::chrono::steady_clock::now();
   f();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
-void report(const char* method, const gn::CompileTimes& cold, double run, std::size_t systems, double error,
-            int kernels) {
+void report(const char* method, const gn::CompileTimes& cold, double run, std::size_t systems,
+            double error, int kernels) {
   std::printf("\n%s: %zu systems in %d kernel\n", method, systems, kernels);
-  std::printf("  trace %.1f ms, compile to SPIR-V %.1f ms, driver %.1f ms\n", cold.trace_ms, cold.compile_ms,
-              cold.pipeline_ms);
-  std::printf("  run %.1f ms: %.2f million systems per second\n", run, static_cast<double>(systems) / run / 1e3);
+  std::printf("  trace %.1f ms, compile to SPIR-V %.1f ms, driver %.1f ms\n", cold.trace_ms,
+              cold.compile_ms, cold.pipeline_ms);
+  std::printf("  run %.1f ms: %.2f million systems per second\n", run,
+              static_cast<double>(systems) / run / 1e3);
   std::printf("  largest error against f64 on the host: %.1e of the attractor's size\n", error);
 }
 
@@ -95,10 +104,14 @@ int main(int argc, char** argv) {
                          {.name = "lorenz_rk4", .max_traces = 1});
     State end = fixed(rhos);
     rt.wait();
-    const double fixed_ms = milliseconds_of([&] { end = fixed(rhos); rt.wait(); });
+    const double fixed_ms = milliseconds_of([&] {
+      end = fixed(rhos);
+      rt.wait();
+    });
     const Ensemble final = host(end);
     const double fixed_error = worst_error(final, rho, steps * 1e-3, 1e-3, systems / 64 + 1);
-    report("RK4, fixed steps", fixed.last_times(), fixed_ms, systems, fixed_error, fixed.kernel_count());
+    report("RK4, fixed steps", fixed.last_times(), fixed_ms, systems, fixed_error,
+           fixed.kernel_count());
     right = right && fixed_error < 1e-3 && fixed.kernel_count() == 1;
 
     // Every system stops on its own step count: no lane waits for the slowest of the ensemble.
@@ -107,9 +120,14 @@ int main(int argc, char** argv) {
                             {.name = "lorenz_dopri5", .max_traces = 1});
     Adaptive solved = adaptive(rhos);
     rt.wait();
-    const double adaptive_ms = milliseconds_of([&] { solved = adaptive(rhos); rt.wait(); });
-    const double adaptive_error = worst_error(host(solved.state), rho, tolerances.end, 1e-4, systems / 16 + 1);
-    report("Dopri5, adaptive", adaptive.last_times(), adaptive_ms, systems, adaptive_error, adaptive.kernel_count());
+    const double adaptive_ms = milliseconds_of([&] {
+      solved = adaptive(rhos);
+      rt.wait();
+    });
+    const double adaptive_error =
+        worst_error(host(solved.state), rho, tolerances.end, 1e-4, systems / 16 + 1);
+    report("Dopri5, adaptive", adaptive.last_times(), adaptive_ms, systems, adaptive_error,
+           adaptive.kernel_count());
     auto tried = rt.to_host<std::int32_t>(solved.tried);
     auto accepted = rt.to_host<std::int32_t>(solved.accepted);
     double sum = 0, kept = 0;
@@ -120,7 +138,8 @@ int main(int argc, char** argv) {
     const auto [least, most] = std::minmax_element(tried.begin(), tried.end());
     std::printf("  steps per system: least %d, mean %.1f, most %d; %.1f %% accepted\n", *least,
                 sum / static_cast<double>(systems), *most, 100 * kept / sum);
-    right = right && adaptive_error < 1e-3 && adaptive.kernel_count() == 1 && *most < tolerances.max_steps;
+    right = right && adaptive_error < 1e-3 && adaptive.kernel_count() == 1 &&
+            *most < tolerances.max_steps;
 
     write_csv(csv, rho, final.x, final.y, final.z, tried);
     std::printf("\nfinal states: %s\n", csv.c_str());

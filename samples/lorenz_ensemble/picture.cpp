@@ -8,8 +8,10 @@
 #include <memory>
 
 void write_csv(const std::string& path, const std::vector<float>& rho, const std::vector<float>& x,
-               const std::vector<float>& y, const std::vector<float>& z, const std::vector<std::int32_t>& tried) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "w"), &std::fclose);
+               const std::vector<float>& y, const std::vector<float>& z,
+               const std::vector<std::int32_t>& tried) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "w"),
+                                                             &std::fclose);
   if (!file) throw gnomon::FileError("lorenz_ensemble: cannot write " + path);
   std::fprintf(file.get(), "rho,x,y,z,tried_steps\n");
   for (std::size_t i = 0; i < rho.size(); ++i)

@@ -12,14 +12,13 @@ struct Pendulum {
 
 // One pendulum, released at rest: steps until it first passes the bottom.
 Array quarter_period(const Array& angle) {
-  const Pendulum end = gn::while_loop(
-      [](const Pendulum& p) { return p.angle > 0; },
-      [](Pendulum p) {
-        p.speed -= 1e-3f * gn::sin(p.angle);
-        p.angle += 1e-3f * p.speed;
-        return p;
-      },
-      Pendulum{angle, gn::zeros({})}, {.max_steps = 10000});
+  const Pendulum end = gn::while_loop([](const Pendulum& p) { return p.angle > 0; },
+                                      [](Pendulum p) {
+                                        p.speed -= 1e-3f * gn::sin(p.angle);
+                                        p.angle += 1e-3f * p.speed;
+                                        return p;
+                                      },
+                                      Pendulum{angle, gn::zeros({})}, {.max_steps = 10000});
   return -end.speed;
 }
 

@@ -161,8 +161,8 @@ Value Builder::fold_binary(Op op, Value a, Value b) {
   return {};
 }
 
-/// x / c * c + x % c is x. A position split into coordinates and put together again is itself, which
-/// the lane mapping depends on.
+/// x / c * c + x % c is x. A position split into coordinates and put together again is itself,
+/// which the lane mapping depends on.
 Value Builder::fold_recombined(Value multiple, Value remainder) {
   const auto by_constant = [&](Value v, Op op) {
     return made_by(v, op) && is_constant(operand(v, 1));
@@ -178,10 +178,9 @@ Value Builder::fold_recombined(Value multiple, Value remainder) {
     whole = operand(quotient, 0);
   }
   if (divisor == 0) return {};
-  const bool completes =
-      (by_constant(remainder, Op::rem) && bits(remainder) == divisor) ||
-      (by_constant(remainder, Op::band) && std::has_single_bit(divisor) &&
-       bits(remainder) == divisor - 1);
+  const bool completes = (by_constant(remainder, Op::rem) && bits(remainder) == divisor) ||
+                         (by_constant(remainder, Op::band) && std::has_single_bit(divisor) &&
+                          bits(remainder) == divisor - 1);
   return completes && operand(remainder, 0) == whole ? whole : Value{};
 }
 

@@ -163,13 +163,16 @@ int root_of_exponent(Real y) {
   if (!y.b->is_constant(y.v)) return 0;
   const float exponent = std::bit_cast<float>(static_cast<std::uint32_t>(y.b->constant_bits(y.v)));
   for (int n = 3; n <= 10; ++n)
-    if (exponent == 1.0f / static_cast<float>(n)) return n;
-    else if (exponent == -1.0f / static_cast<float>(n)) return -n;
+    if (exponent == 1.0f / static_cast<float>(n))
+      return n;
+    else if (exponent == -1.0f / static_cast<float>(n))
+      return -n;
   return 0;
 }
 
-/// x^y for y = float(1/n) or float(-1/n): the inverse n-th root by Newton's method, half the work of a logarithm and
-/// an exponential. The guess from the exponent's bits is 3 % off; a step leaves (n + 1) / 2 times the square of that.
+/// x^y for y = float(1/n) or float(-1/n): the inverse n-th root by Newton's method, half the work
+/// of a logarithm and an exponential. The guess from the exponent's bits is 3 % off; a step leaves
+/// (n + 1) / 2 times the square of that.
 Real root_power(Real x, Real y, int signed_n) {
   constexpr float smallest_normal = 1.17549435e-38f;
   const int n = signed_n < 0 ? -signed_n : signed_n;
@@ -202,8 +205,11 @@ Real root_power(Real x, Real y, int signed_n) {
   const auto scale = static_cast<float>(std::exp2(-24.0 * exponent));
   z = select(subnormal, z * scale, z);
   const Real regular = (x > 0.0f) & (x < infinity);
-  const Real at_zero = y.like(exponent < 0 ? infinity : 0.0f), at_infinity = y.like(exponent < 0 ? 0.0f : infinity);
-  return select(regular, z, select(x == 0.0f, at_zero, select(magnitude(x) == infinity, at_infinity, y.like(nan))));
+  const Real at_zero = y.like(exponent < 0 ? infinity : 0.0f),
+             at_infinity = y.like(exponent < 0 ? 0.0f : infinity);
+  return select(
+      regular, z,
+      select(x == 0.0f, at_zero, select(magnitude(x) == infinity, at_infinity, y.like(nan))));
 }
 
 Real pow_of(Real x, Real y) {

@@ -31,7 +31,8 @@ bool is_number(Builder& b, Value x) {
 Value extremum(Builder& b, Op order, Op integer, Value x, Value y) {
   if (!is_float(b.type(x).scalar)) return b.binary(integer, x, y);
   if (x == y) return x;
-  // Against a number that is no NaN, one comparison decides: it is false for a NaN, which then is the result.
+  // Against a number that is no NaN, one comparison decides: it is false for a NaN, which then is
+  // the result.
   if (is_number(b, x)) return b.select(b.compare(order, x, y), x, y);
   if (is_number(b, y)) return b.select(b.compare(order == Op::gt ? Op::lt : Op::gt, x, y), y, x);
   return b.select(b.lor(b.compare(order, x, y), b.unary(Op::is_nan, x)), x, y);

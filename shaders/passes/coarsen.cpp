@@ -44,7 +44,8 @@ void check_supported(const Region& region) {
   }
 }
 
-/// Which part of the lanes an invocation takes: its own number, or that of the workgroup dealt to it.
+/// Which part of the lanes an invocation takes: its own number, or that of the workgroup dealt to
+/// it.
 Value numbered(Builder& out, const CoarsenOptions& options, std::uint32_t used) {
   const std::uint32_t groups = used / options.group_size + (used % options.group_size != 0);
   const std::uint32_t parts = options.deal;

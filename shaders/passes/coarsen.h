@@ -9,9 +9,9 @@ namespace gnomon::kernel {
 struct CoarsenOptions {
   std::uint32_t width = 1;        // lanes per invocation: 1, 2, 4, 8 or 16
   std::uint32_t group_size = 64;  // invocations per workgroup
-  /// > 1: consecutive workgroups take lanes from as many distant parts in turn. A CPU driver gives each core a
-  /// contiguous share of the workgroups; where neighbouring lanes cost alike, dealing them evens out the shares.
-  /// Ignored unless it divides the number of workgroups.
+  /// > 1: consecutive workgroups take lanes from as many distant parts in turn. A CPU driver gives
+  /// each core a contiguous share of the workgroups; where neighbouring lanes cost alike, dealing
+  /// them evens out the shares. Ignored unless it divides the number of workgroups.
   std::uint32_t deal = 1;
 };
 

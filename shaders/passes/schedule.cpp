@@ -20,14 +20,17 @@ bool movable(const Instruction& i) {
     case Op::private_load:
     case Op::shared_load:
     case Op::loop:
-    case Op::if_: return false;
-    default: return !writes(i.op) && i.results.size() == 1;
+    case Op::if_:
+      return false;
+    default:
+      return !writes(i.op) && i.results.size() == 1;
   }
 }
 
 class Scheduler {
  public:
-  explicit Scheduler(const Kernel& k) : uses_(k.types.size(), 0), producer_(k.types.size(), outside) {
+  explicit Scheduler(const Kernel& k)
+      : uses_(k.types.size(), 0), producer_(k.types.size(), outside) {
     count(k.body);
   }
 

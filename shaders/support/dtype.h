@@ -6,23 +6,50 @@
 namespace gnomon {
 
 /// Element type of an array. `boolean` is stored as one 32-bit word (0 or 1) in device memory.
-enum class DType : std::uint8_t { boolean, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64 };
+enum class DType : std::uint8_t {
+  boolean,
+  i8,
+  u8,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64
+};
 
 constexpr std::string_view name(DType t) {
   switch (t) {
-    case DType::boolean: return "bool";
-    case DType::i8: return "i8";
-    case DType::u8: return "u8";
-    case DType::i16: return "i16";
-    case DType::u16: return "u16";
-    case DType::i32: return "i32";
-    case DType::u32: return "u32";
-    case DType::i64: return "i64";
-    case DType::u64: return "u64";
-    case DType::f16: return "f16";
-    case DType::bf16: return "bf16";
-    case DType::f32: return "f32";
-    case DType::f64: return "f64";
+    case DType::boolean:
+      return "bool";
+    case DType::i8:
+      return "i8";
+    case DType::u8:
+      return "u8";
+    case DType::i16:
+      return "i16";
+    case DType::u16:
+      return "u16";
+    case DType::i32:
+      return "i32";
+    case DType::u32:
+      return "u32";
+    case DType::i64:
+      return "i64";
+    case DType::u64:
+      return "u64";
+    case DType::f16:
+      return "f16";
+    case DType::bf16:
+      return "bf16";
+    case DType::f32:
+      return "f32";
+    case DType::f64:
+      return "f64";
   }
   return "?";
 }
@@ -31,18 +58,22 @@ constexpr std::string_view name(DType t) {
 constexpr std::uint32_t size_of(DType t) {
   switch (t) {
     case DType::i8:
-    case DType::u8: return 1;
+    case DType::u8:
+      return 1;
     case DType::i16:
     case DType::u16:
     case DType::f16:
-    case DType::bf16: return 2;
+    case DType::bf16:
+      return 2;
     case DType::boolean:
     case DType::i32:
     case DType::u32:
-    case DType::f32: return 4;
+    case DType::f32:
+      return 4;
     case DType::i64:
     case DType::u64:
-    case DType::f64: return 8;
+    case DType::f64:
+      return 8;
   }
   return 0;
 }

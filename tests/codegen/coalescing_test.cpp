@@ -71,7 +71,8 @@ TEST(CoalescingGpu, OfALoopOverManySystems) {
 TEST(CoalescingGpu, OfALoopWhoseSystemsAreTheLastAxis) {
   // Three components for each system, the systems innermost.
   const auto rotate = [](const Array& x) {
-    return fori_loop(0, 9, [](const Array&, Array v) { return flip(v) * 0.5f + 1; }, x);
+    return fori_loop(
+        0, 9, [](const Array&, Array v) { return flip(v) * 0.5f + 1; }, x);
   };
   const Program p = compiled(Target::gpu_like(), vmap(rotate, {.in_axes = {-1}, .out_axes = {-1}}),
                              f32({3, 4096}));
@@ -98,15 +99,19 @@ TEST(CoalescingGpu, OfWhatOneLoopLeavesForTheNext) {
   const auto in = loop_accesses(p, "load v"), out = loop_accesses(p, "store");
   EXPECT_THAT(in, SizeIs(::testing::Ge(4u))) << p.fusion_text;
   EXPECT_THAT(in, Each(coalesced)) << p.fusion_text;
-  EXPECT_EQ(std::count_if(out.begin(), out.end(), [](const std::string& line) {
-              return line.ends_with(": contiguous");
-            }), 3) << p.fusion_text;
+  EXPECT_EQ(std::count_if(out.begin(), out.end(),
+                          [](const std::string& line) { return line.ends_with(": contiguous"); }),
+            3)
+      << p.fusion_text;
 }
 
 TEST(CoalescingGpu, OfTheRowsThatAScanStacks) {
   const auto f = [](const Array& x0) {
-    return scan([](Array c, const Array& x) { return std::pair{c * 0.5f + x, c * c}; }, x0,
-                Array(linspace(0, 1, 50)));
+    return scan(
+        [](Array c, const Array& x) {
+          return std::pair{c * 0.5f + x, c * c};
+        },
+        x0, Array(linspace(0, 1, 50)));
   };
   const Program p = compiled(Target::gpu_like(), vmap(f, {.out_axes = {0, 1}}), f32({4096}));
   EXPECT_THAT(accesses(p, "store"), SizeIs(2)) << p.fusion_text;
@@ -133,7 +138,8 @@ TEST(CoalescingGpu, OfScratchThatEachLaneHasForItself) {
 TEST(CoalescingGpu, LeavesALoopWithALargeStateToItsLanes) {
   // 300 elements per lane: a private array, stored one by one.
   const auto f = [](const Array& x) {
-    return fori_loop(0, 5, [](const Array&, Array v) { return flip(v) * 0.5f + 1; }, x);
+    return fori_loop(
+        0, 5, [](const Array&, Array v) { return flip(v) * 0.5f + 1; }, x);
   };
   testing::expect_function_lowers(vmap(f), f32({6, 300}));
   const Program p = compiled(Target::gpu_like(), vmap(f), f32({4096, 300}));
@@ -141,8 +147,8 @@ TEST(CoalescingGpu, LeavesALoopWithALargeStateToItsLanes) {
 }
 
 TEST(CoalescingGpu, OfALongReductionInBothStages) {
-  const Program p =
-      compiled(Target::gpu_like(), [](const Array& x) { return sum(x * x); }, f32({1 << 20}));
+  const Program p = compiled(
+      Target::gpu_like(), [](const Array& x) { return sum(x * x); }, f32({1 << 20}));
   EXPECT_GE(p.kernels.size(), 2u) << p.fusion_text;
   EXPECT_THAT(accesses(p, "load"), Each(coalesced)) << p.fusion_text;
 }
@@ -165,8 +171,8 @@ TEST(CoalescingCpu, ReadsAndWritesRunsInAnElementwiseKernel) {
 }
 
 TEST(CoalescingCpu, ReadsRunsInAReduction) {
-  const Program p =
-      compiled(Target::cpu_like(), [](const Array& x) { return sum(x * x); }, f32({1 << 20}));
+  const Program p = compiled(
+      Target::cpu_like(), [](const Array& x) { return sum(x * x); }, f32({1 << 20}));
   ASSERT_THAT(accesses(p, "load in0"), Not(IsEmpty()));
   EXPECT_THAT(accesses(p, "load in0"),
               Each(::testing::ContainsRegex("(contiguous|block) x(4|8|16) aligned")))

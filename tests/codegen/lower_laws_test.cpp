@@ -41,9 +41,8 @@ std::string differs(const Graph& g, const std::vector<HostArray>& inputs, int& r
         ++ran;
         for (std::size_t i = 0; i < want.size(); ++i)
           if (auto d = testing::difference(got[i], want[i], tolerance(g)); !d.empty())
-            return std::string(name) + (fuse ? "" : ", unfused") + ": output " +
-                   std::to_string(i) + ": " + d + "\n" + print(g) + "\n" + p.fusion_text +
-                   print(p);
+            return std::string(name) + (fuse ? "" : ", unfused") + ": output " + std::to_string(i) +
+                   ": " + d + "\n" + print(g) + "\n" + p.fusion_text + print(p);
       } catch (const std::exception& e) {
         if (refused(e)) continue;
         return std::string(name) + (fuse ? "" : ", unfused") + ": " + e.what() + "\n" + print(g);

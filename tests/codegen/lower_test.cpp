@@ -1,4 +1,5 @@
-// tests/codegen/lower_test.cpp -- compiled programs mean what their graphs mean, kernel by kernel on the host.
+// tests/codegen/lower_test.cpp -- compiled programs mean what their graphs mean, kernel by kernel
+// on the host.
 #include "tests/support/lowering.h"
 
 #include "gnomon/control.h"
@@ -11,7 +12,9 @@ namespace {
 
 using namespace testing;
 
-Program compiled(const Graph& g, const Target& t = Target::cpu_like()) { return compile(g, t, {.keep_text = true}); }
+Program compiled(const Graph& g, const Target& t = Target::cpu_like()) {
+  return compile(g, t, {.keep_text = true});
+}
 
 template <class F, class... A>
 Graph graph_of(F f, const A&... avals) {
@@ -26,27 +29,37 @@ TEST(Lower, ComputesAnElementwiseChainInOneKernel) {
 }
 
 TEST(Lower, BroadcastsAndPermutes) {
-  expect_function_lowers([](const Array& x, const Array& y) { return transpose(x) + y * 2; }, f32({5, 7}), f32({5}));
+  expect_function_lowers([](const Array& x, const Array& y) { return transpose(x) + y * 2; },
+                         f32({5, 7}), f32({5}));
   expect_function_lowers([](const Array& x) { return x + 1; }, f32({}));
-  expect_function_lowers([](const Array& x) { return concatenate({x, flip(x, 0), x * 2}, 0); }, f32({3, 4}));
+  expect_function_lowers(
+      [](const Array& x) {
+        return concatenate({x, flip(x, 0), x * 2}, 0);
+      },
+      f32({3, 4}));
 }
 
 TEST(Lower, ReducesShortAndLongAxes) {
   expect_function_lowers([](const Array& x) { return sum(x, 1) + max(x); }, f32({6, 40}));
   // Whole numbers: stages add in another order, and f32 adds these exactly in any.
   expect_function_lowers([](const Array& x) { return sum(round(x * x)); }, f32({20000}));
-  expect_function_lowers([](const Array& x) { return sum(round(x * 4), {0, 2}); }, f32({30, 2, 400}));
+  expect_function_lowers(
+      [](const Array& x) {
+        return sum(round(x * 4), {0, 2});
+      },
+      f32({30, 2, 400}));
 }
 
 TEST(Lower, MultipliesMatrices) {
-  expect_function_lowers([](const Array& a, const Array& b) { return matmul(sin(a), b) - 1; }, f32({17, 9}), f32({9, 16}));
+  expect_function_lowers([](const Array& a, const Array& b) { return matmul(sin(a), b) - 1; },
+                         f32({17, 9}), f32({9, 16}));
 }
 
 TEST(Lower, RunsAScalarLoop) {
   expect_function_lowers(
       [](const Array& x) {
-        return while_loop([](const Array& v) { return v < 100.0f; }, [](Array v) { return v * 1.5f + 1; }, abs(x),
-                          {.max_steps = 50});
+        return while_loop([](const Array& v) { return v < 100.0f; },
+                          [](Array v) { return v * 1.5f + 1; }, abs(x), {.max_steps = 50});
       },
       f32({}));
 }
@@ -54,8 +67,8 @@ TEST(Lower, RunsAScalarLoop) {
 TEST(Lower, RunsAVmappedLoopInOneKernelWithAnEpilogue) {
   const auto f = [](const Array& xs) {
     const Array n = vmap([](const Array& x) {
-      return while_loop([](const Array& v) { return v < 100.0f; }, [](Array v) { return v * 1.5f + 1; }, abs(x),
-                        {.max_steps = 50});
+      return while_loop([](const Array& v) { return v < 100.0f; },
+                        [](Array v) { return v * 1.5f + 1; }, abs(x), {.max_steps = 50});
     })(xs);
     return n * 2 + xs;
   };
@@ -71,9 +84,12 @@ struct Pair {
 TEST(Lower, KeepsSmallVectorsOfALaneInScalars) {
   const auto f = [](const Array& xs) {
     return vmap([](const Array& x) {
-      return fori_loop(0, 5, [](const Array& i, Array v) {
-        return stack({v[1] + cast(i, DType::f32), v[2] * 0.5f, v[0] - v[1]}, 0);
-      }, x);
+      return fori_loop(
+          0, 5,
+          [](const Array& i, Array v) {
+            return stack({v[1] + cast(i, DType::f32), v[2] * 0.5f, v[0] - v[1]}, 0);
+          },
+          x);
     })(xs);
   };
   expect_function_lowers(f, f32({10, 3}));
@@ -84,8 +100,12 @@ TEST(Lower, KeepsSmallVectorsOfALaneInScalars) {
 
 TEST(Lower, StacksRowsOfAScan) {
   const auto f = [](const Array& xs) {
-    auto [last, rows] = scan([](Array c, const Array& x) { const Array n = c + x; return std::pair{n, n * 2}; },
-                             Array(zeros({})), xs);
+    auto [last, rows] = scan(
+        [](Array c, const Array& x) {
+          const Array n = c + x;
+          return std::pair{n, n * 2};
+        },
+        Array(zeros({})), xs);
     return Pair{last, rows};
   };
   expect_function_lowers(f, f32({20}));
@@ -95,13 +115,14 @@ TEST(Lower, StacksRowsOfAScan) {
 TEST(Lower, RunsALoopThatMixesItsLanesSequentially) {
   expect_function_lowers(
       [](const Array& a, const Array& x) {
-        return fori_loop(0, 4, [&](const Array&, Array v) { return matmul(a, v) / 3; }, x);
+        return fori_loop(
+            0, 4, [&](const Array&, Array v) { return matmul(a, v) / 3; }, x);
       },
       f32({5, 5}), f32({5}));
   expect_function_lowers(
       [](const Array& x) {
-        return while_loop([](const Array& v) { return sum(v) < 1000.0f; }, [](Array v) { return v + sum(abs(v)) + 1; }, x,
-                          {.max_steps = 30});
+        return while_loop([](const Array& v) { return sum(v) < 1000.0f; },
+                          [](Array v) { return v + sum(abs(v)) + 1; }, x, {.max_steps = 30});
       },
       f32({100}));
 }
@@ -109,12 +130,14 @@ TEST(Lower, RunsALoopThatMixesItsLanesSequentially) {
 TEST(Lower, MixesLoopsReductionsAndProducts) {
   const auto f = [](const Array& rho) {
     const auto decay = [](const Array& r) {
-      return fori_loop(0, 10, [&](const Array&, Array v) { return v - 0.1f * r * v; }, Array(ones({})));
+      return fori_loop(
+          0, 10, [&](const Array&, Array v) { return v - 0.1f * r * v; }, Array(ones({})));
     };
     const Array first = vmap(decay)(rho);
     const Array m = mean(first);
     const Array second = vmap([&](const Array& x) {
-      return fori_loop(0, 6, [&](const Array&, Array v) { return v + 0.1f * (m - v); }, x);
+      return fori_loop(
+          0, 6, [&](const Array&, Array v) { return v + 0.1f * (m - v); }, x);
     })(first);
     const Array a = reshape(second, {16, 16});
     return matmul(a, a);
@@ -127,21 +150,26 @@ TEST(Lower, MixesLoopsReductionsAndProducts) {
 TEST(Lower, BranchesPerElementAndPerLane) {
   expect_function_lowers(
       [](const Array& p, const Array& x) {
-        return cond(sum(p) > 0, [](const Array& v) { return sin(v); }, [](const Array& v) { return v * 2; }, x);
+        return cond(
+            sum(p) > 0, [](const Array& v) { return sin(v); }, [](const Array& v) { return v * 2; },
+            x);
       },
       f32({3}), f32({50}));
   expect_function_lowers(
       [](const Array& xs) {
         return vmap([](const Array& x) {
-          return cond(x > 0, [](const Array& v) { return sqrt(v); }, [](const Array& v) { return -v; }, x);
+          return cond(
+              x > 0, [](const Array& v) { return sqrt(v); }, [](const Array& v) { return -v; }, x);
         })(xs);
       },
       f32({40}));
 }
 
 TEST(Lower, GathersAndScatters) {
-  expect_function_lowers([](const Array& x, const Array& i) { return take(x, i); }, f32({8, 3}), i32({11}));
-  expect_function_lowers([](const Array& x, const Array& i) { return segment_sum(x * 2, i, 5); }, f32({60}), i32({60}));
+  expect_function_lowers([](const Array& x, const Array& i) { return take(x, i); }, f32({8, 3}),
+                         i32({11}));
+  expect_function_lowers([](const Array& x, const Array& i) { return segment_sum(x * 2, i, 5); },
+                         f32({60}), i32({60}));
   expect_function_lowers(
       [](const Array& z, const Array& from, const Array& to) {
         return vmap([&](const Array& v) { return segment_sum(take(v, from), to, 9); })(z);
@@ -151,10 +179,13 @@ TEST(Lower, GathersAndScatters) {
 
 TEST(Lower, WritesAHistoryInPlace) {
   const auto f = [](const Array& x) {
-    return fori_loop(0, 200, [](const Array& i, Pair c) {
-      const Array next = c.a * 0.99f + 1;
-      return Pair{next, dynamic_update_slice(c.b, reshape(next, {1}), {i})};
-    }, Pair{x, zeros({200})});
+    return fori_loop(
+        0, 200,
+        [](const Array& i, Pair c) {
+          const Array next = c.a * 0.99f + 1;
+          return Pair{next, dynamic_update_slice(c.b, reshape(next, {1}), {i})};
+        },
+        Pair{x, zeros({200})});
   };
   expect_function_lowers(f, f32({}));
   expect_function_lowers([&](const Array& xs) { return vmap(f)(xs); }, f32({5}));
@@ -167,7 +198,8 @@ TEST(Lower, CopiesInputsThatAreOutputs) {
 TEST(Lower, RejectsALoopBeyondTheDriversBudget) {
   const Graph g = graph_of(
       [](const Array& x) {
-        return while_loop([](const Array& v) { return v < 1e9f; }, [](Array v) { return v + 1; }, x, {.max_steps = 100000});
+        return while_loop([](const Array& v) { return v < 1e9f; }, [](Array v) { return v + 1; }, x,
+                          {.max_steps = 100000});
       },
       f32({}));
   EXPECT_NO_THROW(compiled(g, Target::gpu_like()));
@@ -175,7 +207,8 @@ TEST(Lower, RejectsALoopBeyondTheDriversBudget) {
     compiled(g, Target::cpu_like());
     FAIL() << "a loop of 100,000 trips compiled for a driver that stops after 65,535";
   } catch (const UsageError& e) {
-    EXPECT_NE(std::string(e.what()).find("silently stops a kernel after 65000"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("silently stops a kernel after 65000"), std::string::npos)
+        << e.what();
     EXPECT_NE(std::string(e.what()).find("lower_test.cpp"), std::string::npos) << e.what();
   }
 }

@@ -52,10 +52,11 @@ TEST(RandomGraphs, MeanTheSameCompiled) {
       for (const char* how : {"fused", "unfused", "sequential"}) {
         ++programs;
         try {
-          const Program p = compile(r.graph, target, {.name = "test",
-                                                      .fuse = how[0] != 'u',
-                                                      .force_sequential = how[0] == 's',
-                                                      .keep_text = true});
+          const Program p = compile(r.graph, target,
+                                    {.name = "test",
+                                     .fuse = how[0] != 'u',
+                                     .force_sequential = how[0] == 's',
+                                     .keep_text = true});
           const auto got = run_on_host(p, r.inputs);
           for (std::size_t i = 0; i < want.size(); ++i)
             if (std::string d = difference(got[i], want[i], 1e-4); !d.empty())

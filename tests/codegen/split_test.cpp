@@ -41,8 +41,14 @@ TEST(Split, LeadingTrailingAndScatteredAxes) {
 
 TEST(Split, EveryKindOfReduction) {
   const auto all_of_them = [](const Array& x) {
-    return std::vector<Array>{max(x),     min(x),           argmax(x),           argmin(x),
-                              any(x > 3), all(x > -100),    max(x * 0.5f - 7),   argmax(-x),
+    return std::vector<Array>{max(x),
+                              min(x),
+                              argmax(x),
+                              argmin(x),
+                              any(x > 3),
+                              all(x > -100),
+                              max(x * 0.5f - 7),
+                              argmax(-x),
                               prod(where(x > 1.999f, Array(full({}, 2.0f)), 1.0f))};
   };
   expect_function_lowers(all_of_them, f32({30011}));
@@ -52,8 +58,11 @@ TEST(Split, EveryKindOfReduction) {
         return std::vector<Array>{max(y), min(y), argmax(y), argmin(y), prod(x | 1)};
       },
       i32({30011}));
-  expect_function_lowers([](const Array& x) { return std::pair{argmax(x, 0), argmin(x, 0)}; },
-                         f32({9001, 2}));
+  expect_function_lowers(
+      [](const Array& x) {
+        return std::pair{argmax(x, 0), argmin(x, 0)};
+      },
+      f32({9001, 2}));
 }
 
 TEST(Split, TheFirstOfEqualsAndNaN) {
@@ -70,9 +79,8 @@ TEST(Split, TheFirstOfEqualsAndNaN) {
 TEST(Split, LongProducts) {
   expect_function_lowers([](const Array& a, const Array& b) { return dot(whole(a), whole(b)); },
                          f32({20001}), f32({20001}));
-  expect_function_lowers(
-      [](const Array& a, const Array& b) { return matmul(whole(a), whole(b)); },
-      f32({3, 10000}), f32({10000, 2}));
+  expect_function_lowers([](const Array& a, const Array& b) { return matmul(whole(a), whole(b)); },
+                         f32({3, 10000}), f32({10000, 2}));
   expect_function_lowers(
       [](const Array& a, const Array& b) { return einsum("bik,bkj->bij", whole(a), whole(b)); },
       f32({2, 3, 9001}), f32({2, 9001, 2}));

@@ -240,7 +240,9 @@ TEST(Math, PowWithARootAsExponentIsAccurateOverTheWholeRange) {
   for (int n = 3; n <= 10; ++n)
     for (const float exponent : {1.0f / static_cast<float>(n), -1.0f / static_cast<float>(n)}) {
       const auto power = [&](const std::vector<float>& at) {
-        return run(DType::f32, [&](Builder& b, Value a, Value) { return pow(b, a, b.f32(exponent)); }, at, at);
+        return run(
+            DType::f32, [&](Builder& b, Value a, Value) { return pow(b, a, b.f32(exponent)); }, at,
+            at);
       };
       const std::vector<float> y = power(x);
       for (std::size_t i = 0; i < x.size(); ++i) {

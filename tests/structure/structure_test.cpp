@@ -137,7 +137,8 @@ TEST(Structure, ShaderSourcesAreOnlyInTheBench) {
 }
 
 TEST(Structure, TheReadmeShowsACompiledProgram) {
-  const std::string readme = read(root / "README.md"), program = read(root / "samples/readme/main.cpp");
+  const std::string readme = read(root / "README.md"),
+                    program = read(root / "samples/readme/main.cpp");
   const std::size_t begin = readme.find("```cpp\n");
   ASSERT_NE(begin, readme.npos);
   const std::size_t end = readme.find("```", begin + 7);

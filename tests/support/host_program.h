@@ -1,4 +1,5 @@
-// tests/support/host_program.h -- runs a Program on the host with the kernel interpreter: the compiler without a driver.
+// tests/support/host_program.h -- runs a Program on the host with the kernel interpreter: the
+// compiler without a driver.
 #pragma once
 #include <cstring>
 #include <vector>
@@ -9,7 +10,8 @@
 
 namespace gnomon::testing {
 
-/// Executes the steps in order. Memory starts as NaN-like noise, so that reading what was never written shows.
+/// Executes the steps in order. Memory starts as NaN-like noise, so that reading what was never
+/// written shows.
 inline std::vector<HostArray> run_on_host(const Program& p, const std::vector<HostArray>& inputs) {
   const auto noise = [](std::size_t n) { return std::vector<std::byte>(n, std::byte{0xCB}); };
   std::vector<std::vector<std::byte>> in, out;
@@ -20,10 +22,14 @@ inline std::vector<HostArray> run_on_host(const Program& p, const std::vector<Ho
   std::vector<std::byte> constants = p.constants;
   const auto place = [&](const Place& at) -> std::span<std::byte> {
     switch (at.kind) {
-      case Place::Kind::input: return std::span(in.at(at.index)).subspan(at.offset);
-      case Place::Kind::output: return std::span(out.at(at.index)).subspan(at.offset);
-      case Place::Kind::arena: return std::span(arena).subspan(at.offset);
-      case Place::Kind::constants: return std::span(constants).subspan(at.offset);
+      case Place::Kind::input:
+        return std::span(in.at(at.index)).subspan(at.offset);
+      case Place::Kind::output:
+        return std::span(out.at(at.index)).subspan(at.offset);
+      case Place::Kind::arena:
+        return std::span(arena).subspan(at.offset);
+      case Place::Kind::constants:
+        return std::span(constants).subspan(at.offset);
     }
     return {};
   };

@@ -1,4 +1,5 @@
-// tests/support/lowering.h -- compiles a graph for several targets and holds the host execution against the reference.
+// tests/support/lowering.h -- compiles a graph for several targets and holds the host execution
+// against the reference.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -22,29 +23,35 @@ inline HostArray random_array(const Aval& a, std::uint32_t seed) {
   std::mt19937 g(seed);
   for (Dim i = 0; i < r.size(); ++i) {
     const double u = static_cast<double>(g() >> 8) / (1 << 24);
-    if (is_float(a.dtype)) r.set_number(i, 4 * u - 2);
-    else if (a.dtype == DType::boolean) r.set_integer(i, u < 0.5);
-    else r.set_integer(i, static_cast<std::int64_t>(u * 10) - (is_signed(a.dtype) ? 4 : 0));
+    if (is_float(a.dtype))
+      r.set_number(i, 4 * u - 2);
+    else if (a.dtype == DType::boolean)
+      r.set_integer(i, u < 0.5);
+    else
+      r.set_integer(i, static_cast<std::int64_t>(u * 10) - (is_signed(a.dtype) ? 4 : 0));
   }
   return r;
 }
 
-/// Where two arrays disagree; empty when they do not. Floats may differ by `tolerance` relative to the larger of 1 and
-/// the reference; NaN equals NaN; everything else is exact.
+/// Where two arrays disagree; empty when they do not. Floats may differ by `tolerance` relative to
+/// the larger of 1 and the reference; NaN equals NaN; everything else is exact.
 inline std::string difference(const HostArray& got, const HostArray& want, double tolerance) {
   if (!(got.aval == want.aval))
-    return "type " + to_string(got.aval.dtype, got.aval.shape) + " instead of " + to_string(want.aval.dtype, want.aval.shape);
+    return "type " + to_string(got.aval.dtype, got.aval.shape) + " instead of " +
+           to_string(want.aval.dtype, want.aval.shape);
   for (Dim i = 0; i < want.size(); ++i) {
     if (!is_float(want.aval.dtype)) {
       if (got.integer(i) != want.integer(i))
-        return "element " + std::to_string(i) + " is " + std::to_string(got.integer(i)) + ", not " + std::to_string(want.integer(i));
+        return "element " + std::to_string(i) + " is " + std::to_string(got.integer(i)) + ", not " +
+               std::to_string(want.integer(i));
       continue;
     }
     const double a = got.number(i), b = want.number(i);
     if (std::isnan(a) && std::isnan(b)) continue;
     if (a == b) continue;
     if (!(std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b))))
-      return "element " + std::to_string(i) + " is " + std::to_string(a) + ", not " + std::to_string(b);
+      return "element " + std::to_string(i) + " is " + std::to_string(a) + ", not " +
+             std::to_string(b);
   }
   return "";
 }
@@ -54,11 +61,14 @@ struct NamedTarget {
   Target target;
 };
 inline std::vector<NamedTarget> targets() {
-  return {{"minimum", Target::minimum()}, {"gpu_like", Target::gpu_like()}, {"cpu_like", Target::cpu_like()}};
+  return {{"minimum", Target::minimum()},
+          {"gpu_like", Target::gpu_like()},
+          {"cpu_like", Target::cpu_like()}};
 }
 
 /// The graph means the same compiled for every target, fused or not, as evaluated literally.
-inline void expect_lowering(const Graph& g, const std::vector<HostArray>& inputs, double tolerance = 2e-5) {
+inline void expect_lowering(const Graph& g, const std::vector<HostArray>& inputs,
+                            double tolerance = 2e-5) {
   const auto want = evaluate(g, inputs);
   for (const auto& [name, target] : targets())
     for (const bool fuse : {true, false}) {
@@ -66,7 +76,8 @@ inline void expect_lowering(const Graph& g, const std::vector<HostArray>& inputs
       const auto got = run_on_host(p, inputs);
       for (std::size_t i = 0; i < want.size(); ++i)
         ASSERT_EQ(difference(got[i], want[i], tolerance), "")
-            << "output " << i << " on " << name << (fuse ? "" : ", unfused") << "\n" << print(g) << p.fusion_text << print(p);
+            << "output " << i << " on " << name << (fuse ? "" : ", unfused") << "\n"
+            << print(g) << p.fusion_text << print(p);
     }
 }
 

@@ -32,8 +32,9 @@ inline void expect_all(std::uint64_t count, const GraphCheck& check, int attempt
     if (what.empty()) continue;
     ++failed;
     const RandomGraph small = shrink(r, check, attempts);
-    ADD_FAILURE() << "seed " << seed << ": " << what << "\nsmallest that fails: "
-                  << failure(check, small) << "\n" << describe(small);
+    ADD_FAILURE() << "seed " << seed << ": " << what
+                  << "\nsmallest that fails: " << failure(check, small) << "\n"
+                  << describe(small);
   }
 }
 

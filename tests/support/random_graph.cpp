@@ -81,11 +81,11 @@ class Scope : public Steps {
       int weight;
     };
     static constexpr std::array<Weighted, 20> steps{{
-        {&Scope::unary, 14},      {&Scope::binary, 16},     {&Scope::compare, 5},
-        {&Scope::choose, 5},      {&Scope::convert, 5},     {&Scope::create, 3},
-        {&Scope::rearrange, 14},  {&Scope::cut, 9},         {&Scope::join, 6},
-        {&Scope::reduce, 12},     {&Scope::multiply, 6},    {&Scope::read_at, 8},
-        {&Scope::slice_at, 6},    {&Scope::write_at, 6},    {&Scope::random_bits, 3},
+        {&Scope::unary, 14},      {&Scope::binary, 16},      {&Scope::compare, 5},
+        {&Scope::choose, 5},      {&Scope::convert, 5},      {&Scope::create, 3},
+        {&Scope::rearrange, 14},  {&Scope::cut, 9},          {&Scope::join, 6},
+        {&Scope::reduce, 12},     {&Scope::multiply, 6},     {&Scope::read_at, 8},
+        {&Scope::slice_at, 6},    {&Scope::write_at, 6},     {&Scope::random_bits, 3},
         {&Scope::count_loop, 13}, {&Scope::repeat_loop, 15}, {&Scope::scan_loop, 13},
         {&Scope::branch, 10},     {&Scope::map, 30},
     }};
@@ -184,15 +184,14 @@ class Scope : public Steps {
     if (kind == 0) {
       // A counter runs up to a bound that stays outside.
       init.push_back(count - count);
-      return add_all(while_loop(
-          [&](const Arrays& s) { return s.back() < count; },
-          [&](const Arrays& s) {
-            Scope scope = run(s);
-            Arrays next = next_state(scope, Arrays(s.begin(), s.end() - 1));
-            next.push_back(s.back() + 1);
-            return next;
-          },
-          init, {.max_steps = most}));
+      return add_all(while_loop([&](const Arrays& s) { return s.back() < count; },
+                                [&](const Arrays& s) {
+                                  Scope scope = run(s);
+                                  Arrays next = next_state(scope, Arrays(s.begin(), s.end() - 1));
+                                  next.push_back(s.back() + 1);
+                                  return next;
+                                },
+                                init, {.max_steps = most}));
     }
     // What the body makes decides.
     init.push_back(kind == 1 || !vector ? count : vector->array);
@@ -216,8 +215,7 @@ class Scope : public Steps {
     const Dim n = first->array.dim(0);
     if (n > 40) return false;
     Arrays sequences{first->array};
-    const auto second =
-        pick([&](const Value& v) { return v.rank() > 0 && v.array.dim(0) == n; });
+    const auto second = pick([&](const Value& v) { return v.rank() > 0 && v.array.dim(0) == n; });
     if (random_.chance(50)) sequences.push_back(second->array);
     const auto run = body([](Scope& scope) { return std::move(scope); });
     const bool reverse = random_.chance(30);
@@ -267,8 +265,10 @@ class Scope : public Steps {
       const bool front = v.array.dim(0) == n, back = v.array.dim(-1) == n;
       const bool take_it = random_.chance(60);
       if (!take_it) continue;
-      if (front) leading.push_back(v.array);
-      else if (back) trailing.push_back(v.array);
+      if (front)
+        leading.push_back(v.array);
+      else if (back)
+        trailing.push_back(v.array);
     }
     if (leading.empty() && trailing.empty()) return false;
     const std::uint64_t seed = random_.next();
@@ -296,9 +296,12 @@ HostArray random_input(const Aval& a, Random& random) {
   HostArray r(a);
   for (Dim i = 0; i < r.size(); ++i) {
     const double u = random.unit();
-    if (a.dtype == DType::f32) r.set_number(i, 4 * u - 2);
-    else if (a.dtype == DType::boolean) r.set_integer(i, u < 0.5);
-    else r.set_integer(i, static_cast<std::int64_t>(u * 24) - (a.dtype == DType::i32 ? 8 : 0));
+    if (a.dtype == DType::f32)
+      r.set_number(i, 4 * u - 2);
+    else if (a.dtype == DType::boolean)
+      r.set_integer(i, u < 0.5);
+    else
+      r.set_integer(i, static_cast<std::int64_t>(u * 24) - (a.dtype == DType::i32 ? 8 : 0));
   }
   return r;
 }
@@ -319,12 +322,15 @@ RandomGraph random_graph(std::uint64_t seed, const RandomGraphOptions& options) 
   for (Dim i = 0; i < count; ++i) {
     Aval a;
     const Dim kind = random.below(10);
-    a.dtype = kind < 4 ? DType::f32 : kind < 7 ? DType::i32 : kind < 9 ? DType::u32 : DType::boolean;
+    a.dtype = kind < 4   ? DType::f32
+              : kind < 7 ? DType::i32
+              : kind < 9 ? DType::u32
+                         : DType::boolean;
     const Dim rank = random.below(4);
     for (Dim r = 0; r < rank; ++r) {
       const bool lane = random.chance(45);
-      const auto which = static_cast<std::size_t>(
-          random.below(static_cast<Dim>(lengths.others.size())));
+      const auto which =
+          static_cast<std::size_t>(random.below(static_cast<Dim>(lengths.others.size())));
       const Dim d = lane ? lengths.lanes : lengths.others[which];
       if (a.shape.size() * d <= options.max_elements) a.shape.append(d);
     }

@@ -11,8 +11,8 @@
 namespace gnomon::testing {
 
 struct RandomGraphOptions {
-  int steps = 12;          // operations at top level, at most
-  int depth = 3;           // how deep loops, branches and vmap nest
+  int steps = 12;           // operations at top level, at most
+  int depth = 3;            // how deep loops, branches and vmap nest
   Dim max_elements = 3000;  // of one array
 };
 

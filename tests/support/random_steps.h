@@ -1,4 +1,5 @@
-// tests/support/random_steps.h -- one function's values, and the straight-line steps that make more of them.
+// tests/support/random_steps.h -- one function's values, and the straight-line steps that make more
+// of them.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -127,48 +128,83 @@ class Steps {
     if (v->boolean()) return add(!x, true);
     if (v->integer()) {
       switch (random_.below(9)) {
-        case 0: return add(-x, true);
-        case 1: return add(~x, true);
-        case 2: return add(popcount(x), true);
-        case 3: return add(abs(x), true);
-        case 4: return add(sign(x), true);
-        case 5: return add(x * x, true);
-        case 6: return add(x % random_.between(1, 7), true);
-        case 7: return add(x >> random_.between(0, 33), true);
-        default: return add(floor_divide(x, random_.between(1, 5)), true);
+        case 0:
+          return add(-x, true);
+        case 1:
+          return add(~x, true);
+        case 2:
+          return add(popcount(x), true);
+        case 3:
+          return add(abs(x), true);
+        case 4:
+          return add(sign(x), true);
+        case 5:
+          return add(x * x, true);
+        case 6:
+          return add(x % random_.between(1, 7), true);
+        case 7:
+          return add(x >> random_.between(0, 33), true);
+        default:
+          return add(floor_divide(x, random_.between(1, 5)), true);
       }
     }
     if (v->exact && random_.chance(30)) {
       switch (random_.below(4)) {
-        case 0: return add(floor(x), true);
-        case 1: return add(round(x), true);
-        case 2: return add(sign(x), true);
-        default: return add(trunc(x), true);
+        case 0:
+          return add(floor(x), true);
+        case 1:
+          return add(round(x), true);
+        case 2:
+          return add(sign(x), true);
+        default:
+          return add(trunc(x), true);
       }
     }
     switch (random_.below(22)) {
-      case 0: return add(-x, v->exact);
-      case 1: return add(abs(x), v->exact);
-      case 2: return add(relu(x), v->exact);
-      case 3: return add(clip(x, -0.5, 1.25), v->exact);
-      case 4: return add(sin(x), false);
-      case 5: return add(cos(x), false);
-      case 6: return add(tanh(x), false);
-      case 7: return add(atan(x), false);
-      case 8: return add(exp(-abs(x)), false);
-      case 9: return add(sqrt(abs(x) + 1), false);
-      case 10: return add(rsqrt(square(x) + 0.5), false);
-      case 11: return add(log1p(abs(x)), false);
-      case 12: return add(log(abs(x) + 0.5), false);
-      case 13: return add(sigmoid(x), false);
-      case 14: return add(erf(x), false);
-      case 15: return add(reciprocal(1 + x * x), false);
-      case 16: return add(x * 0.5 + 0.25, false);
-      case 17: return add(pow(x * 0.5, 3), false);
-      case 18: return add(asinh(x), false);
-      case 19: return add(expm1(tanh(x)), false);
-      case 20: return add(softplus(x) - 1, false);
-      default: return add(asin(tanh(x) * 0.75), false);
+      case 0:
+        return add(-x, v->exact);
+      case 1:
+        return add(abs(x), v->exact);
+      case 2:
+        return add(relu(x), v->exact);
+      case 3:
+        return add(clip(x, -0.5, 1.25), v->exact);
+      case 4:
+        return add(sin(x), false);
+      case 5:
+        return add(cos(x), false);
+      case 6:
+        return add(tanh(x), false);
+      case 7:
+        return add(atan(x), false);
+      case 8:
+        return add(exp(-abs(x)), false);
+      case 9:
+        return add(sqrt(abs(x) + 1), false);
+      case 10:
+        return add(rsqrt(square(x) + 0.5), false);
+      case 11:
+        return add(log1p(abs(x)), false);
+      case 12:
+        return add(log(abs(x) + 0.5), false);
+      case 13:
+        return add(sigmoid(x), false);
+      case 14:
+        return add(erf(x), false);
+      case 15:
+        return add(reciprocal(1 + x * x), false);
+      case 16:
+        return add(x * 0.5 + 0.25, false);
+      case 17:
+        return add(pow(x * 0.5, 3), false);
+      case 18:
+        return add(asinh(x), false);
+      case 19:
+        return add(expm1(tanh(x)), false);
+      case 20:
+        return add(softplus(x) - 1, false);
+      default:
+        return add(asin(tanh(x) * 0.75), false);
     }
   }
 
@@ -192,39 +228,64 @@ class Steps {
     const Array& y = both->second.array;
     if (both->first.boolean()) {
       switch (random_.below(3)) {
-        case 0: return add(x && y, true);
-        case 1: return add(x || y, true);
-        default: return add(logical_xor(x, y), true);
+        case 0:
+          return add(x && y, true);
+        case 1:
+          return add(x || y, true);
+        default:
+          return add(logical_xor(x, y), true);
       }
     }
     if (both->first.integer()) {
       switch (random_.below(12)) {
-        case 0: return add(x + y, true);
-        case 1: return add(x - y, true);
-        case 2: return add(x * y, true);
-        case 3: return add(maximum(x, y), true);
-        case 4: return add(minimum(x, y), true);
-        case 5: return add(x % y, true);
-        case 6: return add(floor_divide(x, y), true);
-        case 7: return add(x & y, true);
-        case 8: return add(x | y, true);
-        case 9: return add(x ^ y, true);
-        case 10: return add(x << y, true);
-        default: return add(x >> y, true);
+        case 0:
+          return add(x + y, true);
+        case 1:
+          return add(x - y, true);
+        case 2:
+          return add(x * y, true);
+        case 3:
+          return add(maximum(x, y), true);
+        case 4:
+          return add(minimum(x, y), true);
+        case 5:
+          return add(x % y, true);
+        case 6:
+          return add(floor_divide(x, y), true);
+        case 7:
+          return add(x & y, true);
+        case 8:
+          return add(x | y, true);
+        case 9:
+          return add(x ^ y, true);
+        case 10:
+          return add(x << y, true);
+        default:
+          return add(x >> y, true);
       }
     }
     const bool exact = both->first.exact && both->second.exact;
     switch (random_.below(10)) {
-      case 0: return add(maximum(x, y), exact);
-      case 1: return add(minimum(x, y), exact);
-      case 2: return add((x + y) * 0.5, false);
-      case 3: return add((x - y) * 0.5, false);
-      case 4: return add(x * y * 0.25, false);
-      case 5: return add(atan2(x, y + 5), false);
-      case 6: return add(hypot(x, y + 0.01) * 0.7, false);
-      case 7: return add(x / (1 + y * y), false);
-      case 8: return add(pow(abs(x) * 0.25 + 1, tanh(y)), false);
-      default: return add(sin(x) + cos(y), false);
+      case 0:
+        return add(maximum(x, y), exact);
+      case 1:
+        return add(minimum(x, y), exact);
+      case 2:
+        return add((x + y) * 0.5, false);
+      case 3:
+        return add((x - y) * 0.5, false);
+      case 4:
+        return add(x * y * 0.25, false);
+      case 5:
+        return add(atan2(x, y + 5), false);
+      case 6:
+        return add(hypot(x, y + 0.01) * 0.7, false);
+      case 7:
+        return add(x / (1 + y * y), false);
+      case 8:
+        return add(pow(abs(x) * 0.25 + 1, tanh(y)), false);
+      default:
+        return add(sin(x) + cos(y), false);
     }
   }
 
@@ -235,13 +296,20 @@ class Steps {
     const Array& y = both->second.array;
     if (both->first.boolean()) return add(x == y, true);
     switch (random_.below(7)) {
-      case 0: return add(x == y, true);
-      case 1: return add(x != y, true);
-      case 2: return add(x < y, true);
-      case 3: return add(x <= y, true);
-      case 4: return add(x > y, true);
-      case 5: return add(both->first.floating() ? isfinite(x) : x >= 1, true);
-      default: return add(x >= y, true);
+      case 0:
+        return add(x == y, true);
+      case 1:
+        return add(x != y, true);
+      case 2:
+        return add(x < y, true);
+      case 3:
+        return add(x <= y, true);
+      case 4:
+        return add(x > y, true);
+      case 5:
+        return add(both->first.floating() ? isfinite(x) : x >= 1, true);
+      default:
+        return add(x >= y, true);
     }
   }
 
@@ -249,8 +317,8 @@ class Steps {
     const auto condition = pick([](const Value& v) { return v.boolean(); });
     const auto both = two();
     if (!condition || !both) return false;
-    const Shape& wide = both->first.rank() > both->second.rank() ? both->first.shape()
-                                                                 : both->second.shape();
+    const Shape& wide =
+        both->first.rank() > both->second.rank() ? both->first.shape() : both->second.shape();
     if (!broadcasts(condition->shape(), wide)) return false;
     const bool exact = both->first.exact && both->second.exact;
     return add_like(where(condition->array, both->first.array, both->second.array), exact);
@@ -299,10 +367,14 @@ class Steps {
     }
     const int a = axis(*v);
     switch (kind) {
-      case 1: return v->rank() > 1 && add(transpose(x, order(v->rank())), v->exact);
-      case 2: return add(ravel(x), v->exact);
-      case 3: return add(flip(x, a), v->exact);
-      case 4: return v->rank() < 4 && add(expand_dims(x, a), v->exact);
+      case 1:
+        return v->rank() > 1 && add(transpose(x, order(v->rank())), v->exact);
+      case 2:
+        return add(ravel(x), v->exact);
+      case 3:
+        return add(flip(x, a), v->exact);
+      case 4:
+        return v->rank() < 4 && add(expand_dims(x, a), v->exact);
       case 5: {
         const Dim by = random_.between(-3, 5);
         return add(roll(x, by, a), v->exact);
@@ -344,8 +416,10 @@ class Steps {
         for (int i = 0; i < v->rank(); ++i) {
           const Dim before = random_.between(-1, 2);
           const Dim after = random_.between(-1, 2);
-          if (x.dim(i) + before + after < 0 || x.dim(i) < 2) widths.emplace_back(0, 1);
-          else widths.emplace_back(before, after);
+          if (x.dim(i) + before + after < 0 || x.dim(i) < 2)
+            widths.emplace_back(0, 1);
+          else
+            widths.emplace_back(before, after);
         }
         if (v->boolean()) return add(pad(x, widths, true), true);
         return add(pad(x, widths, 1), v->exact);
@@ -378,9 +452,12 @@ class Steps {
     const auto same = pick([&](const Value& v) { return v.array.aval() == x->array.aval(); });
     const bool exact = x->exact && y->exact && same->exact;
     switch (random_.below(3)) {
-      case 0: return add(concatenate({x->array, y->array}, a), exact);
-      case 1: return add(concatenate({y->array, x->array, same->array}, a), exact);
-      default: return add(stack({x->array, same->array}, a), exact);
+      case 0:
+        return add(concatenate({x->array, y->array}, a), exact);
+      case 1:
+        return add(concatenate({y->array, x->array, same->array}, a), exact);
+      default:
+        return add(stack({x->array, same->array}, a), exact);
     }
   }
 
@@ -407,9 +484,12 @@ class Steps {
     }
     if (v->boolean()) {
       switch (random_.below(3)) {
-        case 0: return add(any(x, axes, options), true);
-        case 1: return add(all(x, axes, options), true);
-        default: return add(sum(x, axes, options), true);
+        case 0:
+          return add(any(x, axes, options), true);
+        case 1:
+          return add(all(x, axes, options), true);
+        default:
+          return add(sum(x, axes, options), true);
       }
     }
     const Dim kind = random_.below(10);
@@ -424,12 +504,18 @@ class Steps {
     }
     if (empty) return add(sum(x, axes, options), true);
     switch (kind) {
-      case 4: return add(prod(sin(x) + 0.25, axes, options), false);
-      case 5: return add(mean(x, axes, options), false);
-      case 6: return add(logsumexp(x, axes, options) * 0.25, false);
-      case 7: return x.dim(a) > 0 && add(softmax(x, a), false);
-      case 8: return add(var(x, axes, {0, keep}), false);
-      default: return add(sum(x, axes, options) / static_cast<double>(n), false);
+      case 4:
+        return add(prod(sin(x) + 0.25, axes, options), false);
+      case 5:
+        return add(mean(x, axes, options), false);
+      case 6:
+        return add(logsumexp(x, axes, options) * 0.25, false);
+      case 7:
+        return x.dim(a) > 0 && add(softmax(x, a), false);
+      case 8:
+        return add(var(x, axes, {0, keep}), false);
+      default:
+        return add(sum(x, axes, options) / static_cast<double>(n), false);
     }
   }
 
@@ -484,11 +570,10 @@ class Steps {
     if (kind == 0 && x->integer() && i->array.size() > 0)
       return add(take(x->array, at, a, {.mode = ReadMode::fill}), true);
     if (kind == 1)
-      return x->boolean() ? add(take(x->array, at, a), true)
-                          : add(take(x->array, at, a, {.mode = ReadMode::fill, .fill_value = 1}),
-                                x->exact);
-    if (kind == 2 && x->rank() == i->rank() &&
-        x->shape().without(a) == i->shape().without(a))
+      return x->boolean()
+                 ? add(take(x->array, at, a), true)
+                 : add(take(x->array, at, a, {.mode = ReadMode::fill, .fill_value = 1}), x->exact);
+    if (kind == 2 && x->rank() == i->rank() && x->shape().without(a) == i->shape().without(a))
       return add(take_along_axis(x->array, at, a), x->exact);
     if (x->rank() + i->rank() > 4) return false;
     return add(take(x->array, at, a), x->exact);
@@ -499,8 +584,10 @@ class Steps {
     for (int a = 0; a < x.rank(); ++a) {
       const auto at = pick_integer_scalar();
       const bool fixed = random_.chance(30);
-      if (!at || fixed) r.emplace_back(0);
-      else r.emplace_back(cast(positions(*at, x.array.dim(a) + 1), DType::i32));
+      if (!at || fixed)
+        r.emplace_back(0);
+      else
+        r.emplace_back(cast(positions(*at, x.array.dim(a) + 1), DType::i32));
     }
     return r;
   }
@@ -566,10 +653,14 @@ class Steps {
     if (shape.size() > max_elements_) return false;
     Key key = random::key(seed->array);
     switch (random_.below(4)) {
-      case 0: return add(random::bits(std::move(key), shape), true);
-      case 1: return add(random::uniform(std::move(key), shape), true);
-      case 2: return add(random::randint(std::move(key), shape, -3, 12), true);
-      default: return add(random::rademacher(std::move(key), shape), true);
+      case 0:
+        return add(random::bits(std::move(key), shape), true);
+      case 1:
+        return add(random::uniform(std::move(key), shape), true);
+      case 2:
+        return add(random::randint(std::move(key), shape, -3, 12), true);
+      default:
+        return add(random::rademacher(std::move(key), shape), true);
     }
   }
 
