@@ -153,7 +153,10 @@ void Emitter::for_each(Dim count, const std::function<void(Value)>& body) {
   }
   // A trip does several elements where that divides evenly: loop trips are a budget on some
   // drivers.
-  const Dim unroll = count % 8 == 0 ? 8 : count % 4 == 0 ? 4 : 1;
+  // Not so many that at most 32 trips are left: Mesa unrolls those, and an array that is then
+  // indexed by hundreds of constants takes LLVM seconds.
+  Dim unroll = 8;
+  while (unroll > 1 && (count % unroll != 0 || count / unroll <= 32)) unroll /= 2;
   k.count_loop(k.u32(word(count / unroll)), static_cast<std::uint64_t>(count / unroll), {},
                [&](Value trip, std::span<const Value>) {
                  const Value first = k.mul(trip, k.u32(word(unroll)));
