@@ -1,9 +1,12 @@
 // tests/codegen/control_test.cpp -- loops and branches: known answers, structure, messages.
 #include "codegen/primitives/control.h"
 
-#include "tests/codegen/control_host.h"
+#include <limits>
 
-namespace gnomon::control_tests {
+#include "gnomon/indexing.h"
+#include "tests/codegen/graph_host.h"
+
+namespace gnomon::test {
 namespace {
 
 using testing::ElementsAre;
@@ -680,4 +683,4 @@ TEST(ControlText, AWrongBodyIsAnError) {
 }
 
 }  // namespace
-}  // namespace gnomon::control_tests
+}  // namespace gnomon::test

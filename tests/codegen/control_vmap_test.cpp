@@ -1,9 +1,12 @@
 // tests/codegen/control_vmap_test.cpp -- loops and branches under vmap against running every lane
 // on its own.
 #include "codegen/primitives/control.h"
-#include "tests/codegen/control_host.h"
+#include <limits>
 
-namespace gnomon::control_tests {
+#include "gnomon/indexing.h"
+#include "tests/codegen/graph_host.h"
+
+namespace gnomon::test {
 namespace {
 
 using testing::ElementsAre;
@@ -308,4 +311,4 @@ TEST(VmapJvp, CommuteThroughLoops) {
 }
 
 }  // namespace
-}  // namespace gnomon::control_tests
+}  // namespace gnomon::test

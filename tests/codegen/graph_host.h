@@ -31,6 +31,7 @@ inline HostArray f32(const Numbers& v) { return host(DType::f32, Shape(v.size())
 inline HostArray f32(const Shape& s, const Numbers& v) { return host(DType::f32, s, v); }
 inline HostArray f32(double x) { return host(DType::f32, {}, {x}); }
 inline HostArray i32(const Numbers& v) { return host(DType::i32, Shape(v.size()), v); }
+inline HostArray i32(const Shape& s, const Numbers& v) { return host(DType::i32, s, v); }
 inline HostArray i32(double x) { return host(DType::i32, {}, {x}); }
 
 inline Numbers numbers(const HostArray& a) {

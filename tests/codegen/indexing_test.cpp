@@ -1,9 +1,12 @@
 // tests/codegen/indexing_test.cpp -- indexed reads and writes: known answers, derivatives, vmap.
 #include "gnomon/indexing.h"
 
-#include "tests/codegen/control_host.h"
+#include <limits>
 
-namespace gnomon::control_tests {
+#include "gnomon/indexing.h"
+#include "tests/codegen/graph_host.h"
+
+namespace gnomon::test {
 namespace {
 
 using testing::HasSubstr;
@@ -266,4 +269,4 @@ TEST(IndexingJvp, OfAScatterMovesBoth) {
 }
 
 }  // namespace
-}  // namespace gnomon::control_tests
+}  // namespace gnomon::test
