@@ -1,6 +1,5 @@
 // codegen/primitives/cond.cpp -- table entry of cond: branches by an index, for all or by lane.
 #include <algorithm>
-#include <cstring>
 
 #include "codegen/graph/evaluate.h"
 #include "codegen/primitives/control_graphs.h"
@@ -146,7 +145,7 @@ std::vector<HostArray> reference(const Params& params, std::span<const Aval> out
       for (std::size_t i = 0; i < r.size(); ++i) {
         const std::size_t row = r[i].bytes.size() / static_cast<std::size_t>(p.lanes);
         const std::size_t at = static_cast<std::size_t>(lane) * row;
-        std::memcpy(r[i].bytes.data() + at, values[i].bytes.data() + at, row);
+        std::copy_n(values[i].bytes.data() + at, row, r[i].bytes.data() + at);
       }
     }
   }

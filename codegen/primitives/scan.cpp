@@ -1,5 +1,5 @@
 // codegen/primitives/scan.cpp -- table entry of scan.
-#include <cstring>
+#include <algorithm>
 
 #include "codegen/graph/evaluate.h"
 #include "codegen/primitives/control_graphs.h"
@@ -145,7 +145,7 @@ std::vector<HostArray> reference(const Params& params, std::span<const Aval> out
         continue;
       }
       HostArray row(p.body->avals[p.body->inputs[i]]);
-      std::memcpy(row.bytes.data(), in[i].bytes.data() + at * row.bytes.size(), row.bytes.size());
+      std::copy_n(in[i].bytes.data() + at * row.bytes.size(), row.bytes.size(), row.bytes.data());
       inputs.push_back(std::move(row));
     }
     std::vector<HostArray> next = evaluate(*p.body, std::move(inputs));
@@ -153,8 +153,8 @@ std::vector<HostArray> reference(const Params& params, std::span<const Aval> out
       if (i < n.carried)
         values[i] = std::move(next[i]);
       else
-        std::memcpy(values[i].bytes.data() + at * next[i].bytes.size(), next[i].bytes.data(),
-                    next[i].bytes.size());
+        std::copy_n(next[i].bytes.data(), next[i].bytes.size(),
+                    values[i].bytes.data() + at * next[i].bytes.size());
     }
   }
   return values;

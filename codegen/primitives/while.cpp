@@ -1,6 +1,5 @@
 // codegen/primitives/while.cpp -- table entry of while, with and without lanes.
 #include <algorithm>
-#include <cstring>
 
 #include "codegen/graph/evaluate.h"
 #include "codegen/primitives/control_graphs.h"
@@ -175,7 +174,7 @@ void take_lanes(HostArray& value, const HostArray& next, const std::vector<bool>
   const std::size_t row = value.bytes.size() / running.size();
   for (std::size_t lane = 0; lane < running.size(); ++lane)
     if (running[lane])
-      std::memcpy(value.bytes.data() + lane * row, next.bytes.data() + lane * row, row);
+      std::copy_n(next.bytes.data() + lane * row, row, value.bytes.data() + lane * row);
 }
 
 std::vector<HostArray> reference(const Params& params, std::span<const Aval>,
