@@ -39,7 +39,8 @@ class RandomGraphs : public DeviceTest {
 
 // Four tests, so that a machine with several cores may run them side by side.
 constexpr std::uint64_t parts = 4;
-class RandomGraphsPart : public RandomGraphs, public ::testing::WithParamInterface<std::uint64_t> {};
+class RandomGraphsPart : public RandomGraphs,
+                         public ::testing::WithParamInterface<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Parts, RandomGraphsPart, ::testing::Range(std::uint64_t{0}, parts));
 
 TEST_P(RandomGraphsPart, MeanOnTheDeviceWhatTheReferenceSays) {
