@@ -49,6 +49,18 @@ struct Solve {
   Array t, h, tried;
 };
 
+/// v^-0.1 for positive normal v, as the expert computes it: a guess from the bits, then Newton.
+Array root(const Array& v) {
+  const Array bits = gn::cast(gn::bitcast(v, gn::DType::i32), gn::DType::f32);
+  Array y = gn::bitcast(gn::cast(1171450000.0f - 0.1f * bits, gn::DType::i32), gn::DType::f32);
+  const Array tenth = 0.1f * v;
+  for (int step = 0; step < 3; ++step) {
+    const Array y2 = y * y, y4 = y2 * y2;
+    y = y * (1.1f - tenth * (y4 * y4 * y2));
+  }
+  return y;
+}
+
 struct Solved {
   State state;
   Array tried;
@@ -88,7 +100,7 @@ Solve dopri5(const Array& rho) {
         const Array err2 = h * h * (ex * ex + ey * ey + ez * ez) * (1.0f / 3.0f);
         const Array accept = err2 <= 1.0f;
         const Array factor =
-            gn::clip(P::safety * gn::pow(gn::maximum(err2, 1e-16f), -0.1f), P::shrink, P::grow);
+            gn::clip(P::safety * root(gn::maximum(err2, 1e-16f)), P::shrink, P::grow);
         const auto keep = [&](const State& yes, const State& no) {
           return State{gn::where(accept, yes.x, no.x), gn::where(accept, yes.y, no.y),
                        gn::where(accept, yes.z, no.z)};
