@@ -7,9 +7,12 @@
 
 #include "codegen/graph/params.h"
 #include "gnomon/array.h"
+#include "gnomon/error.h"
 #include "shaders/kernel/builder.h"
 
 namespace gnomon {
+
+struct Target;
 
 /// A position in an array while kernels are built: coordinates, a flat row-major index, or both;
 /// each is derived from the other on demand, so that an elementwise chain over one shape never
@@ -65,13 +68,20 @@ enum class Cost : std::uint8_t {
   heavy,  // a transcendental function, a loop
 };
 
-/// Either an element rule, or one of the structured kinds the compiler knows itself.
+/// The outputs in terms of simpler operations, emitted into the active trace. May depend on the
+/// device (how many parts, which algorithm); what it emits is expanded in turn.
+using ExpandRule = std::vector<Array>(const Params&, const std::vector<Array>& inputs,
+                                      const Target&, Loc);
+
+/// An element rule, one of the structured kinds the compiler knows itself, or a rule that replaces
+/// the operation by others before kernels are made (lower/expand.h).
 struct Lowering {
-  enum class Kind : std::uint8_t { element, scatter_add, while_loop, scan, cond };
+  enum class Kind : std::uint8_t { element, scatter_add, while_loop, scan, cond, expand };
   Kind kind = Kind::element;
   ElementRule* element = nullptr;
   Reuse reuse = Reuse::once;
   Cost cost = Cost::cheap;
+  ExpandRule* expansion = nullptr;
 
   static constexpr Lowering per_element(ElementRule* rule, Cost cost = Cost::cheap,
                                         Reuse reuse = Reuse::once) {
@@ -79,6 +89,9 @@ struct Lowering {
   }
   static constexpr Lowering structured(Kind kind) {
     return {kind, nullptr, Reuse::many, Cost::heavy};
+  }
+  static constexpr Lowering expanded(ExpandRule* rule) {
+    return {Kind::expand, nullptr, Reuse::many, Cost::heavy, rule};
   }
 };
 

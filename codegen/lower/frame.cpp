@@ -124,6 +124,7 @@ Value Frame::compute(ValueId v, const Index& index) {
     }
     case Lowering::Kind::while_loop:
     case Lowering::Kind::scan:
+    case Lowering::Kind::expand:  // none is left when kernels are made
       break;
   }
   auto& tile = results(producer)[uses_->output[v]];
@@ -190,6 +191,7 @@ Frame::Tiles& Frame::results(std::size_t equation) {
       }
       case Lowering::Kind::element:
       case Lowering::Kind::scatter_add:
+      case Lowering::Kind::expand:
         break;
     }
   });

@@ -94,6 +94,8 @@ class Partitioner {
             d = static_cast<int>(j) < p.carried + p.sequences ? Demand::once : Demand::repeated;
             break;
           }
+          case Lowering::Kind::expand:
+            break;
         }
         demand_[e.inputs[j]] = std::max(demand_[e.inputs[j]], d);
       }
@@ -112,6 +114,7 @@ class Partitioner {
       case Lowering::Kind::scatter_add:
       case Lowering::Kind::while_loop:
       case Lowering::Kind::scan:
+      case Lowering::Kind::expand:
         return unbounded_cost;
     }
     double own = 1;

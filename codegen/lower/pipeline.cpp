@@ -6,6 +6,7 @@
 #include "codegen/graph/simplify.h"
 #include "codegen/graph/text.h"
 #include "codegen/graph/verify.h"
+#include "codegen/lower/expand.h"
 #include "codegen/lower/fuse.h"
 #include "codegen/lower/split.h"
 #include "codegen/plan/schedule.h"
@@ -115,7 +116,7 @@ Program compile(const Graph& input, const Target& target, const CompileOptions& 
   program.outputs = input.output_avals();
   check_dtypes(input, target, options.name);
 
-  const Graph graph = split_reductions(simplify(input), target);
+  const Graph graph = split_reductions(simplify(expand(input, target)), target);
   program.graph_hash = structural_hash(input);
   if (options.keep_text) program.graph_text = print(graph);
   dump("graph", [&] { return print(graph); });

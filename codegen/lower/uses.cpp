@@ -14,6 +14,7 @@ bool is_loop(const Equation& e) {
       return true;
     case Lowering::Kind::element:
     case Lowering::Kind::scatter_add:
+    case Lowering::Kind::expand:
       return false;
     case Lowering::Kind::cond:
       break;

@@ -1,0 +1,62 @@
+// codegen/lower/expand.cpp -- applies the expansion rules of the primitives.
+#include "codegen/lower/expand.h"
+
+#include <algorithm>
+
+#include "codegen/graph/primitive.h"
+#include "codegen/trace/trace.h"
+
+namespace gnomon {
+namespace {
+
+bool expands(const Equation& e) { return e.primitive->lower.kind == Lowering::Kind::expand; }
+
+bool has_expansion(const Graph& g) {
+  return std::any_of(g.equations.begin(), g.equations.end(), [](const Equation& e) {
+    const auto subs = e.params.graphs();
+    return expands(e) || std::any_of(subs.begin(), subs.end(),
+                                     [](const GraphPtr& sub) { return has_expansion(*sub); });
+  });
+}
+
+Params expanded_params(const Params& params, const Target& target) {
+  std::vector<GraphPtr> graphs = params.graphs();
+  for (GraphPtr& sub : graphs)
+    if (has_expansion(*sub)) sub = std::make_shared<const Graph>(expand(*sub, target));
+  return params.with_graphs(graphs);
+}
+
+}  // namespace
+
+Graph expand(const Graph& input, const Target& target) {
+  Graph g = input;
+  // A rule may use operations that expand themselves; every round removes one level.
+  while (has_expansion(g)) {
+    Trace t;
+    Arrays env(g.avals.size());
+    for (ValueId v : g.inputs) env[v] = t.input(g.avals[v]);
+    for (const Equation& e : g.equations) {
+      t.loc = e.loc;
+      Arrays in;
+      for (ValueId v : e.inputs) in.push_back(env[v]);
+      const Arrays out = expands(e)
+                             ? e.primitive->lower.expansion(e.params, in, target, e.loc)
+                             : emit(*e.primitive, expanded_params(e.params, target), in, e.loc);
+      GNOMON_CHECK(out.size() == e.outputs.size(),
+                   "the expansion of " + std::string(e.primitive->name) + " gives " +
+                       std::to_string(out.size()) + " outputs");
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        GNOMON_CHECK(out[i].aval() == g.avals[e.outputs[i]],
+                     "the expansion of " + std::string(e.primitive->name) + " gives " +
+                         to_string(out[i].aval()) + " for " + to_string(g.avals[e.outputs[i]]));
+        env[e.outputs[i]] = out[i];
+      }
+    }
+    Arrays outputs;
+    for (ValueId v : g.outputs) outputs.push_back(env[v]);
+    g = t.finish(outputs);
+  }
+  return g;
+}
+
+}  // namespace gnomon
