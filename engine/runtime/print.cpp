@@ -1,11 +1,12 @@
 // engine/runtime/print.cpp -- arrays as NumPy prints them.
+#include "engine/runtime/print.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
-#include "codegen/graph/host_array.h"
 #include "gnomon/runtime.h"
 
 namespace gnomon {
@@ -241,14 +242,19 @@ class Printer {
 
 }  // namespace
 
+std::string to_string(const HostArray& host) {
+  const auto& [dtype, shape] = host.aval;
+  if (shape.rank() == 0 && is_float(dtype))
+    return single_float(host.number(0), dtype != DType::f64);
+  if (shape.size() == 0) return "[]";
+  Printer printer(shape, shape.size() > threshold);
+  return printer.print(element_texts(host, printer.shown()));
+}
+
 std::string to_string(const Runtime& rt, const Array& array) {
   HostArray host(array.aval());
   rt.to_bytes(array, host.bytes);
-  if (array.rank() == 0 && is_float(array.dtype()))
-    return single_float(host.number(0), array.dtype() != DType::f64);
-  if (array.size() == 0) return "[]";
-  Printer printer(array.shape(), array.size() > threshold);
-  return printer.print(element_texts(host, printer.shown()));
+  return to_string(host);
 }
 
 }  // namespace gnomon
