@@ -118,6 +118,10 @@ class Flattener {
         flat_.steps.back().width = from.width;
         return;
       }
+      case Op::low_word:
+      case Op::high_word:
+      case Op::from_words:
+        return compute(i, words_function(i.op));
       case Op::splat:
         return simple(StepKind::broadcast, i);
       case Op::extract:

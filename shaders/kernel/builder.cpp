@@ -234,6 +234,32 @@ Value Builder::bitcast(Value x, DType to) {
   return emit(Op::bitcast, t, {x});
 }
 
+Value Builder::word(Op op, Value x) {
+  const Type t = type(x);
+  GNOMON_CHECK(bits_of(t.scalar) == 64, op_text(op) + " of " + to_string(t));
+  const Type result{DType::u32, t.width};
+  const std::uint32_t shift = op == Op::low_word ? 0 : 32;
+  if (is_constant(x)) return constant(result, constant_bits(x) >> shift & 0xffffffffu);
+  if (made_by(x, Op::from_words)) return operand(x, op == Op::low_word ? 0 : 1);
+  return emit(op, result, {x});
+}
+
+Value Builder::from_words(Value low, Value high, DType to) {
+  const Type t = type(low);
+  GNOMON_CHECK(t == type(high) && t.scalar == DType::u32 && bits_of(to) == 64,
+               "`from_words` of " + to_string(t) + " and " + to_string(type(high)) + " to " +
+                   std::string(gnomon::name(to)));
+  const Type result{to, t.width};
+  if (is_constant(low) && is_constant(high)) {
+    return constant(result, constant_bits(high) << 32 | constant_bits(low));
+  }
+  if (made_by(low, Op::low_word) && made_by(high, Op::high_word)) {
+    const Value whole = operand(low, 0);
+    if (whole == operand(high, 0) && type(whole) == result) return whole;
+  }
+  return emit(Op::from_words, result, {low, high});
+}
+
 Value Builder::fma(Value a, Value b, Value c) {
   GNOMON_CHECK(type(a) == type(b) && type(a) == type(c),
                "`fma` has operands of types " + to_string(type(a)) + ", " + to_string(type(b)) +

@@ -79,6 +79,10 @@ class Builder {
   Value select(Value predicate, Value a, Value b);
   Value convert(Value, DType);
   Value bitcast(Value, DType);
+  Value low_word(Value x) { return word(Op::low_word, x); }
+  Value high_word(Value x) { return word(Op::high_word, x); }
+  /// The 64-bit element that has these words.
+  Value from_words(Value low, Value high, DType);
   Value fma(Value a, Value b, Value c);
   Value source(Op);  // lane, invocation, group_index, local_index
   Value parameter(std::uint32_t word);
@@ -153,6 +157,7 @@ class Builder {
     return definition(v).op == op && definition(v).operands > 0;
   }
 
+  Value word(Op low_or_high, Value);
   Value fresh(Type, std::uint32_t depth);
   Values arguments(Region&, std::span<const Value> like);
   /// Appends a one-result instruction at `depth`, or returns an equal visible value when `pure`.

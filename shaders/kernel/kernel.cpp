@@ -177,6 +177,12 @@ std::string_view name(Op op) {
       return "convert";
     case Op::bitcast:
       return "bitcast";
+    case Op::low_word:
+      return "low_word";
+    case Op::high_word:
+      return "high_word";
+    case Op::from_words:
+      return "from_words";
     case Op::splat:
       return "splat";
     case Op::extract:

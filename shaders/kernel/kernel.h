@@ -70,6 +70,9 @@ enum class Op : std::uint8_t {
   select,   // bool, T, T -> T
   convert,  // numeric conversion to the result type; to bool: x != 0; from bool: 0 or 1
   bitcast,  // same number of bits
+  // The words of 64-bit elements, which a device may have without 64-bit integers.
+  low_word, high_word,  // -> u32
+  from_words,           // u32 low, u32 high -> f64, i64 or u64
   // Width.
   splat,      // scalar -> every component
   extract,    // wide -> component `immediate`

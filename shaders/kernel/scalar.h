@@ -19,6 +19,9 @@ ScalarFunction scalar_function(Op, DType operand);
 /// The function of `convert`. Out-of-range float to integer saturates here, NaN gives 0.
 ScalarFunction convert_function(DType from, DType to);
 
+/// The function of `low_word`, `high_word` or `from_words`.
+ScalarFunction words_function(Op);
+
 /// The value of a bit pattern as a double; exact except for 64-bit integers above 2^53.
 double to_double(DType, std::uint64_t bits);
 /// The bit pattern of `x` rounded to `DType`; integers truncate and saturate.

@@ -148,6 +148,18 @@ class Verifier {
                         bits_of(result.scalar) * result.width,
                 "the numbers of bits differ", i);
         return;
+      case Op::low_word:
+      case Op::high_word:
+        counts(i, 1, 1);
+        require(bits_of(type(i, 0).scalar) == 64 && result == Type{DType::u32, type(i, 0).width},
+                "the types do not fit", i);
+        return;
+      case Op::from_words:
+        counts(i, 2, 1);
+        require(bits_of(result.scalar) == 64 && type(i, 0) == Type{DType::u32, result.width} &&
+                    type(i, 1) == type(i, 0),
+                "the types do not fit", i);
+        return;
       case Op::splat:
         counts(i, 1, 1);
         require(type(i, 0) == Type{result.scalar, 1}, "the types do not fit", i);

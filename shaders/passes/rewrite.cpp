@@ -102,6 +102,12 @@ Value emit_like(Builder& out, const Kernel& source, const Instruction& i, std::s
       return out.convert(x[0], scalar());
     case Op::bitcast:
       return out.bitcast(x[0], scalar());
+    case Op::low_word:
+      return out.low_word(x[0]);
+    case Op::high_word:
+      return out.high_word(x[0]);
+    case Op::from_words:
+      return out.from_words(x[0], x[1], scalar());
     case Op::splat:
       return out.splat(x[0], width);
     case Op::extract:

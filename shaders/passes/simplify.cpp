@@ -134,6 +134,9 @@ bool cheap(Op op, DType scalar) {
     case Op::select:
     case Op::convert:
     case Op::bitcast:
+    case Op::low_word:
+    case Op::high_word:
+    case Op::from_words:
     case Op::splat:
     case Op::extract:
     case Op::construct:

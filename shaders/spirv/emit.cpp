@@ -397,6 +397,10 @@ void Emitter::instruction(const Instruction& in) {
       return arithmetic(in);
     case Op::bitcast:
       return bitcast(in);
+    case Op::low_word:
+    case Op::high_word:
+    case Op::from_words:
+      return words(in);
 
     case Op::splat: {
       const kernel::Type t = type_of(in.results[0]);

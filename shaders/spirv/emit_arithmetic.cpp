@@ -444,6 +444,26 @@ void Emitter::bitcast(const Instruction& in) {
   define(in, compose(to, components));
 }
 
+// A 64-bit element is a vector of two words, the low one first.
+void Emitter::words(const Instruction& in) {
+  const kernel::Type to = type_of(in.results[0]);
+  std::vector<Ref> components;
+  for (std::uint32_t k = 0; k < to.width; ++k) {
+    if (in.op == Op::from_words) {
+      const Ref pair = op({spv::Op::OpCompositeConstruct,
+                           type(DType::u32, 2),
+                           {component(in.operands[0], k), component(in.operands[1], k)}});
+      components.push_back(op({spv::Op::OpBitcast, type(to.scalar), {pair}}));
+    } else {
+      const Ref pair =
+          op({spv::Op::OpBitcast, type(DType::u32, 2), {component(in.operands[0], k)}});
+      const std::uint32_t which = in.op == Op::low_word ? 0 : 1;
+      components.push_back(op({spv::Op::OpCompositeExtract, word_type(), {pair, which}}));
+    }
+  }
+  define(in, compose(to, components));
+}
+
 Ref Emitter::reduce(Op any_or_all, const Parts& flags, std::uint32_t width) {
   if (width == 1) return flags[0];
   const bool is_any = any_or_all == Op::any;

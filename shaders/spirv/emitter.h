@@ -91,6 +91,7 @@ class Emitter {
   Ref classify(const Instruction& in, DType t, std::uint32_t width, Ref x);
   Ref convert(DType from, DType to, std::uint32_t width, Ref x);
   void bitcast(const Instruction& in);
+  void words(const Instruction& in);
   Ref reduce(kernel::Op any_or_all, const Parts& parts, std::uint32_t width);
 
   // ---- emit_memory.cpp

@@ -344,6 +344,26 @@ TEST(Interpret, BitcastSplitsAndJoinsWords) {
   EXPECT_EQ(y.array<std::uint64_t>(0)[0], 0x5566778811223344u);
 }
 
+TEST(Interpret, WordsOfDoublesComeApartAndTogether) {
+  const auto y = Execution().with(std::vector<double>{-2.5, 0}).with(Words(2)).kernel(R"(
+    kernel "k" group=1 {
+      buffer 0 "x": f64 read_write
+      buffer 1 "y": u32 write
+      %0: u32 = constant 0
+      %1: u32 = constant 1
+      %5: u32 = constant 5
+      %x: f64 = load 0 %0
+      %low: u32 = low_word %x
+      %high: u32 = high_word %x
+      store 1 %0 %low
+      store 1 %1 %high
+      %z: f64 = from_words %5 %high
+      store 0 %1 %z
+    })");
+  EXPECT_EQ(y.array<std::uint32_t>(1), (Words{0, 0xc0040000u}));
+  EXPECT_EQ(y.array<double>(0)[1], std::bit_cast<double>(0xc004000000000005u));
+}
+
 TEST(Interpret, AnIndexOutOfBoundsNamesArrayIndexAndSize) {
   const char* const text = R"(
     kernel "k" lanes=4 group=1 {

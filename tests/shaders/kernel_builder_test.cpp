@@ -139,6 +139,12 @@ TEST_F(BuilderTest, FoldsConversionsInRange) {
   EXPECT_EQ(b.convert(b.f32(0.5f), DType::boolean), b.boolean(true));
   EXPECT_EQ(b.bitcast(b.f32(1), DType::u32), b.u32(0x3f800000u));
   EXPECT_EQ(b.bitcast(i, DType::u32), n);
+  const Value pi = b.number(DType::f64, 3.141592653589793);
+  EXPECT_EQ(b.high_word(pi), b.u32(0x400921fbu));
+  EXPECT_EQ(b.from_words(b.u32(0x54442d18u), b.u32(0x400921fbu), DType::f64), pi);
+  const Value joined = b.from_words(n, b.u32(7), DType::f64);
+  EXPECT_EQ(b.low_word(joined), n);
+  EXPECT_EQ(b.from_words(b.low_word(joined), b.high_word(joined), DType::f64), joined);
   EXPECT_EQ(b.number(DType::u8, 300), b.constant({DType::u8, 1}, 255));
   EXPECT_EQ(b.number(DType::f16, 1), b.constant({DType::f16, 1}, 0x3c00));
 }

@@ -91,6 +91,8 @@ TEST(KernelVerify, RefusesWrongTypes) {
       {"%y: f32 = select %i %x %x", "the types do not fit"},
       {"%y: f32x4 = convert %i", "the widths differ"},
       {"%y: f64 = bitcast %i", "the numbers of bits differ"},
+      {"%y: u32 = low_word %i", "the types do not fit"},
+      {"%y: f32 = from_words %i %i", "the types do not fit"},
       {"%y: f32x3 = splat %x", "there is a value of type f32x3"},
       {"%y: f32 = extract 4 %w", "there is no such component"},
       {"%y: f32x2 = construct %x", "one operand per component is due"},

@@ -88,6 +88,9 @@ TEST(SpirvEmit, EveryConversionAndBitcast) {
         if (bits % bits_of(to) != 0 || bits / bits_of(to) > 16) continue;
         s.keep(s.b.bitcast(x, to));
       }
+      if (bits_of(from) == 64) {
+        s.keep(s.b.from_words(s.b.high_word(x), s.b.low_word(x), from));
+      }
       emitted(s.b.take(), with(everything()));
     }
   }
