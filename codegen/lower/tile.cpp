@@ -57,7 +57,7 @@ Tile Emitter::make_tile(DType dtype, const Shape& shape, int pinned, bool writab
   } else {
     t.kind = Tile::Kind::buffer;
     const auto bytes = static_cast<std::uint64_t>(count * std::max<Dim>(1, lanes)) * size_of(dtype);
-    if (lane.valid() && bytes > target.max_storage_range)
+    if (lane.valid() && bytes > target.max_storage_range && !target.features.addresses)
       throw NotLaneLocal{"scratch of " + to_string(dtype, shape) + " for each of " +
                          std::to_string(lanes) + " lanes is more than " +
                          std::to_string(target.max_storage_range) + " bytes"};

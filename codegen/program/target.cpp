@@ -11,8 +11,8 @@ std::string Target::text() const {
   std::string s = "target \"" + device + "\"";
   s += number("spirv", f.version) + number("int64", f.int64) + number("float64", f.float64) +
        number("int16", f.int16) + number("int8", f.int8) + number("float16", f.float16) +
-       number("storage16", f.storage_16) + number("storage8", f.storage_8) +
-       number("preserve32", f.signed_zero_inf_nan_preserve_f32) +
+       number("addresses", f.addresses) + number("storage16", f.storage_16) +
+       number("storage8", f.storage_8) + number("preserve32", f.signed_zero_inf_nan_preserve_f32) +
        number("preserve64", f.signed_zero_inf_nan_preserve_f64) +
        number("rte32", f.rounding_rte_f32) + number("rte64", f.rounding_rte_f64) +
        number("denorm32", f.denorm_preserve_f32) + number("denorm64", f.denorm_preserve_f64);

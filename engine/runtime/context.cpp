@@ -11,10 +11,13 @@ vulkan::PoolOptions array_pool(const vulkan::Device& device) {
   options.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                   VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   if (device.target().texel_reads) options.usage |= VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT;
+  options.addresses = device.target().features.addresses;
+  if (options.addresses) options.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   options.kind = vulkan::MemoryKind::device;
   options.texel_view = device.target().texel_reads;
   options.alignment = std::max<std::uint64_t>(256, device.description().storage_alignment);
   options.max_block_bytes = device.max_window_bytes();
+  options.max_large_bytes = device.max_block_bytes();
   options.block_bytes = std::min(device.options().block_bytes, options.max_block_bytes);
   options.fixed_blocks = device.options().fixed_blocks;
   options.limit_bytes = device.options().memory_limit;
@@ -28,7 +31,7 @@ vulkan::PoolOptions host_pool(const vulkan::Device& device, vulkan::MemoryKind k
   options.kind = kind;
   options.alignment = std::max<std::uint64_t>(256, device.description().uniform_alignment);
   options.block_bytes = block_bytes;
-  options.max_block_bytes = device.max_window_bytes();
+  options.max_block_bytes = device.description().max_allocation_bytes;
   return options;
 }
 

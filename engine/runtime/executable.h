@@ -91,7 +91,13 @@ class Executable {
   // In recording.cpp: what a new entry needs.
   void build(Entry&);
   std::vector<bool> inputs_to_gather() const;
-  std::vector<const vulkan::Block*> blocks_of(const Work&) const;
+  const vulkan::Range& range_of(const Place&) const;
+  /// How the operands of one dispatch are reached.
+  struct Reach {
+    std::vector<const vulkan::Block*> blocks;  // the windows
+    std::vector<std::uint8_t> windows;         // per operand: which, or spirv::by_address
+  };
+  Reach reach(const Work&) const;
   void gather(Entry&, const std::vector<bool>& chosen, std::vector<Work>& works,
               std::vector<bool>& extra);
   VkPipeline pipeline(std::uint32_t kernel, std::span<const std::uint8_t> windows);

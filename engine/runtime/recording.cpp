@@ -18,31 +18,48 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
 // Inputs that were gathered stand behind the ranges of the call, as places of this kind and index.
 constexpr Place gathered_place(std::uint32_t which) { return {Place::Kind::output, which, 0}; }
 
-void insert(std::vector<const vulkan::Block*>& set, const vulkan::Block* block) {
-  if (std::find(set.begin(), set.end(), block) == set.end()) set.push_back(block);
-}
-
 }  // namespace
 
-std::vector<const vulkan::Block*> Executable::blocks_of(const Work& work) const {
-  std::vector<const vulkan::Block*> blocks;
-  for (const Place& place : work.operands) {
-    switch (place.kind) {
-      case Place::Kind::input:
-        insert(blocks, ranges_[place.index].block);
-        break;
-      case Place::Kind::output:
-        insert(blocks, ranges_[program_.inputs.size() + place.index].block);
-        break;
-      case Place::Kind::arena:
-        insert(blocks, arena_.block);
-        break;
-      case Place::Kind::constants:
-        insert(blocks, constants_.block);
-        break;
+const vulkan::Range& Executable::range_of(const Place& place) const {
+  switch (place.kind) {
+    case Place::Kind::input:
+      return ranges_[place.index];
+    case Place::Kind::output:
+      return ranges_[program_.inputs.size() + place.index];
+    case Place::Kind::arena:
+      return arena_;
+    case Place::Kind::constants:
+      break;
+  }
+  return constants_;
+}
+
+// Windows where they reach, addresses for the rest: blocks larger than a window, and where there
+// are addresses what does not fit into four windows. Texels need a window, so they come first.
+Executable::Reach Executable::reach(const Work& work) const {
+  const bool addresses = context_->device.target().features.addresses;
+  const auto& buffers = schedule_.kernels[work.kernel].buffers;
+  Reach result;
+  result.windows.assign(work.operands.size(), spirv::by_address);
+  for (const bool texels : {true, false}) {
+    for (std::size_t o = 0; o < work.operands.size(); ++o) {
+      if (buffers[o].texel != texels) continue;
+      const vulkan::Block* block = range_of(work.operands[o]).block;
+      if (block == nullptr) {  // an array without elements in an arena without bytes
+        result.windows[o] = 0;
+        continue;
+      }
+      const bool shown = texels ? block->texels != VK_NULL_HANDLE
+                                : block->bytes <= context_->device.max_window_bytes();
+      if (!shown) continue;
+      const auto at = std::find(result.blocks.begin(), result.blocks.end(), block);
+      const auto window = static_cast<std::size_t>(at - result.blocks.begin());
+      if (addresses && !buffers[o].coherent && window >= spirv::max_windows) continue;
+      if (at == result.blocks.end()) result.blocks.push_back(block);
+      result.windows[o] = static_cast<std::uint8_t>(window);
     }
   }
-  return blocks;
+  return result;
 }
 
 // Inputs to copy next to one another until no dispatch sees more than four blocks; the smallest
@@ -50,7 +67,7 @@ std::vector<const vulkan::Block*> Executable::blocks_of(const Work& work) const 
 std::vector<bool> Executable::inputs_to_gather() const {
   std::vector<bool> chosen(program_.inputs.size());
   for (const Work& work : schedule_.works) {
-    const auto blocks = blocks_of(work);
+    const auto blocks = reach(work).blocks;
     if (blocks.size() <= spirv::max_windows) continue;
     struct Candidate {
       const vulkan::Block* block;
@@ -62,9 +79,7 @@ std::vector<bool> Executable::inputs_to_gather() const {
       Candidate candidate{block};
       std::vector<bool> counted(chosen.size());
       for (const Place& place : work.operands) {
-        Work single;
-        single.operands = {place};
-        if (blocks_of(single)[0] != block) continue;
+        if (range_of(place).block != block) continue;
         if (place.kind != Place::Kind::input) {
           candidate.movable = false;
         } else if (!counted[place.index]) {
@@ -153,8 +168,11 @@ void Executable::build(Entry& entry) {
 
   std::size_t block_words = kernel::parameter_header_words;
   for (const Work& work : works) {
-    block_words = std::max(block_words, kernel::parameter_header_words + work.operands.size() +
-                                            work.parameters.size());
+    const auto windows = reach(work).windows;
+    const auto addresses = std::count(windows.begin(), windows.end(), spirv::by_address);
+    block_words =
+        std::max(block_words, kernel::parameter_header_words + work.operands.size() +
+                                  work.parameters.size() + 2 * static_cast<std::size_t>(addresses));
   }
   // What a dispatch sees of its block is whole 16-byte vectors; blocks start where a dynamic offset
   // may point.
@@ -168,7 +186,7 @@ void Executable::build(Entry& entry) {
     const Work& work = works[w];
     if (work.groups == 0) continue;
     const kernel::Kernel& kernel = schedule_.kernels[work.kernel];
-    const auto blocks = blocks_of(work);
+    const auto& [blocks, window_of] = reach(work);
     GNOMON_CHECK(blocks.size() <= spirv::max_windows,
                  "gathering left more than four windows: " + work.label);
     vulkan::Windows windows{};
@@ -177,7 +195,7 @@ void Executable::build(Entry& entry) {
     if (tuple == window_tuples.end()) tuple = window_tuples.insert(tuple, windows);
     const auto tuple_index = static_cast<std::uint32_t>(tuple - window_tuples.begin());
 
-    std::vector<std::uint8_t> window_of(work.operands.size());
+    std::vector<std::uint32_t> addresses;
     std::vector<std::uint32_t> block(kernel::parameter_header_words + work.operands.size(), 0);
     std::vector<Patch> patches;
     for (std::size_t o = 0; o < work.operands.size(); ++o) {
@@ -186,31 +204,22 @@ void Executable::build(Entry& entry) {
       patch.word = static_cast<std::uint32_t>(kernel::parameter_header_words + o);
       patch.shift = static_cast<std::uint32_t>(std::countr_zero(size_of(kernel.buffers[o].dtype)));
       patch.offset = place.offset;
-      const vulkan::Range* range = nullptr;
-      switch (place.kind) {
-        case Place::Kind::input:
-          patch.source = place.index;
-          range = &ranges_[place.index];
-          break;
-        case Place::Kind::output:
-          patch.source = static_cast<std::uint32_t>(program_.inputs.size() + place.index);
-          range = &ranges_[patch.source];
-          break;
-        case Place::Kind::arena:
-          range = &arena_;
-          break;
-        case Place::Kind::constants:
-          range = &constants_;
-          break;
-      }
-      block[patch.word] = static_cast<std::uint32_t>((range->offset + place.offset) >> patch.shift);
+      if (place.kind == Place::Kind::input) patch.source = place.index;
+      if (place.kind == Place::Kind::output)
+        patch.source = static_cast<std::uint32_t>(program_.inputs.size() + place.index);
+      const vulkan::Range& range = range_of(place);
+      block[patch.word] = static_cast<std::uint32_t>((range.offset + place.offset) >> patch.shift);
       const bool moves = place.kind == Place::Kind::input ||
                          (place.kind == Place::Kind::output && patch.source < own_ranges);
       if (moves) patches.push_back(patch);
-      window_of[o] = static_cast<std::uint8_t>(
-          std::find(blocks.begin(), blocks.end(), range->block) - blocks.begin());
+      // The block belongs to the recording's key, so its address needs no patch.
+      if (window_of[o] == spirv::by_address) {
+        addresses.push_back(static_cast<std::uint32_t>(range.block->address));
+        addresses.push_back(static_cast<std::uint32_t>(range.block->address >> 32));
+      }
     }
     block.insert(block.end(), work.parameters.begin(), work.parameters.end());
+    block.insert(block.end(), addresses.begin(), addresses.end());
 
     vulkan::Dispatch dispatch;
     dispatch.pipeline = pipeline(work.kernel, window_of);

@@ -19,6 +19,7 @@ vulkan::DeviceOptions device_options(const RuntimeOptions& options,
   result.force_staging = options.force_staging;
   result.memory_limit = options.memory_limit;
   result.block_bytes = options.block_bytes;
+  result.window_bytes = options.window_bytes;
   result.fixed_blocks = options.fixed_blocks;
   return result;
 }

@@ -74,6 +74,9 @@ Range BufferPool::allocate(const Request& request) {
 
 bool BufferPool::take(Slot& slot, std::uint64_t bytes, bool only_done, Range& range,
                       Ticket& last_use) {
+  // Blocks that no window shows are for what needs one.
+  if (slot.block->bytes > options_.max_block_bytes && bytes <= options_.max_block_bytes)
+    return false;
   std::size_t best = slot.free.size();
   for (std::size_t i = 0; i < slot.free.size(); ++i) {
     const Piece& piece = slot.free[i];
@@ -145,19 +148,22 @@ std::uint32_t BufferPool::enter(const Request& request, std::uint64_t bytes) {
 }
 
 BufferPool::Slot& BufferPool::grow(const Request& request, std::uint64_t bytes) {
-  if (bytes > options_.max_block_bytes) {
+  const bool large = bytes > options_.max_block_bytes;
+  const std::uint64_t most = std::max(options_.max_block_bytes, options_.max_large_bytes);
+  if (bytes > most) {
     throw DeviceError(
         "gnomon::Runtime: " + std::string(request.what) +
         (request.aval ? " " + to_string(request.aval->dtype, request.aval->shape) : "") +
-        " needs " + byte_text(request.bytes) + " and this device binds at most " +
-        byte_text(options_.max_block_bytes) + " at once; split it");
+        " needs " + byte_text(request.bytes) + " and this device binds at most " + byte_text(most) +
+        " at once; split it");
   }
   // Growing with what is in use keeps the number of blocks, and so of windows, small.
   const std::uint64_t usual = options_.fixed_blocks
                                   ? options_.block_bytes
                                   : std::max(options_.block_bytes, stats_.reserved_bytes);
   const std::uint64_t wanted =
-      round_up(std::clamp(usual, bytes, options_.max_block_bytes), options_.alignment);
+      large ? bytes
+            : round_up(std::clamp(usual, bytes, options_.max_block_bytes), options_.alignment);
   for (std::uint64_t size = wanted;;) {
     const bool within =
         options_.limit_bytes == 0 || stats_.reserved_bytes + size <= options_.limit_bytes;
@@ -197,6 +203,9 @@ VkResult BufferPool::create_block(std::uint64_t bytes, Block& block) {
     vk.vkGetBufferMemoryRequirements(device_.handle(), block.buffer, &needs);
     auto memory = make<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
     memory.allocationSize = needs.size;
+    auto flags = make<VkMemoryAllocateFlagsInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
+    flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+    if (options_.addresses) memory.pNext = &flags;
     memory.memoryTypeIndex = device_.memory_type(needs.memoryTypeBits, options_.kind);
     result = memory.memoryTypeIndex == ~0u
                  ? VK_ERROR_FEATURE_NOT_PRESENT
@@ -209,7 +218,8 @@ VkResult BufferPool::create_block(std::uint64_t bytes, Block& block) {
     result = vk.vkMapMemory(device_.handle(), block.memory, 0, VK_WHOLE_SIZE, 0, &mapped);
     block.mapped = static_cast<std::byte*>(mapped);
   }
-  if (result == VK_SUCCESS && options_.texel_view) {
+  const bool texels = options_.texel_view && bytes / 16 <= device_.target().max_texel_elements;
+  if (result == VK_SUCCESS && texels) {
     auto view = make<VkBufferViewCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO);
     view.buffer = block.buffer;
     view.format = VK_FORMAT_R32G32B32A32_UINT;
@@ -221,7 +231,8 @@ VkResult BufferPool::create_block(std::uint64_t bytes, Block& block) {
     block = {};
     return result;
   }
-  device_.counters().objects += options_.texel_view ? 3 : 2;
+  if (options_.addresses) block.address = device_.address(block.buffer);
+  device_.counters().objects += texels ? 3 : 2;
   ++device_.counters().allocations;
   return VK_SUCCESS;
 }

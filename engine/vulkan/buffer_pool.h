@@ -1,7 +1,8 @@
 // engine/vulkan/buffer_pool.h -- device memory in large blocks, handed out in ranges.
 //
 // A block is one VkBuffer over one VkDeviceMemory, small enough that one window of a kernel shows
-// all of it, so every range is (block, offset) and kernels address it from the block's start.
+// all of it, so every range is (block, offset) and kernels address it from the block's start. What
+// is larger than a window gets a block of its own size where the device has buffer addresses.
 // Ranges are given back while the device may still use them: a free piece remembers the ticket of
 // its last use. Kernels may reuse it at once, since submissions are ordered by barriers; the host
 // waits for the ticket before it writes.
@@ -28,6 +29,7 @@ struct Block {
   VkBuffer buffer = VK_NULL_HANDLE;
   VkDeviceMemory memory = VK_NULL_HANDLE;
   VkBufferView texels = VK_NULL_HANDLE;  // the whole block as rgba32ui; null without texel reads
+  std::uint64_t address = 0;             // for kernels; 0 where the pool keeps none
   std::byte* mapped = nullptr;           // null when the host cannot see it
 };
 
@@ -46,7 +48,9 @@ struct PoolOptions {
   bool texel_view = false;
   std::uint64_t alignment = 256;
   std::uint64_t block_bytes = 0;      // what a block usually has
-  std::uint64_t max_block_bytes = 0;  // what one may have
+  std::uint64_t max_block_bytes = 0;  // what one may have so that a window shows it
+  std::uint64_t max_large_bytes = 0;  // what the block of a single larger array may have
+  bool addresses = false;             // blocks have addresses
   bool fixed_blocks = false;          // a new block is no larger than it must be
   std::uint64_t limit_bytes = 0;      // all blocks together; 0: what the device gives
 };

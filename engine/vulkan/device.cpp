@@ -30,7 +30,13 @@ Device::Device(const DeviceOptions& options)
       std::min({target_.max_storage_range, d.max_allocation_bytes, d.max_buffer_bytes});
   if (target_.texel_reads)
     max_window_bytes_ = std::min(max_window_bytes_, target_.max_texel_elements * 16);
+  if (options.window_bytes != 0)
+    max_window_bytes_ =
+        std::min(max_window_bytes_, std::max<std::uint64_t>(options.window_bytes, 256));
   max_window_bytes_ &= ~std::uint64_t{255};
+  max_block_bytes_ = max_window_bytes_;
+  if (target_.features.addresses)
+    max_block_bytes_ = std::min(d.max_allocation_bytes, d.max_buffer_bytes) & ~std::uint64_t{255};
 
   instance_.vk().memory_properties(physical_.handle, &memory_);
   const VkMemoryPropertyFlags shared = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
@@ -99,6 +105,13 @@ void Device::create_device() {
     append(small);
     if (!vulkan12) extensions.push_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
   }
+  auto addresses = make<VkPhysicalDeviceBufferDeviceAddressFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES);
+  addresses.bufferDeviceAddress = VK_TRUE;
+  if (target_.features.addresses) {
+    append(addresses);
+    if (!vulkan12) extensions.push_back(VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
+  }
   if (d.float_controls && !vulkan12)
     extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
   // A portability driver requires that its subset is enabled by name.
@@ -120,6 +133,14 @@ void Device::create_device() {
   check(instance_.vk().create_device(physical_.handle, &info, nullptr, &device_), "vkCreateDevice");
   load_device_table(instance_, device_, vk_);
   vk_.vkGetDeviceQueue(device_, physical_.queue_family, 0, &queue_);
+}
+
+std::uint64_t Device::address(VkBuffer buffer) const {
+  auto info = make<VkBufferDeviceAddressInfo>(VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);
+  info.buffer = buffer;
+  const auto get = vk_.vkGetBufferDeviceAddress != nullptr ? vk_.vkGetBufferDeviceAddress
+                                                           : vk_.vkGetBufferDeviceAddressKHR;
+  return get(device_, &info);
 }
 
 void Device::create_layouts() {

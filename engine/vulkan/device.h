@@ -23,7 +23,8 @@ struct DeviceOptions {
   std::uint64_t memory_limit =
       0;  // bytes the pool may take from the device; 0: what the device gives
   std::uint64_t block_bytes = std::uint64_t{128} << 20;  // what the pool takes at once
-  bool fixed_blocks = false;                             // blocks do not grow with what is in use
+  std::uint64_t window_bytes = 0;  // what a window shows at most; 0: what the device allows
+  bool fixed_blocks = false;       // blocks do not grow with what is in use
 };
 
 /// Only ever counts up. Read by tests and by Runtime::counters().
@@ -68,6 +69,10 @@ class Device {
   bool unified() const { return unified_; }
   /// Largest buffer that one window can show.
   std::uint64_t max_window_bytes() const { return max_window_bytes_; }
+  /// Largest buffer altogether; what no window shows is reached by address.
+  std::uint64_t max_block_bytes() const { return max_block_bytes_; }
+  /// Where kernels find a buffer; needs `Features::addresses`.
+  std::uint64_t address(VkBuffer) const;
   /// Index of the best memory type among `allowed`; ~0u when none fits.
   std::uint32_t memory_type(std::uint32_t allowed, MemoryKind) const;
 
@@ -87,7 +92,7 @@ class Device {
   VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
   VkPipelineLayout pipeline_layout_ = VK_NULL_HANDLE;
   bool unified_ = false;
-  std::uint64_t max_window_bytes_ = 0;
+  std::uint64_t max_window_bytes_ = 0, max_block_bytes_ = 0;
   mutable DeviceCounters counters_;
 };
 

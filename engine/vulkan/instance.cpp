@@ -306,7 +306,12 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device,
   chain(features.pNext, storage16);
   if (vulkan12 || offers(VK_KHR_8BIT_STORAGE_EXTENSION_NAME)) chain(features.pNext, storage8);
   if (vulkan12 || offers(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME)) chain(features.pNext, small);
+  auto addresses = make<VkPhysicalDeviceBufferDeviceAddressFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES);
+  if (vulkan12 || offers(VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME))
+    chain(features.pNext, addresses);
   vk_.physical_device_features2(device, &features);
+  d.addresses = addresses.bufferDeviceAddress;
   d.int64 = features.features.shaderInt64;
   d.float64 = features.features.shaderFloat64;
   d.int16 = features.features.shaderInt16;

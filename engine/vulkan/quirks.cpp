@@ -34,8 +34,9 @@ Quirks quirks_of(const DeviceDescription& device) {
   }
   const bool swiftshader = device.name.find("SwiftShader") != std::string::npos;
   if (swiftshader) {
-    // Loops with four lanes per invocation were slower than with one; sixteen elements per invocation
-    // make elementwise kernels and products two to three times faster. Texel buffers end at 65,536.
+    // Loops with four lanes per invocation were slower than with one; sixteen elements per
+    // invocation make elementwise kernels and products two to three times faster. Texel buffers end
+    // at 65,536.
     return {.contiguous_per_lane = true, .map_coarsening = 16, .parallel_lanes = 256};
   }
   if (device.kind == DeviceDescription::Kind::cpu)
@@ -59,6 +60,7 @@ Target target_of(const DeviceDescription& device) {
   target.features.float16 = device.float16;
   target.features.storage_16 = device.storage16;
   target.features.storage_8 = device.storage8;
+  target.features.addresses = device.addresses;
   if (device.float_controls) {
     target.features.signed_zero_inf_nan_preserve_f32 = device.float32_controls.preserve_nan_inf;
     target.features.signed_zero_inf_nan_preserve_f64 =

@@ -120,7 +120,9 @@ void Recording::create_sets(const Range& parameters, std::uint32_t parameter_ran
     std::array<VkBufferView, spirv::max_windows> views;
     std::uint32_t used = 0;
     for (; used < spirv::max_windows && windows_[i][used] != nullptr; ++used) {
-      storage[used] = {windows_[i][used]->buffer, 0, VK_WHOLE_SIZE};
+      // A block that is larger than a window is there for its texels only.
+      storage[used] = {windows_[i][used]->buffer, 0,
+                       std::min(windows_[i][used]->bytes, device_.max_window_bytes())};
       views[used] = windows_[i][used]->texels;
     }
     std::array<VkWriteDescriptorSet, 3> writes;

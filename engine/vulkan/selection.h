@@ -32,6 +32,7 @@ struct DeviceDescription {
   bool int8 = false, int16 = false, int64 = false;
   bool float16 = false, float64 = false;
   bool storage8 = false, storage16 = false;  // 8-bit and 16-bit types in storage buffers
+  bool addresses = false;                    // 64-bit buffer addresses
   bool float_controls = false;               // the three below may be declared in a module
   FloatControls float16_controls, float32_controls, float64_controls;
 

@@ -36,9 +36,9 @@ void Emitter::check_kernel() const {
                    " buffers, but windows are given for " +
                    std::to_string(options_.windows.size()));
   for (std::uint8_t window : options_.windows) {
-    GNOMON_CHECK(window < max_windows, "window " + std::to_string(window) + " of kernel `" +
-                                           kernel_.name + "`; there are " +
-                                           std::to_string(max_windows));
+    GNOMON_CHECK(window < max_windows || (window == by_address && options_.features.addresses),
+                 "window " + std::to_string(window) + " of kernel `" + kernel_.name +
+                     "`; there are " + std::to_string(max_windows));
   }
   for (const kernel::Buffer& buffer : kernel_.buffers) {
     GNOMON_CHECK(!buffer.texel || (buffer.access == kernel::Access::read && !buffer.coherent &&
@@ -248,7 +248,7 @@ Ref Emitter::parameter_word(std::uint32_t index) {
     if (parameter_block_ == 0) {
       const std::uint32_t words = kernel::parameter_header_words +
                                   static_cast<std::uint32_t>(kernel_.buffers.size()) +
-                                  kernel_.parameters;
+                                  kernel_.parameters + 2 * addresses();
       const Ref block = module_.block(module_.array(row_type, (words + 3) / 4, 16));
       parameter_block_ = module_.variable(spv::StorageClass::Uniform, block);
       module_.decorate(parameter_block_, spv::Decoration::DescriptorSet, {0});

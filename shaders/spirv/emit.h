@@ -4,6 +4,9 @@
 //   parameter_binding        uniform block { uvec4 words[]; }: the parameter block of kernel.h
 //   first_window_binding + w  storage buffer: window w, read and written
 //   first_texel_binding + w   storage texel buffer of Rgba32ui: window w, read only
+// A buffer that no window shows (window `by_address`) is reached by a 64-bit address of its block,
+// two words for each such buffer, in their order, behind the user words of the parameter block; its
+// base counts from there. Needs `Features::addresses`; such a buffer cannot be coherent.
 // Only the bindings that the kernel uses are declared. Every buffer is a variable of its own; those
 // of one window share its binding, so they are `Aliased`, and those never written `NonWritable`.
 //
@@ -26,6 +29,7 @@ inline constexpr unsigned parameter_binding = 0;
 inline constexpr unsigned first_window_binding = 1;
 inline constexpr unsigned first_texel_binding = 5;
 inline constexpr unsigned max_windows = 4;
+inline constexpr std::uint8_t by_address = 0xff;  // in place of a window
 
 /// What a module may use. A kernel that needs more is an InternalError: passes lower it before.
 struct Features {
@@ -37,6 +41,7 @@ struct Features {
   bool float16 = false;
   bool storage_16 = false;  // 16-bit elements in storage buffers
   bool storage_8 = false;
+  bool addresses = false;  // 64-bit addresses of buffers
   bool signed_zero_inf_nan_preserve_f32 = false;
   bool signed_zero_inf_nan_preserve_f64 = false;
   bool rounding_rte_f32 = false;
@@ -47,7 +52,7 @@ struct Features {
 
 struct EmitOptions {
   Features features = {};
-  std::vector<std::uint8_t> windows = {};  // window of each buffer; empty: all in window 0
+  std::vector<std::uint8_t> windows = {};  // of each buffer; empty: all in window 0
   bool debug_info = false;                 // names and source lines; they change the words
 };
 

@@ -2,6 +2,8 @@
 //
 // Masked-off components of a load read some element that is in bounds; those of a store write
 // nothing (private arrays keep one more element for them to write).
+#include <algorithm>
+
 #include "shaders/spirv/emitter.h"
 #include "shaders/support/check.h"
 
@@ -84,16 +86,67 @@ Ref Emitter::buffer_variable(std::uint32_t buffer, std::uint32_t width) {
   return variable;
 }
 
+bool Emitter::is_texel(std::uint32_t buffer) const {
+  return kernel_.buffers[buffer].texel && !is_by_address(buffer);
+}
+
+std::uint32_t Emitter::addresses(std::size_t count) const {
+  const auto end = options_.windows.begin() +
+                   static_cast<std::ptrdiff_t>(std::min(count, options_.windows.size()));
+  return static_cast<std::uint32_t>(std::count(options_.windows.begin(), end, by_address));
+}
+
+// The address of the block that holds a buffer, as a pointer to elements or 4-vectors.
+Ref Emitter::buffer_address(std::uint32_t buffer, std::uint32_t width) {
+  Ref& address = buffer_addresses_[{buffer, width}];
+  if (address != 0) return address;
+  const kernel::Buffer& b = kernel_.buffers[buffer];
+  GNOMON_CHECK(!b.coherent, "buffer `" + b.name + "` is coherent and needs a window");
+  module_.physical_addresses();
+  const std::uint32_t words = kernel::parameter_header_words +
+                              static_cast<std::uint32_t>(kernel_.buffers.size()) +
+                              kernel_.parameters + 2 * addresses(buffer);
+  const Ref low = parameter_word(words), high = parameter_word(words + 1);
+  const Ref elements = module_.runtime_array(memory_type(b.dtype, width), size_of(b.dtype) * width);
+  const Ref pointer =
+      module_.pointer(spv::StorageClass::PhysicalStorageBuffer, module_.block(elements));
+  return address = in_prologue([&] {
+           const Ref pair = op({spv::Op::OpCompositeConstruct, type(DType::u32, 2), {low, high}});
+           return op({spv::Op::OpBitcast, pointer, {pair}});
+         });
+}
+
 Ref Emitter::buffer_base(std::uint32_t buffer) {
   return parameter_word(kernel::parameter_header_words + buffer);
 }
 
 Ref Emitter::buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index) {
-  const Ref variable = buffer_variable(buffer, width);
+  const bool address = is_by_address(buffer);
+  const Ref base = address ? buffer_address(buffer, width) : buffer_variable(buffer, width);
   const Ref pointee = memory_type(kernel_.buffers[buffer].dtype, width);
-  return op({spv::Op::OpAccessChain,
-             module_.pointer(spv::StorageClass::StorageBuffer, pointee),
-             {variable, module_.u32(0), index}});
+  const auto storage =
+      address ? spv::StorageClass::PhysicalStorageBuffer : spv::StorageClass::StorageBuffer;
+  return op(
+      {spv::Op::OpAccessChain, module_.pointer(storage, pointee), {base, module_.u32(0), index}});
+}
+
+Ref Emitter::buffer_load(std::uint32_t buffer, std::uint32_t width, Ref index) {
+  const DType t = kernel_.buffers[buffer].dtype;
+  const Ref loaded = memory_type(t, width);
+  const Ref pointer = buffer_pointer(buffer, width, index);
+  if (!is_by_address(buffer)) return op({spv::Op::OpLoad, loaded, {pointer}});
+  return op({spv::Op::OpLoad,
+             loaded,
+             {pointer, static_cast<std::uint32_t>(spv::MemoryAccessMask::Aligned),
+              size_of(t) * width}});
+}
+
+void Emitter::buffer_store(std::uint32_t buffer, std::uint32_t width, Ref index, Ref stored) {
+  const Ref pointer = buffer_pointer(buffer, width, index);
+  if (!is_by_address(buffer)) return effect(spv::Op::OpStore, {pointer, stored});
+  effect(spv::Op::OpStore,
+         {pointer, stored, static_cast<std::uint32_t>(spv::MemoryAccessMask::Aligned),
+          size_of(kernel_.buffers[buffer].dtype) * width});
 }
 
 // The texel view of a window, loaded once on entry. Its buffers share it: texels are untyped words.
@@ -171,9 +224,7 @@ Ref Emitter::guarded(Ref mask, Ref index, std::uint32_t otherwise) {
 // Element `position` in its memory type.
 Ref Emitter::read_element(std::uint32_t buffer, Ref position) {
   const DType t = kernel_.buffers[buffer].dtype;
-  if (!kernel_.buffers[buffer].texel) {
-    return op({spv::Op::OpLoad, memory_type(t), {buffer_pointer(buffer, 1, position)}});
-  }
+  if (!is_texel(buffer)) return buffer_load(buffer, 1, position);
   const Ref texel = op({spv::Op::OpImageRead,
                         type(DType::u32, 4),
                         {texel_image(window_of(buffer)), quarter(position, 0)}});
@@ -185,9 +236,7 @@ Ref Emitter::read_element(std::uint32_t buffer, Ref position) {
 // Elements 4 * `group` to 4 * `group` + 3.
 Ref Emitter::read_vec4(std::uint32_t buffer, Ref group) {
   const DType t = kernel_.buffers[buffer].dtype;
-  if (!kernel_.buffers[buffer].texel) {
-    return op({spv::Op::OpLoad, memory_type(t, 4), {buffer_pointer(buffer, 4, group)}});
-  }
+  if (!is_texel(buffer)) return buffer_load(buffer, 4, group);
   const Ref texel =
       op({spv::Op::OpImageRead, type(DType::u32, 4), {texel_image(window_of(buffer)), group}});
   return t == DType::f32 ? op({spv::Op::OpBitcast, type(t, 4), {texel}}) : texel;
@@ -247,7 +296,7 @@ void Emitter::store(const Instruction& in) {
       position = add(first, module_.u32(k));
     }
     const Ref stored = to_memory(t.scalar, 1, component(value, k));
-    effect(spv::Op::OpStore, {buffer_pointer(buffer, 1, position), stored});
+    buffer_store(buffer, 1, position, stored);
   };
   const auto store_elements = [&] {
     for (std::uint32_t k = 0; k < t.width; ++k) {
@@ -262,7 +311,7 @@ void Emitter::store(const Instruction& in) {
   const auto store_quads = [&] {
     for (std::uint32_t p = 0; p < part_count(t.width); ++p) {
       const Ref stored = to_memory(t.scalar, 4, parts(value)[p]);
-      effect(spv::Op::OpStore, {buffer_pointer(buffer, 4, quarter(first, p)), stored});
+      buffer_store(buffer, 4, quarter(first, p), stored);
     }
   };
 

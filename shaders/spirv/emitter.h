@@ -107,6 +107,13 @@ class Emitter {
   Ref buffer_variable(std::uint32_t buffer, std::uint32_t width);
   Ref buffer_base(std::uint32_t buffer);
   Ref buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index);
+  Ref buffer_load(std::uint32_t buffer, std::uint32_t width, Ref index);
+  void buffer_store(std::uint32_t buffer, std::uint32_t width, Ref index, Ref stored);
+  bool is_texel(std::uint32_t buffer) const;
+  bool is_by_address(std::uint32_t buffer) const { return window_of(buffer) == by_address; }
+  /// How many of the first `count` buffers are reached by address.
+  std::uint32_t addresses(std::size_t count = ~std::size_t{0}) const;
+  Ref buffer_address(std::uint32_t buffer, std::uint32_t width);
   Ref texel_image(std::uint32_t window);
   Ref read_element(std::uint32_t buffer, Ref position);
   Ref read_vec4(std::uint32_t buffer, Ref group);
@@ -153,6 +160,7 @@ class Emitter {
   Ref workgroup_id_ = 0, local_id_ = 0;
   Ref local_index_ = 0, group_index_ = 0, invocation_ = 0;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Ref> buffer_variables_;  // (buffer, width)
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Ref> buffer_addresses_;  // likewise
   std::array<Ref, max_windows> texel_images_{};
   std::vector<PrivateArray> privates_;
   std::vector<Ref> shareds_;

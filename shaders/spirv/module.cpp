@@ -48,6 +48,12 @@ Ref Module::glsl_instructions() {
   return glsl_;
 }
 
+void Module::physical_addresses() {
+  physical_ = true;
+  capability(spv::Capability::PhysicalStorageBufferAddresses);
+  extension("SPV_KHR_physical_storage_buffer", 0x00010500);
+}
+
 void Module::execution_mode(spv::ExecutionMode mode, std::uint32_t operand) {
   modes_.push_back({mode, {operand}});
 }
@@ -206,7 +212,8 @@ Words Module::assemble(Ref entry, const Words& function) const {
     append(words, spv::Op::OpExtInstImport, operands);
   }
   append(words, spv::Op::OpMemoryModel,
-         {static_cast<std::uint32_t>(spv::AddressingModel::Logical),
+         {static_cast<std::uint32_t>(physical_ ? spv::AddressingModel::PhysicalStorageBuffer64
+                                               : spv::AddressingModel::Logical),
           static_cast<std::uint32_t>(spv::MemoryModel::GLSL450)});
   Words point = {static_cast<std::uint32_t>(spv::ExecutionModel::GLCompute), entry};
   append_text(point, "main");

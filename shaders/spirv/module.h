@@ -33,6 +33,8 @@ class Module {
   /// An extension that SPIR-V `core_since` made part of the core; 0 if none did.
   void extension(std::string_view name, std::uint32_t core_since = 0);
   Ref glsl_instructions();  // GLSL.std.450, imported on first use
+  /// Pointers into buffers become 64-bit addresses.
+  void physical_addresses();
   void execution_mode(spv::ExecutionMode mode, std::uint32_t operand);
   void local_size(std::uint32_t x);
   void name(Ref target, std::string_view text);
@@ -79,6 +81,7 @@ class Module {
   std::uint32_t version_;
   Ref next_ = 1;
   Ref glsl_ = 0;
+  bool physical_ = false;
   std::set<spv::Capability> capabilities_ = {spv::Capability::Shader};
   std::set<std::string> extensions_;
   std::vector<std::pair<spv::ExecutionMode, Words>> modes_;

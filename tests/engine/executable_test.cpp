@@ -234,7 +234,7 @@ RuntimeOptions small_blocks() {
 
 class Windows : public DeviceTest {
  protected:
-  Windows() : DeviceTest(small_blocks()) {}
+  explicit Windows(const RuntimeOptions& options = small_blocks()) : DeviceTest(options) {}
 
   // The sum of `count` arrays of n elements by one kernel.
   Program sum(std::uint32_t count, std::uint32_t n) {
@@ -270,7 +270,24 @@ TEST_F(Windows, AreFourAtMostWithoutCopies) {
   EXPECT_EQ(rt.counters().window_copies, 0u);
 }
 
-TEST_F(Windows, BeyondFourAreGatheredAndCounted) {
+TEST_F(Windows, BeyondFourAreReachedByAddressWithoutCopies) {
+  if (!rt.target().features.addresses) GTEST_SKIP() << rt.device_name() << " has no addresses";
+  expect_sum(6);
+  EXPECT_EQ(rt.counters().window_copies, 0u);
+}
+
+// As on a device that has no addresses.
+class FourWindows : public Windows {
+ protected:
+  FourWindows()
+      : Windows([] {
+          RuntimeOptions options = small_blocks();
+          options.minimum_target = true;
+          return options;
+        }()) {}
+};
+
+TEST_F(FourWindows, GatherAndCountWhatIsBeyond) {
   expect_sum(6);
   // Six inputs and an output in seven blocks: four inputs move into one.
   EXPECT_EQ(rt.counters().window_copies, 2u * 4u);

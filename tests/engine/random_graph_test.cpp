@@ -12,6 +12,8 @@ namespace {
 
 class RandomGraphs : public DeviceTest {
  protected:
+  explicit RandomGraphs(const RuntimeOptions& options = validated()) : DeviceTest(options) {}
+
   std::vector<HostArray> on_device(const Program& program, const std::vector<HostArray>& inputs) {
     std::vector<Array> in;
     for (const HostArray& a : inputs) in.push_back(rt.from_bytes(a.aval, a.bytes));
@@ -57,6 +59,31 @@ TEST_P(RandomGraphsPart, MeanOnTheDeviceWhatTheReferenceSays) {
   };
   expect_all(200, checked, 300);
   EXPECT_LT(refused, 5) << "too many programs take too many loop trips to be tested";
+}
+
+// Every array is larger than a window: kernels reach all they write, and what they do not read as
+// texels, by address.
+class RandomGraphsByAddress : public RandomGraphs {
+ protected:
+  RandomGraphsByAddress()
+      : RandomGraphs([] {
+          RuntimeOptions options = validated();
+          options.window_bytes = 256;
+          return options;
+        }()) {}
+};
+
+TEST_F(RandomGraphsByAddress, MeanTheSame) {
+  if (!rt.target().features.addresses) GTEST_SKIP() << rt.device_name() << " has no addresses";
+  const auto checked = [&](const RandomGraph& r) -> std::string {
+    try {
+      return check(r);
+    } catch (const UsageError& e) {
+      if (!beyond_budget(e)) throw;
+      return "";
+    }
+  };
+  expect_all(30, checked, 5000);
 }
 
 }  // namespace

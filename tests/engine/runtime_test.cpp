@@ -77,8 +77,8 @@ TEST_F(Runtimes, CountMemory) {
   EXPECT_GE(rt.memory().peak_bytes, before.live_bytes + 4096);
 }
 
-TEST_F(Runtimes, RefuseAnArrayLargerThanAWindow) {
-  const std::uint64_t limit = context()->device.max_window_bytes();
+TEST_F(Runtimes, RefuseAnArrayLargerThanABlock) {
+  const std::uint64_t limit = context()->device.max_block_bytes();
   const Aval aval{DType::f32, Shape(static_cast<Dim>(limit / 4 + 64))};
   Program program;
   program.outputs = {aval};

@@ -31,6 +31,7 @@ struct RuntimeOptions {
       false;  // copy through staging memory even where the host could map the device's
   std::uint64_t memory_limit = 0;  // bytes to take from the device at most; 0: what it gives
   std::uint64_t block_bytes = std::uint64_t{128} << 20;  // what is taken at once
+  std::uint64_t window_bytes = 0;  // what a kernel binds at once at most; 0: what the device allows
   bool fixed_blocks = false;  // never take more at once than `block_bytes` or a single array needs
 };
 

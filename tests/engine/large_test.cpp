@@ -1,0 +1,90 @@
+// tests/engine/large_test.cpp -- arrays larger than what a kernel can bind at once.
+#include <gmock/gmock.h>
+
+#include "gnomon/gnomon.h"
+#include "tests/engine/fixture.h"
+
+namespace gnomon::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LargeArrays : public DeviceTest {
+ protected:
+  void SetUp() override {
+    if (context()->device.max_block_bytes() < bytes)
+      GTEST_SKIP() << rt.device_name() << " allocates at most "
+                   << context()->device.max_block_bytes() << " bytes";
+  }
+
+  static constexpr std::uint64_t bytes = std::uint64_t{512} << 20;
+  static constexpr Dim rows = 1 << 14, columns = 1 << 13;
+};
+
+// x[i, j] = i - j throughout: every element tells where it is.
+float expected(Dim i, Dim j) { return static_cast<float>(i - j); }
+
+TEST_F(LargeArrays, AreMadeReducedShiftedAndIndexed) {
+  auto make = jit(rt, [&] {
+    const Shape shape{rows, columns};
+    return cast(iota(shape, 0) - iota(shape, 1), DType::f32);
+  });
+  const Array x = make();
+  ASSERT_EQ(x.size() * 4, static_cast<Dim>(bytes));
+
+  struct Parts {
+    Array row_sums, column_max, shifted_corner, gathered, transposed_row;
+  };
+  auto look = jit(rt, [&](const Array& a, const Array& where) {
+    return Parts{sum(a % 16.0f, 1), max(a, 0),
+                 slice(a + 1.0f, {rows - 3, columns - 3}, {rows, columns}), take(ravel(a), where),
+                 transpose(a)[columns - 1]};
+  });
+  const std::vector<std::int32_t> where = {0, 1 << 25, (1 << 26) + 5, (1 << 27) - 1, -1};
+  const Parts parts = look(x, rt.from_host(where));
+
+  const auto row_sums = rt.to_host<float>(parts.row_sums);
+  for (float row_sum : row_sums) ASSERT_EQ(row_sum, columns / 16 * 120);
+  const auto column_max = rt.to_host<float>(parts.column_max);
+  for (Dim j = 0; j < columns; ++j)
+    ASSERT_EQ(column_max[static_cast<std::size_t>(j)], expected(rows - 1, j)) << j;
+  const auto corner = rt.to_host<float>(parts.shifted_corner);
+  for (Dim i = 0; i < 3; ++i)
+    for (Dim j = 0; j < 3; ++j)
+      EXPECT_EQ(corner[static_cast<std::size_t>(3 * i + j)],
+                expected(rows - 3 + i, columns - 3 + j) + 1);
+  const auto gathered = rt.to_host<float>(parts.gathered);
+  for (std::size_t k = 0; k < where.size(); ++k) {
+    const Dim flat = where[k] < 0 ? rows * columns + where[k] : where[k];
+    EXPECT_EQ(gathered[k], expected(flat / columns, flat % columns)) << where[k];
+  }
+  const auto row = rt.to_host<float>(parts.transposed_row);
+  for (Dim i = 0; i < rows; ++i)
+    ASSERT_EQ(row[static_cast<std::size_t>(i)], expected(i, columns - 1)) << i;
+}
+
+TEST_F(LargeArrays, TravelAndPassThroughKernelsWhole) {
+  std::vector<std::uint32_t> host(bytes / 4);
+  for (std::size_t i = 0; i < host.size(); ++i)
+    host[i] = static_cast<std::uint32_t>(i * 2654435761u);
+  auto f = jit(rt, [](const Array& a) { return flip(a) ^ 0x5a5a; });
+  const auto back = rt.to_host<std::uint32_t>(f(rt.from_host(host)));
+  for (std::size_t i = 0; i < host.size(); ++i)
+    ASSERT_EQ(back[i], host[host.size() - 1 - i] ^ 0x5a5au) << i;
+}
+
+TEST(LargeArraysWithoutAddresses, AreRefusedWithTheLimit) {
+  RuntimeOptions options = validated();
+  options.minimum_target = true;
+  Runtime rt(options);
+  try {
+    rt.from_host(std::vector<float>((std::size_t{128} << 20) / 4 + 1));
+    FAIL() << "an array larger than a window was taken";
+  } catch (const DeviceError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("this device binds at most 128.0 MiB at once"));
+  }
+  EXPECT_EQ(rt.to_host<float>(rt.from_host(std::vector<float>{1, 2}))[1], 2.0f);
+}
+
+}  // namespace
+}  // namespace gnomon::testing
