@@ -1,19 +1,23 @@
-// codegen/primitives/ops_random.cpp -- keys and distributions on top of threefry2x32.
+// codegen/primitives/ops_random.cpp -- keys, bits, and the draws JAX's other distributions are made
+// of: uniform, normal, bernoulli, rademacher, randint.
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "codegen/primitives/align.h"
-#include "gnomon/random.h"
+#include "codegen/primitives/random_draws.h"
 
 namespace gnomon {
+
+using random::Mode;
+
 namespace {
 
 constexpr DType u32 = DType::u32;
 
 /// Words of a key, each broadcast to `shape`.
 struct Words {
-  Array high, low;
+  Array first, second;
 };
 Words words_of(const Key& key, const Shape& shape, Loc loc) {
   const Array& words = key.words();
@@ -24,47 +28,93 @@ Words words_of(const Key& key, const Shape& shape, Loc loc) {
   return {word(0), word(1)};
 }
 
-/// Encrypts the counters 0, 1, 2, ... of an array of `shape`.
-Words draw(std::string_view op, const Key& key, const Shape& shape, Loc loc) {
+Words encrypt(const Key& key, const Array& x0, const Array& x1, Loc loc) {
+  const Words k = words_of(key, x0.shape(), loc);
+  const Arrays y = emit(threefry2x32_p, {}, {k.first, k.second, x0, x1}, loc);
+  return {y[0], y[1]};
+}
+
+/// Encrypts the counters at `positions`, as the partitionable mode does.
+Words encrypt_positions(const Key& key, const Array& positions, Loc loc) {
+  return encrypt(key, lax::zeros_like(positions, loc), positions, loc);
+}
+
+/// The original mode encrypts the counters 0 ... count - 1 in pairs, the first half of them with
+/// the second; an odd count has a zero at the end. Words `positions` of the result.
+Array words_of_halves(const Key& key, const Array& positions, Dim count, Loc loc) {
+  const Dim half = (count + 1) / 2;
+  const auto number = [&](Dim n) { return lax::full_like(positions, static_cast<double>(n), loc); };
+  const Array in_first = lax::lt(positions, number(half), loc);
+  const Array x0 = lax::select(in_first, positions, lax::sub(positions, number(half), loc), loc);
+  Array x1 = lax::add(x0, number(half), loc);
+  if (count % 2 == 1)
+    x1 = lax::select(lax::lt(x1, number(count), loc), x1, lax::zeros_like(x1, loc), loc);
+  const Words y = encrypt(key, x0, x1, loc);
+  return lax::select(in_first, y.first, y.second, loc);
+}
+
+Array positions_of(std::string_view op, const Shape& shape, Loc loc) {
   for (Dim d : shape)
     if (d < 0) usage_error(op, "shape " + to_string(shape) + " has a negative size", loc);
-  const Words k = words_of(key, shape, loc);
-  const Array count = lax::reshape(lax::iota(u32, {shape.size()}, 0, loc), shape, loc);
-  const Arrays x =
-      emit(threefry2x32_p, {}, {k.high, k.low, lax::full({u32, shape}, 0, loc), count}, loc);
-  return {x[0], x[1]};
+  return lax::reshape(lax::iota(u32, {shape.size()}, 0, loc), shape, loc);
 }
 
 /// Two u32[] words as a key.
-Key join(const Array& high, const Array& low, Loc loc) {
-  return Key(lax::concatenate({lax::reshape(high, {1}, loc), lax::reshape(low, {1}, loc)}, 0, loc),
-             loc);
+Key join(const Array& first, const Array& second, Mode mode, Loc loc) {
+  return Key(
+      lax::concatenate({lax::reshape(first, {1}, loc), lax::reshape(second, {1}, loc)}, 0, loc),
+      mode, loc);
 }
 
+Array shift_left(const Array& a, double n, Loc loc) {
+  return emit1(shl_p, {}, {a, lax::full_like(a, n, loc)}, loc);
+}
 Array shift_right(const Array& a, double n, Loc loc) {
   return emit1(shr_p, {}, {a, lax::full_like(a, n, loc)}, loc);
 }
 Array bit_or(const Array& a, const Array& b, Loc loc) { return emit1(or_p, {}, {a, b}, loc); }
+Array bit_and(const Array& a, double mask, Loc loc) {
+  return emit1(and_p, {}, {a, lax::full_like(a, mask, loc)}, loc);
+}
 
-void require_float(std::string_view op, DType t, Loc loc) {
-  if (t != DType::f32 && t != DType::f64)
-    usage_error(op, "draws f32 or f64, not " + std::string(name(t)) + "; cast the result", loc);
+Array join_words(const Array& high, const Array& low, Loc loc) {
+  return bit_or(shift_left(lax::convert(high, DType::u64, loc), 32, loc),
+                lax::convert(low, DType::u64, loc), loc);
 }
 
 /// Mantissas from the top bits, exponents of [1, 2): floats in [0, 1).
-Array unit_interval(const Key& key, const Shape& shape, DType dtype, Loc loc) {
+Array unit_interval(const Array& raw, DType dtype, Loc loc) {
   const bool wide = dtype == DType::f64;
-  const Array raw = random::bits(key.clone(), shape, wide ? DType::u64 : u32, loc);
   const std::int64_t one = wide ? 0x3FF0000000000000 : 0x3F800000;
-  const Array exponent = lax::broadcast(lax::scalar_integer(raw.dtype(), one, loc), shape, {}, loc);
+  const Array exponent =
+      lax::broadcast(lax::scalar_integer(raw.dtype(), one, loc), raw.shape(), {}, loc);
   const Array x =
       lax::bitcast(bit_or(shift_right(raw, wide ? 12 : 9, loc), exponent, loc), dtype, loc);
   return lax::add(x, -1, loc);
 }
 
-bool is_number(const Operand& x, double value) {
-  return !x.is_array() && x.scalar().floating == value;
+Array uniform_of(std::string_view op, const Array& raw, const Operand& lo, const Operand& hi,
+                 DType dtype, Loc loc) {
+  const Array unit = unit_interval(raw, dtype, loc);
+  const auto is_number = [](const Operand& x, double value) {
+    return !x.is_array() && x.scalar().floating == value;
+  };
+  if (is_number(lo, 0) && is_number(hi, 1)) return unit;
+  const Array low = draws::parameter(op, lo, raw.shape(), dtype);
+  const Array high = draws::parameter(op, hi, raw.shape(), dtype);
+  const Array scaled = lax::add(lax::mul(unit, lax::sub(high, low, loc), loc), low, loc);
+  return emit1(max_p, {}, {low, scaled}, loc);
 }
+
+Array normal_of(const Array& raw, DType dtype, Loc loc) {
+  // Open at -1, where the inverse error function is infinite.
+  const double above = dtype == DType::f64 ? std::nextafter(-1.0, 0.0)
+                                           : static_cast<double>(std::nextafter(-1.0f, 0.0f));
+  const Array u = uniform_of("random::normal", raw, {above, loc}, {1.0, loc}, dtype, loc);
+  return lax::mul(draws::erf_inv(u, loc), std::numbers::sqrt2, loc);
+}
+
+DType word_of(DType dtype) { return dtype == DType::f64 ? DType::u64 : u32; }
 
 void require_words(std::string_view what, const Array& words, int rank, Loc loc) {
   if (words.dtype() != u32 || words.rank() != rank || words.dim(-1) != 2)
@@ -76,36 +126,105 @@ void require_words(std::string_view what, const Array& words, int rank, Loc loc)
 
 }  // namespace
 
-Key::Key(const Array& words, Loc loc) : words_(words) { require_words("Key", words, 1, loc); }
-Keys::Keys(const Array& words, Loc loc) : words_(words) { require_words("Keys", words, 2, loc); }
+Key::Key(const Array& words, Loc loc) : Key(words, Mode::partitionable, loc) {}
+Key::Key(const Array& words, Mode mode, Loc loc) : words_(words), mode_(mode) {
+  require_words("Key", words, 1, loc);
+}
+Keys::Keys(const Array& words, Loc loc) : Keys(words, Mode::partitionable, loc) {}
+Keys::Keys(const Array& words, Mode mode, Loc loc) : words_(words), mode_(mode) {
+  require_words("Keys", words, 2, loc);
+}
 
-Key Keys::operator[](Dim i) const { return Key(words_[i]); }
+Key Keys::operator[](Dim i) const { return Key(words_[i], mode_); }
+
+Key Keys::as_element() const {
+  Key key;
+  key.words_ = words_;
+  key.mode_ = mode_;
+  return key;
+}
+Keys Key::as_stacked() const {
+  Keys keys;
+  keys.words_ = words_;
+  keys.mode_ = mode_;
+  return keys;
+}
+
+namespace draws {
+
+void require_float(std::string_view op, DType t, Loc loc) {
+  if (t != DType::f32 && t != DType::f64)
+    usage_error(op, "draws f32 or f64, not " + std::string(name(t)) + "; cast the result", loc);
+}
+
+Array parameter(std::string_view op, const Operand& x, const Shape& shape, DType dtype) {
+  return align::broadcast(op, align::in_dtype(op, x, dtype), shape, x.loc());
+}
+
+Array erf_inv(const Array& x, Loc loc) { return lax::unary(erf_inv_p, x, loc); }
+
+Array bits_at(const Key& key, const Array& positions, Dim size, DType dtype, Loc loc) {
+  const unsigned width = bits_of(dtype);
+  if (key.mode() == Mode::partitionable) {
+    const Words x = encrypt_positions(key, positions, loc);
+    if (width == 64) return join_words(x.first, x.second, loc);
+    return lax::convert(emit1(xor_p, {}, {x.first, x.second}, loc), dtype, loc);
+  }
+  if (width == 64) {
+    const Array second = lax::add(positions, static_cast<double>(size), loc);
+    return join_words(words_of_halves(key, positions, 2 * size, loc),
+                      words_of_halves(key, second, 2 * size, loc), loc);
+  }
+  if (width == 32) return words_of_halves(key, positions, size, loc);
+  // Several to a word, the low bits first.
+  const unsigned log2 = width == 16 ? 1 : 2;
+  const Dim count = (size + (1 << log2) - 1) >> log2;
+  const Array word = words_of_halves(key, shift_right(positions, log2, loc), count, loc);
+  const Array distance =
+      lax::mul(bit_and(positions, (1 << log2) - 1, loc), static_cast<double>(width), loc);
+  return lax::convert(bit_and(emit1(shr_p, {}, {word, distance}, loc), (1u << width) - 1, loc),
+                      dtype, loc);
+}
+
+Array uniform_at(const Key& key, const Array& positions, Dim size, DType dtype, Loc loc) {
+  return unit_interval(bits_at(key, positions, size, word_of(dtype), loc), dtype, loc);
+}
+
+}  // namespace draws
 
 namespace random {
 
-Key key(std::int64_t seed, Loc loc) {
+std::string_view name(Mode mode) {
+  return mode == Mode::partitionable ? "partitionable" : "original";
+}
+
+Key key(std::int64_t seed, Loc loc) { return key(seed, Mode::partitionable, loc); }
+Key key(std::int64_t seed, Mode mode, Loc loc) {
   // Seeds of 32 bits, signed or not, have a zero in front; wider ones use both words.
   const bool narrow = seed >= std::numeric_limits<std::int32_t>::min() &&
                       seed <= std::numeric_limits<std::uint32_t>::max();
   HostArray words(Aval{u32, {2}});
   words.set_integer(0, narrow ? 0 : seed >> 32);
   words.set_integer(1, seed & 0xffffffff);
-  return Key(lax::constant(std::move(words), loc), loc);
+  return Key(lax::constant(std::move(words), loc), mode, loc);
 }
 
-Key key(const Array& seed, Loc loc) {
+Key key(const Array& seed, Loc loc) { return key(seed, Mode::partitionable, loc); }
+Key key(const Array& seed, Mode mode, Loc loc) {
   if (seed.rank() != 0 || (seed.dtype() != DType::i32 && seed.dtype() != u32))
     usage_error("random::key", "a seed is i32[] or u32[], got " + to_string(seed.aval()), loc);
-  return join(lax::scalar(u32, 0, loc), lax::convert(seed, u32, loc), loc);
+  return join(lax::scalar(u32, 0, loc), lax::convert(seed, u32, loc), mode, loc);
 }
 
 Keys split(Key key, Dim count, Loc loc) {
   if (count < 1) usage_error("random::split", "into " + std::to_string(count) + " keys", loc);
-  const Words x = draw("random::split", key, {count}, loc);
-  return Keys(
-      lax::concatenate(
-          {lax::reshape(x.high, {count, 1}, loc), lax::reshape(x.low, {count, 1}, loc)}, 1, loc),
-      loc);
+  const Mode mode = key.mode();
+  if (mode == Mode::original) {
+    const Array positions = positions_of("random::split", {count, 2}, loc);
+    return Keys(words_of_halves(key, positions, 2 * count, loc), mode, loc);
+  }
+  const Words x = encrypt_positions(key, positions_of("random::split", {count, 1}, loc), loc);
+  return Keys(lax::concatenate({x.first, x.second}, 1, loc), mode, loc);
 }
 
 Key fold_in(const Key& key, Operand data) {
@@ -113,61 +232,43 @@ Key fold_in(const Key& key, Operand data) {
   const Array x = align::as_array("random::fold_in", data);
   if (x.rank() != 0 || !is_integer(x.dtype()))
     usage_error("random::fold_in", "takes one integer, got " + to_string(x.aval()), loc);
-  const Words k = words_of(key, {}, loc);
-  const Arrays y = emit(threefry2x32_p, {},
-                        {k.high, k.low, lax::scalar(u32, 0, loc), lax::convert(x, u32, loc)}, loc);
-  return join(y[0], y[1], loc);
+  const Words y = encrypt_positions(key, lax::convert(x, u32, loc), loc);
+  return join(y.first, y.second, key.mode(), loc);
 }
 
 Array bits(Key key, const Shape& shape, DType dtype, Loc loc) {
   if (!is_unsigned(dtype))
-    usage_error("random::bits",
-                "draws unsigned integers, not " + std::string(name(dtype)) + "; bitcast the result",
-                loc);
-  const Words x = draw("random::bits", key, shape, loc);
-  if (dtype != DType::u64) {
-    const Array mixed = emit1(xor_p, {}, {x.high, x.low}, loc);
-    return lax::convert(mixed, dtype, loc);
-  }
-  const Array high = lax::convert(x.high, dtype, loc);
-  const Array shifted = emit1(shl_p, {}, {high, lax::full_like(high, 32, loc)}, loc);
-  return bit_or(shifted, lax::convert(x.low, dtype, loc), loc);
+    usage_error(
+        "random::bits",
+        "draws unsigned integers, not " + std::string(gnomon::name(dtype)) + "; bitcast the result",
+        loc);
+  const Array positions = positions_of("random::bits", shape, loc);
+  return draws::bits_at(key, positions, shape.size(), dtype, loc);
 }
 
 Array uniform(Key key, const Shape& shape, Operand lo, Operand hi, DType dtype) {
   const Loc loc = lo.loc();
-  require_float("random::uniform", dtype, loc);
-  const Array unit = unit_interval(key, shape, dtype, loc);
-  if (is_number(lo, 0) && is_number(hi, 1)) return unit;
-  const auto bound = [&](const Operand& x) {
-    return align::broadcast("random::uniform", align::in_dtype("random::uniform", x, dtype), shape,
-                            loc);
-  };
-  const Array low = bound(lo), high = bound(hi);
-  const Array scaled = lax::add(lax::mul(unit, lax::sub(high, low, loc), loc), low, loc);
-  return emit1(max_p, {}, {low, scaled}, loc);
+  draws::require_float("random::uniform", dtype, loc);
+  const Array raw = bits(std::move(key), shape, word_of(dtype), loc);
+  return uniform_of("random::uniform", raw, lo, hi, dtype, loc);
 }
 
 Array normal(Key key, const Shape& shape, DType dtype, Loc loc) {
-  require_float("random::normal", dtype, loc);
-  // Open at -1, where the inverse error function is infinite.
-  const double above = dtype == DType::f64 ? std::nextafter(-1.0, 0.0)
-                                           : static_cast<double>(std::nextafter(-1.0f, 0.0f));
-  const Array u = uniform(std::move(key), shape, {above, loc}, {1.0, loc}, dtype);
-  return lax::mul(lax::unary(erf_inv_p, u, loc), std::numbers::sqrt2, loc);
+  draws::require_float("random::normal", dtype, loc);
+  return normal_of(bits(std::move(key), shape, word_of(dtype), loc), dtype, loc);
 }
 
 Array bernoulli(Key key, Operand p, const Shape& shape) {
   const Loc loc = p.loc();
   const Array chance = align::as_float("random::bernoulli", p);
-  require_float("random::bernoulli", chance.dtype(), loc);
+  draws::require_float("random::bernoulli", chance.dtype(), loc);
   const Array u = uniform(std::move(key), shape, {0.0, loc}, {1.0, loc}, chance.dtype());
   return lax::lt(u, align::broadcast("random::bernoulli", chance, shape, loc), loc);
 }
 
 Array rademacher(Key key, const Shape& shape, DType dtype, Loc loc) {
   if (!is_float(dtype) && !is_signed(dtype))
-    usage_error("random::rademacher", "-1 does not fit " + std::string(name(dtype)), loc);
+    usage_error("random::rademacher", "-1 does not fit " + std::string(gnomon::name(dtype)), loc);
   const Array heads = bernoulli(std::move(key), {0.5, loc}, shape);
   const Aval aval{dtype, shape};
   return lax::select(heads, lax::full(aval, 1, loc), lax::full(aval, -1, loc), loc);
@@ -176,7 +277,7 @@ Array rademacher(Key key, const Shape& shape, DType dtype, Loc loc) {
 Array randint(Key key, const Shape& shape, Operand lo, Operand hi, DType dtype) {
   const Loc loc = lo.loc();
   if (!is_integer(dtype))
-    usage_error("random::randint", "draws integers, not " + std::string(name(dtype)), loc);
+    usage_error("random::randint", "draws integers, not " + std::string(gnomon::name(dtype)), loc);
   const bool wide = bits_of(dtype) == 64;
   const DType word = wide ? DType::u64 : u32;
   // Bounds as C++ numbers may name the whole range of the dtype: `hi` one past its largest value.

@@ -103,6 +103,8 @@ Tangents pull_back(const ForwardPass& forward, const std::vector<bool>& wanted,
   for (const Equation& equation : graph.equations) {
     bool reached = false;
     for (ValueId v : equation.inputs) reached = reached || active[v];
+    // Loops behind a stop_gradient need no reverse mode.
+    reached = reached && equation.primitive != &stop_gradient_p;
     for (ValueId v : equation.outputs) active[v] = reached && is_float(graph.avals[v].dtype);
   }
   Tangents found(graph.avals.size());

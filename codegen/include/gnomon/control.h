@@ -170,11 +170,6 @@ void check_static(std::string_view op, const char* prefix, const T& first, std::
   }
 }
 
-template <class T>
-struct IsPair : std::false_type {};
-template <class A, class B>
-struct IsPair<std::pair<A, B>> : std::true_type {};
-
 }  // namespace control
 
 /// Repeats `body` on a state while `cond` holds, at most `max_steps` times.
@@ -278,9 +273,11 @@ requires(std::is_same_v<std::remove_cvref_t<Lower>, Array> ||
 template <class Body, class C, class X>
 auto scan(Body&& body, C init, const X& xs, ScanOptions options = {}, Loc loc = Loc::here()) {
   using T = control::Traced<C>;
-  static_assert(std::is_invocable_v<Body&, T, X>, "gnomon::scan: body must take (carry, x)");
-  using R = std::remove_cvref_t<std::invoke_result_t<Body&, T, X>>;
-  static_assert(control::IsPair<R>::value, "gnomon::scan: body must return std::pair{carry, y}");
+  using E = tree::ElementOf<X>;
+  static_assert(std::is_invocable_v<Body&, T, E>, "gnomon::scan: body must take (carry, x)");
+  using R = std::remove_cvref_t<std::invoke_result_t<Body&, T, E>>;
+  static_assert(tree::detail::IsPair<R>::value,
+                "gnomon::scan: body must return std::pair{carry, y}");
   static_assert(control::gives<typename R::first_type, T>,
                 "gnomon::scan: body must return {carry, y} with the carry type it takes");
   using Y = control::Traced<typename R::second_type>;
@@ -289,7 +286,7 @@ auto scan(Body&& body, C init, const X& xs, ScanOptions options = {}, Loc loc = 
   std::optional<Y> row;
   const auto step = [&](std::span<const Array> a) {
     const R next = body(tree::with_leaves(start, a.first(carried.size())),
-                        tree::with_leaves(xs, a.subspan(carried.size())));
+                        tree::with_leaves(tree::as_element(xs), a.subspan(carried.size())));
     control::check_static("scan", "carry", start, "when it enters the body", next.first,
                           "when it leaves", loc);
     control::Returned r = control::returned(next.first);
@@ -304,8 +301,9 @@ auto scan(Body&& body, C init, const X& xs, ScanOptions options = {}, Loc loc = 
       control::run_scan(step, carried, control::paths(start, "carry"), tree::leaves(xs),
                         control::paths(xs, "xs"), options, loc);
   const std::span<const Array> all(results);
-  return std::pair<T, Y>{tree::with_leaves(start, all.first(carried.size())),
-                         tree::with_leaves(*row, all.subspan(carried.size()))};
+  using Rows = decltype(tree::as_stacked(*row));
+  return std::pair<T, Rows>{tree::with_leaves(start, all.first(carried.size())),
+                            tree::with_leaves(tree::as_stacked(*row), all.subspan(carried.size()))};
 }
 
 /// Calls the branch that `index` names with the operands; an index out of range means the nearest

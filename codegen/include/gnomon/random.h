@@ -3,11 +3,16 @@
 //
 // A key gives one draw. It is move-only so that using it twice does not compile by accident:
 // functions that draw take it by value. `split` makes new keys; `clone` repeats a stream on
-// purpose. Integer draws are bit for bit those of JAX (`jax_threefry_partitionable`, 64 bits off)
-// for the same seed; so are uniform floats; normal ones up to the rounding of log1p and sqrt.
+// purpose. Integer draws are bit for bit those of JAX (64 bits off) for the same seed and mode; so
+// are uniform floats; other distributions up to the rounding of log, sqrt and their like, and those
+// drawn by rejection (gamma, poisson and what is made of them) unless that rounding turns a
+// decision.
+//
+// Parameters of distributions broadcast to `shape`; draws are f32 or f64.
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -17,39 +22,58 @@
 namespace gnomon {
 
 struct TreeAccess;
+class Keys;
 
-/// A key: two words. Part of any tree (a jit argument, a loop carry).
+namespace random {
+
+/// Which counters an array of draws encrypts. Two modes, two streams.
+enum class Mode : std::uint8_t {
+  partitionable,  // element i encrypts i: JAX's default since 0.5
+  original,       // the first half of the words with the second: JAX before
+};
+std::string_view name(Mode);
+
+}  // namespace random
+
+/// A key: two words, and the mode of everything drawn from it, which is static. Part of any tree (a
+/// jit argument, a loop carry).
 class Key {
  public:
   Key() = default;  // empty; drawing from it throws UsageError
   /// From u32[2].
   explicit Key(const Array& words, Loc loc = Loc::here());
+  Key(const Array& words, random::Mode mode, Loc loc = Loc::here());
   Key(Key&&) noexcept = default;
   Key& operator=(Key&&) noexcept = default;
 
   /// The same key again: the same draws.
   Key clone() const { return *this; }
   const Array& words() const { return words_; }
+  random::Mode mode() const { return mode_; }
+
+  /// What `vmap` and `scan` make of the keys a function returns; its words are still to come.
+  Keys as_stacked() const;
 
  private:
   friend struct TreeAccess;
+  friend class Keys;
   Key(const Key&) = default;
   template <class K>
   static auto fields(K& key) {
-    return std::tie(key.words_);
+    return std::tie(key.words_, key.mode_);
   }
-  static constexpr std::array<std::string_view, 1> field_names{"words"};
+  static constexpr std::array<std::string_view, 2> field_names{"words", "mode"};
   Array words_;
+  random::Mode mode_ = random::Mode::partitionable;
 };
 
 /// An array of keys, u32[n,2]: the axis to `vmap` or `scan` over.
 class Keys {
  public:
-  /// What a function mapped over keys by `vmap` gets.
-  using Element = Key;
   Keys() = default;
   /// From u32[n,2].
   explicit Keys(const Array& words, Loc loc = Loc::here());
+  Keys(const Array& words, random::Mode mode, Loc loc = Loc::here());
   Keys(Keys&&) noexcept = default;
   Keys& operator=(Keys&&) noexcept = default;
 
@@ -57,22 +81,30 @@ class Keys {
   /// Key number `i`; negative ones count from the end.
   Key operator[](Dim i) const;
   const Array& words() const { return words_; }
+  random::Mode mode() const { return mode_; }
+
+  /// What a function mapped over keys by `vmap` or `scan` gets; its words are still to come.
+  Key as_element() const;
 
  private:
   friend struct TreeAccess;
+  friend class Key;
   Keys(const Keys&) = default;
   template <class K>
   static auto fields(K& keys) {
-    return std::tie(keys.words_);
+    return std::tie(keys.words_, keys.mode_);
   }
-  static constexpr std::array<std::string_view, 1> field_names{"words"};
+  static constexpr std::array<std::string_view, 2> field_names{"words", "mode"};
   Array words_;
+  random::Mode mode_ = random::Mode::partitionable;
 };
 
 namespace random {
 
 /// The key of a seed: a C++ integer, or a traced i32[] or u32[].
+Key key(std::int64_t seed, Mode mode, Loc loc = Loc::here());
 Key key(std::int64_t seed, Loc loc = Loc::here());
+Key key(const Array& seed, Mode mode, Loc loc = Loc::here());
 Key key(const Array& seed, Loc loc = Loc::here());
 /// `count` new keys.
 Keys split(Key key, Dim count = 2, Loc loc = Loc::here());
@@ -88,20 +120,90 @@ std::array<Key, count> split(Key key, Loc loc = Loc::here()) {
 /// A new key from a key and an integer (C++, i32[] or u32[]). Does not use the key up.
 Key fold_in(const Key& key, Operand data);
 
+// ---- bits and integers
+
 /// Random bits of an unsigned dtype.
 Array bits(Key key, const Shape& shape, DType dtype = DType::u32, Loc loc = Loc::here());
-/// Floats in [lo, hi), f32 or f64.
-Array uniform(Key key, const Shape& shape, Operand lo = 0.0, Operand hi = 1.0,
-              DType dtype = DType::f32);
-/// The standard normal distribution, f32 or f64.
-Array normal(Key key, const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
-/// true with probability p, of p's shape or a given one.
-Array bernoulli(Key key, Operand p, const Shape& shape);
-/// -1 or 1 with equal probability.
-Array rademacher(Key key, const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
 /// Integers in [lo, hi); lo where hi <= lo. Slightly uneven when hi - lo is no power of two: by
 /// less than one part in 2^32.
 Array randint(Key key, const Shape& shape, Operand lo, Operand hi, DType dtype = DType::i32);
+/// true with probability p.
+Array bernoulli(Key key, Operand p, const Shape& shape);
+/// -1 or 1 with equal probability.
+Array rademacher(Key key, const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
+/// The number of trials up to the first success of probability p, from 1 on: i32.
+Array geometric(Key key, Operand p, const Shape& shape);
+
+// ---- floats by a formula
+
+/// Floats in [lo, hi).
+Array uniform(Key key, const Shape& shape, Operand lo = 0.0, Operand hi = 1.0,
+              DType dtype = DType::f32);
+/// The standard normal distribution.
+Array normal(Key key, const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
+/// The standard normal distribution given that it falls strictly between lo and hi.
+Array truncated_normal(Key key, Operand lo, Operand hi, const Shape& shape,
+                       DType dtype = DType::f32);
+/// exp(sigma z) with z standard normal.
+Array lognormal(Key key, Operand sigma, const Shape& shape, DType dtype = DType::f32);
+/// Rate 1: density exp(-x).
+Array exponential(Key key, const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
+/// Density exp(-x - exp(-x)).
+Array gumbel(Key key, const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
+/// Density exp(-|x|) / 2.
+Array laplace(Key key, const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
+/// Distribution function 1 / (1 + exp(-x)).
+Array logistic(Key key, const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
+/// Density 1 / (pi (1 + x^2)).
+Array cauchy(Key key, const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
+/// Distribution function 1 - x^-b from 1 on.
+Array pareto(Key key, Operand b, const Shape& shape, DType dtype = DType::f32);
+/// Distribution function 1 - exp(-x^2 / (2 scale^2)).
+Array rayleigh(Key key, Operand scale, const Shape& shape, DType dtype = DType::f32);
+/// Distribution function 1 - exp(-(x / scale)^concentration).
+Array weibull(Key key, Operand scale, Operand concentration, const Shape& shape,
+              DType dtype = DType::f32);
+/// The length of a vector of three standard normals.
+Array maxwell(Key key, const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
+/// Density that rises linearly from `left` to `mode` and falls to `right`.
+Array triangular(Key key, Operand left, Operand mode, Operand right, const Shape& shape,
+                 DType dtype = DType::f32);
+
+// ---- floats and integers by rejection: one loop per element with a bound that is never reached in
+// practice. The derivative in the parameters is zero: draws are constants of a gradient.
+
+/// Density x^(a-1) exp(-x) / Gamma(a), a > 0; NaN otherwise. At most 64 rounds, each taken again
+/// with probability below 0.05.
+/// Source: Marsaglia, Tsang, "A Simple Method for Generating Gamma Variables", ACM TOMS 26 (2000).
+Array gamma(Key key, Operand a, const Shape& shape, DType dtype = DType::f32);
+/// The logarithm of such a draw, which stays finite where a draw of small `a` would underflow.
+Array loggamma(Key key, Operand a, const Shape& shape, DType dtype = DType::f32);
+/// Density proportional to x^(a-1) (1-x)^(b-1) on [0, 1].
+Array beta(Key key, Operand a, Operand b, const Shape& shape, DType dtype = DType::f32);
+/// Vectors that sum to 1 along the last axis, for `shape` vectors: alpha[..., n] gives
+/// [shape..., n].
+Array dirichlet(Key key, Operand alpha, const Shape& shape, DType dtype = DType::f32);
+/// The sum of the squares of `df` standard normals.
+Array chisquare(Key key, Operand df, const Shape& shape, DType dtype = DType::f32);
+/// Student's distribution with `df` degrees of freedom.
+Array student_t(Key key, Operand df, const Shape& shape, DType dtype = DType::f32);
+/// Fisher's distribution: the ratio of two mean squares of dfnum and dfden standard normals.
+Array fisher_f(Key key, Operand dfnum, Operand dfden, const Shape& shape, DType dtype = DType::f32);
+/// Sign times Gamma(1/p)^(1/p): density proportional to exp(-|x|^p).
+Array generalized_normal(Key key, double p, const Shape& shape, DType dtype = DType::f32,
+                         Loc loc = Loc::here());
+/// Points in the unit ball of `dimension` dimensions under the p-norm: [shape..., dimension].
+Array ball(Key key, Dim dimension, double p, const Shape& shape, DType dtype = DType::f32,
+           Loc loc = Loc::here());
+/// Points on the unit sphere in `dimension` dimensions: normals scaled to length 1.
+Array sphere(Key key, Dim dimension, const Shape& shape, DType dtype = DType::f32,
+             Loc loc = Loc::here());
+
+// ---- choices
+
+/// An index (i32) along `axis` of logits, each with probability softmax(logits). `shape` is that of
+/// the logits without the axis, with any number of axes in front; empty: without any.
+Array categorical(Key key, Operand logits, int axis = -1, const std::optional<Shape>& shape = {});
 
 }  // namespace random
 }  // namespace gnomon

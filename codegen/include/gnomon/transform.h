@@ -79,18 +79,6 @@ std::vector<std::size_t> top_level_counts(const T& tree) {
   return counts;
 }
 
-/// What one element of a mapped argument is: the same type, or the `Element` a class declares (Keys
-/// -> Key).
-template <class T>
-struct ElementOf {
-  using type = T;
-};
-template <class T>
-requires requires { typename T::Element; }
-struct ElementOf<T> {
-  using type = typename T::Element;
-};
-
 template <class F>
 class Vmapped {
  public:
@@ -102,26 +90,23 @@ class Vmapped {
     static_assert(sizeof...(A) > 0, "gnomon: vmap needs at least one argument");
     VmapPlan plan(options_, sizeof...(A), loc_);
     // Braces evaluate from left to right.
-    std::tuple<typename ElementOf<A>::type...> elements{element(plan, args)...};
+    std::tuple<tree::ElementOf<A>...> elements{element(plan, args)...};
     auto traced = std::apply([&](const auto&... e) { return trace_at(loc_, f_, e...); }, elements);
     return tree::with_leaves(
-        traced.result, plan.run(traced.graph, traced.captures, top_level_counts(traced.result)));
+        tree::as_stacked(traced.result),
+        plan.run(traced.graph, traced.captures, top_level_counts(traced.result)));
   }
 
  private:
   template <class T>
-  static typename ElementOf<T>::type element(VmapPlan& plan, const T& argument) {
-    using E = typename ElementOf<T>::type;
-    if constexpr (!std::is_same_v<E, T>) plan.require_mapped();
+  static tree::ElementOf<T> element(VmapPlan& plan, const T& argument) {
+    if constexpr (!std::is_same_v<tree::ElementOf<T>, T>) plan.require_mapped();
     Arrays arrays;
     tree::for_each_leaf(argument, [&](const Array& a, const std::string& path) {
       arrays.push_back(plan.element(a, path));
     });
     plan.next_argument();
-    if constexpr (std::is_same_v<E, T>)
-      return tree::with_leaves(argument, arrays);
-    else
-      return tree::with_leaves(E(), arrays);
+    return tree::with_leaves(tree::as_element(argument), arrays);
   }
 
   F f_;

@@ -110,6 +110,11 @@ struct StaticVisitor {
   }
 };
 
+template <class T>
+struct IsPair : std::false_type {};
+template <class A, class B>
+struct IsPair<std::pair<A, B>> : std::true_type {};
+
 /// Its address is a type's identity within this process.
 template <class T>
 inline constexpr char type_identity = 0;
@@ -184,6 +189,42 @@ T map(F&& f, const T& tree, const More&... more) {
   apply(leaves(more)...);
   return with_leaves(tree, result);
 }
+
+/// What stands for one element along an axis of a tree's arrays: a tree of the same type, or what a
+/// class gives as `as_element()` (Keys: a Key), in pairs and tuples as well.
+template <class T>
+auto as_element(const T& t) {
+  if constexpr (requires { t.as_element(); }) {
+    return t.as_element();
+  } else if constexpr (detail::IsPair<T>::value) {
+    return std::pair<decltype(as_element(t.first)), decltype(as_element(t.second))>{
+        as_element(t.first), as_element(t.second)};
+  } else if constexpr (kind_of<T>() == Kind::tuple) {
+    return std::apply(
+        [](const auto&... e) { return std::tuple<decltype(as_element(e))...>{as_element(e)...}; },
+        t);
+  } else {
+    return clone(t);
+  }
+}
+/// The other way: what stands for many along a new axis, `as_stacked()` of a class (Key: Keys).
+template <class T>
+auto as_stacked(const T& t) {
+  if constexpr (requires { t.as_stacked(); }) {
+    return t.as_stacked();
+  } else if constexpr (detail::IsPair<T>::value) {
+    return std::pair<decltype(as_stacked(t.first)), decltype(as_stacked(t.second))>{
+        as_stacked(t.first), as_stacked(t.second)};
+  } else if constexpr (kind_of<T>() == Kind::tuple) {
+    return std::apply(
+        [](const auto&... e) { return std::tuple<decltype(as_stacked(e))...>{as_stacked(e)...}; },
+        t);
+  } else {
+    return clone(t);
+  }
+}
+template <class T>
+using ElementOf = decltype(as_element(std::declval<const T&>()));
 
 namespace detail {
 std::vector<Array> add(const std::vector<Array>&, const std::vector<Array>&, Loc);

@@ -1,0 +1,503 @@
+// tests/codegen/distributions_test.cpp -- both modes of keys against known answers; distributions
+// against known answers, their formulas and their algorithms written down again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numbers>
+#include <string_view>
+
+#include "codegen/graph/evaluate.h"
+#include "codegen/trace/trace.h"
+#include "gnomon/control.h"
+#include "gnomon/ops.h"
+#include "gnomon/random.h"
+#include "gnomon/transform.h"
+#include "tests/codegen/host_random.h"
+#include "tests/support/lowering.h"
+
+namespace gnomon {
+namespace {
+
+using random::Mode;
+using test::HostKey;
+using Draw = std::function<Array(Key)>;
+using Numbers = std::vector<double>;
+
+constexpr DType f32 = DType::f32;
+
+Graph graph_of(const std::function<Array()>& f) {
+  Trace t;
+  return t.finish({f()});
+}
+HostArray value(const std::function<Array()>& f) { return evaluate(graph_of(f), {})[0]; }
+Numbers numbers(const HostArray& h) {
+  Numbers r;
+  for (Dim i = 0; i < h.size(); ++i) r.push_back(h.number(i));
+  return r;
+}
+std::vector<std::int64_t> integers(const std::function<Array()>& f) {
+  const HostArray h = value(f);
+  std::vector<std::int64_t> r;
+  for (Dim i = 0; i < h.size(); ++i) r.push_back(h.integer(i));
+  return r;
+}
+
+// ---- the original mode
+
+TEST(RandomMode, OriginalBitsOfEveryWidth) {
+  const auto bits = [](DType t) {
+    return integers([=] { return random::bits(random::key(1701, Mode::original), {3}, t); });
+  };
+  using Words = std::vector<std::int64_t>;
+  EXPECT_EQ(bits(DType::u8), (Words{216, 115, 43}));
+  EXPECT_EQ(bits(DType::u16), (Words{41682, 1300, 55017}));
+  EXPECT_EQ(bits(DType::u32), (Words{56197195, 4200222568, 961309823}));
+  EXPECT_EQ(bits(DType::u64),
+            (Words{3982329540505020460, static_cast<std::int64_t>(16822122385914693683u),
+                   7882654074788531506}));
+}
+
+TEST(RandomMode, OriginalSplits) {
+  EXPECT_EQ(integers([] { return random::split(random::key(0, Mode::original), 4).words(); }),
+            (std::vector<std::int64_t>{2285895361, 1501764800, 1518642379, 4090693311, 433833334,
+                                       4221794875, 839183663, 3740430601}));
+  EXPECT_EQ(integers([] { return random::split(random::key(42, Mode::original)).words(); }),
+            (std::vector<std::int64_t>{2465931498, 3679230171, 255383827, 267815257}));
+  for (Mode m : {Mode::original, Mode::partitionable})
+    EXPECT_EQ(integers([=] { return random::fold_in(random::key(0, m), 4).words(); }),
+              (std::vector<std::int64_t>{2285895361, 433833334}));
+}
+
+TEST(RandomMode, OriginalDraws) {
+  EXPECT_EQ(integers([] {
+              return random::randint(random::key(0, Mode::original), {3, 3}, 0, 8);
+            }),
+            (std::vector<std::int64_t>{2, 1, 3, 6, 1, 5, 6, 3, 4}));
+  EXPECT_EQ(integers([] {
+              return random::randint(random::key(0, Mode::original), {3, 3}, 0, 8, DType::i64);
+            }),
+            (std::vector<std::int64_t>{7, 2, 6, 2, 1, 0, 6, 7, 7}));
+  const Numbers uniform =
+      numbers(value([] { return random::uniform(random::key(0, Mode::original), {6}); }));
+  const Numbers normal =
+      numbers(value([] { return random::normal(random::key(0, Mode::original), {6}); }));
+  const Numbers u{.57450044, .09968603, .74196589, .89417827, .59656656, .45325184};
+  const Numbers n{.18784384, -1.28334260, .64941812, 1.24905932, .24447003, -.11744965};
+  for (std::size_t i = 0; i < 6; ++i) {
+    EXPECT_NEAR(uniform[i], u[i], 6e-9 + 6e-8 * std::fabs(u[i]));
+    EXPECT_NEAR(normal[i], n[i], 1e-6);
+  }
+}
+
+TEST(RandomMode, BelongsToTheKeyThroughLoopsMapsAndSplits) {
+  const Numbers direct = numbers(value([] {
+    const Keys keys = random::split(random::key(3, Mode::original), 4);
+    std::vector<Array> rows;
+    for (Dim i = 0; i < 4; ++i) rows.push_back(random::normal(keys[i], {3}));
+    return stack(rows);
+  }));
+  EXPECT_EQ(numbers(value([] {
+              return vmap([](const Key& k) { return random::normal(k.clone(), {3}); })(
+                  random::split(random::key(3, Mode::original), 4));
+            })),
+            direct);
+  EXPECT_EQ(numbers(value([] {
+              return scan(
+                         [](Array n, const Key& k) {
+                           return std::pair{n, random::normal(k.clone(), {3})};
+                         },
+                         0, random::split(random::key(3, Mode::original), 4))
+                  .second;
+            })),
+            direct);
+}
+
+TEST(Keys, ComeOutOfMapsAndScansAsKeys) {
+  const std::function<Array(const Keys&)> draw = [](const Keys& keys) {
+    return random::normal(random::split(keys[2])[1], {2});
+  };
+  const Numbers direct = numbers(value([] {
+    return random::normal(random::split(random::fold_in(random::split(random::key(1), 4)[2], 9))[1],
+                          {2});
+  }));
+  EXPECT_EQ(numbers(value([&] {
+              const Keys mapped = vmap([](const Key& k) { return random::fold_in(k, 9); })(
+                  random::split(random::key(1), 4));
+              return draw(mapped);
+            })),
+            direct);
+  EXPECT_EQ(numbers(value([&] {
+              const auto [carry, keys] = scan(
+                  [](Array n, const Key& k) {
+                    return std::pair{n, random::fold_in(k, 9)};
+                  },
+                  0, random::split(random::key(1), 4));
+              static_assert(std::is_same_v<std::remove_cvref_t<decltype(keys)>, Keys>);
+              return draw(keys);
+            })),
+            direct);
+  // Next to other arrays.
+  EXPECT_EQ(numbers(value([] {
+              const auto xs = std::tuple{random::split(random::key(1), 4), arange(4)};
+              return scan(
+                         [](Array n, const std::tuple<Key, Array>& x) {
+                           return std::pair{
+                               n,
+                               random::normal(random::fold_in(std::get<0>(x), std::get<1>(x)), {})};
+                         },
+                         0, xs)
+                  .second;
+            })),
+            numbers(value([] {
+              const Keys keys = random::split(random::key(1), 4);
+              std::vector<Array> all;
+              for (int i = 0; i < 4; ++i)
+                all.push_back(random::normal(random::fold_in(keys[i], i), {}));
+              return stack(all);
+            })));
+}
+
+// ---- known answers: JAX's own tests draw five elements from a key whose seed is the Adler-32
+// checksum (RFC 1950) of the distribution's name and the generator's, in the original mode
+
+std::uint32_t adler32(const std::string& text) {
+  std::uint32_t a = 1, b = 0;
+  for (unsigned char c : text) {
+    a = (a + c) % 65521;
+    b = (b + a) % 65521;
+  }
+  return b << 16 | a;
+}
+
+struct Known {
+  const char* name;
+  Draw draw;
+  Numbers expected;
+};
+
+TEST(Distributions, KnownAnswers) {
+  const Shape five{5};
+  const std::vector<Known> all{
+      {"uniform",
+       [=](Key k) { return random::uniform(std::move(k), five); },
+       {.298671, .073213, .873356, .260549, .412797}},
+      {"normal",
+       [=](Key k) { return random::normal(std::move(k), five); },
+       {-1.173234, -1.511662, .070593, -.099764, 1.052845}},
+      {"bernoulli",
+       [=](Key k) { return random::bernoulli(std::move(k), .5, five); },
+       {0, 1, 1, 1, 0}},
+      {"rademacher",
+       [=](Key k) { return random::rademacher(std::move(k), five, DType::i32); },
+       {-1, -1, -1, -1, 1}},
+      {"randint",
+       [=](Key k) { return random::randint(std::move(k), five, 0, 10); },
+       {0, 5, 7, 7, 5}},
+      {"bits",
+       [=](Key k) { return random::bits(std::move(k), five, DType::u8); },
+       {10, 158, 82, 54, 158}},
+      {"bits",
+       [=](Key k) { return random::bits(std::move(k), five, DType::u16); },
+       {6738, 38161, 50695, 57337, 61600}},
+      {"bits",
+       [=](Key k) { return random::bits(std::move(k), five); },
+       {1978747883, 4134381225, 3628107870, 689687174, 2788938207}},
+      {"exponential",
+       [=](Key k) { return random::exponential(std::move(k), five); },
+       {.526067, .043046, .039932, .46427, .123886}},
+      {"gumbel",
+       [=](Key k) { return random::gumbel(std::move(k), five); },
+       {2.06701, .911726, .145736, .185427, -.00711}},
+      {"laplace",
+       [=](Key k) { return random::laplace(std::move(k), five); },
+       {.578939, -.204902, .555733, .911053, -.96456}},
+      {"logistic",
+       [=](Key k) { return random::logistic(std::move(k), five); },
+       {.19611, -1.709053, -.274093, -.208322, -1.675489}},
+      {"cauchy",
+       [=](Key k) { return random::cauchy(std::move(k), five); },
+       {-.088416, -10.169713, 3.49677, -1.18056, .34556}},
+      {"truncated_normal",
+       [=](Key k) { return random::truncated_normal(std::move(k), 0, 2, five); },
+       {.582807, 1.709771, .159513, .861376, .36148}},
+      {"maxwell",
+       [=](Key k) { return random::maxwell(std::move(k), five); },
+       {3.070779, .908479, 1.521317, .875551, 1.306137}},
+      {"pareto",
+       [=](Key k) { return random::pareto(std::move(k), .5, five); },
+       {2.751398, 1.281863, 87.85448, 1.254542, 2.824487}},
+      {"weibull_min",
+       [=](Key k) { return random::weibull(std::move(k), 1, 1, five); },
+       {1.605863, .841809, .224218, .4826, .027901}},
+      {"gamma",
+       [=](Key k) { return random::gamma(std::move(k), .8, five); },
+       {.824221, 1.724476, .502882, 5.386132, .685543}},
+      {"loggamma",
+       [=](Key k) { return random::loggamma(std::move(k), .8, five); },
+       {.240559, -3.575443, -.450946, -2.161372, -2.943277}},
+      {"beta",
+       [=](Key k) { return random::beta(std::move(k), .8, .9, five); },
+       {.13259, .824893, .948363, .964155, .235448}},
+      {"dirichlet",
+       [=](Key k) {
+         return random::dirichlet(std::move(k), array({.5f, .6f, .7f}), {2});
+       },
+       {.003128, .009694, .987178, .025938, .479091, .494971}},
+  };
+  for (const Known& known : all) {
+    const std::uint32_t seed = adler32(std::string(known.name) + "threefry2x32");
+    const Numbers drawn =
+        numbers(value([&] { return known.draw(random::key(seed, Mode::original)); }));
+    ASSERT_EQ(drawn.size(), known.expected.size()) << known.name;
+    for (std::size_t i = 0; i < drawn.size(); ++i)
+      EXPECT_NEAR(drawn[i], known.expected[i], 1e-6 + 1e-5 * std::fabs(known.expected[i]))
+          << known.name << " " << i;
+  }
+}
+
+// ---- formulas in double precision of the host's own uniform draws, both modes
+
+struct Formula {
+  const char* name;
+  Draw draw;
+  std::function<double(double u)> of_uniform;
+  float lo = 0, hi = 1;
+};
+
+constexpr Dim count = 1001;
+
+std::vector<Formula> formulas() {
+  const Shape n{count};
+  constexpr float tiny = std::numeric_limits<float>::min(), eps = 0x1p-23f;
+  return {
+      {"uniform", [=](Key k) { return random::uniform(std::move(k), n, -2, 3); },
+       [](double u) { return u; }, -2, 3},
+      {"exponential", [=](Key k) { return random::exponential(std::move(k), n); },
+       [](double u) { return -std::log1p(-u); }},
+      {"gumbel", [=](Key k) { return random::gumbel(std::move(k), n); },
+       [](double u) { return -std::log(-std::log(u)); }, tiny, 1},
+      {"laplace", [=](Key k) { return random::laplace(std::move(k), n); },
+       [](double u) { return std::copysign(1, u) * std::log1p(-std::fabs(u)); }, eps / 2 - 1, 1},
+      {"logistic", [=](Key k) { return random::logistic(std::move(k), n); },
+       [](double u) { return std::log(u) - std::log1p(-u); }, tiny, 1},
+      {"cauchy", [=](Key k) { return random::cauchy(std::move(k), n); },
+       // The argument rounds to single precision: near the poles that shows.
+       [](double u) {
+         return std::tan(
+             static_cast<double>(std::numbers::pi_v<float> * (static_cast<float>(u) - 0.5f)));
+       },
+       eps, 1},
+      {"pareto", [=](Key k) { return random::pareto(std::move(k), 2.5, n); },
+       [](double u) { return std::pow(1 - u, -1 / 2.5); }},
+      {"rayleigh", [=](Key k) { return random::rayleigh(std::move(k), 1.5, n); },
+       [](double u) { return 1.5 * std::sqrt(-2 * std::log(u)); }},
+      {"weibull", [=](Key k) { return random::weibull(std::move(k), 2, 3, n); },
+       [](double u) { return 2 * std::cbrt(-std::log1p(-u)); }},
+      {"geometric", [=](Key k) { return random::geometric(std::move(k), .25, n); },
+       [](double u) { return std::floor(std::log(u) / std::log1p(-.25)) + 1; }},
+      {"triangular", [=](Key k) { return random::triangular(std::move(k), -1, 0, 3, n); },
+       [](double u) {
+         return u < 0.25 ? -1 + std::sqrt(u * 4 * 1) : 3 - std::sqrt((1 - u) * 4 * 3);
+       }},
+      {"bernoulli", [=](Key k) { return random::bernoulli(std::move(k), .3, n); },
+       [](double u) { return u < static_cast<double>(.3f) ? 1.0 : 0.0; }},
+  };
+}
+
+TEST(Distributions, AreTheirFormulas) {
+  for (Mode mode : {Mode::partitionable, Mode::original})
+    for (const Formula& f : formulas()) {
+      const Numbers drawn = numbers(value([&] { return f.draw(random::key(17, mode)); }));
+      const std::vector<float> u = HostKey(17, mode).uniform(count, f.lo, f.hi);
+      ASSERT_EQ(drawn.size(), u.size());
+      for (std::size_t i = 0; i < u.size(); ++i) {
+        const double want = f.of_uniform(static_cast<double>(u[i]));
+        ASSERT_NEAR(drawn[i], want, 1e-6 + 1e-5 * std::fabs(want)) << f.name << " of " << u[i];
+      }
+    }
+}
+
+TEST(Distributions, NormalsAreGilesPolynomial) {
+  const std::vector<float> want = HostKey(5).normal(count);
+  const Numbers z = numbers(value([] { return random::normal(random::key(5), {count}); }));
+  const Numbers e = numbers(value([] { return random::lognormal(random::key(5), 2, {count}); }));
+  const Numbers far =
+      numbers(value([] { return random::truncated_normal(random::key(5), 2, 2.5, {count}); }));
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    const auto x = static_cast<double>(want[i]);
+    ASSERT_NEAR(z[i], x, 1e-6 + 1e-5 * std::fabs(x));
+    ASSERT_NEAR(e[i], std::exp(2 * x), 1e-6 + 2e-5 * std::exp(2 * x));
+    ASSERT_GT(far[i], 2);
+    ASSERT_LT(far[i], 2.5);
+  }
+}
+
+TEST(Distributions, SphereAndBallHaveTheirRadii) {
+  const HostArray on = value([] { return random::sphere(random::key(1), 3, {200}); });
+  const HostArray in = value([] { return random::ball(random::key(1), 3, 2, {400}); });
+  double inner = 0;
+  for (Dim i = 0; i < 400; ++i) {
+    const auto radius = [&](const HostArray& a) {
+      return std::hypot(a.number(3 * i), a.number(3 * i + 1), a.number(3 * i + 2));
+    };
+    if (i < 200) {
+      EXPECT_NEAR(radius(on), 1, 1e-6);
+    }
+    EXPECT_LT(radius(in), 1);
+    inner += radius(in) < 0.5;
+  }
+  EXPECT_NEAR(inner / 400, 0.125, 0.05);
+}
+
+TEST(Distributions, CategoricalIsTheLargestNoisyLogit) {
+  const auto logits = [] { return reshape(log(array({.1f, .2f, .7f, .6f, .3f, .1f})), {2, 3}); };
+  const HostArray rows = value([&] {
+    return random::categorical(random::key(2), logits(), -1, Shape{2000, 2});
+  });
+  const HostArray columns = value([&] {
+    return random::categorical(random::key(2), transpose(logits()), 0, Shape{2000, 2});
+  });
+  double share[2][3] = {}, column_share[2][3] = {};
+  for (Dim i = 0; i < 4000; ++i) {
+    share[i % 2][rows.integer(i)] += 1 / 2000.0;
+    column_share[i % 2][columns.integer(i)] += 1 / 2000.0;
+  }
+  const double want[2][3] = {{.1, .2, .7}, {.6, .3, .1}};
+  for (int r = 0; r < 2; ++r)
+    for (int c = 0; c < 3; ++c) {
+      EXPECT_NEAR(share[r][c], want[r][c], 0.04);
+      EXPECT_NEAR(column_share[r][c], want[r][c], 0.04);
+    }
+  const Numbers one = numbers(value([&] { return random::categorical(random::key(2), logits()); }));
+  const Numbers literal = numbers(value([&] {
+    return argmax(random::gumbel(random::key(2), {2, 3}) + logits(), 1);
+  }));
+  EXPECT_EQ(one, literal);
+}
+
+// ---- rejection, written down literally in single precision
+
+float host_gamma(const HostKey& start, float a, bool logarithm) {
+  const bool boosted = a < 1;
+  const float d = (boosted ? a + 1 : a) - 1.0f / 3, c = (1.0f / 3) / std::sqrt(d);
+  const auto keys = start.split(2);
+  HostKey key = keys[0];
+  float square = 0, v3 = 1, u = 2;
+  while (u >= 1 - 0.0331f * (square * square) &&
+         std::log(u) >= square * 0.5f + d * (1 - v3 + std::log(v3))) {
+    const auto three = key.split(3);
+    key = three[0];
+    HostKey proposals = three[1];
+    float x = 0, v = -1;
+    while (v <= 0) {
+      const auto two = proposals.split(2);
+      proposals = two[0];
+      x = two[1].normal(1)[0];
+      v = 1 + x * c;
+    }
+    square = x * x;
+    v3 = v * v * v;
+    u = three[2].uniform(1)[0];
+  }
+  const float last = keys[1].uniform(1)[0];
+  if (logarithm) {
+    const float log_u = std::log1p(-last);
+    return std::log(d) + std::log(v3) + (boosted && log_u < 0 ? log_u / a : 0);
+  }
+  return d * v3 * (boosted ? std::pow(1 - last, 1 / a) : 1);
+}
+
+void expect_nearly_all(const Numbers& drawn, const Numbers& want, const char* what) {
+  ASSERT_EQ(drawn.size(), want.size());
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < want.size(); ++i)
+    same += std::fabs(drawn[i] - want[i]) <= 1e-5 + 1e-4 * std::fabs(want[i]);
+  EXPECT_GE(static_cast<double>(same), 0.999 * static_cast<double>(want.size())) << what;
+}
+
+TEST(Rejection, GammaDrawsAreTheLiteralAlgorithms) {
+  for (Mode mode : {Mode::partitionable, Mode::original})
+    for (float a : {.2f, .8f, 1.0f, 3.5f, 60.0f})
+      for (bool logarithm : {false, true}) {
+        Numbers want;
+        for (const HostKey& k : HostKey(8, mode).split(500))
+          want.push_back(host_gamma(k, a, logarithm));
+        const Numbers drawn = numbers(value([=] {
+          return logarithm ? random::loggamma(random::key(8, mode), a, {500})
+                           : random::gamma(random::key(8, mode), a, {500});
+        }));
+        expect_nearly_all(drawn, want, "gamma");
+      }
+}
+
+TEST(Rejection, MomentsOfWhatIsMadeOfGammaDraws) {
+  struct Moments {
+    const char* name;
+    Draw draw;
+    double mean, variance;
+  };
+  const Shape n{4000};
+  const std::vector<Moments> all{
+      {"gamma", [=](Key k) { return random::gamma(std::move(k), 2.5, n); }, 2.5, 2.5},
+      {"beta", [=](Key k) { return random::beta(std::move(k), 2, 3, n); }, .4, .04},
+      {"chisquare", [=](Key k) { return random::chisquare(std::move(k), 3, n); }, 3, 6},
+      {"student_t", [=](Key k) { return random::student_t(std::move(k), 10, n); }, 0, 1.25},
+      {"fisher_f", [=](Key k) { return random::fisher_f(std::move(k), 6, 20, n); }, 20 / 18.0,
+       2.0 * 400 * 24 / (6.0 * 324 * 16)},
+      {"generalized_normal", [=](Key k) { return random::generalized_normal(std::move(k), 2, n); },
+       0, 0.5},
+  };
+  for (const Moments& m : all) {
+    const Numbers x = numbers(value([&] { return m.draw(random::key(21)); }));
+    double sum = 0, squares = 0;
+    for (double v : x) sum += v, squares += v * v;
+    const double mean = sum / 4000, variance = squares / 4000 - mean * mean;
+    // Four standard errors of the mean; the variance has heavier tails.
+    EXPECT_NEAR(mean, m.mean, 4 * std::sqrt(m.variance / 4000)) << m.name;
+    EXPECT_NEAR(variance, m.variance, 0.15 * m.variance) << m.name;
+  }
+}
+
+TEST(Rejection, LoopsLowerToKernels) {
+  const auto lowers = [](const std::function<Array()>& f) {
+    testing::expect_lowering(graph_of(f), {});
+  };
+  lowers([] { return random::gamma(random::key(4), array({.3f, 1.0f, 2.0f, 9.0f, 50.0f}), {5}); });
+  lowers([] { return random::beta(random::key(4, Mode::original), .5, 2.5, {3, 2}); });
+}
+
+TEST(Rejection, ParametersGetNoDerivative) {
+  const Numbers d = numbers(value([] {
+    return grad([](const Array& a) { return random::gamma(random::key(4), a, {}) * a; })(
+        full({}, 2.0));
+  }));
+  EXPECT_EQ(d, numbers(value([] { return random::gamma(random::key(4), 2.0, {}); })));
+}
+
+TEST(Distributions, MisuseSaysWhat) {
+  const auto message = [](const std::function<Array()>& f) -> std::string {
+    try {
+      value(f);
+    } catch (const UsageError& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(message([] { return random::gumbel(random::key(1), {2}, DType::i32); }),
+              HasSubstr("gnomon::random::gumbel: draws f32 or f64, not i32"));
+  EXPECT_THAT(message([] { return random::gamma(random::key(1), zeros({3}), {2}); }),
+              HasSubstr("gnomon::random::gamma: cannot broadcast f32[3] to [2]"));
+  EXPECT_THAT(message([] {
+                return random::categorical(random::key(1), zeros({2, 3}), -1, Shape{4});
+              }),
+              HasSubstr("the shape [4] does not end in [2]"));
+  EXPECT_THAT(message([] { return random::sphere(random::key(1), 0, {2}); }),
+              HasSubstr("in 0 dimensions"));
+}
+
+}  // namespace
+}  // namespace gnomon
