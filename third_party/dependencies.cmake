@@ -12,6 +12,11 @@ target_link_libraries(gnomon_volk PUBLIC ${CMAKE_DL_LIBS})
 
 if(GNOMON_BUILD_TESTS)
   find_package(GTest REQUIRED)
+  # References of more digits than any result has.
+  find_library(GNOMON_MPFR mpfr REQUIRED)
+  find_library(GNOMON_GMP gmp REQUIRED)
+  add_library(gnomon_mpfr INTERFACE)
+  target_link_libraries(gnomon_mpfr INTERFACE ${GNOMON_MPFR} ${GNOMON_GMP})
 endif()
 if(GNOMON_BUILD_SAMPLES OR GNOMON_BUILD_COMMAND OR GNOMON_BUILD_BENCH)
   find_package(CLI11 REQUIRED)

@@ -2,6 +2,7 @@
 //
 // Built like exponential.cpp; the fits are minimax with the relative errors noted.
 #include "shaders/math/elementary.h"
+#include "shaders/math/f64_elementary.h"
 #include "shaders/math/real.h"
 
 namespace gnomon::math {
@@ -120,12 +121,12 @@ Real atan2_of(Real y, Real x) {
 
 }  // namespace
 
-Value sin(Builder& b, Value x) { return in_f32("sin", b, sin_of, x); }
-Value cos(Builder& b, Value x) { return in_f32("cos", b, cos_of, x); }
-Value tan(Builder& b, Value x) { return in_f32("tan", b, tan_of, x); }
-Value asin(Builder& b, Value x) { return in_f32("asin", b, asin_of, x); }
-Value acos(Builder& b, Value x) { return in_f32("acos", b, acos_of, x); }
-Value atan(Builder& b, Value x) { return in_f32("atan", b, atan_of, x); }
-Value atan2(Builder& b, Value y, Value x) { return in_f32("atan2", b, atan2_of, y, x); }
+Value sin(Builder& b, Value x) { return by_type(b, sin_of, f64::sin, x); }
+Value cos(Builder& b, Value x) { return by_type(b, cos_of, f64::cos, x); }
+Value tan(Builder& b, Value x) { return by_type(b, tan_of, f64::tan, x); }
+Value asin(Builder& b, Value x) { return by_type(b, asin_of, f64::asin, x); }
+Value acos(Builder& b, Value x) { return by_type(b, acos_of, f64::acos, x); }
+Value atan(Builder& b, Value x) { return by_type(b, atan_of, f64::atan, x); }
+Value atan2(Builder& b, Value y, Value x) { return by_type(b, atan2_of, f64::atan2, y, x); }
 
 }  // namespace gnomon::math

@@ -1,12 +1,12 @@
 // shaders/math/elementary.h -- the one place where elementary functions become kernel instructions.
 //
-// Every function works on f32 of any width. f16 and bf16 are computed in f32 and rounded. f64 has
-// sqrt, rsqrt and the helpers only; for the others an Error names the function.
+// Every function works on f32 and f64 of any width; f16 and bf16 are computed in f32 and rounded.
 //
 // Built from operations that every device rounds correctly (and div and sqrt) instead of its
 // built-in functions, which are loose: so NaN, infinities and signed zeros come out as in IEEE 754
-// and C, and results agree between drivers. Accurate to a few units of the last place, subnormal
-// results and operands aside, except pow, which loses about |y| / 4 units.
+// and C, and results agree between drivers. In f64 accurate to 2 units of the last place over the
+// whole range; in f32 to a few units, subnormal results and operands aside, except pow, which loses
+// about |y| / 4 units.
 #pragma once
 #include "shaders/kernel/builder.h"
 
@@ -31,8 +31,8 @@ Value cbrt(Builder&, Value);
 /// As C: x^0 = 1^y = 1 also for NaN; a negative base needs an integer exponent, else NaN.
 Value pow(Builder&, Value x, Value y);
 
-// Circular functions. sin, cos and tan are NaN beyond |x| = 1e5; near a zero other than x = 0 their
-// error is absolute, about 1e-13 |x|.
+// Circular functions. In f32 sin, cos and tan are NaN beyond |x| = 1e5; near a zero other than x =
+// 0 their error is absolute, about 1e-13 |x|.
 Value sin(Builder&, Value);
 Value cos(Builder&, Value);
 Value tan(Builder&, Value);
@@ -54,9 +54,9 @@ Value atanh(Builder&, Value);
 Value logistic(Builder&, Value);
 Value erf(Builder&, Value);
 Value erfc(Builder&, Value);
-/// The single-precision polynomial that random normals are defined by, evaluated literally: about
-/// 1e-6 from the inverse of erf, and deliberately not nearer.
-/// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems (2011).
+/// In f64 the inverse of erf; in f32 the single-precision polynomial that random normals are
+/// defined by, evaluated literally: about 1e-6 from the inverse of erf, and deliberately not
+/// nearer. Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems (2011).
 Value erf_inv(Builder&, Value);
 
 // Helpers for any numeric type.

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "shaders/math/elementary.h"
+#include "shaders/math/f64_elementary.h"
 #include "shaders/math/real.h"
-#include "shaders/support/check.h"
 
 namespace gnomon::math {
 namespace {
@@ -320,30 +320,24 @@ Real erfc_of(Real x) {
 
 }  // namespace
 
-void check_precision(const char* function, DType t) {
-  if (t != DType::f64) return;
-  throw Error(std::string("gnomon::") + function +
-              ": f64 is not available on this path yet; use f32");
-}
-
-Value exp(Builder& b, Value x) { return in_f32("exp", b, exp_of, x); }
-Value exp2(Builder& b, Value x) { return in_f32("exp2", b, exp2_of, x); }
-Value expm1(Builder& b, Value x) { return in_f32("expm1", b, expm1_of, x); }
-Value log(Builder& b, Value x) { return in_f32("log", b, log_of, x); }
-Value log2(Builder& b, Value x) { return in_f32("log2", b, log2_of, x); }
-Value log10(Builder& b, Value x) { return in_f32("log10", b, log10_of, x); }
-Value log1p(Builder& b, Value x) { return in_f32("log1p", b, log1p_of, x); }
-Value cbrt(Builder& b, Value x) { return in_f32("cbrt", b, cbrt_of, x); }
-Value pow(Builder& b, Value x, Value y) { return in_f32("pow", b, pow_of, x, y); }
-Value sinh(Builder& b, Value x) { return in_f32("sinh", b, sinh_of, x); }
-Value cosh(Builder& b, Value x) { return in_f32("cosh", b, cosh_of, x); }
-Value tanh(Builder& b, Value x) { return in_f32("tanh", b, tanh_of, x); }
-Value asinh(Builder& b, Value x) { return in_f32("asinh", b, asinh_of, x); }
-Value acosh(Builder& b, Value x) { return in_f32("acosh", b, acosh_of, x); }
-Value atanh(Builder& b, Value x) { return in_f32("atanh", b, atanh_of, x); }
-Value logistic(Builder& b, Value x) { return in_f32("logistic", b, logistic_of, x); }
-Value erf(Builder& b, Value x) { return in_f32("erf", b, erf_of, x); }
-Value erfc(Builder& b, Value x) { return in_f32("erfc", b, erfc_of, x); }
-Value erf_inv(Builder& b, Value x) { return in_f32("erf_inv", b, erf_inv_of, x); }
+Value exp(Builder& b, Value x) { return by_type(b, exp_of, f64::exp, x); }
+Value exp2(Builder& b, Value x) { return by_type(b, exp2_of, f64::exp2, x); }
+Value expm1(Builder& b, Value x) { return by_type(b, expm1_of, f64::expm1, x); }
+Value log(Builder& b, Value x) { return by_type(b, log_of, f64::log, x); }
+Value log2(Builder& b, Value x) { return by_type(b, log2_of, f64::log2, x); }
+Value log10(Builder& b, Value x) { return by_type(b, log10_of, f64::log10, x); }
+Value log1p(Builder& b, Value x) { return by_type(b, log1p_of, f64::log1p, x); }
+Value cbrt(Builder& b, Value x) { return by_type(b, cbrt_of, f64::cbrt, x); }
+Value pow(Builder& b, Value x, Value y) { return by_type(b, pow_of, f64::pow, x, y); }
+Value sinh(Builder& b, Value x) { return by_type(b, sinh_of, f64::sinh, x); }
+Value cosh(Builder& b, Value x) { return by_type(b, cosh_of, f64::cosh, x); }
+Value tanh(Builder& b, Value x) { return by_type(b, tanh_of, f64::tanh, x); }
+Value asinh(Builder& b, Value x) { return by_type(b, asinh_of, f64::asinh, x); }
+Value acosh(Builder& b, Value x) { return by_type(b, acosh_of, f64::acosh, x); }
+Value atanh(Builder& b, Value x) { return by_type(b, atanh_of, f64::atanh, x); }
+Value logistic(Builder& b, Value x) { return by_type(b, logistic_of, f64::logistic, x); }
+Value erf(Builder& b, Value x) { return by_type(b, erf_of, f64::erf, x); }
+Value erfc(Builder& b, Value x) { return by_type(b, erfc_of, f64::erfc, x); }
+Value erf_inv(Builder& b, Value x) { return by_type(b, erf_inv_of, f64::erf_inv, x); }
 
 }  // namespace gnomon::math

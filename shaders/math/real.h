@@ -87,15 +87,10 @@ inline Real polynomial(Real x, std::initializer_list<float> c) {
 inline constexpr float infinity = std::numeric_limits<float>::infinity();
 inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
-/// Throws an Error that names `function` unless it can be computed for elements of type `t`.
-void check_precision(const char* function, DType t);
-
-/// Calls `f` on Reals with exact arithmetic. f16 and bf16 operands travel through f32; f64 throws
-/// an Error that names `function`.
+/// Calls `f` on Reals with exact arithmetic. f16 and bf16 operands travel through f32.
 template <class F, class... Values>
-Value in_f32(const char* function, Builder& b, F f, Value first, Values... more) {
+Value in_f32(Builder& b, F f, Value first, Values... more) {
   const DType t = b.type(first).scalar;
-  check_precision(function, t);
   const Builder::Exactly exactly(b);
   const Real y =
       f(Real{&b, b.convert(first, DType::f32)}, Real{&b, b.convert(more, DType::f32)}...);
