@@ -307,41 +307,45 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
     for (int a = 0; a < at.rank(); ++a) c.push_back(at(k, a));
     return Index::coordinates(graph_.avals[e.outputs[o]].shape, std::move(c));
   };
-  const Values last = k.count_loop(
-      k.u32(word(p.length)), static_cast<std::uint64_t>(p.length), start.scalars(),
-      [&](Value trip, std::span<const Value> arguments) {
-        const Value step = p.reverse ? k.sub(k.u32(word(p.length - 1)), trip) : trip;
-        const Carried c = start.with(arguments);
-        Frame f(e_, body);
-        bind_carried(f, body, c, carried_count);
-        for (std::size_t s = 0; s < sequences; ++s) {
-          const ValueId sequence = e.inputs[carried_count + s];
-          f.bind(body.inputs[carried_count + s], [this, sequence, step](const Index& at) {
-            Values position{step};
-            for (int a = 0; a < at.rank(); ++a) position.push_back(at(e_.k, a));
-            return element(sequence,
-                           Index::coordinates(graph_.avals[sequence].shape, std::move(position)));
-          });
-        }
-        bind_constants(f, e, carried_count + sequences, carried_count + sequences);
-        for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {
-          const auto direct = direct_.find(e.outputs[o]);
-          if (!result[o] && direct == direct_.end()) continue;
-          Tile row;
-          row.shape = body.avals[body.outputs[o]].shape;
-          row.pinned = e_.lane_axis(row.shape, 0);
-          e_.for_each(row.count(), [&](Value j) {
-            const Index at = e_.tile_index(row, j);
-            const Value value = f.element(body.outputs[o], at);
-            const Index position = row_position(o, step, at);
-            if (result[o])
-              e_.tile_store(*result[o], e_.tile_offset(*result[o], position), value, {});
-            else
-              e_.store(direct->second, position.shape(), position, value);
-          });
-        }
-        return CarryUpdate(e_, body).run(f, c, nullptr);
+  const auto trip_body = [&](Value trip, std::span<const Value> arguments) {
+    const Value step = p.reverse ? k.sub(k.u32(word(p.length - 1)), trip) : trip;
+    const Carried c = start.with(arguments);
+    Frame f(e_, body);
+    bind_carried(f, body, c, carried_count);
+    for (std::size_t s = 0; s < sequences; ++s) {
+      const ValueId sequence = e.inputs[carried_count + s];
+      f.bind(body.inputs[carried_count + s], [this, sequence, step](const Index& at) {
+        Values position{step};
+        for (int a = 0; a < at.rank(); ++a) position.push_back(at(e_.k, a));
+        return element(sequence,
+                       Index::coordinates(graph_.avals[sequence].shape, std::move(position)));
       });
+    }
+    bind_constants(f, e, carried_count + sequences, carried_count + sequences);
+    for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {
+      const auto direct = direct_.find(e.outputs[o]);
+      if (!result[o] && direct == direct_.end()) continue;
+      Tile row;
+      row.shape = body.avals[body.outputs[o]].shape;
+      row.pinned = e_.lane_axis(row.shape, 0);
+      e_.for_each(row.count(), [&](Value j) {
+        const Index at = e_.tile_index(row, j);
+        const Value value = f.element(body.outputs[o], at);
+        const Index position = row_position(o, step, at);
+        if (result[o])
+          e_.tile_store(*result[o], e_.tile_offset(*result[o], position), value, {});
+        else
+          e_.store(direct->second, position.shape(), position, value);
+      });
+    }
+    return CarryUpdate(e_, body).run(f, c, nullptr);
+  };
+  // A loop of one trip says that one lane computes all of it (matrix::by_matrix), and is no loop.
+  const Values first = start.scalars();
+  const Values last = p.length == 1
+                          ? trip_body(k.u32(0), first)
+                          : k.count_loop(k.u32(word(p.length)),
+                                         static_cast<std::uint64_t>(p.length), first, trip_body);
   const Carried end = start.with(last);
   for (std::size_t i = 0; i < carried_count; ++i) result[i] = end.tiles[i];
   return result;

@@ -6,6 +6,7 @@
 
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/linalg.h"
 
 namespace gnomon {
 namespace {
@@ -32,6 +33,8 @@ std::vector<const Primitive*> sorted_table() {
       &scatter_add_p, &dynamic_slice_p, &dynamic_update_slice_p,
       // sums
       &sum_p, &prod_p, &reduce_max_p, &reduce_min_p, &argmax_p, &argmin_p, &dot_general_p,
+      // linear algebra
+      &cholesky_p, &triangular_solve_p, &lu_p, &solve_p, &qr_p,
       // loops and branches
       &while_p, &scan_p, &cond_p};
   std::sort(all.begin(), all.end(),

@@ -9,6 +9,7 @@
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
+#include "codegen/primitives/linalg.h"
 #include "codegen/trace/trace.h"
 
 namespace gnomon::test {
@@ -138,6 +139,19 @@ HostArray counting(DType t, const Shape& shape) {
   for (Dim i = 0; i < h.size(); ++i)
     h.set_number(i, t == DType::boolean ? static_cast<double>(i % 2) : i - 2.0);
   return h;
+}
+
+/// Whether the coordinates along the two axes of this length agree.
+bool on_diagonal(const Shape& shape, Dim flat, Dim length) {
+  Dim found = -1;
+  for (int axis = shape.rank(); axis-- > 0;) {
+    const Dim at = flat % shape[axis];
+    flat /= shape[axis];
+    if (shape[axis] != length) continue;
+    if (found >= 0) return found == at;
+    found = at;
+  }
+  return false;
 }
 
 GraphPtr trace_graph(const std::vector<Aval>& avals,
@@ -383,6 +397,69 @@ void cond_cases(Maker& m) {
   }
 }
 
+// Batches in front of 4 x 4 and 7 x 7 matrices (written out by elements, and by loops or products);
+// the laws add axes of length 3 and 5.
+void cholesky_cases(Maker& m) {
+  for (DType t : {f64, f32}) {
+    m.add({}, {{t, {4, 4}}}, {}, {{-0.5, 0.5, 4, 4}});
+    m.add({}, {{t, {1, 1}}}, {}, {{0.5, 2}});
+    m.add({}, {{t, {0, 0}}});
+  }
+  m.add({}, {{f64, {2, 4, 4}}}, {}, {{-0.5, 0.5, 4, 4}});
+  m.add({}, {{f64, {11, 11}}}, {}, {{-0.5, 0.5, 6, 11}});
+}
+void triangular_solve_cases(Maker& m) {
+  const Masks linear{{false, true}};
+  for (DType t : {f64, f32})
+    for (bool left : {true, false})
+      for (bool lower : {true, false})
+        for (bool transposed : {true, false}) {
+          const TriangularParams p{left, lower, transposed, t == f32};
+          m.add(p, {{t, {4, 4}}, {t, left ? Shape{4, 2} : Shape{2, 4}}}, linear,
+                {{-0.5, 0.5, 2, 4}, {}});
+        }
+  m.add(TriangularParams{}, {{f64, {2, 4, 4}}, {f64, {2, 4, 1}}}, linear, {{-0.5, 0.5, 2, 4}, {}});
+  m.add(TriangularParams{}, {{f64, {11, 11}}, {f64, {11, 2}}}, linear, {{-0.5, 0.5, 2, 11}, {}});
+  m.add(TriangularParams{.lower = false, .unit_diagonal = true}, {{f64, {37, 37}}, {f64, {37, 1}}},
+        linear, {{-0.2, 0.2, 2, 37}, {}});
+  m.add(TriangularParams{}, {{f64, {0, 0}}, {f64, {0, 2}}}, linear);
+  m.add(TriangularParams{}, {{f64, {2, 2}}, {f64, {2, 0}}}, linear);
+}
+void lu_cases(Maker& m) {
+  for (DType t : {f64, f32}) {
+    m.add({}, {{t, {4, 4}}}, {}, {{-2, 2, 1, 4}});
+    m.add({}, {{t, {4, 2}}});
+    m.add({}, {{t, {2, 4}}});
+    m.add({}, {{t, {1, 1}}});
+    m.add({}, {{t, {0, 2}}});
+  }
+  m.add({}, {{f64, {2, 4, 4}}}, {}, {{-2, 2, 1, 4}});
+  m.add({}, {{f64, {8, 7}}});
+}
+void solve_cases(Maker& m) {
+  const Masks linear{{false, true}};
+  for (DType t : {f64, f32})
+    for (bool transposed : {false, true}) {
+      const SolveParams p{transposed};
+      m.add(p, {{t, {4, 4}}, {t, {4, 2}}}, linear, {{-1, 1, 3, 4}, {}});
+      m.add(p, {{t, {0, 0}}, {t, {0, 2}}}, linear);
+    }
+  m.add(SolveParams{}, {{f64, {2, 4, 4}}, {f64, {2, 4, 1}}}, linear, {{-1, 1, 3, 4}, {}});
+  m.add(SolveParams{true}, {{f64, {7, 7}}, {f64, {7, 2}}}, linear, {{-1, 1, 4, 7}, {}});
+}
+void qr_cases(Maker& m) {
+  for (DType t : {f64, f32}) {
+    m.add(QrParams{}, {{t, {4, 2}}});
+    m.add(QrParams{}, {{t, {4, 4}}}, {}, {{-1, 1, 3, 4}});
+    m.add(QrParams{}, {{t, {2, 4}}});
+    m.add(QrParams{true}, {{t, {4, 4}}}, {}, {{-1, 1, 3, 4}});
+    m.add(QrParams{}, {{t, {1, 1}}});
+    m.add(QrParams{}, {{t, {0, 2}}});
+  }
+  m.add(QrParams{}, {{f64, {2, 4, 2}}});
+  m.add(QrParams{}, {{f64, {8, 7}}}, {}, {{-1, 1}});
+}
+
 const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters() {
   static const std::map<std::string_view, std::function<void(Maker&)>> all{
       {"select", select_cases},
@@ -417,6 +494,11 @@ const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters()
       {"scatter_add", scatter_add_cases},
       {"dynamic_slice", dynamic_slice_cases},
       {"dynamic_update_slice", dynamic_update_slice_cases},
+      {"cholesky", cholesky_cases},
+      {"triangular_solve", triangular_solve_cases},
+      {"lu", lu_cases},
+      {"solve", solve_cases},
+      {"qr", qr_cases},
       {"while", while_cases},
       {"scan", scan_cases},
       {"cond", cond_cases},
@@ -460,10 +542,11 @@ std::vector<HostArray> sample(const std::vector<Aval>& avals, const std::vector<
   std::vector<HostArray> r;
   for (std::size_t n = 0; n < avals.size(); ++n) {
     HostArray h(avals[n]);
-    const auto [low, high] = domains[n];
+    const auto [low, high, diagonal, square] = domains[n];
     for (Dim i = 0; i < h.size(); ++i) {
       if (is_float(h.aval.dtype)) {
-        h.set_number(i, low + (high - low) * unit());
+        const double x = low + (high - low) * unit();
+        h.set_number(i, on_diagonal(h.aval.shape, i, square) ? x + diagonal : x);
       } else if (h.aval.dtype == DType::boolean) {
         h.set_integer(i, unit() < 0.5);
       } else {

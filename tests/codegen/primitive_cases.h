@@ -10,9 +10,13 @@
 
 namespace gnomon::test {
 
-/// Elements of one input are drawn from [low, high]; integers from the integers in it.
+/// Elements of one input are drawn from [low, high]; integers from the integers in it. `diagonal`
+/// is added where the coordinates along the two axes of length `square` agree, which no other axis
+/// may have.
 struct Domain {
   double low = -2, high = 2;
+  double diagonal = 0;
+  Dim square = 0;
 };
 
 /// One equation.

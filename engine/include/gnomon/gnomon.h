@@ -6,6 +6,7 @@
 #include "gnomon/error.h"
 #include "gnomon/indexing.h"
 #include "gnomon/jit.h"
+#include "gnomon/linalg.h"
 #include "gnomon/numeric.h"
 #include "gnomon/ops.h"
 #include "gnomon/random.h"

@@ -1,0 +1,85 @@
+// codegen/include/gnomon/linalg.h -- factorisations, linear systems, norms and functions of
+// matrices.
+//
+// Shapes        a matrix is the last two axes of an array; leading axes are a batch, and every
+//               matrix of it is treated alike. Integers and bool become f32; f64 stays f64.
+// Failures      nothing fails when a program runs: where NumPy raises (singular, not positive
+//               definite, NaN inside) the results hold inf or NaN.
+// Derivatives   all functions are differentiable in both modes unless they say otherwise.
+// Range         sums of squares are taken as they are: magnitudes beyond the square root of the
+//               range of the dtype (1e19 for f32) overflow in norms, qr, eigh and svd.
+//
+// Wrong ranks, shapes and dtypes throw UsageError with the line of the call.
+#pragma once
+#include <optional>
+
+#include "gnomon/array.h"
+#include "gnomon/ops.h"
+
+namespace gnomon::linalg {
+
+// ---- factorisations
+
+/// The lower triangular L with L L^T = a, for symmetric positive definite a[.., n, n].
+///
+/// The symmetric part (a + a^T) / 2 counts. NaN in the lower triangle where a is not positive
+/// definite. n^3 / 3 multiplications.
+/// Derivative: Murray, Differentiation of the Cholesky decomposition (2016), equation 8.
+Array cholesky(Operand a);
+
+struct TriangularOptions {
+  bool lower = true;           // which triangle is read
+  bool transposed = false;     // the matrix is a^T
+  bool unit_diagonal = false;  // ones instead of what is on the diagonal
+  bool left = true;            // a x = b; else x a = b
+};
+/// x with a x = b for triangular a[.., n, n].
+///
+/// b: [.., n, m], or [n] for one right side of one matrix; [.., m, n] when not `left`. Leading axes
+/// broadcast. inf and NaN where the diagonal has a zero.
+Array triangular_solve(Operand a, Operand b, TriangularOptions options = {});
+
+struct Lu {
+  Array lu;      // L below the diagonal (its ones are not stored), U on and above it: [.., m, n]
+  Array pivots;  // i32[.., k], k = min(m, n): step i swapped row i with row pivots[i]
+  Array permutation;  // i32[.., m]: a[permutation] = L U
+};
+/// Gauss with partial pivoting, as LAPACK's getrf; a singular matrix has a zero on U's diagonal.
+/// Derivative: where a leading square block is not singular.
+Lu lu(Operand a);
+
+// ---- systems
+
+/// x with a x = b for a[.., n, n].
+///
+/// b: [n] (one right side for every matrix) or [.., n, m]; leading axes broadcast. LU with partial
+/// pivoting; the derivative solves with the same factors. inf or NaN where a is singular.
+Array solve(Operand a, Operand b);
+/// The inverse; `solve` is faster and more accurate for a x = b.
+Array inv(Operand a);
+/// The determinant: [.., n, n] -> [..]. Up to n = 3 a polynomial, differentiable everywhere; beyond
+/// that by LU, with a derivative where a is not singular.
+Array det(Operand a);
+struct SlogDet {
+  Array sign;    // -1, 0 or 1; its derivative is zero
+  Array logabs;  // -inf for a singular matrix
+};
+/// det = sign * exp(logabs), without overflow.
+SlogDet slogdet(Operand a);
+
+// ---- powers and functions
+
+/// a^n for a C++ integer n by repeated squaring; negative powers invert. a^0 is the identity.
+Array matrix_power(Operand a, int n);
+/// The exponential of a matrix.
+///
+/// Pade approximant of degree 13 with scaling by 2^-s and s squarings, s from the 1-norm of each
+/// matrix; at most `max_squarings`, beyond which the result is NaN.
+/// Source: Higham, The scaling and squaring method for the matrix exponential revisited, SIAM J.
+/// Matrix Anal. Appl. 26 (2005), algorithm 2.3 without the lower degrees.
+struct ExpmOptions {
+  int max_squarings = 16;
+};
+Array expm(Operand a, ExpmOptions options = {});
+
+}  // namespace gnomon::linalg
