@@ -7,6 +7,7 @@
 #include "codegen/lower/pipeline.h"
 #include "engine/runtime/executable.h"
 #include "engine/runtime/state.h"
+#include "gnomon_jitted.h"
 #include "harness.h"
 #include "problems.h"
 
@@ -143,51 +144,9 @@ Array mixed(const Array& rho) {
   return mixed_product(mixed_second(first, mixed_mean(first), rho));
 }
 
-std::vector<float> flat(gn::Runtime& rt, std::initializer_list<Array> arrays) {
-  std::vector<float> all;
-  for (const Array& a : arrays) {
-    const auto values = rt.to_host<float>(a);
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  return all;
-}
-
-std::vector<float> host(gn::Runtime& rt, const Array& a) { return flat(rt, {a}); }
 std::vector<float> host(gn::Runtime& rt, const State& s) { return flat(rt, {s.x, s.y, s.z}); }
 std::vector<float> host(gn::Runtime& rt, const Solved& s) {
   return flat(rt, {s.state.x, s.state.y, s.state.z, s.tried});
-}
-
-using Extras = std::map<std::string, double>;
-
-/// A jitted function of arguments that are on the device already.
-template <class F, class... A>
-Variant jitted(std::shared_ptr<gn::Runtime> rt, std::string name, F f, A... arguments) {
-  auto function = gn::jit(*rt, f, {.name = name, .max_traces = 1});
-  using R = decltype(function(arguments...));
-  auto last = std::make_shared<R>();
-  Variant v;
-  v.name = std::move(name);
-  v.prepare = [=] {
-    *last = function(arguments...);
-    rt->wait();
-  };
-  // Opponents write to one buffer over and over; dropping the last result lets the pool do the
-  // same.
-  v.before = [=] { *last = R{}; };
-  v.run = [=] {
-    *last = function(arguments...);
-    rt->wait();
-  };
-  v.result = [=] { return host(*rt, *last); };
-  v.extras = [=] {
-    const gn::CompileTimes t = function.last_times();
-    return Extras{{"kernels", function.kernel_count()},
-                  {"trace_ms", t.trace_ms},
-                  {"compile_ms", t.compile_ms},
-                  {"pipeline_ms", t.pipeline_ms}};
-  };
-  return v;
 }
 
 /// lorenz_rk4 with a forced number of systems per invocation.
@@ -332,6 +291,7 @@ void add_gnomon_variants(std::vector<Workload>& workloads) {
     return std::vector<Variant>{jitted(
         rt, "gnomon", [](const Array& x) { return 2.0f * x; }, rt->from_host(stream_input()))};
   });
+  add_gnomon_dense(workloads, rt);
   add("call", [=] {
     std::vector<float> x(Call::elements);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);

@@ -96,6 +96,13 @@ std::vector<Workload> all_workloads() {
           {"mixed", mixed_check, {}},
           {"chain", chain_check, {}},
           {"copy", copy_check, {}},
+          {"triad", triad_check, {}},
+          {"sum", sum_check, {}},
+          {"softmax", softmax_check, {}},
+          {"matmul_1024", [] { return matmul_check(matmul_1024); }, {}},
+          {"matmul_64x256", [] { return matmul_check(matmul_64x256); }, {}},
+          {"matmul_tall", [] { return matmul_check(matmul_tall); }, {}},
+          {"hutchinson", hutchinson_check, {}},
           {"call", call_check, {}},
           {"cold", lorenz_rk4_check, {}}};
 }

@@ -44,6 +44,9 @@ std::vector<Workload> all_workloads();
 /// Adds textbook, expert, native and floor. `device` must outlive the workloads.
 void add_opponents(std::vector<Workload>& workloads, const vk::Device& device);
 
+/// The part of it that is sums, rows and products.
+void add_dense_opponents(std::vector<Workload>& workloads, const vk::Device& device);
+
 /// Adds gnomon and its own variants; defined where the library is built.
 void add_gnomon_variants(std::vector<Workload>& workloads);
 

@@ -25,6 +25,19 @@ void lorenz_adaptive(Pair& pair, const float* rho, float* state, size_t n);
 void chain(Pair& pair, const float* x, float* y, size_t n);
 void copy(Pair& pair, const float* x, float* y, size_t n);
 
+/// z = x + y / 2.
+void triad(Pair& pair, const float* x, const float* y, float* z, size_t n);
+void sum(Pair& pair, const float* x, float* total, size_t n);
+/// Every row of x f32[rows, columns]. Unchecked: columns is a multiple of 64.
+void softmax(Pair& pair, const float* x, float* y, size_t rows, size_t columns);
+/// C f32[batch, rows, columns] of A f32[batch, rows, depth] and B f32[batch, depth, columns].
+/// Unchecked: rows is a multiple of 16, columns of 32.
+void matmul(Pair& pair, const float* a, const float* b, float* c, size_t batch, size_t rows,
+            size_t depth, size_t columns);
+/// Draws z f32[n, probes] and adds up z * (A z); `product` is scratch of the size of z.
+void hutchinson(Pair& pair, const float* a, float* z, float* product, float* forms, size_t n,
+                size_t probes);
+
 /// `state` and `matrix` are scratch: f32[3, lanes] and f32[side, side].
 void mixed(Pair& pair, const float* rho, float* state, float* matrix, float* result);
 void call(const float* x, float* y, size_t n);

@@ -2,10 +2,9 @@
 // and floor of every workload.
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <memory>
-#include <new>
 
+#include "hand.h"
 #include "harness.h"
 #include "native.h"
 #include "shaders.h"
@@ -18,145 +17,7 @@ using vk::Access;
 using vk::bits;
 using vk::Buffer;
 using vk::Device;
-using vk::Dispatch;
-using vk::Kernel;
-using vk::KernelSpec;
-using vk::Recording;
-
-/// Everything one hand-written variant holds; its lambdas share it.
-struct Hand {
-  std::vector<std::unique_ptr<Kernel>> kernels;
-  std::vector<std::shared_ptr<Buffer>> buffers;
-  std::unique_ptr<Recording> recording;
-};
-
-std::shared_ptr<Buffer> filled(const Device& device, std::span<const float> values) {
-  auto buffer = std::make_shared<Buffer>(device, values.size());
-  std::copy(values.begin(), values.end(), buffer->host().begin());
-  return buffer;
-}
-
-/// A result buffer full of NaN: what no run wrote is noticed.
-std::shared_ptr<Buffer> poisoned(const Device& device, size_t floats) {
-  auto buffer = std::make_shared<Buffer>(device, floats);
-  std::fill(buffer->host().begin(), buffer->host().end(), std::numeric_limits<float>::quiet_NaN());
-  return buffer;
-}
-
-/// One dispatch before it has a kernel: the kernels are made in `prepare`.
-struct Step {
-  KernelSpec spec;
-  std::vector<size_t> buffers;
-  std::vector<uint32_t> push;
-  vk::Groups groups;
-};
-
-Step step(std::span<const uint32_t> spirv, std::vector<Access> bindings,
-          std::vector<size_t> buffers, std::vector<uint32_t> push, vk::Groups groups,
-          uint32_t group_size = 64) {
-  Step result;
-  result.spec.spirv = spirv;
-  result.spec.bindings = std::move(bindings);
-  result.spec.push_bytes = static_cast<uint32_t>(push.size() * sizeof(uint32_t));
-  result.spec.group_size = group_size;
-  result.buffers = std::move(buffers);
-  result.push = std::move(push);
-  result.groups = groups;
-  return result;
-}
-
-/// A variant that runs `steps` over `buffers` and whose result is the last buffer.
-Variant by_hand(const Device& device, std::string name,
-                std::vector<std::shared_ptr<Buffer>> buffers, std::vector<Step> steps) {
-  auto hand = std::make_shared<Hand>();
-  hand->buffers = std::move(buffers);
-  Variant variant;
-  variant.name = std::move(name);
-  const double count = static_cast<double>(steps.size());
-  variant.prepare = [&device, hand, steps = std::move(steps)] {
-    std::vector<Dispatch> dispatches;
-    for (const Step& each : steps) {
-      Dispatch& dispatch = dispatches.emplace_back();
-      hand->kernels.push_back(std::make_unique<Kernel>(device, each.spec));
-      dispatch.kernel = hand->kernels.back().get();
-      for (size_t index : each.buffers) dispatch.buffers.push_back(hand->buffers[index].get());
-      dispatch.push = each.push;
-      dispatch.groups_x = each.groups.x;
-      dispatch.groups_y = each.groups.y;
-    }
-    hand->recording = std::make_unique<Recording>(device, dispatches);
-  };
-  variant.run = [hand] { hand->recording->run(); };
-  variant.result = [hand] {
-    const std::span<const float> values = hand->buffers.back()->host();
-    return std::vector<float>(values.begin(), values.end());
-  };
-  variant.extras = [count] { return std::map<std::string, double>{{"kernels", count}}; };
-  return variant;
-}
-
-/// The result of a floor is a pattern that its empty shaders must leave alone.
-const std::vector<float>& untouched() {
-  static const std::vector<float> pattern{0.0f, 1.0f, 2.0f, 3.0f};
-  return pattern;
-}
-
-Verdict still_untouched(std::span<const float> result) {
-  const bool same =
-      std::equal(result.begin(), result.end(), untouched().begin(), untouched().end());
-  return {same, same ? "empty shaders" : "an empty shader changed memory"};
-}
-
-/// One submit of `dispatches` empty shaders of one invocation each.
-Variant floor_of(const Device& device, size_t dispatches) {
-  const std::vector<Step> steps(dispatches, step(shaders::empty, {}, {}, {}, {}));
-  Variant variant = by_hand(device, "floor", {filled(device, untouched())}, steps);
-  variant.check = still_untouched;
-  return variant;
-}
-
-/// Host memory at the start of a page: a vector that straddles cache lines would halve the speed.
-class HostArray {
- public:
-  explicit HostArray(size_t floats)
-      : values_(new (std::align_val_t{page}) float[floats]), floats_(floats) {}
-  std::span<float> values() const { return {values_.get(), floats_}; }
-
- private:
-  static constexpr size_t page = 4096;
-  struct Delete {
-    void operator()(float* values) const { ::operator delete[](values, std::align_val_t{page}); }
-  };
-  std::unique_ptr<float[], Delete> values_;
-  size_t floats_;
-};
-
-/// A host variant: `work(input, output)` on the two threads of `pair`.
-Variant on_host(std::span<const float> input, size_t outputs,
-                std::function<void(native::Pair&, const float*, float*)> work) {
-  struct Held {
-    native::PairPtr pair;
-    HostArray input, output;
-  };
-  auto held = std::make_shared<Held>(
-      Held{native::make_pair(), HostArray(input.size()), HostArray(outputs)});
-  std::copy(input.begin(), input.end(), held->input.values().begin());
-  std::fill(held->output.values().begin(), held->output.values().end(),
-            std::numeric_limits<float>::quiet_NaN());
-  Variant variant;
-  variant.name = "native";
-  variant.run = [held, work = std::move(work)] {
-    work(*held->pair, held->input.values().data(), held->output.values().data());
-  };
-  variant.result = [held] {
-    const std::span<const float> values = held->output.values();
-    return std::vector<float>(values.begin(), values.end());
-  };
-  return variant;
-}
-
-const std::vector<Access> storage2{Access::Storage, Access::Storage};
-const std::vector<Access> texels1{Access::Texels, Access::Storage};
+using namespace hand;
 
 Step rk4_textbook(const Device& device, uint32_t systems, uint32_t steps, float dt) {
   return step(shaders::lorenz_rk4_textbook, storage2, {0, 1}, {systems, steps, bits(dt)},
@@ -328,6 +189,7 @@ void add_opponents(std::vector<Workload>& workloads, const Device& device) {
     return stream_opponents(d, {shaders::copy_textbook, shaders::copy_expert,
                                 shaders::copy_expert_storage, native::copy});
   });
+  add_dense_opponents(workloads, device);
   add("call", call_opponents);
   add("cold", cold_opponents);
 }

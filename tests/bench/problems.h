@@ -81,6 +81,44 @@ struct Call {
   static constexpr uint32_t elements = 16;
 };
 
+/// z = x + y / 2 on 2^24 elements, x as above, y the same backwards.
+std::vector<float> stream_backwards();
+
+/// The sum of 2^24 elements, 0 or 2 in a pattern that adds up to 2^24: every partial sum, in any
+/// order, is exact in f32, and so must the result be.
+std::vector<float> sum_input();
+
+/// softmax over the last axis, elements in [-8, 8).
+struct Softmax {
+  static constexpr uint32_t rows = 8192;
+  static constexpr uint32_t columns = 1024;
+};
+std::vector<float> softmax_input();
+
+/// C = A B for each of `batch` pairs of matrices. Elements are multiples of 1/8 in [-1, 1], so
+/// every order of summation is exact in f32, and results are compared bit for bit.
+struct Matmul {
+  uint32_t batch, rows, depth, columns;
+  uint32_t left() const { return batch * rows * depth; }
+  uint32_t right() const { return batch * depth * columns; }
+  uint32_t result() const { return batch * rows * columns; }
+};
+inline constexpr Matmul matmul_1024{1, 1024, 1024, 1024};
+inline constexpr Matmul matmul_64x256{256, 64, 64, 64};
+inline constexpr Matmul matmul_tall{1, 2048, 2048, 64};
+std::vector<float> matmul_left(const Matmul&);
+std::vector<float> matmul_right(const Matmul&);
+
+/// z^T A z for 64 vectors z of random signs, drawn anew in every run: estimates of the trace.
+///
+/// A f32[n, n]: 8 on the diagonal, beside it multiples of 1/8 in [-1, 1]. Result f32[probes]. Every
+/// variant draws signs of its own; the check is their mean and variance.
+struct Hutchinson {
+  static constexpr uint32_t n = 2048;
+  static constexpr uint32_t probes = 64;
+};
+std::vector<float> hutchinson_matrix();
+
 /// What a check found. `detail` says what was compared and the largest error, or what is wrong.
 struct Verdict {
   bool ok = false;
@@ -96,6 +134,11 @@ Check lorenz_rk4_check();
 Check lorenz_adaptive_check();
 Check chain_check();
 Check copy_check();
+Check triad_check();
+Check sum_check();
+Check softmax_check();
+Check matmul_check(const Matmul&);
+Check hutchinson_check();
 Check mixed_check();
 Check call_check();
 

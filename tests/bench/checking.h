@@ -1,0 +1,58 @@
+// tests/bench/checking.h -- how results are compared with their f64 references.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "problems.h"
+
+namespace bench {
+
+/// Calls work(i) for i < n on all processors. Unchecked: calls of different i are independent.
+template <class Work>
+void for_each_index(size_t n, const Work& work) {
+  const size_t threads = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> pool;
+  for (size_t t = 0; t < threads; t++)
+    pool.emplace_back([&, t] {
+      for (size_t i = n * t / threads; i < n * (t + 1) / threads; i++) work(i);
+    });
+  for (std::thread& thread : pool) thread.join();
+}
+
+inline std::string text(const char* format, auto... values) {
+  char buffer[200];
+  std::snprintf(buffer, sizeof buffer, format, values...);
+  return buffer;
+}
+
+/// Compares every element; `bound(i)` is the absolute error allowed there.
+template <class Reference, class Bound>
+Verdict compare(std::span<const float> result, size_t n, const Reference& reference,
+                const Bound& bound) {
+  if (result.size() != n) return {false, text("%zu elements instead of %zu", result.size(), n)};
+  double worst = 0.0;
+  for (size_t i = 0; i < n; i++) {
+    const double error = std::abs(static_cast<double>(result[i]) - reference(i));
+    if (!(error <= bound(i)))
+      return {false, text("element %zu is %.9g instead of %.9g (allowed error %.2g)", i,
+                          static_cast<double>(result[i]), static_cast<double>(reference(i)),
+                          static_cast<double>(bound(i)))};
+    worst = std::max(worst, error / bound(i));
+  }
+  return {true, text("%zu elements, worst error %.0f %% of what is allowed", n, 100.0 * worst)};
+}
+
+/// Check against a stored reference: |error| <= absolute + relative * |reference|.
+inline Check against(std::vector<double> values, double absolute, double relative) {
+  auto reference = std::make_shared<const std::vector<double>>(std::move(values));
+  return [=](std::span<const float> result) {
+    return compare(
+        result, reference->size(), [&](size_t i) { return (*reference)[i]; },
+        [&](size_t i) { return absolute + relative * std::abs((*reference)[i]); });
+  };
+}
+
+}  // namespace bench

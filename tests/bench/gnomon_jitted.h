@@ -1,0 +1,63 @@
+// tests/bench/gnomon_jitted.h -- a jitted function as a variant.
+#pragma once
+#include <gnomon/gnomon.h>
+
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness.h"
+
+namespace bench {
+
+namespace gn = gnomon;
+using gn::Array;
+
+inline std::vector<float> flat(gn::Runtime& rt, std::initializer_list<Array> arrays) {
+  std::vector<float> all;
+  for (const Array& a : arrays) {
+    const auto values = rt.to_host<float>(a);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+inline std::vector<float> host(gn::Runtime& rt, const Array& a) { return flat(rt, {a}); }
+using Extras = std::map<std::string, double>;
+
+/// A jitted function of arguments that are on the device already.
+template <class F, class... A>
+Variant jitted(std::shared_ptr<gn::Runtime> rt, std::string name, F f, A... arguments) {
+  auto function = gn::jit(*rt, f, {.name = name, .max_traces = 1});
+  using R = decltype(function(arguments...));
+  auto last = std::make_shared<R>();
+  Variant v;
+  v.name = std::move(name);
+  v.prepare = [=] {
+    *last = function(arguments...);
+    rt->wait();
+  };
+  // Opponents write to one buffer over and over; dropping the last result lets the pool do the
+  // same.
+  v.before = [=] { *last = R{}; };
+  v.run = [=] {
+    *last = function(arguments...);
+    rt->wait();
+  };
+  v.result = [=] { return host(*rt, *last); };
+  v.extras = [=] {
+    const gn::CompileTimes t = function.last_times();
+    return Extras{{"kernels", function.kernel_count()},
+                  {"trace_ms", t.trace_ms},
+                  {"compile_ms", t.compile_ms},
+                  {"pipeline_ms", t.pipeline_ms}};
+  };
+  return v;
+}
+
+/// Adds the variants of streams of two operands, sums, rows and products.
+void add_gnomon_dense(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
+
+}  // namespace bench
