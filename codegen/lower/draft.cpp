@@ -104,6 +104,56 @@ Index map_position(Workshop& w, ValueId v) {
   return Index::coordinates(shape, std::move(c));
 }
 
+/// The elements a lane of a tiled map kernel computes.
+std::vector<Index> tile_positions(Workshop& w, ValueId v) {
+  const RegisterTile& tile = *w.request.tile;
+  const Shape& shape = w.request.graph.avals[v].shape;
+  auto& k = w.k;
+  std::vector<int> order = w.request.layouts[v];
+  if (order.empty())
+    for (int a = 0; a < shape.rank(); ++a) order.push_back(a);
+  const int inner = order.back();
+  const auto blocks = [](Dim n, Dim length) { return (n + length - 1) / length; };
+  // Outer axes, panels of columns, blocks of rows, columns: what the columns of a panel read stays
+  // in the cache while the rows pass.
+  const Dim panel = tile.panel > 0 ? tile.panel : blocks(shape[inner], tile.columns) * tile.columns;
+  Shape walked;
+  for (int a : order)
+    if (a != tile.axis && a != inner) walked.append(shape[a]);
+  const int outer = walked.rank();
+  const bool rows_are_columns = tile.axis == inner;
+  if (!rows_are_columns) walked.append(blocks(shape[inner], panel));
+  walked.append(blocks(shape[tile.axis], tile.rows));
+  if (!rows_are_columns) {
+    walked.append(panel / tile.columns);
+    walked.append(tile.columns);
+  }
+  const Index at = Index::flat(walked, w.emitter.lane);
+  // The first of `length` neighbours of which block number `block` starts; the last block ends with
+  // the axis.
+  const auto first = [&](Value block, Dim n, Dim length) {
+    const Value start = k.mul(block, k.u32(word(length)));
+    return n % length == 0 ? start : k.binary(Op::minimum, start, k.u32(word(n - length)));
+  };
+  Values c(static_cast<std::size_t>(shape.rank()));
+  int next = 0;
+  for (int a : order)
+    if (a != tile.axis && a != inner) c[static_cast<std::size_t>(a)] = at(k, next++);
+  const Value row = first(at(k, rows_are_columns ? outer : outer + 1), shape[tile.axis], tile.rows);
+  if (!rows_are_columns) {
+    const Value block =
+        k.add(k.mul(at(k, outer), k.u32(word(panel / tile.columns))), at(k, outer + 2));
+    c[static_cast<std::size_t>(inner)] =
+        k.add(first(block, shape[inner], tile.columns), at(k, outer + 3));
+  }
+  std::vector<Index> positions;
+  for (Dim r = 0; r < tile.rows; ++r) {
+    c[static_cast<std::size_t>(tile.axis)] = k.add(row, k.u32(word(r)));
+    positions.push_back(Index::coordinates(shape, c));
+  }
+  return positions;
+}
+
 void store_root(Workshop& w, Frame& f, ValueId v) {
   const DraftRequest& r = w.request;
   const Shape& shape = r.graph.avals[v].shape;
@@ -113,9 +163,17 @@ void store_root(Workshop& w, Frame& f, ValueId v) {
   };
   if (shape.size() == 0) return;
   switch (r.mapping) {
-    case Mapping::map:
-      put(map_position(w, v));
+    case Mapping::map: {
+      if (!r.tile) {
+        put(map_position(w, v));
+        return;
+      }
+      std::vector<std::pair<Index, Value>> tile;
+      for (const Index& at : tile_positions(w, v)) tile.emplace_back(at, f.element(v, at));
+      for (const auto& [at, value] : tile)
+        w.emitter.store(w.memory(v, kernel::Access::write), shape, at, value);
       return;
+    }
     case Mapping::sequential:
       w.emitter.for_each(shape.size(), [&](Value i) { put(Index::flat(shape, i)); });
       return;
@@ -180,9 +238,15 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Dim s
       return std::nullopt;
     }
   }
-  return w.finish(r.mapping == Mapping::map    ? "map"
-                  : r.mapping == Mapping::lane ? "lane"
-                                               : "sequential");
+  Draft d = w.finish(r.tile                       ? "tile"
+                     : r.mapping == Mapping::map  ? "map"
+                     : r.mapping == Mapping::lane ? "lane"
+                                                  : "sequential");
+  if (r.tile) {
+    d.width = word(r.tile->columns);
+    d.carried = word(r.tile->rows);
+  }
+  return d;
 }
 
 }  // namespace

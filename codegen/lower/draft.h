@@ -7,6 +7,7 @@
 
 #include "codegen/graph/graph.h"
 #include "codegen/lower/emitter.h"
+#include "codegen/lower/mapping.h"
 #include "codegen/program/target.h"
 
 namespace gnomon {
@@ -26,6 +27,8 @@ struct Draft {
       parameters;       // one dispatch each, in order; normally one, empty
   std::string mapping;  // "map", "lane", "sequential", "scatter"
   bool has_loop = false;
+  std::uint32_t width = 0;    // lanes per invocation; 0: as the device likes it
+  std::uint32_t carried = 0;  // values that its loops may carry together; 0: as the device likes it
 };
 
 enum class Mapping : std::uint8_t { map, lane, sequential };
@@ -43,6 +46,7 @@ struct DraftRequest {
   std::string name;
   std::optional<ValueId> stand_in;  // the only root takes this value's elements instead of its own
   bool pins = true;                 // a lane may hold just its own part of a value (Emitter::pins)
+  std::optional<RegisterTile> tile = std::nullopt;  // map: a lane computes several elements
 };
 
 /// Failure names the root that could not be computed lane by lane.

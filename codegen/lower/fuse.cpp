@@ -543,6 +543,8 @@ class Partitioner {
                    shape.size(),
                    options_.name + "_" + std::to_string(clusters_.size()),
                    {}};
+    r.tile = choose_tile(g_, uses_, in_memory_, layouts_, roots, target_);
+    if (r.tile) r.lanes = r.tile->lanes(shape, layouts_[roots[0]]);
     auto d = draft(r, failure);
     if (!d) {
       // A branch asked for other positions than its lane's: every lane computes all it needs by
@@ -551,7 +553,10 @@ class Partitioner {
       d = draft(r, failure);
     }
     GNOMON_CHECK(d.has_value(), "an elementwise kernel has no loop to fail: " + failure.why);
-    add(std::move(*d), roots, cones, "one lane per element of " + to_string(shape));
+    add(std::move(*d), roots, cones,
+        r.tile ? "tiles of " + std::to_string(r.tile->rows) + " by " +
+                     std::to_string(r.tile->columns) + " elements of " + to_string(shape)
+               : "one lane per element of " + to_string(shape));
   }
 
   void scatter_cluster(ValueId v, const Equation& e) {

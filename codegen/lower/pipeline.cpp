@@ -14,6 +14,7 @@
 #include "shaders/kernel/text.h"
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
+#include "shaders/passes/jam.h"
 #include "shaders/passes/schedule.h"
 #include "shaders/passes/simplify.h"
 #include "shaders/passes/vectorize.h"
@@ -65,10 +66,20 @@ void check_dtypes(const Graph& g, const Target& target, std::string_view name) {
   }
 }
 
-/// Lanes per invocation: the device's preference, unless there are too few lanes to share.
-std::uint32_t coarsening(const Draft& d, const Target& t) {
+/// Values that the loops of one lane may carry together.
+std::uint32_t loop_limit(const Draft& d, const Target& t) {
+  if (d.carried > 0) return d.carried;
+  return d.has_loop ? std::max(1u, t.accumulators / t.loop_coarsening) : t.accumulators;
+}
+
+/// Lanes per invocation: the device's preference, unless there are too few lanes to share, or their
+/// loops carry more than there are registers.
+std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& t) {
   if (d.mapping == "sequential") return 1;
+  if (d.width > 0) return d.width;
   std::uint32_t width = d.has_loop ? t.loop_coarsening : t.map_coarsening;
+  if (!d.has_loop)
+    while (width > 1 && width * kernel::most_carried(k) > t.accumulators) width /= 2;
   // At least a few dozen invocations stay, so that every core has some.
   while (width > 1 && d.kernel.lanes / width < 32) width /= 2;
   return width;
@@ -129,8 +140,9 @@ Program compile(const Graph& input, const Target& target, const CompileOptions& 
   std::string kernel_text;
   for (const Cluster& c : parts.clusters) {
     kernel::Kernel k = kernel::simplify(c.draft.kernel);
+    k = kernel::simplify(kernel::jam(std::move(k), {loop_limit(c.draft, target)}));
     const std::uint32_t lanes = k.lanes;
-    const std::uint32_t width = coarsening(c.draft, target);
+    const std::uint32_t width = coarsening(c.draft, k, target);
     const std::uint32_t count = kernel::invocations(lanes, width);
     const std::uint32_t size = group_size(count, target);
     // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.

@@ -22,6 +22,8 @@ std::string Target::text() const {
   s += number("texel_reads", texel_reads) + number("contiguous", contiguous_per_lane) +
        number("loop_coarsening", loop_coarsening) + number("map_coarsening", map_coarsening) +
        number("group_size", group_size) + number("parallel_lanes", parallel_lanes);
+  s += number("tile_rows", tile_rows) + number("tile_columns", tile_columns) +
+       number("tile_panel", tile_panel) + number("accumulators", accumulators);
   return s;
 }
 
@@ -48,6 +50,9 @@ Target Target::cpu_like() {
   t.loop_coarsening = 4;
   t.map_coarsening = 16;
   t.parallel_lanes = 4096;
+  t.tile_rows = 8;
+  t.tile_panel = 32;
+  t.accumulators = 32;
   return t;
 }
 

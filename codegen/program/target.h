@@ -30,6 +30,12 @@ struct Target {
   std::uint32_t group_size = 64;
   std::uint32_t parallel_lanes =
       16384;  // lanes that fill the device: reductions split until they reach it
+  // Products: outputs per invocation, rows that share what they read of one operand by columns that
+  // share what they read of the other.
+  std::uint32_t tile_rows = 4;
+  std::uint32_t tile_columns = 4;
+  std::uint32_t tile_panel = 0;     // columns whose operand stays in a core's cache; 0: whole rows
+  std::uint32_t accumulators = 16;  // values that an invocation's loop carries in registers
 
   std::string text() const;
 

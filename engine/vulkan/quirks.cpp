@@ -25,7 +25,10 @@ Quirks quirks_of(const DeviceDescription& device) {
                   .contiguous_per_lane = true,
                   .loop_coarsening = 4,
                   .map_coarsening = 16,
-                  .parallel_lanes = 512};
+                  .parallel_lanes = 512,
+                  .tile_rows = 8,
+                  .tile_panel = 32,
+                  .accumulators = 32};
     // Before 25.0 every loop of a shader ends, without an error, once the SIMD group has made
     // 65,535 trips in total. A little is kept back for trips that no static count shows. An unknown
     // version is taken for an old one.
@@ -84,6 +87,9 @@ Target target_of(const DeviceDescription& device) {
   target.loop_coarsening = quirks.loop_coarsening;
   target.map_coarsening = quirks.map_coarsening;
   target.parallel_lanes = quirks.parallel_lanes;
+  target.tile_rows = quirks.tile_rows;
+  target.tile_panel = quirks.tile_panel;
+  target.accumulators = quirks.accumulators;
   target.group_size = std::min<std::uint32_t>(64, target.max_group_invocations);
   return target;
 }

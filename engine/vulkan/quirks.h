@@ -18,6 +18,9 @@ struct Quirks {
   std::uint32_t loop_coarsening = 1;
   std::uint32_t map_coarsening = 1;
   std::uint32_t parallel_lanes = 16384;
+  std::uint32_t tile_rows = 4;
+  std::uint32_t tile_panel = 0;
+  std::uint32_t accumulators = 16;
 };
 
 Quirks quirks_of(const DeviceDescription&);

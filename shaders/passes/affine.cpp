@@ -405,4 +405,63 @@ std::vector<Offset> split_components(const Kernel& kernel,
   }
 }
 
+namespace {
+
+constexpr std::size_t most_terms = 8;
+
+/// a + b * times.
+Linear sum(const Linear& a, const Linear& b, std::uint32_t times) {
+  Linear r{{}, a.offset + b.offset * times};
+  auto x = a.terms.begin();
+  auto y = b.terms.begin();
+  while (x != a.terms.end() || y != b.terms.end()) {
+    const bool left = y == b.terms.end() || (x != a.terms.end() && !(y->first < x->first));
+    const bool right = x == a.terms.end() || (y != b.terms.end() && !(x->first < y->first));
+    const Value v = left ? x->first : y->first;
+    const std::uint32_t c = (left ? x++->second : 0) + (right ? y++->second * times : 0);
+    if (c != 0) r.terms.emplace_back(v, c);
+  }
+  return r;
+}
+
+}  // namespace
+
+Linear linear(const std::vector<const Instruction*>& definitions, Value scalar) {
+  const Linear itself{{{scalar, 1}}, 0};
+  const Instruction* i = definitions[scalar.index];
+  if (i == nullptr) return itself;
+  const auto operand = [&](std::size_t k) { return linear(definitions, i->operands[k]); };
+  const auto constant = [&](std::size_t k) -> std::optional<std::uint32_t> {
+    const Instruction* c = definitions[i->operands[k].index];
+    if (c == nullptr || c->op != Op::constant) return std::nullopt;
+    return static_cast<std::uint32_t>(c->immediate);
+  };
+  Linear r;
+  switch (i->op) {
+    case Op::constant:
+      return {{}, static_cast<std::uint32_t>(i->immediate)};
+    case Op::add:
+      r = sum(operand(0), operand(1), 1);
+      break;
+    case Op::sub:
+      r = sum(operand(0), operand(1), ~0u);
+      break;
+    case Op::mul:
+      if (constant(1))
+        r = sum({}, operand(0), *constant(1));
+      else if (constant(0))
+        r = sum({}, operand(1), *constant(0));
+      else
+        return itself;
+      break;
+    case Op::shl:
+      if (!constant(1)) return itself;
+      r = sum({}, operand(0), 1u << (*constant(1) % 32));
+      break;
+    default:
+      return itself;
+  }
+  return r.terms.size() <= most_terms ? r : itself;
+}
+
 }  // namespace gnomon::kernel

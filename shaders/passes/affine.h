@@ -54,4 +54,14 @@ std::vector<Offset> split_components(const Kernel&,
                                      const std::vector<const Instruction*>& definitions,
                                      Value wide);
 
+/// A u32 index as a sum of multiples of values and a constant, modulo 2^32.
+struct Linear {
+  std::vector<std::pair<Value, std::uint32_t>> terms;  // by value, no coefficient is zero
+  std::uint32_t offset = 0;
+};
+
+/// Looks through sums, differences and multiples by constants; what is made otherwise, or would
+/// have more than a few terms, is a term itself.
+Linear linear(const std::vector<const Instruction*>& definitions, Value scalar);
+
 }  // namespace gnomon::kernel

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -107,14 +108,14 @@ class Merger : public Rewriter {
   void visit(const Instruction& i) override {
     if (const auto load = loads_.find(&i); load != loads_.end()) {
       Block& b = blocks_[load->second.first];
-      if (!b.loaded.valid()) b.loaded = out_.load(b.buffer, index(b), block);
+      if (!b.loaded.valid()) b.loaded = out_.load(b.buffer, index(b, i), block);
       map(i.results[0], out_.extract(b.loaded, load->second.second));
     } else if (const auto store = stores_.find(&i); store != stores_.end()) {
       const Block& b = blocks_[store->second];
       if (b.last != &i) return;
       Values parts;
       for (const Instruction* member : b.members) parts.push_back(mapped(member->operands[1]));
-      out_.store(b.buffer, index(b), out_.construct(parts));
+      out_.store(b.buffer, index(b, i), out_.construct(parts));
     } else {
       copy(i);
     }
@@ -123,8 +124,6 @@ class Merger : public Rewriter {
  private:
   struct Block {
     std::uint32_t buffer = 0;
-    Value root;                // of the source; invalid when the index is a constant
-    std::uint32_t offset = 0;  // of the first element from the root
     std::array<const Instruction*, block> members{};
     const Instruction* last = nullptr;
     Value loaded;
@@ -133,16 +132,19 @@ class Merger : public Rewriter {
       return std::all_of(members.begin(), members.end(), [](auto* m) { return m != nullptr; });
     }
   };
-  using Key = std::tuple<std::uint64_t, Value, std::uint32_t>;  // buffer, root, offset of the block
+  /// Buffer, the index but for its constant, offset of the block from that.
+  using Key =
+      std::tuple<std::uint64_t, std::vector<std::pair<Value, std::uint32_t>>, std::uint32_t>;
 
   struct Scalar {
     Key key;
     std::uint32_t component = 0;
   };
 
-  Value index(const Block& b) {
-    const Value offset = out_.u32(b.offset);
-    return b.root.valid() ? out_.add(mapped(b.root), offset) : offset;
+  /// Where the block of `member` begins.
+  Value index(const Block& b, const Instruction& member) {
+    const auto at = std::find(b.members.begin(), b.members.end(), &member) - b.members.begin();
+    return out_.sub(mapped(member.operands[0]), out_.u32(static_cast<std::uint32_t>(at)));
   }
 
   /// The block an unmasked scalar access of `value`s belongs to, if it is known to be aligned.
@@ -152,18 +154,16 @@ class Merger : public Rewriter {
         size_of(source_.type(value).scalar) != 4) {
       return std::nullopt;
     }
-    const Offset at = split_offset(definitions_, i.operands[0]);
-    if (at.root.valid() && facts_[at.root].alignment_everywhere() < block_alignment) {
-      return std::nullopt;
-    }
-    return Scalar{{i.immediate, at.root, at.offset / block * block}, at.offset % block};
+    const Linear at = linear(definitions_, i.operands[0]);
+    for (const auto& [term, times] : at.terms)
+      if (facts_[term].alignment_everywhere() + std::countr_zero(times) < block_alignment)
+        return std::nullopt;
+    return Scalar{{i.immediate, at.terms, at.offset / block * block}, at.offset % block};
   }
 
   static Block block_of(const Key& key) {
     Block b;
     b.buffer = static_cast<std::uint32_t>(std::get<0>(key));
-    b.root = std::get<1>(key);
-    b.offset = std::get<2>(key);
     return b;
   }
 

@@ -52,6 +52,9 @@ Target odd_target(std::uint64_t seed) {
   t.group_size = 8u << seed % 3;
   t.texel_reads = seed % 3 == 0;
   t.parallel_lanes = seed % 7 == 0 ? 64 : 1u << 14;
+  t.tile_rows = 1 + seed % 9;
+  t.tile_columns = 1u << seed % 4;
+  t.accumulators = 1u << seed % 7;
   return t;
 }
 

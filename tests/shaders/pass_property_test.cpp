@@ -9,6 +9,7 @@
 #include "shaders/kernel/text.h"
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
+#include "shaders/passes/jam.h"
 #include "shaders/passes/schedule.h"
 #include "shaders/passes/simplify.h"
 #include "shaders/passes/vectorize.h"
@@ -53,9 +54,13 @@ TEST_P(Passes, KeepEveryBitOfARandomKernel) {
     const Kernel simple = simplify(kernel);
     ASSERT_EQ(run(simple, lanes, 0, seed), expected) << "seed " << seed << "\n" << print(kernel);
 
+    const Kernel jammed = jam(simple);
+    ASSERT_EQ(run(jammed, lanes, 0, seed), expected) << "seed " << seed << "\n"
+                                                     << print(simple) << print(jammed);
+
     const std::uint32_t groups = (invocations(lanes, width) + group_size - 1) / group_size;
     const std::uint32_t deal = seed % 3 == 0 ? 2 : 1;
-    const Kernel wide = coarsen(seed % 2 == 0 ? kernel : simple, {width, group_size, deal});
+    const Kernel wide = coarsen(seed % 2 == 0 ? kernel : jammed, {width, group_size, deal});
     ASSERT_EQ(run(wide, lanes, groups, seed), expected) << "seed " << seed << "\n"
                                                         << print(kernel) << print(wide);
     const Kernel reached = vectorize(wide, {.texel_reads = true});

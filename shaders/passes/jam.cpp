@@ -1,0 +1,229 @@
+// shaders/passes/jam.cpp -- levels of dependence decide what may go together.
+#include "shaders/passes/jam.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+
+#include "shaders/passes/affine.h"
+#include "shaders/passes/rewrite.h"
+
+namespace gnomon::kernel {
+namespace {
+
+/// A place in memory as far as the order of accesses matters: a buffer or a private array.
+using Place = std::pair<bool, std::uint64_t>;
+
+/// What an instruction needs and does, its regions included.
+struct Footprint {
+  std::vector<Value> uses;
+  std::vector<Place> reads, writes;
+  bool synchronises = false;
+};
+
+class Jammer {
+ public:
+  Jammer(const Kernel& k, JamOptions options)
+      : kernel_(k), options_(options), definitions_(definitions(k)) {}
+
+  void jam(Region& region) {
+    merge(region);
+    for (Instruction& i : region.body)
+      for (Region& inner : i.regions) jam(inner);
+  }
+
+  bool synchronises(const Region& region) const {
+    Footprint all;
+    for (const Instruction& i : region.body) collect(i, all);
+    return all.synchronises;
+  }
+
+  /// Replaces the counters of loops that are gone.
+  void rename(Region& region) const {
+    if (renamed_.empty()) return;
+    const auto current = [&](Value& v) {
+      for (auto it = renamed_.find(v.index); it != renamed_.end(); it = renamed_.find(v.index))
+        v = it->second;
+    };
+    for (Instruction& i : region.body) {
+      for (Value& v : i.operands) current(v);
+      for (Region& r : i.regions) rename(r);
+    }
+    for (Value& v : region.yields) current(v);
+  }
+
+ private:
+  void collect(const Instruction& i, Footprint& f) const {
+    f.uses.insert(f.uses.end(), i.operands.begin(), i.operands.end());
+    switch (i.op) {
+      case Op::load:
+        if (kernel_.buffers[i.immediate].access != Access::read)
+          f.reads.emplace_back(false, i.immediate);
+        break;
+      case Op::store:
+        f.writes.emplace_back(false, i.immediate);
+        break;
+      case Op::private_load:
+        f.reads.emplace_back(true, i.immediate);
+        break;
+      case Op::private_store:
+        f.writes.emplace_back(true, i.immediate);
+        break;
+      case Op::shared_load:
+      case Op::shared_store:
+      case Op::atomic_add:
+      case Op::barrier:
+        f.synchronises = true;
+        break;
+      default:
+        break;
+    }
+    for (const Region& r : i.regions) {
+      for (const Instruction& inner : r.body) collect(inner, f);
+      f.uses.insert(f.uses.end(), r.yields.begin(), r.yields.end());
+    }
+  }
+
+  /// First value, bound and step of a counting loop and its most trips.
+  using Range = std::tuple<Value, Value, Value, std::uint64_t>;
+
+  /// The range of a loop whose first carried value counts, and whose condition looks at nothing
+  /// else.
+  std::optional<Range> range(const Instruction& i) const {
+    if (i.op != Op::loop || i.operands.empty()) return std::nullopt;
+    const Region &condition = i.regions[0], &body = i.regions[1];
+    if (condition.body.size() != 1) return std::nullopt;
+    const Instruction& test = condition.body[0];
+    if (test.op != Op::lt || condition.yields[0] != test.results[0] ||
+        test.operands[0] != condition.arguments[0])
+      return std::nullopt;
+    const Instruction* step = definitions_[body.yields[0].index];
+    if (step == nullptr || step->op != Op::add || step->operands[0] != body.arguments[0])
+      return std::nullopt;
+    const Value bound = test.operands[1], by = step->operands[1];
+    const auto inner = [&](Value v) {  // changes from trip to trip
+      const auto of = [&](const Region& r) {
+        return std::count(r.arguments.begin(), r.arguments.end(), v) > 0 ||
+               std::any_of(r.body.begin(), r.body.end(), [&](const Instruction& x) {
+                 return std::count(x.results.begin(), x.results.end(), v) > 0;
+               });
+      };
+      return of(condition) || of(body);
+    };
+    if (inner(bound) || inner(by)) return std::nullopt;
+    return Range{i.operands[0], bound, by, i.immediate};
+  }
+
+  /// Loops of one level never depend on one another: `level` counts the candidates that must be
+  /// done before.
+  void merge(Region& region) {
+    struct Memory {
+      std::uint32_t after_reads = 0, after_writes = 0;
+    };
+    const std::size_t n = region.body.size();
+    std::vector<std::uint32_t> level(n, 0);
+    std::vector<std::optional<Range>> ranges(n);
+    std::unordered_map<std::uint32_t, std::uint32_t> known;  // per value: level of its users
+    std::map<Place, Memory> memory;
+    std::map<std::pair<std::uint32_t, Range>, std::vector<std::size_t>> groups;
+    bool worth = false;
+    for (std::size_t at = 0; at < n; ++at) {
+      const Instruction& i = region.body[at];
+      Footprint f;
+      collect(i, f);
+      std::uint32_t l = 0;
+      for (Value v : f.uses)
+        if (const auto it = known.find(v.index); it != known.end()) l = std::max(l, it->second);
+      for (const Place& p : f.reads) l = std::max(l, memory[p].after_writes);
+      for (const Place& p : f.writes)
+        l = std::max({l, memory[p].after_writes, memory[p].after_reads});
+      level[at] = l;
+      if (f.writes.empty()) ranges[at] = range(i);
+      if (ranges[at]) {
+        auto& group = groups[{l, *ranges[at]}];
+        group.push_back(at);
+        worth = worth || group.size() > 1;
+      }
+      const std::uint32_t next = l + (ranges[at] ? 1 : 0);
+      for (Value v : i.results) known[v.index] = next;
+      for (const Place& p : f.reads) memory[p].after_reads = std::max(memory[p].after_reads, next);
+      for (const Place& p : f.writes)
+        memory[p].after_writes = std::max(memory[p].after_writes, next);
+    }
+    if (!worth) return;
+
+    std::vector<bool> gone(n, false);
+    for (const auto& [key, members] : groups) {
+      std::size_t host = members[0];
+      for (std::size_t m = 1; m < members.size(); ++m) {
+        const std::size_t carried = region.body[host].operands.size() - 1;
+        const std::size_t more = region.body[members[m]].operands.size() - 1;
+        if (carried + more > options_.most_carried) {
+          host = members[m];
+          continue;
+        }
+        absorb(region.body[host], std::move(region.body[members[m]]));
+        gone[members[m]] = true;
+      }
+    }
+    std::vector<std::size_t> order;
+    for (std::size_t at = 0; at < n; ++at)
+      if (!gone[at]) order.push_back(at);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(level[a], ranges[a].has_value()) <
+             std::pair(level[b], ranges[b].has_value());
+    });
+    std::vector<Instruction> body;
+    body.reserve(order.size());
+    for (std::size_t at : order) body.push_back(std::move(region.body[at]));
+    region.body = std::move(body);
+  }
+
+  /// Both loops in one; the counter of the second is that of the first.
+  void absorb(Instruction& host, Instruction guest) {
+    const auto same = [&](Value a, Value b) { renamed_[a.index] = b; };
+    const auto append = [](auto& to, const auto& from) {
+      to.insert(to.end(), from.begin() + 1, from.end());
+    };
+    same(guest.results[0], host.results[0]);
+    for (std::size_t r = 0; r < 2; ++r) {
+      Region &to = host.regions[r], &from = guest.regions[r];
+      same(from.arguments[0], to.arguments[0]);
+      append(to.arguments, from.arguments);
+    }
+    append(host.operands, guest.operands);
+    append(host.results, guest.results);
+    Region &to = host.regions[1], &from = guest.regions[1];
+    std::move(from.body.begin(), from.body.end(), std::back_inserter(to.body));
+    append(to.yields, from.yields);
+  }
+
+  const Kernel& kernel_;
+  JamOptions options_;
+  std::vector<const Instruction*> definitions_;
+  std::unordered_map<std::uint32_t, Value> renamed_;
+};
+
+}  // namespace
+
+Kernel jam(Kernel kernel, JamOptions options) {
+  if (options.most_carried == 0) return kernel;
+  const Kernel source = kernel;
+  Jammer jammer(source, options);
+  if (jammer.synchronises(source.body)) return kernel;
+  jammer.jam(kernel.body);
+  jammer.rename(kernel.body);
+  return kernel;
+}
+
+std::uint32_t most_carried(const Kernel& kernel) {
+  std::uint32_t most = 0;
+  for (const Instruction& i : kernel.body.body)
+    if (i.op == Op::loop) most = std::max(most, static_cast<std::uint32_t>(i.operands.size()) - 1);
+  return most;
+}
+
+}  // namespace gnomon::kernel

@@ -1,0 +1,26 @@
+// shaders/passes/jam.h -- one loop instead of several that count alike.
+#pragma once
+#include <cstdint>
+
+#include "shaders/kernel/kernel.h"
+
+namespace gnomon::kernel {
+
+struct JamOptions {
+  /// Values that one loop may carry beside its counter; 0 leaves the kernel as it is.
+  std::uint32_t most_carried = 64;
+};
+
+/// Merges the loops of a region that count over one range, write nothing and do not need one
+/// another's results: sums over several rows become one loop that reads what the rows share once.
+/// What loops of one region need is moved in front of them, what needs their results behind.
+///
+/// Every loop still does the same in the same order, so no bit changes. Loads that the merged body
+/// repeats are left to `simplify`. O(n).
+/// Kernels that synchronise are returned as they are.
+Kernel jam(Kernel, JamOptions = {});
+
+/// The most values that a loop of the kernel's own body carries beside its counter.
+std::uint32_t most_carried(const Kernel&);
+
+}  // namespace gnomon::kernel
