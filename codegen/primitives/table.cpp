@@ -7,6 +7,7 @@
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/linalg.h"
+#include "codegen/primitives/special.h"
 
 namespace gnomon {
 namespace {
@@ -26,6 +27,8 @@ std::vector<const Primitive*> sorted_table() {
       &exp_p, &exp2_p, &expm1_p, &log_p, &log2_p, &log1p_p, &sqrt_p, &rsqrt_p, &cbrt_p, &sin_p,
       &cos_p, &tan_p, &asin_p, &acos_p, &atan_p, &sinh_p, &cosh_p, &tanh_p, &asinh_p, &acosh_p,
       &atanh_p, &logistic_p, &erf_p, &erfc_p, &erf_inv_p,
+      // special functions
+      &lgamma_p, &digamma_p, &polygamma_p,
       // types
       &convert_p, &bitcast_p, &stop_gradient_p,
       // moving data

@@ -10,6 +10,7 @@
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/primitives/linalg.h"
+#include "codegen/primitives/special.h"
 #include "codegen/trace/trace.h"
 
 namespace gnomon::test {
@@ -93,6 +94,8 @@ const std::map<std::string_view, Elementwise>& elementwise() {
       {"erf", {{any}}},
       {"erfc", {{any}}},
       {"erf_inv", {{inside}}},
+      {"lgamma", {{{-3.4, 3}}}},
+      {"digamma", {{{0.2, 12}}}},
       {"stop_gradient", {{any}, {}, false}},
       {"threefry2x32", {{{0, 4e9}, {0, 4e9}, {0, 4e9}, {0, 4e9}}}},
   };
@@ -166,6 +169,11 @@ void select_cases(Maker& m) {
   for (DType t : {DType::boolean, i32, DType::u8, f32, f64})
     for (const Shape& s : shapes())
       m.add({}, {{DType::boolean, s}, {t, s}, {t, s}}, {{false, true, true}, {false, true, false}});
+}
+void polygamma_cases(Maker& m) {
+  for (DType t : {f32, f64})
+    for (const Shape& s : shapes())
+      for (int n : {1, 2, 5}) m.add(OrderParams{n}, {{t, s}}, {}, {{0.4, 6}});
 }
 void constant_cases(Maker& m) {
   for (DType t : {DType::boolean, i32, DType::u64, f32, f64, DType::i8})
@@ -468,6 +476,7 @@ const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters()
       {"integer_pow", integer_pow_cases},
       {"convert", convert_cases},
       {"bitcast", bitcast_cases},
+      {"polygamma", polygamma_cases},
       {"broadcast", broadcast_cases},
       {"reshape", reshape_cases},
       {"permute", permute_cases},

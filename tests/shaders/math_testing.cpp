@@ -14,22 +14,23 @@ using kernel::Access;
 using kernel::Kernel;
 using kernel::Op;
 
-template <class F>
+template <class T, class F>
 std::vector<double> run_kernel(F f, const std::vector<double>& x, const std::vector<double>& y) {
+  constexpr DType t = sizeof(T) == 8 ? DType::f64 : DType::f32;
   Builder b("math");
-  const std::uint32_t in = b.buffer({DType::f64, Access::read, false, false, "x"});
-  const std::uint32_t in2 = b.buffer({DType::f64, Access::read, false, false, "y"});
-  const std::uint32_t out = b.buffer({DType::f64, Access::write, false, false, "z"});
+  const std::uint32_t in = b.buffer({t, Access::read, false, false, "x"});
+  const std::uint32_t in2 = b.buffer({t, Access::read, false, false, "y"});
+  const std::uint32_t out = b.buffer({t, Access::write, false, false, "z"});
   b.kernel().lanes = static_cast<std::uint32_t>(x.size());
   const Value lane = b.source(Op::lane);
   b.store(out, lane, f(b, b.load(in, lane), b.load(in2, lane)));
   const Kernel k = b.take();
-  std::vector<double> a = x, c = y, z(x.size());
-  const auto bytes = [](std::vector<double>& v) { return std::as_writable_bytes(std::span(v)); };
+  std::vector<T> a(x.begin(), x.end()), c(y.begin(), y.end()), z(x.size());
+  const auto bytes = [](std::vector<T>& v) { return std::as_writable_bytes(std::span(v)); };
   std::span<std::byte> buffers[] = {bytes(a), bytes(c), bytes(z)};
   const std::uint32_t parameters[7] = {0, 1, 0, 0, 0, 0, 0};
   interpret(k, 0, parameters, buffers);
-  return z;
+  return {z.begin(), z.end()};
 }
 
 class Number {
@@ -46,13 +47,14 @@ class Number {
 
 constexpr mpfr_prec_t precision = 128;
 
-double distance(double got, mpfr_ptr exact) {
+double distance(double got, mpfr_ptr exact, double least = 0, int digits = 53) {
   constexpr double inf = std::numeric_limits<double>::infinity();
-  const double nearest = mpfr_get_d(exact, MPFR_RNDN);
+  const bool narrow = digits == 24;
+  const double nearest = narrow ? mpfr_get_flt(exact, MPFR_RNDN) : mpfr_get_d(exact, MPFR_RNDN);
   if (std::isnan(got) || std::isnan(nearest))
     return std::isnan(got) && std::isnan(nearest) ? 0 : inf;
   if (mpfr_zero_p(exact)) {
-    if (got != 0) return std::fabs(got) / 0x1p-1074;
+    if (got != 0) return std::fabs(got) / (narrow ? 0x1p-149 : 0x1p-1074);
     return std::signbit(got) == std::signbit(nearest) ? 0 : inf;
   }
   if (std::isinf(got)) {
@@ -61,14 +63,15 @@ double distance(double got, mpfr_ptr exact) {
     if ((got > 0) != (mpfr_sgn(exact) > 0)) return inf;
     if (std::isinf(nearest)) return 0;
     Number largest(precision);
-    mpfr_set_ui_2exp(largest, 1, 1024, MPFR_RNDN);
+    mpfr_set_ui_2exp(largest, 1, narrow ? 128 : 1024, MPFR_RNDN);
     mpfr_abs(exact, exact, MPFR_RNDN);
     mpfr_sub(largest, largest, exact, MPFR_RNDN);
-    mpfr_mul_2si(largest, largest, -971, MPFR_RNDN);
+    mpfr_mul_2si(largest, largest, narrow ? -104 : -971, MPFR_RNDN);
     return mpfr_get_d(largest, MPFR_RNDN);
   }
   if (mpfr_inf_p(exact)) return inf;
-  const long exponent = std::max<long>(mpfr_get_exp(exact) - 53, -1074);
+  long exponent = std::max<long>(mpfr_get_exp(exact) - digits, narrow ? -149 : -1074);
+  if (std::fabs(nearest) < least) exponent = std::ilogb(least) + 1 - digits;
   Number error(precision);
   mpfr_d_sub(error, got, exact, MPFR_RNDN);
   mpfr_mul_2si(error, error, -exponent, MPFR_RNDN);
@@ -78,18 +81,30 @@ double distance(double got, mpfr_ptr exact) {
 }  // namespace
 
 std::vector<double> run(Value (*f)(Builder&, Value), const std::vector<double>& x) {
-  return run_kernel([&](Builder& b, Value a, Value) { return f(b, a); }, x, x);
+  return run_kernel<double>([&](Builder& b, Value a, Value) { return f(b, a); }, x, x);
 }
 std::vector<double> run(Value (*f)(Builder&, Value, Value), const std::vector<double>& x,
                         const std::vector<double>& y) {
-  return run_kernel(f, x, y);
+  return run_kernel<double>(f, x, y);
+}
+std::vector<double> run_f32(Value (*f)(Builder&, Value), const std::vector<double>& x) {
+  return run_kernel<float>([&](Builder& b, Value a, Value) { return f(b, a); }, x, x);
+}
+std::vector<double> run_f32(Value (*f)(Builder&, Value, Value), const std::vector<double>& x,
+                            const std::vector<double>& y) {
+  return run_kernel<float>(f, x, y);
+}
+std::vector<double> rounded_to_f32(std::vector<double> x) {
+  for (double& v : x) v = static_cast<float>(v);
+  return x;
 }
 
-double units(double got, int (*exact)(mpfr_ptr, mpfr_srcptr, mpfr_rnd_t), double x) {
+double units(double got, int (*exact)(mpfr_ptr, mpfr_srcptr, mpfr_rnd_t), double x, double least,
+             int digits) {
   Number argument(53), result(precision);
   mpfr_set_d(argument, x, MPFR_RNDN);
   exact(result, argument, MPFR_RNDN);
-  return distance(got, result);
+  return distance(got, result, least, digits);
 }
 double units(double got, int (*exact)(mpfr_ptr, mpfr_srcptr, mpfr_srcptr, mpfr_rnd_t), double x,
              double y) {

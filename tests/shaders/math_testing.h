@@ -17,10 +17,18 @@ std::vector<double> run(Value (*f)(Builder&, Value), const std::vector<double>& 
 std::vector<double> run(Value (*f)(Builder&, Value, Value), const std::vector<double>& x,
                         const std::vector<double>& y);
 
-/// Distance from the exact result in units of its last place (2^-1074 below the normal numbers);
-/// infinity where one of them is NaN or infinite and the other is not, or a zero has the wrong
+/// The same in f32; numbers are rounded to f32 on the way in.
+std::vector<double> run_f32(Value (*f)(Builder&, Value), const std::vector<double>& x);
+std::vector<double> run_f32(Value (*f)(Builder&, Value, Value), const std::vector<double>& x,
+                            const std::vector<double>& y);
+std::vector<double> rounded_to_f32(std::vector<double> x);
+
+/// Distance from the exact result in units of its last place (2^-1074 below the normal numbers).
+/// f32 has 24 `digits`, and 2^-149. Results smaller than `least` count as that large. Infinity
+/// where one of them is NaN or infinite and the other is not, or a zero has the wrong
 /// sign.
-double units(double got, int (*exact)(mpfr_ptr, mpfr_srcptr, mpfr_rnd_t), double x);
+double units(double got, int (*exact)(mpfr_ptr, mpfr_srcptr, mpfr_rnd_t), double x,
+             double least = 0, int digits = 53);
 double units(double got, int (*exact)(mpfr_ptr, mpfr_srcptr, mpfr_srcptr, mpfr_rnd_t), double x,
              double y);
 

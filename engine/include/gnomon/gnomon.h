@@ -12,5 +12,6 @@
 #include "gnomon/random.h"
 #include "gnomon/runtime.h"
 #include "gnomon/shape.h"
+#include "gnomon/special.h"
 #include "gnomon/transform.h"
 #include "gnomon/tree.h"
