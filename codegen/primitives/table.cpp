@@ -7,6 +7,7 @@
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/linalg.h"
+#include "codegen/primitives/sort.h"
 #include "codegen/primitives/special.h"
 
 namespace gnomon {
@@ -34,6 +35,8 @@ std::vector<const Primitive*> sorted_table() {
       // moving data
       &broadcast_p, &reshape_p, &permute_p, &slice_p, &reverse_p, &concatenate_p, &pad_p, &gather_p,
       &scatter_add_p, &dynamic_slice_p, &dynamic_update_slice_p,
+      // order
+      &sort_p, &rearrange_p,
       // sums
       &sum_p, &prod_p, &reduce_max_p, &reduce_min_p, &argmax_p, &argmin_p, &dot_general_p,
       // linear algebra

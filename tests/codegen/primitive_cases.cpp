@@ -10,6 +10,7 @@
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/primitives/linalg.h"
+#include "codegen/primitives/sort.h"
 #include "codegen/primitives/special.h"
 #include "codegen/trace/trace.h"
 
@@ -368,6 +369,29 @@ void dynamic_update_slice_cases(Maker& m) {
           {{true, true, false}}, {{}, {}, {0, 2}});
   }
 }
+void sort_cases(Maker& m) {
+  const Domain few{0, 3};  // many ties
+  for (DType t : {f64, f32, i32, u32, DType::u8, DType::boolean, DType::i64}) {
+    // A difference quotient sees the permutation change at ties.
+    const Domain d = is_float(t) ? Domain{} : few;
+    m.add(SortParams{0, 1}, {{t, {5}}}, {}, {d});
+    m.add(SortParams{1, 1}, {{t, {2, 7}}}, {}, {d});
+    m.add(SortParams{0, 1}, {{t, {11, 2}}}, {}, {d});
+    m.add(SortParams{0, 1}, {{t, {1}}}, {}, {d});
+    m.add(SortParams{1, 1}, {{t, {2, 0}}}, {}, {d});
+    m.add(SortParams{0, 2}, {{i32, {9}}, {t, {9}}, {f32, {9}}}, {}, {few, d, {}});
+    m.add(SortParams{0, 1}, {{t, {150}}}, {}, {d});
+  }
+}
+void rearrange_cases(Maker& m) {
+  const auto along = [](int axis) { return Domain{.permuted_axis = axis}; };
+  for (DType t : {f64, f32, i32, DType::boolean}) {
+    m.add(RearrangeParams{0}, {{t, {4}}, {i32, {4}}}, {{true, false}}, {{}, along(0)});
+    m.add(RearrangeParams{1}, {{t, {2, 3}}, {i32, {2, 3}}}, {{true, false}}, {{}, along(1)});
+    m.add(RearrangeParams{0}, {{t, {3, 2}}, {i32, {3, 2}}}, {{true, false}}, {{}, along(0)});
+    m.add(RearrangeParams{0}, {{t, {0}}, {i32, {0}}}, {{true, false}}, {{}, along(0)});
+  }
+}
 void while_cases(Maker& m) {
   for (DType t : {f64, f32}) {
     // x, i -> x * 1.5 + c, i + 1 while i < 4.
@@ -508,6 +532,8 @@ const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters()
       {"lu", lu_cases},
       {"solve", solve_cases},
       {"qr", qr_cases},
+      {"sort", sort_cases},
+      {"rearrange", rearrange_cases},
       {"while", while_cases},
       {"scan", scan_cases},
       {"cond", cond_cases},
@@ -544,6 +570,21 @@ std::vector<HostArray> sample(const Case& c, std::uint64_t seed) {
   return sample(c.inputs, c.domains, seed);
 }
 
+/// Permutations along an axis, `unit` giving numbers in [0, 1).
+template <class Unit>
+void put_permutations(HostArray& h, int axis, Unit&& unit) {
+  const Shape& shape = h.aval.shape;
+  const Dim length = shape[axis], inner = shape.part(axis + 1, shape.rank()).size();
+  for (Dim row = 0; length > 0 && row < h.size() / length; ++row) {
+    const Dim first = row / inner * inner * length + row % inner;
+    for (Dim i = 0; i < length; ++i) {
+      const Dim other = static_cast<Dim>(unit() * static_cast<double>(i + 1));
+      h.set_integer(first + i * inner, h.integer(first + other * inner));
+      h.set_integer(first + other * inner, i);
+    }
+  }
+}
+
 std::vector<HostArray> sample(const std::vector<Aval>& avals, const std::vector<Domain>& domains,
                               std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -551,7 +592,12 @@ std::vector<HostArray> sample(const std::vector<Aval>& avals, const std::vector<
   std::vector<HostArray> r;
   for (std::size_t n = 0; n < avals.size(); ++n) {
     HostArray h(avals[n]);
-    const auto [low, high, diagonal, square] = domains[n];
+    const auto [low, high, diagonal, square, permuted_axis] = domains[n];
+    if (permuted_axis >= 0) {
+      put_permutations(h, permuted_axis, unit);
+      r.push_back(std::move(h));
+      continue;
+    }
     for (Dim i = 0; i < h.size(); ++i) {
       if (is_float(h.aval.dtype)) {
         const double x = low + (high - low) * unit();

@@ -13,5 +13,7 @@
 #include "gnomon/runtime.h"
 #include "gnomon/shape.h"
 #include "gnomon/special.h"
+#include "gnomon/sorting.h"
+#include "gnomon/statistics.h"
 #include "gnomon/transform.h"
 #include "gnomon/tree.h"
