@@ -55,21 +55,38 @@ class Workshop {
     for (ValueId v : request.roots) here[v] = true;
     for (ValueId v = 0; v < request.graph.avals.size(); ++v) {
       if (!request.in_memory[v] || here[v]) continue;
+      if (request.iterations != nullptr)
+        if (const auto i = request.iterations->find(v); i != request.iterations->end()) {
+          f.bind(v, [this, v, from = i->second](const Index&) { return iteration(v, from); });
+          continue;
+        }
       f.bind(v, [this, v](const Index& index) {
         return emitter.load(memory(v, kernel::Access::read), request.graph.avals[v].shape, index);
       });
     }
   }
 
+  Value iteration(ValueId v, IterationSource from) {
+    Value sum = k.i32(0);
+    if (from.word) {
+      const auto [word, fresh] = iteration_words_.try_emplace(v, 0);
+      if (fresh) word->second = k.parameter_word();
+      sum = k.convert(k.parameter(word->second), DType::i32);
+    }
+    if (from.counter) sum = k.add(sum, k.load(buffer(v, kernel::Access::read), k.u32(0)));
+    return sum;
+  }
+
   Draft finish(std::string mapping) {
     Draft d;
+    for (const auto& [v, word] : iteration_words_) d.iterations.emplace_back(word, v);
     for (const auto& s : emitter.scratch)
       note(s.buffer, {true, 0, static_cast<std::uint64_t>(s.elements) * size_of(s.dtype)});
     d.operands = std::move(operands);
     d.kernel = k.take();
     d.operands.resize(d.kernel.buffers.size());
     d.mapping = std::move(mapping);
-    d.parameters.push_back({});
+    d.parameters.push_back(std::vector<std::uint32_t>(d.kernel.parameters, 0));
     return d;
   }
 
@@ -80,6 +97,7 @@ class Workshop {
 
  private:
   std::vector<std::optional<std::uint32_t>> buffers_;
+  std::map<ValueId, std::uint32_t> iteration_words_;
 };
 
 /// Axis of a root's shape that runs over the lanes; -1 when there is none.
@@ -226,6 +244,24 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Dim s
            [&f, v = *r.stand_in](const Index& index) { return f.element(v, index); });
   for (ValueId v : r.roots)
     if (stacked_output(r.graph, *uses, v)) f.store_directly(v, w.memory(v, kernel::Access::write));
+  if (r.mapping == Mapping::map && !r.tile && r.roots.size() > 1) {
+    // All elements first, stores after: a root may come to lie where another one is read from.
+    std::vector<std::pair<Index, Value>> values;
+    for (std::size_t i = 0; i < r.roots.size(); ++i) {
+      const Index at = map_position(w, r.roots[i]);
+      try {
+        values.emplace_back(at, f.element(r.roots[i], at));
+      } catch (const NotLaneLocal& reason) {
+        failure = {r.roots[i], reason.why};
+        return std::nullopt;
+      }
+    }
+    for (std::size_t i = 0; i < r.roots.size(); ++i)
+      if (r.stored[i])
+        w.emitter.store(w.memory(r.roots[i], kernel::Access::write),
+                        r.graph.avals[r.roots[i]].shape, values[i].first, values[i].second);
+    return w.finish("map");
+  }
   for (std::size_t i = 0; i < r.roots.size(); ++i) {
     const ValueId v = r.roots[i];
     try {
@@ -339,7 +375,69 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
   d.parameters.clear();
   for (Dim first = 0; first < n; first += most)
     d.parameters.push_back({word(first), word(std::min(most, n - first))});
+  for (auto& words : d.parameters) words.resize(d.kernel.parameters, 0);
   return d;
+}
+
+Draft draft_update(const DraftRequest& r, const Equation& e) {
+  const int batch = e.params.as<DynamicUpdateSliceParams>().batch_dims;
+  const Shape& shape = r.graph.avals[e.outputs[0]].shape;
+  const Shape& update = r.graph.avals[e.inputs[1]].shape;
+  DraftRequest request = r;
+  request.mapping = Mapping::map;
+  request.lanes = update.size();
+  Workshop w(request);
+  Frame f(w.emitter, r.graph);
+  w.bind_inputs(f);
+  auto& k = w.k;
+  const Index at = Index::flat(update, w.emitter.lane);
+  const Value value = f.element(e.inputs[1], at);
+  Values position;
+  for (int a = 0; a < shape.rank(); ++a) {
+    Value c = at(k, a);
+    if (a >= batch && update[a] != shape[a]) {
+      Values before;
+      for (int i = 0; i < batch; ++i) before.push_back(at(k, i));
+      const ValueId start = e.inputs[2 + static_cast<std::size_t>(a - batch)];
+      const Value asked =
+          f.element(start, Index::coordinates(r.graph.avals[start].shape, std::move(before)));
+      const Value low = k.binary(Op::maximum, asked, k.i32(0));
+      const Value last = k.i32(static_cast<std::int32_t>(shape[a] - update[a]));
+      c = k.add(c, k.convert(k.binary(Op::minimum, low, last), DType::u32));
+    }
+    position.push_back(c);
+  }
+  w.emitter.store(w.memory(e.outputs[0], kernel::Access::write), shape,
+                  Index::coordinates(shape, std::move(position)), value);
+  return w.finish("update");
+}
+
+namespace {
+
+void rename_buffer(kernel::Region& region, std::uint32_t from, std::uint32_t to) {
+  for (kernel::Instruction& i : region.body) {
+    if (i.op == Op::load || i.op == Op::store || i.op == Op::atomic_add) {
+      if (i.immediate == from) i.immediate = to;
+      if (i.immediate > from) --i.immediate;
+    }
+    for (kernel::Region& inner : i.regions) rename_buffer(inner, from, to);
+  }
+}
+
+}  // namespace
+
+void share_buffer(Draft& d, ValueId from, ValueId to) {
+  const auto find = [&](ValueId v) {
+    return std::find_if(d.operands.begin(), d.operands.end(),
+                        [&](const DraftOperand& o) { return !o.scratch && o.value == v; });
+  };
+  const auto a = find(from), b = find(to);
+  if (a == d.operands.end() || b == d.operands.end()) return;
+  const auto gone = a - d.operands.begin(), kept = b - d.operands.begin();
+  d.kernel.buffers[static_cast<std::size_t>(kept)].access = kernel::Access::read_write;
+  rename_buffer(d.kernel.body, static_cast<std::uint32_t>(gone), static_cast<std::uint32_t>(kept));
+  d.kernel.buffers.erase(d.kernel.buffers.begin() + gone);
+  d.operands.erase(d.operands.begin() + gone);
 }
 
 }  // namespace gnomon

@@ -1,6 +1,7 @@
 // codegen/lower/draft.h -- one kernel for a set of graph values, in lane form, before the kernel
 // passes.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,11 +21,18 @@ struct DraftOperand {
   std::uint64_t scratch_bytes = 0;
 };
 
+/// How a kernel learns the number of a loop's iteration: a parameter word, an i32 in memory, or
+/// their sum.
+struct IterationSource {
+  bool word = false, counter = false;
+};
+
 struct Draft {
   kernel::Kernel kernel;  // lane form
   std::vector<DraftOperand> operands;
   std::vector<std::vector<std::uint32_t>>
-      parameters;       // one dispatch each, in order; normally one, empty
+      parameters;  // one dispatch each, in order; normally one, empty
+  std::vector<std::pair<std::uint32_t, ValueId>> iterations;  // words that hold an iteration
   std::string mapping;  // "map", "lane", "sequential", "scatter"
   bool has_loop = false;
   std::uint32_t width = 0;    // lanes per invocation; 0: as the device likes it
@@ -46,6 +54,7 @@ struct DraftRequest {
   std::string name;
   std::optional<ValueId> stand_in;  // the only root takes this value's elements instead of its own
   bool pins = true;                 // a lane may hold just its own part of a value (Emitter::pins)
+  const std::map<ValueId, IterationSource>* iterations = nullptr;  // inputs that are iterations
   std::optional<RegisterTile> tile = std::nullopt;  // map: a lane computes several elements
 };
 
@@ -62,5 +71,13 @@ std::optional<Draft> draft(const DraftRequest&, DraftFailure& failure);
 /// parts of the output and walk the updates in order, so the result does not depend on the device.
 /// Long walks are several dispatches.
 Draft draft_scatter(const DraftRequest&, const Equation&);
+
+/// A dynamic_update_slice whose output lies where its operand lies: one lane per element of the
+/// update. What is read of the operand must be read by the lane that overwrites it.
+Draft draft_update(const DraftRequest&, const Equation&);
+
+/// Values `from` and `to` share memory: one buffer of the kernel shows both. All loads of `from`
+/// come before the stores to `to`, or are the same lane's.
+void share_buffer(Draft&, ValueId from, ValueId to);
 
 }  // namespace gnomon

@@ -8,6 +8,10 @@
 #include <set>
 
 #include "codegen/graph/primitive.h"
+#include "codegen/lower/cone.h"
+#include "codegen/lower/loop_region.h"
+#include "codegen/lower/sharing.h"
+#include "codegen/lower/updates.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
 
@@ -37,10 +41,11 @@ Dim laned_loop(const Graph& g) {
 
 class Partitioner {
  public:
-  Partitioner(const Graph& g, const Target& target, const CompileOptions& options)
+  Partitioner(const Graph& g, const Target& target, const CompileOptions& options, LoopNest nest)
       : g_(g),
         target_(target),
         options_(options),
+        nest_(std::move(nest)),
         uses_(analyse_uses(g)),
         in_memory_(g.avals.size(), false),
         cost_(g.avals.size(), 0),
@@ -52,19 +57,20 @@ class Partitioner {
     find_demand();
     choose_memory();
     choose_layouts();
-    // Each round either succeeds or moves at least one more value to memory.
+    updates_ = Updates(g_, uses_, nest_.carried);
+    for (ValueId v : updates_.outputs()) {
+      in_memory_[v] = true;
+      layouts_[v].clear();
+    }
+    if (options_.loops == LoopMapping::device)
+      for (std::uint32_t i = 0; i < g_.equations.size(); ++i) run_on_device(i, "asked for");
+    // Each round either succeeds, moves at least one more value to memory, or takes one loop apart.
     while (!build()) {
     }
     return order();
   }
 
  private:
-  struct Cone {
-    std::set<std::uint32_t> equations;  // what computes a root, up to memory
-    std::set<ValueId> memory;           // what it reads
-    std::set<std::uint32_t> loops;
-  };
-
   void find_demand() {
     for (std::size_t i = g_.equations.size(); i-- > 0;) {
       const Equation& e = g_.equations[i];
@@ -234,26 +240,8 @@ class Partitioner {
     }
   }
 
-  Cone cone_of(ValueId root) const {
-    Cone c;
-    std::vector<ValueId> open{root};
-    std::set<ValueId> seen;
-    while (!open.empty()) {
-      const ValueId v = open.back();
-      open.pop_back();
-      if (!seen.insert(v).second) continue;
-      if (in_memory_[v] && v != root) {
-        c.memory.insert(v);
-        continue;
-      }
-      const std::uint32_t p = uses_.producer[v];
-      if (p == Uses::none) continue;
-      c.equations.insert(p);
-      if (is_loop(g_.equations[p])) c.loops.insert(p);
-      for (ValueId in : g_.equations[p].inputs) open.push_back(in);
-    }
-    return c;
-  }
+  Placement placement() const { return {g_, uses_, in_memory_, layouts_}; }
+  Cone cone_of(ValueId root) const { return gnomon::cone_of(placement(), root); }
 
   /// Non-memory outputs of the loops in a cone go to memory. False when there were none.
   bool cut(const Cone& c) {
@@ -272,11 +260,14 @@ class Partitioner {
   bool build() {
     clusters_.clear();
     std::vector<ValueId> roots;
-    for (const Equation& e : g_.equations)
-      for (ValueId v : e.outputs)
-        if (in_memory_[v] && uses_.live[v]) roots.push_back(v);
+    for (std::uint32_t i = 0; i < g_.equations.size(); ++i)
+      for (ValueId v : g_.equations[i].outputs)
+        if (in_memory_[v] && uses_.live[v] && !device_.contains(i)) roots.push_back(v);
     std::map<ValueId, Cone> cones;
-    for (ValueId v : roots) cones[v] = cone_of(v);
+    for (ValueId v : roots) {
+      cones[v] = cone_of(v);
+      if (updates_.contains(v) && !cones[v].loops.empty() && cut(cones[v])) return false;
+    }
 
     // Roots that share a loop share a kernel: a loop is never run twice.
     std::map<ValueId, ValueId> leader;
@@ -295,6 +286,13 @@ class Partitioner {
     together_.clear();
     for (const auto& [lead, members] : groups)
       for (ValueId v : members) together_[v] = members;
+    for (const auto& [i, device] : device_) {
+      const Cluster c = cluster_of(device.region, device.reason);
+      for (ValueId v : c.writes) {
+        cones[v].memory.insert(c.reads.begin(), c.reads.end());
+        together_[v] = c.writes;
+      }
+    }
 
     std::vector<std::vector<ValueId>> plain;
     for (auto& [lead, members] : groups) {
@@ -313,7 +311,13 @@ class Partitioner {
         return false;
       }
     }
-    return map_clusters(plain, cones);
+    if (!map_clusters(plain, cones)) return false;
+    for (const auto& [i, device] : device_)
+      clusters_.push_back(cluster_of(device.region, device.reason));
+    sharing_ = share_memory(placement(), clusters_, nest_.carried, updates_.operands());
+    if (!sharing_.failed) return true;
+    updates_.read_earlier(placement(), in_memory_, *sharing_.failed);
+    return false;
   }
 
   /// Whether any of `from` is computed from a root in `targets`; what shares a kernel waits for all
@@ -359,8 +363,9 @@ class Partitioner {
 
   bool loop_cluster(const std::vector<ValueId>& members, const std::set<std::uint32_t>& loops,
                     const std::map<ValueId, Cone>& cones) {
-    std::string why = options_.force_sequential ? "asked for" : "";
-    if (!options_.force_sequential) {
+    const bool sequential = options_.loops == LoopMapping::sequential;
+    std::string why = sequential ? "asked for" : "";
+    if (!sequential) {
       ValueId blamed = members[0];
       bool only_consumers_failed = false;
       for (Dim lanes : lane_candidates(loops)) {
@@ -382,6 +387,12 @@ class Partitioner {
         for (ValueId v : members) changed = cut(cones.at(v)) || changed;
         if (changed) return false;
       }
+      const std::uint32_t loop = *loops.begin();
+      const double work = work_per_iteration(g_.equations[loop]);
+      if (work >= worth_kernels() &&
+          run_on_device(loop, std::to_string(static_cast<std::uint64_t>(work)) +
+                                  " operations per iteration; " + why))
+        return false;
     }
     // One lane walks everything: only what the loops themselves give.
     for (ValueId v : members)
@@ -389,6 +400,12 @@ class Partitioner {
     DraftFailure failure;
     auto d = try_draft(members, Mapping::sequential, 1, failure);
     GNOMON_CHECK(d.has_value(), "the sequential mapping runs every graph, but: " + failure.why);
+    if (!sequential && target_.loop_budget > 0 && loops.size() == 1) {
+      const std::uint64_t trips = kernel::worst_case_trips(d->kernel);
+      if (trips > target_.loop_budget &&
+          run_on_device(*loops.begin(), "more loop trips than one kernel may take"))
+        return false;
+    }
     add(std::move(*d), members, cones, "sequential: " + (why.empty() ? "no lane axis" : why));
     return true;
   }
@@ -398,7 +415,7 @@ class Partitioner {
     DraftRequest r{g_,       target_, in_memory_,
                    layouts_, roots,   std::vector<bool>(roots.size(), true),
                    mapping,  lanes,   options_.name + "_" + std::to_string(clusters_.size()),
-                   {}};
+                   {},       true,    &nest_.iterations};
     auto d = draft(r, failure);
     if (d) d->has_loop = true;
     return d;
@@ -418,39 +435,8 @@ class Partitioner {
     clusters_.push_back(std::move(c));
   }
 
-  /// Whether `v` reaches `root` through elementwise equations only, position by position.
   bool pointwise(ValueId root, ValueId target) const {
-    std::vector<ValueId> open{root};
-    std::set<ValueId> seen;
-    bool found = false;
-    while (!open.empty()) {
-      const ValueId v = open.back();
-      open.pop_back();
-      if (!seen.insert(v).second) continue;
-      if (v == target) {
-        found = true;
-        continue;
-      }
-      if (in_memory_[v] && v != root) continue;
-      const std::uint32_t p = uses_.producer[v];
-      if (p == Uses::none) continue;
-      const Equation& e = g_.equations[p];
-      const Lowering& lower = e.primitive->lower;
-      const bool elementwise = lower.kind == Lowering::Kind::element &&
-                               lower.reuse == Reuse::once && lower.cost != Cost::view &&
-                               g_.avals[e.outputs[0]].shape == g_.avals[target].shape;
-      if (elementwise) {
-        open.insert(open.end(), e.inputs.begin(), e.inputs.end());
-      } else if (reaches(v, target)) {
-        return false;
-      }
-    }
-    return found;
-  }
-
-  bool reaches(ValueId from, ValueId target) const {
-    const Cone c = cone_of(from);
-    return c.memory.contains(target);
+    return gnomon::pointwise(placement(), root, target);
   }
 
   bool map_clusters(const std::vector<std::vector<ValueId>>& plain,
@@ -466,8 +452,10 @@ class Partitioner {
     for (ValueId v : order) {
       const Equation& e = g_.equations[uses_.producer[v]];
       bool joined = false;
-      if (options_.fuse && e.primitive->lower.kind == Lowering::Kind::element)
+      if (options_.fuse && e.primitive->lower.kind == Lowering::Kind::element &&
+          !updates_.contains(v))
         for (Group& group : groups) {
+          if (updates_.contains(group.roots[0])) continue;
           const Equation& first = g_.equations[uses_.producer[group.roots[0]]];
           if (first.primitive->lower.kind != Lowering::Kind::element) continue;
           if (g_.avals[group.roots[0]].shape != g_.avals[v].shape) continue;
@@ -500,7 +488,7 @@ class Partitioner {
     }
     for (const Group& group : groups) {
       try {
-        map_cluster(group.roots, cones);
+        if (!map_cluster(group.roots, cones)) return false;
       } catch (const KernelTooLarge&) {
         fuse_less(group.roots, cones);
         return false;
@@ -524,25 +512,21 @@ class Partitioner {
                 e.loc);
   }
 
-  void map_cluster(const std::vector<ValueId>& roots, const std::map<ValueId, Cone>& cones) {
+  bool map_cluster(const std::vector<ValueId>& roots, const std::map<ValueId, Cone>& cones) {
     const Equation& e = g_.equations[uses_.producer[roots[0]]];
     const Shape& shape = g_.avals[roots[0]].shape;
-    if (shape.size() == 0) return;
+    if (shape.size() == 0) return true;
+    if (updates_.contains(roots[0])) return update_cluster(roots[0], e, cones);
     if (e.primitive == &scatter_add_p) {
       scatter_cluster(roots[0], e);
-      return;
+      return true;
     }
     DraftFailure failure;
-    DraftRequest r{g_,
-                   target_,
-                   in_memory_,
-                   layouts_,
-                   roots,
-                   std::vector<bool>(roots.size(), true),
-                   Mapping::map,
-                   shape.size(),
-                   options_.name + "_" + std::to_string(clusters_.size()),
-                   {}};
+    DraftRequest r{
+        g_,           target_,      in_memory_,
+        layouts_,     roots,        std::vector<bool>(roots.size(), true),
+        Mapping::map, shape.size(), options_.name + "_" + std::to_string(clusters_.size()),
+        {},           true,         &nest_.iterations};
     r.tile = choose_tile(g_, uses_, in_memory_, layouts_, roots, target_);
     if (r.tile) r.lanes = r.tile->lanes(shape, layouts_[roots[0]]);
     auto d = draft(r, failure);
@@ -557,6 +541,57 @@ class Partitioner {
         r.tile ? "tiles of " + std::to_string(r.tile->rows) + " by " +
                      std::to_string(r.tile->columns) + " elements of " + to_string(shape)
                : "one lane per element of " + to_string(shape));
+    return true;
+  }
+
+  // ---- loops whose iterations are several kernels
+
+  struct Device {
+    std::shared_ptr<LoopRegion> region;
+    std::string reason;
+  };
+
+  /// Work per iteration that pays for starting a few kernels. On a CPU a dispatch costs what tens
+  /// of thousands of instructions do; on a GPU a lone invocation is slow, and starting is cheap.
+  double worth_kernels() const { return target_.contiguous_per_lane ? 16384 : 512; }
+
+  /// False when the loop has no such form.
+  bool run_on_device(std::uint32_t equation, const std::string& reason) {
+    CompileOptions options = options_;
+    options.name += "_loop" + std::to_string(device_.size());
+    auto region = loop_region(g_, g_.equations[equation], uses_.live, target_, options, nest_);
+    if (!region) return false;
+    const auto in_rows = [&](ValueId v) {
+      if (v == LoopBody::none) return;
+      in_memory_[v] = true;
+      layouts_[v].clear();
+    };
+    for (const auto& c : region->body.carried) {
+      in_rows(c.init);
+      in_rows(c.result);
+    }
+    for (ValueId v : region->body.constants) in_rows(v);
+    device_.emplace(equation, Device{std::move(region), reason});
+    return true;
+  }
+
+  bool update_cluster(ValueId v, const Equation& e, const std::map<ValueId, Cone>& cones) {
+    if (updates_.store_operands(placement(), in_memory_, e)) return false;
+    Draft d = draft_update({g_,
+                            target_,
+                            in_memory_,
+                            layouts_,
+                            {v},
+                            {true},
+                            Mapping::map,
+                            1,
+                            options_.name + "_" + std::to_string(clusters_.size()),
+                            {},
+                            true,
+                            &nest_.iterations},
+                           e);
+    add(std::move(d), {v}, cones, "in place, one lane per element of the update");
+    return true;
   }
 
   void scatter_cluster(ValueId v, const Equation& e) {
@@ -576,7 +611,9 @@ class Partitioner {
                         Mapping::map,
                         size,
                         name + "_init",
-                        e.inputs[0]},
+                        e.inputs[0],
+                        true,
+                        &nest_.iterations},
                        failure);
     GNOMON_CHECK(first.has_value(), failure.why);
     Cluster init;
@@ -588,8 +625,19 @@ class Partitioner {
     if (g_.avals[e.inputs[2]].shape.size() == 0) return;
 
     Cluster c;
-    c.draft = draft_scatter(
-        {g_, target_, in_memory_, layouts_, {v}, {true}, Mapping::lane, 1, name, {}}, e);
+    c.draft = draft_scatter({g_,
+                             target_,
+                             in_memory_,
+                             layouts_,
+                             {v},
+                             {true},
+                             Mapping::lane,
+                             1,
+                             name,
+                             {},
+                             true,
+                             &nest_.iterations},
+                            e);
     std::set<ValueId> reads{v};
     for (ValueId in : {e.inputs[1], e.inputs[2]}) {
       if (in_memory_[in]) {
@@ -611,6 +659,8 @@ class Partitioner {
     std::map<ValueId, std::vector<std::size_t>> writers;
     for (std::size_t i = 0; i < clusters_.size(); ++i)
       for (ValueId v : clusters_[i].writes) writers[v].push_back(i);
+    std::vector<std::vector<std::size_t>> before(clusters_.size());
+    for (const auto& [first, second] : sharing_.order) before[second].push_back(first);
     std::vector<int> state(clusters_.size(), 0);
     Partition p;
     const std::function<void(std::size_t)> visit = [&](std::size_t i) {
@@ -622,17 +672,20 @@ class Partitioner {
           if (w != i &&
               !(w > i && std::count(clusters_[i].writes.begin(), clusters_[i].writes.end(), v) > 0))
             visit(w);
+      for (std::size_t b : before[i]) visit(b);
       state[i] = 2;
       p.clusters.push_back(std::move(clusters_[i]));
     };
     for (std::size_t i = 0; i < clusters_.size(); ++i) visit(i);
     p.in_memory = in_memory_;
+    p.storage = sharing_.storage;
     return p;
   }
 
   const Graph& g_;
   const Target& target_;
   const CompileOptions& options_;
+  LoopNest nest_;
   Uses uses_;
   std::vector<bool> in_memory_;
   std::vector<double> cost_;
@@ -640,26 +693,16 @@ class Partitioner {
   std::vector<std::vector<int>> layouts_;
   std::map<ValueId, std::vector<ValueId>> together_;  // per root: the roots of its kernel
   std::vector<Cluster> clusters_;
+  std::map<std::uint32_t, Device> device_;  // per equation: loops taken apart
+  Updates updates_;
+  Sharing sharing_;
 };
 
 }  // namespace
 
-Partition partition(const Graph& g, const Target& target, const CompileOptions& options) {
-  return Partitioner(g, target, options).run();
-}
-
-std::string print(const Partition& p, const Graph& g) {
-  std::string s;
-  for (const Cluster& c : p.clusters) {
-    s += "kernel \"" + c.draft.kernel.name + "\" " + c.draft.mapping +
-         " lanes=" + std::to_string(c.draft.kernel.lanes) + " writes";
-    for (ValueId v : c.writes)
-      s += " %" + std::to_string(v) + ":" + to_string(g.avals[v].dtype, g.avals[v].shape);
-    s += " reads";
-    for (ValueId v : c.reads) s += " %" + std::to_string(v);
-    s += "  ; " + c.reason + "\n";
-  }
-  return s;
+Partition partition(const Graph& g, const Target& target, const CompileOptions& options,
+                    const LoopNest& nest) {
+  return Partitioner(g, target, options, nest).run();
 }
 
 }  // namespace gnomon

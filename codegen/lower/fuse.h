@@ -1,5 +1,7 @@
 // codegen/lower/fuse.h -- decides which values live in memory and which equations share a kernel.
 #pragma once
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,24 +10,37 @@
 
 namespace gnomon {
 
-/// One kernel's share of the graph.
+struct LoopRegion;
+
+/// One kernel's share of the graph, or a loop whose body has kernels of its own.
 struct Cluster {
   Draft draft;
-  std::vector<ValueId> writes;  // values it leaves in memory
-  std::vector<ValueId> reads;   // values it takes from memory
-  std::string reason;           // why this mapping
+  std::shared_ptr<LoopRegion> loop;  // null: `draft` is the kernel
+  std::vector<ValueId> writes;       // values it leaves in memory
+  std::vector<ValueId> reads;        // values it takes from memory
+  std::string reason;                // why this mapping
+  // Filled when kernels leave lane form.
+  std::uint32_t kernel = 0;  // index into Program::kernels
+  std::uint32_t groups = 0;
 };
 
 struct Partition {
   std::vector<Cluster> clusters;  // in an order that respects their dependencies
   std::vector<bool> in_memory;    // per value: graph input, or written by a cluster
+  std::vector<ValueId> storage;   // per value: the value whose memory it lies in, mostly itself
+};
+
+/// What surrounds the graph of a loop's body; nothing for a whole program.
+struct LoopNest {
+  std::size_t carried = 0;  // inputs that may be overwritten; the outputs with these indices do it
+  std::map<ValueId, IterationSource> iterations;  // inputs that are numbers of iterations
 };
 
 /// Greedy fusion. A value goes to memory when it is an output, when several kernels need it and it
 /// costs something, or when a consumer asks for its elements repeatedly. Loops take along whatever
 /// is lane-local with them; a region that communicates along the lane axis is cut there, and a loop
 /// that cannot be mapped to lanes runs sequentially. Expects a canonical, simplified graph.
-Partition partition(const Graph&, const Target&, const CompileOptions&);
+Partition partition(const Graph&, const Target&, const CompileOptions&, const LoopNest& = {});
 
 /// Text of the decisions, one line per kernel (GNOMON_DUMP=fusion).
 std::string print(const Partition&, const Graph&);

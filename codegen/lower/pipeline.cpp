@@ -8,6 +8,7 @@
 #include "codegen/graph/verify.h"
 #include "codegen/lower/expand.h"
 #include "codegen/lower/fuse.h"
+#include "codegen/lower/loop_region.h"
 #include "codegen/lower/split.h"
 #include "codegen/plan/schedule.h"
 #include "codegen/primitives/control.h"
@@ -115,6 +116,35 @@ void check_budget(const kernel::Kernel& k, const Cluster& c, const Graph& g, con
               loc);
 }
 
+/// The kernels of a partition, those of loops' bodies included: from lane form to what is run.
+void make_kernels(Partition& parts, const Graph& graph, const Target& target,
+                  const CompileOptions& options, Program& program, std::string& text) {
+  for (Cluster& c : parts.clusters) {
+    if (c.loop) {
+      make_kernels(c.loop->parts, c.loop->body.graph, target, options, program, text);
+      continue;
+    }
+    kernel::Kernel k = kernel::simplify(c.draft.kernel);
+    k = kernel::simplify(kernel::jam(std::move(k), {loop_limit(c.draft, target)}));
+    const std::uint32_t lanes = k.lanes;
+    const std::uint32_t width = coarsening(c.draft, k, target);
+    const std::uint32_t count = kernel::invocations(lanes, width);
+    const std::uint32_t size = group_size(count, target);
+    // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
+    const bool uneven = c.draft.has_loop && target.contiguous_per_lane;
+    k = kernel::coarsen(k, {width, size, uneven ? 16u : 1u});
+    k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});
+    k = kernel::simplify(std::move(k));
+    k = kernel::schedule(std::move(k));
+    kernel::verify(k);
+    check_budget(k, c, graph, target, options.name);
+    c.kernel = static_cast<std::uint32_t>(program.kernels.size());
+    c.groups = (count + size - 1) / size;
+    if (options.dump) text += kernel::print(k) + "\n";
+    program.kernels.push_back(std::move(k));
+  }
+}
+
 }  // namespace
 
 Program compile(const Graph& input, const Target& target, const CompileOptions& options) {
@@ -132,34 +162,15 @@ Program compile(const Graph& input, const Target& target, const CompileOptions& 
   if (options.keep_text) program.graph_text = print(graph);
   dump("graph", [&] { return print(graph); });
 
-  const Partition parts = partition(graph, target, options);
+  Partition parts = partition(graph, target, options);
   if (options.keep_text) program.fusion_text = print(parts, graph);
   dump("fusion", [&] { return print(parts, graph); });
 
-  std::vector<std::uint32_t> groups;
   std::string kernel_text;
-  for (const Cluster& c : parts.clusters) {
-    kernel::Kernel k = kernel::simplify(c.draft.kernel);
-    k = kernel::simplify(kernel::jam(std::move(k), {loop_limit(c.draft, target)}));
-    const std::uint32_t lanes = k.lanes;
-    const std::uint32_t width = coarsening(c.draft, k, target);
-    const std::uint32_t count = kernel::invocations(lanes, width);
-    const std::uint32_t size = group_size(count, target);
-    // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
-    const bool uneven = c.draft.has_loop && target.contiguous_per_lane;
-    k = kernel::coarsen(k, {width, size, uneven ? 16u : 1u});
-    k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});
-    k = kernel::simplify(std::move(k));
-    k = kernel::schedule(std::move(k));
-    kernel::verify(k);
-    check_budget(k, c, graph, target, options.name);
-    groups.push_back((count + size - 1) / size);
-    if (options.dump) kernel_text += kernel::print(k) + "\n";
-    program.kernels.push_back(std::move(k));
-  }
+  make_kernels(parts, graph, target, options, program, kernel_text);
   dump("kernel", [&] { return kernel_text; });
 
-  schedule(program, graph, parts, groups);
+  schedule(program, graph, parts);
   dump("memory", [&] { return print(program); });
   dump("plan", [&] { return print(program); });
   return program;

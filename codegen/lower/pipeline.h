@@ -8,11 +8,15 @@
 
 namespace gnomon {
 
+/// How loops run: as the cost model says, each in one invocation, or each as kernels of its own
+/// per iteration where such a form exists.
+enum class LoopMapping : std::uint8_t { automatic, sequential, device };
+
 struct CompileOptions {
   std::string name = "program";
-  bool fuse = true;               // off: every equation is its own kernel (tests)
-  bool force_sequential = false;  // every loop by the sequential mapping (tests)
-  bool keep_text = false;         // fill Program::graph_text and fusion_text
+  bool fuse = true;  // off: every equation is its own kernel (tests)
+  LoopMapping loops = LoopMapping::automatic;
+  bool keep_text = false;  // fill Program::graph_text and fusion_text
   /// Called with ("graph" | "fusion" | "kernel" | "memory" | "plan", text) as stages complete; may
   /// be null.
   void (*dump)(void* user, const std::string& stage, const std::string& text) = nullptr;

@@ -1,6 +1,8 @@
 // codegen/program/program.cpp -- a program as text.
 #include "codegen/program/program.h"
 
+#include <algorithm>
+
 namespace gnomon {
 
 namespace {
@@ -31,10 +33,26 @@ std::string print(const Program& p) {
   for (const Allocation& a : p.allocations)
     s += "    +" + std::to_string(a.offset) + " " + std::to_string(a.bytes) + " bytes, steps " +
          std::to_string(a.first_step) + ".." + std::to_string(a.last_step) + "  " + a.name + "\n";
+  std::string indent = "  ";
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
+    for (const LoopBlock& loop : p.loops)
+      if (loop.end == i) {
+        indent.resize(indent.size() - 2);
+        s += indent + "}\n";
+      }
+    for (const LoopBlock& loop : p.loops) {
+      if (loop.first == i) {
+        s += indent + "loop " + std::to_string(&loop - p.loops.data()) + ": " +
+             std::to_string(loop.trips) + " iterations" +
+             (loop.advance ? ", counter " + text(loop.advance->operands[0]) : "") + " {\n";
+        indent += "  ";
+      } else if (std::find(loop.phases.begin(), loop.phases.end(), i) != loop.phases.end()) {
+        s += indent + "next iteration, places exchanged\n";
+      }
+    }
     const Step& step = p.steps[i];
-    if (step.barrier_before) s += "  barrier\n";
-    s += "  " + std::to_string(i) + ": ";
+    if (step.barrier_before) s += indent + "barrier\n";
+    s += indent + std::to_string(i) + ": ";
     if (step.kind == Step::Kind::copy) {
       s += "copy " + std::to_string(step.bytes) + " bytes " + text(step.operands[0]) + " -> " +
            text(step.operands[1]);
@@ -49,9 +67,18 @@ std::string print(const Program& p) {
                                            : "<->") +
              text(step.operands[o]);
       }
-      for (std::uint32_t w : step.parameters) s += " " + std::to_string(w);
+      for (std::size_t w = 0; w < step.parameters.size(); ++w) {
+        std::string word = std::to_string(step.parameters[w]);
+        for (const IterationWord& counted : step.iterations)
+          if (counted.word == w) word = "iteration" + std::to_string(counted.loop);
+        s += " " + word;
+      }
     }
     s += "\n";
+  }
+  for (; indent.size() > 2;) {
+    indent.resize(indent.size() - 2);
+    s += indent + "}\n";
   }
   for (std::size_t i = 0; i < p.outputs.size(); ++i)
     s += "  output" + std::to_string(i) + ": " + to_string(p.outputs[i].dtype, p.outputs[i].shape) +

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
+/// A parameter word that holds the number of a loop's iteration, less what the loop's counter in
+/// memory holds.
+struct IterationWord {
+  std::uint32_t word = 0;  // index into Step::parameters
+  std::uint32_t loop = 0;  // index into Program::loops
+};
+
 /// One dispatch of `groups` workgroups (linear; the engine folds them into the device's grid) or
 /// one copy.
 struct Step {
@@ -30,10 +38,28 @@ struct Step {
   std::uint32_t groups = 0;
   std::vector<Place> operands;            // dispatch: one per kernel buffer; copy: {from, to}
   std::vector<std::uint32_t> parameters;  // user words of the parameter block
+  std::vector<IterationWord> iterations;  // words that count
   std::uint64_t bytes = 0;                // copy: size
   bool barrier_before = false;  // an earlier step since the last barrier wrote what this one
                                 // touches, or read what it writes
-  std::string label;  // for dumps and timings
+  std::string label;            // for dumps and timings
+};
+
+/// Steps [first, end) that run again and again: `trips` iterations, known beforehand.
+///
+/// One pass over the steps makes `phases.size()` iterations, which differ in where carried values
+/// lie; the last pass may stop before a phase. Iteration i begins with a barrier. Blocks nest or
+/// are disjoint.
+///
+/// Who runs the program may cut the iterations into chunks: in a chunk that begins with iteration
+/// c, words of Step::iterations count from 0 and `counter` holds c. The program sets the counter to
+/// 0 before the loop; after a chunk of n iterations, `advance` with n as its last parameter adds
+/// them. Without a counter all iterations are one chunk.
+struct LoopBlock {
+  std::uint32_t first = 0, end = 0;
+  std::vector<std::uint32_t> phases;  // first step of each phase; phases[0] == first
+  std::uint64_t trips = 0;
+  std::optional<Step> advance;
 };
 
 /// What the memory plan decided about one array in the arena.
@@ -48,6 +74,7 @@ struct Program {
   std::vector<Aval> inputs, outputs;
   std::vector<kernel::Kernel> kernels;  // in invocation form, verified
   std::vector<Step> steps;
+  std::vector<LoopBlock> loops;  // by first step, outer ones before inner ones
   std::uint64_t arena_bytes = 0;
   std::vector<Allocation> allocations;
   std::vector<std::byte> constants;  // uploaded once

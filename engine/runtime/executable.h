@@ -98,8 +98,9 @@ class Executable {
     std::vector<std::uint8_t> windows;         // per operand: which, or spirv::by_address
   };
   Reach reach(const Work&) const;
-  void gather(Entry&, const std::vector<bool>& chosen, std::vector<Work>& works,
-              std::vector<bool>& extra);
+  void gather(Entry&, const std::vector<bool>& chosen, Schedule&, std::vector<bool>& extra);
+  struct Prepared;
+  Prepared prepare(const Work&, std::size_t own_ranges, std::vector<vulkan::Windows>&);
   VkPipeline pipeline(std::uint32_t kernel, std::span<const std::uint8_t> windows);
   void release(Entry&) noexcept;
 

@@ -6,6 +6,7 @@
 
 #include "codegen/program/copy_kernel.h"
 #include "engine/runtime/executable.h"
+#include "engine/runtime/loop_scheduler.h"
 #include "gnomon/error.h"
 
 namespace gnomon {
@@ -111,8 +112,9 @@ std::vector<bool> Executable::inputs_to_gather() const {
 // Puts copies in front and lets everything read those. Gathered inputs are addressed like outputs
 // that follow the program's own: their ranges are appended to the call's while the recording is
 // built.
-void Executable::gather(Entry& entry, const std::vector<bool>& chosen, std::vector<Work>& works,
+void Executable::gather(Entry& entry, const std::vector<bool>& chosen, Schedule& schedule,
                         std::vector<bool>& extra) {
+  std::vector<Work>& works = schedule.works;
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < chosen.size(); ++i) total += chosen[i] ? ranges_[i].bytes : 0;
   vulkan::Request request;
@@ -148,14 +150,71 @@ void Executable::gather(Entry& entry, const std::vector<bool>& chosen, std::vect
   entry.window_copies = static_cast<std::uint32_t>(copies.size());
   works.front().barrier_before = true;
   works.insert(works.begin(), copies.begin(), copies.end());
+  const auto shift = static_cast<std::uint32_t>(copies.size());
+  schedule.steps += shift;
+  for (Loop& loop : schedule.loops) {
+    loop.first += shift;
+    loop.end += shift;
+    for (std::uint32_t& phase : loop.phases) phase += shift;
+    if (loop.advance != Loop::none) loop.advance += shift;
+  }
   const bool validating = context_->device.instance().validating();
   extra.insert(extra.begin(), copies.size(), validating);
 }
 
+// What all dispatches of one work have in common.
+struct Executable::Prepared {
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  std::uint32_t windows = 0;             // index into the window tuples
+  std::vector<std::uint32_t> block;      // the parameter block up to the user words
+  std::vector<std::uint32_t> addresses;  // what follows them
+  std::vector<Patch> patches;
+};
+
+Executable::Prepared Executable::prepare(const Work& work, std::size_t own_ranges,
+                                         std::vector<vulkan::Windows>& window_tuples) {
+  Prepared result;
+  const kernel::Kernel& kernel = schedule_.kernels[work.kernel];
+  const auto& [blocks, window_of] = reach(work);
+  GNOMON_CHECK(blocks.size() <= spirv::max_windows,
+               "gathering left more than four windows: " + work.label);
+  vulkan::Windows windows{};
+  std::copy(blocks.begin(), blocks.end(), windows.begin());
+  auto tuple = std::find(window_tuples.begin(), window_tuples.end(), windows);
+  if (tuple == window_tuples.end()) tuple = window_tuples.insert(tuple, windows);
+  result.windows = static_cast<std::uint32_t>(tuple - window_tuples.begin());
+
+  result.block.assign(kernel::parameter_header_words + work.operands.size(), 0);
+  for (std::size_t o = 0; o < work.operands.size(); ++o) {
+    const Place& place = work.operands[o];
+    Patch patch;
+    patch.word = static_cast<std::uint32_t>(kernel::parameter_header_words + o);
+    patch.shift = static_cast<std::uint32_t>(std::countr_zero(size_of(kernel.buffers[o].dtype)));
+    patch.offset = place.offset;
+    if (place.kind == Place::Kind::input) patch.source = place.index;
+    if (place.kind == Place::Kind::output)
+      patch.source = static_cast<std::uint32_t>(program_.inputs.size() + place.index);
+    const vulkan::Range& range = range_of(place);
+    result.block[patch.word] =
+        static_cast<std::uint32_t>((range.offset + place.offset) >> patch.shift);
+    const bool moves = place.kind == Place::Kind::input ||
+                       (place.kind == Place::Kind::output && patch.source < own_ranges);
+    if (moves) result.patches.push_back(patch);
+    // The block belongs to the recording's key, so its address needs no patch.
+    if (window_of[o] == spirv::by_address) {
+      result.addresses.push_back(static_cast<std::uint32_t>(range.block->address));
+      result.addresses.push_back(static_cast<std::uint32_t>(range.block->address >> 32));
+    }
+  }
+  result.pipeline = pipeline(work.kernel, window_of);
+  return result;
+}
+
 void Executable::build(Entry& entry) {
   const Target& target = context_->device.target();
+  const bool validating = context_->device.instance().validating();
   const std::size_t own_ranges = ranges_.size();
-  std::vector<Work> works = schedule_.works;
+  Schedule schedule{{}, schedule_.works, schedule_.steps, schedule_.loops};
   std::vector<bool> extra = extra_barriers_;
   const auto chosen = inputs_to_gather();
   struct Restore {
@@ -164,10 +223,10 @@ void Executable::build(Entry& entry) {
     ~Restore() { ranges.resize(size); }
   } restore{ranges_, own_ranges};
   if (std::find(chosen.begin(), chosen.end(), true) != chosen.end())
-    gather(entry, chosen, works, extra);
+    gather(entry, chosen, schedule, extra);
 
   std::size_t block_words = kernel::parameter_header_words;
-  for (const Work& work : works) {
+  for (const Work& work : schedule.works) {
     const auto windows = reach(work).windows;
     const auto addresses = std::count(windows.begin(), windows.end(), spirv::by_address);
     block_words =
@@ -181,76 +240,55 @@ void Executable::build(Entry& entry) {
   const auto stride = static_cast<std::uint32_t>(round_up(4 * block_words, alignment));
 
   std::vector<vulkan::Windows> window_tuples;
-  std::vector<vulkan::Dispatch> dispatches;
-  for (std::size_t w = 0; w < works.size(); ++w) {
-    const Work& work = works[w];
-    if (work.groups == 0) continue;
-    const kernel::Kernel& kernel = schedule_.kernels[work.kernel];
-    const auto& [blocks, window_of] = reach(work);
-    GNOMON_CHECK(blocks.size() <= spirv::max_windows,
-                 "gathering left more than four windows: " + work.label);
-    vulkan::Windows windows{};
-    std::copy(blocks.begin(), blocks.end(), windows.begin());
-    auto tuple = std::find(window_tuples.begin(), window_tuples.end(), windows);
-    if (tuple == window_tuples.end()) tuple = window_tuples.insert(tuple, windows);
-    const auto tuple_index = static_cast<std::uint32_t>(tuple - window_tuples.begin());
+  std::vector<Prepared> prepared;
+  for (const Work& work : schedule.works)
+    prepared.push_back(work.groups == 0 ? Prepared{} : prepare(work, own_ranges, window_tuples));
 
-    std::vector<std::uint32_t> addresses;
-    std::vector<std::uint32_t> block(kernel::parameter_header_words + work.operands.size(), 0);
-    std::vector<Patch> patches;
-    for (std::size_t o = 0; o < work.operands.size(); ++o) {
-      const Place& place = work.operands[o];
-      Patch patch;
-      patch.word = static_cast<std::uint32_t>(kernel::parameter_header_words + o);
-      patch.shift = static_cast<std::uint32_t>(std::countr_zero(size_of(kernel.buffers[o].dtype)));
-      patch.offset = place.offset;
-      if (place.kind == Place::Kind::input) patch.source = place.index;
-      if (place.kind == Place::Kind::output)
-        patch.source = static_cast<std::uint32_t>(program_.inputs.size() + place.index);
-      const vulkan::Range& range = range_of(place);
-      block[patch.word] = static_cast<std::uint32_t>((range.offset + place.offset) >> patch.shift);
-      const bool moves = place.kind == Place::Kind::input ||
-                         (place.kind == Place::Kind::output && patch.source < own_ranges);
-      if (moves) patches.push_back(patch);
-      // The block belongs to the recording's key, so its address needs no patch.
-      if (window_of[o] == spirv::by_address) {
-        addresses.push_back(static_cast<std::uint32_t>(range.block->address));
-        addresses.push_back(static_cast<std::uint32_t>(range.block->address >> 32));
+  const Tape tape = write_out(schedule);
+  vulkan::Stretches stretches;
+  for (const std::vector<Played>& stretch : tape.stretches) {
+    std::vector<vulkan::Dispatch> dispatches;
+    for (const Played& played : stretch) {
+      const Work& work = schedule.works[played.work];
+      if (work.groups == 0) continue;
+      const Prepared& ready = prepared[played.work];
+      std::vector<std::uint32_t> block = ready.block;
+      block.insert(block.end(), played.parameters.begin(), played.parameters.end());
+      block.insert(block.end(), ready.addresses.begin(), ready.addresses.end());
+      vulkan::Dispatch dispatch;
+      dispatch.pipeline = ready.pipeline;
+      dispatch.windows = ready.windows;
+      dispatch.barrier_before = work.barrier_before || (extra[played.work] && !dispatches.empty());
+      // Too many groups for one axis: whole rows first, then the rest, so that no surplus group
+      // ever runs.
+      const std::uint32_t row = target.max_groups;
+      for (std::uint32_t base = 0; base < work.groups;) {
+        const std::uint32_t rest = work.groups - base;
+        dispatch.groups_x = std::min(rest, row);
+        dispatch.groups_y = std::min(rest / dispatch.groups_x, row);
+        dispatch.parameter_offset = static_cast<std::uint32_t>(4 * entry.words.size());
+        block[0] = base;
+        block[1] = dispatch.groups_x;
+        const auto first = static_cast<std::uint32_t>(entry.words.size());
+        entry.words.insert(entry.words.end(), block.begin(), block.end());
+        entry.words.resize(first + stride / 4);
+        for (Patch patch : ready.patches) {
+          patch.word += first;
+          entry.patches.push_back(patch);
+        }
+        dispatches.push_back(dispatch);
+        base += dispatch.groups_x * dispatch.groups_y;
+        // The parts touch different elements; only the validation layer, which sees whole windows,
+        // needs an order.
+        dispatch.barrier_before = validating;
       }
     }
-    block.insert(block.end(), work.parameters.begin(), work.parameters.end());
-    block.insert(block.end(), addresses.begin(), addresses.end());
-
-    vulkan::Dispatch dispatch;
-    dispatch.pipeline = pipeline(work.kernel, window_of);
-    dispatch.windows = tuple_index;
-    dispatch.barrier_before = work.barrier_before || (extra[w] && !dispatches.empty());
-    // Too many groups for one axis: whole rows first, then the rest, so that no surplus group ever
-    // runs.
-    const std::uint32_t row = target.max_groups;
-    for (std::uint32_t base = 0; base < work.groups;) {
-      const std::uint32_t rest = work.groups - base;
-      dispatch.groups_x = std::min(rest, row);
-      dispatch.groups_y = std::min(rest / dispatch.groups_x, row);
-      dispatch.parameter_offset = static_cast<std::uint32_t>(4 * entry.words.size());
-      block[0] = base;
-      block[1] = dispatch.groups_x;
-      const auto first = static_cast<std::uint32_t>(entry.words.size());
-      entry.words.insert(entry.words.end(), block.begin(), block.end());
-      entry.words.resize(first + stride / 4);
-      for (Patch patch : patches) {
-        patch.word += first;
-        entry.patches.push_back(patch);
-      }
-      dispatches.push_back(dispatch);
-      base += dispatch.groups_x * dispatch.groups_y;
-      // The parts touch different elements; only the validation layer, which sees whole windows,
-      // needs an order.
-      dispatch.barrier_before = context_->device.instance().validating();
-    }
+    stretches.stretches.push_back(std::move(dispatches));
   }
+  stretches.order = tape.order;
+  for (const std::uint32_t s : tape.order)
+    entry.dispatches += static_cast<std::uint32_t>(stretches.stretches[s].size());
 
-  entry.dispatches = static_cast<std::uint32_t>(dispatches.size());
   entry.instance_words =
       static_cast<std::uint32_t>(std::max<std::size_t>(entry.words.size(), stride / 4));
   entry.words.resize(entry.instance_words);
@@ -260,7 +298,7 @@ void Executable::build(Entry& entry) {
   request.host_writes = true;
   entry.parameters = context_->parameters.allocate(request);
   entry.recording = std::make_unique<vulkan::Recording>(
-      context_->device, std::move(window_tuples), std::move(dispatches), entry.parameters,
+      context_->device, std::move(window_tuples), std::move(stretches), entry.parameters,
       4 * entry.instance_words, stride, options_.drop_barriers);
   entry.recording->add_instance();
   std::memcpy(entry.parameters.mapped(), entry.words.data(), 4 * entry.words.size());

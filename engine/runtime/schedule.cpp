@@ -3,6 +3,7 @@
 #include "engine/runtime/schedule.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "codegen/program/copy_kernel.h"
 
@@ -63,6 +64,29 @@ std::vector<Touch> touches(const Program& program, std::uint32_t index) {
   return result;
 }
 
+// The steps in the order of execution, every loop's steps twice.
+std::vector<std::uint32_t> walk(const Program& program) {
+  std::vector<std::uint32_t> order;
+  const std::function<void(std::uint32_t, std::uint32_t, std::size_t)> range =
+      [&](std::uint32_t first, std::uint32_t end, std::size_t inner) {
+        for (std::uint32_t i = first; i < end;) {
+          std::size_t l = inner;
+          while (l < program.loops.size() &&
+                 !(program.loops[l].first == i && program.loops[l].end <= end))
+            ++l;
+          if (l == program.loops.size()) {
+            order.push_back(i++);
+            continue;
+          }
+          for (int time = 0; time < 2; ++time)
+            range(program.loops[l].first, program.loops[l].end, l + 1);
+          i = program.loops[l].end;
+        }
+      };
+  range(0, static_cast<std::uint32_t>(program.steps.size()), 0);
+  return order;
+}
+
 }  // namespace
 
 Work copy_work(std::uint32_t kernel, const Target& target, Place from, Place to,
@@ -82,7 +106,7 @@ Schedule schedule_of(const Program& program, const Target& target) {
   Schedule schedule;
   schedule.kernels = program.kernels;
   std::uint32_t copy = none;
-  for (const Step& step : program.steps) {
+  const auto work_of = [&](const Step& step) {
     Work work;
     if (step.kind == Step::Kind::copy) {
       GNOMON_CHECK(step.operands.size() == 2, "a copy has two operands: " + step.label);
@@ -108,6 +132,7 @@ Schedule schedule_of(const Program& program, const Target& target) {
       work.groups = step.groups;
       work.operands = step.operands;
       work.parameters = step.parameters;
+      work.iterations = step.iterations;
       work.label = step.label.empty() ? kernel.name : step.label;
     }
     work.barrier_before = step.barrier_before;
@@ -115,36 +140,49 @@ Schedule schedule_of(const Program& program, const Target& target) {
       GNOMON_CHECK(place.offset % 256 == 0,
                    "a place of step " + work.label + " is not aligned to 256 bytes");
     }
-    schedule.works.push_back(std::move(work));
+    return work;
+  };
+  for (const Step& step : program.steps) schedule.works.push_back(work_of(step));
+  schedule.steps = static_cast<std::uint32_t>(schedule.works.size());
+  for (const LoopBlock& block : program.loops) {
+    Loop loop{block.first, block.end, block.phases, block.trips, Loop::none};
+    if (block.advance) {
+      loop.advance = static_cast<std::uint32_t>(schedule.works.size());
+      schedule.works.push_back(work_of(*block.advance));
+      schedule.works.back().barrier_before = true;
+    }
+    schedule.loops.push_back(std::move(loop));
   }
   return schedule;
 }
 
 std::vector<Hazard> missing_barriers(const Program& program) {
   std::vector<Hazard> hazards;
-  std::vector<std::vector<Touch>> since;  // per step since the last planned barrier
-  std::uint32_t first = 0;
-  for (std::uint32_t i = 0; i < program.steps.size(); ++i) {
-    if (program.steps[i].barrier_before) {
-      since.clear();
-      first = i;
-    }
+  struct Seen {
+    std::uint32_t step;
+    std::vector<Touch> touches;
+  };
+  std::vector<Seen> since;  // what ran since the last planned barrier
+  std::vector<bool> reported(program.steps.size(), false);
+  for (const std::uint32_t i : walk(program)) {
+    if (program.steps[i].barrier_before) since.clear();
     auto mine = touches(program, i);
-    for (std::uint32_t j = 0; j < since.size(); ++j) {
+    for (const Seen& seen : since) {
       const bool conflict = std::any_of(mine.begin(), mine.end(), [&](const Touch& a) {
-        return std::any_of(since[j].begin(), since[j].end(),
+        return std::any_of(seen.touches.begin(), seen.touches.end(),
                            [&](const Touch& b) { return a.conflicts(b); });
       });
-      if (conflict) {
-        hazards.push_back({first + j, i,
+      if (conflict && !reported[i]) {
+        reported[i] = true;
+        hazards.push_back({seen.step, i,
                            "program `" + program.name + "`: step " + std::to_string(i) + " `" +
                                program.steps[i].label + "` touches what step " +
-                               std::to_string(first + j) + " `" + program.steps[first + j].label +
+                               std::to_string(seen.step) + " `" + program.steps[seen.step].label +
                                "` writes or reads, without a barrier between them"});
         break;
       }
     }
-    since.push_back(std::move(mine));
+    since.push_back({i, std::move(mine)});
   }
   return hazards;
 }
@@ -154,9 +192,21 @@ std::vector<std::vector<std::uint32_t>> reusable_inputs(const Program& program) 
   std::vector<std::uint32_t> first_write(program.outputs.size(), none);
   for (std::uint32_t i = 0; i < program.steps.size(); ++i) {
     for (const Touch& touch : touches(program, i)) {
-      if (touch.kind == Place::Kind::input) last_read[touch.index] = i;
-      if (touch.kind == Place::Kind::output && first_write[touch.index] == none)
-        first_write[touch.index] = i;
+      // In a loop, what is read at all is read at its end, and what is written, at its beginning.
+      std::uint32_t first = i, last = i;
+      for (const LoopBlock& loop : program.loops) {
+        if (i < loop.first || loop.end <= i) continue;
+        first = std::min(first, loop.first);
+        last = std::max(last, loop.end - 1);
+      }
+      if (touch.kind == Place::Kind::input) {
+        std::uint32_t& read = last_read[touch.index];
+        read = read == none ? last : std::max(read, last);
+      }
+      if (touch.kind == Place::Kind::output) {
+        std::uint32_t& write = first_write[touch.index];
+        write = write == none ? first : std::min(write, first);
+      }
     }
   }
   const auto barrier_between = [&](std::uint32_t read, std::uint32_t write) {

@@ -16,13 +16,25 @@ struct Work {
   std::uint32_t groups = 0;
   std::vector<Place> operands;            // one per kernel buffer
   std::vector<std::uint32_t> parameters;  // user words
+  std::vector<IterationWord> iterations;
   bool barrier_before = false;
   std::string label;
 };
 
+/// A LoopBlock of the program over works.
+struct Loop {
+  static constexpr std::uint32_t none = ~0u;
+  std::uint32_t first = 0, end = 0;
+  std::vector<std::uint32_t> phases;
+  std::uint64_t trips = 0;
+  std::uint32_t advance = none;  // the work that adds its last parameter to the counter
+};
+
 struct Schedule {
   std::vector<kernel::Kernel> kernels;  // the program's, and the copy kernel where it is needed
-  std::vector<Work> works;
+  std::vector<Work> works;              // the steps, then what advances counters
+  std::uint32_t steps = 0;              // the first so many works are the steps
+  std::vector<Loop> loops;              // in the order of the program
 };
 
 /// Copies are kernels too: a recorded transfer command would fix the addresses of its arrays.
@@ -39,7 +51,8 @@ struct Hazard {
 };
 
 /// The exact check, byte by byte, that Vulkan's own validation cannot make: it knows whole windows
-/// only.
+/// only. Loops are walked through twice, so the end of an iteration meets the beginning of the
+/// next.
 std::vector<Hazard> missing_barriers(const Program&);
 
 /// Inputs whose memory may become that of an output: per output, the inputs of its size that no

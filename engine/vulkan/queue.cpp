@@ -16,7 +16,7 @@ Queue::~Queue() {
   for (const VkFence fence : free_) vk.vkDestroyFence(device_.handle(), fence, nullptr);
 }
 
-Ticket Queue::submit(VkCommandBuffer commands) {
+Ticket Queue::submit(std::span<const VkCommandBuffer> commands) {
   const VolkDeviceTable& vk = device_.vk();
   const std::lock_guard lock(mutex_);
   retire();
@@ -29,8 +29,8 @@ Ticket Queue::submit(VkCommandBuffer commands) {
   }
   pending_.reserve(pending_.size() + 1);
   auto info = make<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
-  info.commandBufferCount = 1;
-  info.pCommandBuffers = &commands;
+  info.commandBufferCount = static_cast<std::uint32_t>(commands.size());
+  info.pCommandBuffers = commands.data();
   check(vk.vkQueueSubmit(device_.queue(), 1, &info, free_.back()), "vkQueueSubmit");
   const Ticket ticket = submitted_.load(std::memory_order_relaxed) + 1;
   pending_.push_back({ticket, free_.back(), 0});

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "engine/vulkan/device.h"
@@ -24,7 +25,9 @@ class Queue {
   Queue& operator=(const Queue&) = delete;
 
   /// Throws DeviceError; then nothing was submitted.
-  Ticket submit(VkCommandBuffer);
+  Ticket submit(VkCommandBuffer commands) { return submit(std::span(&commands, 1)); }
+  /// One after the other.
+  Ticket submit(std::span<const VkCommandBuffer>);
   /// Returns when the submission has finished. Throws DeviceError when the device is lost.
   void wait(Ticket);
   /// Asks the driver when it is not known yet.

@@ -61,12 +61,12 @@ VkCommandBuffer allocate_commands(Device& device, VkCommandPool pool) {
 
 }  // namespace
 
-Recording::Recording(Device& device, std::vector<Windows> windows, std::vector<Dispatch> dispatches,
+Recording::Recording(Device& device, std::vector<Windows> windows, Stretches stretches,
                      const Range& parameters, std::uint32_t parameter_bytes,
                      std::uint32_t parameter_range, bool drop_barriers)
     : device_(device),
       windows_(std::move(windows)),
-      dispatches_(std::move(dispatches)),
+      stretches_(std::move(stretches)),
       parameter_start_(static_cast<std::uint32_t>(parameters.offset)),
       parameter_bytes_(parameter_bytes),
       drop_barriers_(drop_barriers) {
@@ -147,12 +147,25 @@ void Recording::create_sets(const Range& parameters, std::uint32_t parameter_ran
 }
 
 void Recording::add_instance() {
+  const std::uint32_t start = parameter_start_ + parameter_bytes_ * instances();
+  std::vector<std::uint32_t> uses(stretches_.stretches.size(), 0);
+  for (const std::uint32_t s : stretches_.order) ++uses[s];
+  std::vector<VkCommandBuffer> recorded;
+  for (std::size_t s = 0; s < uses.size(); ++s)
+    recorded.push_back(record(stretches_.stretches[s], start, uses[s] > 1));
+  std::vector<VkCommandBuffer> all;
+  all.reserve(stretches_.order.size());
+  for (const std::uint32_t s : stretches_.order) all.push_back(recorded[s]);
+  commands_.push_back(std::move(all));
+}
+
+VkCommandBuffer Recording::record(const std::vector<Dispatch>& dispatches, std::uint32_t start,
+                                  bool repeated) {
   const VolkDeviceTable& vk = device_.vk();
   const VkCommandBuffer commands = allocate_commands(device_, pool_);
-  const std::uint32_t start = parameter_start_ + parameter_bytes_ * instances();
-  begin(vk, commands, 0, !drop_barriers_);
+  begin(vk, commands, repeated ? VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT : 0, !drop_barriers_);
   VkPipeline bound = VK_NULL_HANDLE;
-  for (const Dispatch& d : dispatches_) {
+  for (const Dispatch& d : dispatches) {
     if (d.barrier_before && !drop_barriers_) {
       barrier(vk, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
               VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
@@ -168,7 +181,7 @@ void Recording::add_instance() {
     vk.vkCmdDispatch(commands, d.groups_x, d.groups_y, 1);
   }
   end(vk, commands);
-  commands_.push_back(commands);
+  return commands;
 }
 
 CopyRecorder::~CopyRecorder() {

@@ -31,8 +31,15 @@ struct BufferCopy {
   std::uint64_t from_offset = 0, to_offset = 0, bytes = 0;
 };
 
-/// A list of dispatches with its descriptor sets. Several *instances* of it, each with a command
-/// buffer and parameter memory of its own, can be in flight at once; instances share everything
+/// Stretches of dispatches, each recorded once, and the order in which they run; a stretch may come
+/// again and again.
+struct Stretches {
+  std::vector<std::vector<Dispatch>> stretches;
+  std::vector<std::uint32_t> order;
+};
+
+/// Dispatches with their descriptor sets. Several *instances*, each with command buffers and
+/// parameter memory of its own, can be in flight at once; instances share everything
 /// else. Not thread safe.
 class Recording {
  public:
@@ -40,7 +47,7 @@ class Recording {
 
   /// `parameters` has room for `max_instances` times `parameter_bytes`; `parameter_range` is what a
   /// dispatch sees. The recording neither owns nor releases it.
-  Recording(Device&, std::vector<Windows>, std::vector<Dispatch>, const Range& parameters,
+  Recording(Device&, std::vector<Windows>, Stretches, const Range& parameters,
             std::uint32_t parameter_bytes, std::uint32_t parameter_range, bool drop_barriers);
   ~Recording();
   Recording(const Recording&) = delete;
@@ -49,22 +56,26 @@ class Recording {
   /// Records the next instance. Throws DeviceError.
   void add_instance();
   std::uint32_t instances() const { return static_cast<std::uint32_t>(commands_.size()); }
-  VkCommandBuffer commands(std::uint32_t instance) const { return commands_[instance]; }
+  /// To be submitted in this order; some may come several times.
+  std::span<const VkCommandBuffer> commands(std::uint32_t instance) const {
+    return commands_[instance];
+  }
 
  private:
+  VkCommandBuffer record(const std::vector<Dispatch>&, std::uint32_t start, bool repeated);
   void create_sets(const Range& parameters, std::uint32_t parameter_range);
   void destroy() noexcept;
 
   Device& device_;
   std::vector<Windows> windows_;
-  std::vector<Dispatch> dispatches_;
+  Stretches stretches_;
   std::uint32_t parameter_start_ = 0;
   std::uint32_t parameter_bytes_ = 0;
   bool drop_barriers_ = false;
   VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
   VkCommandPool pool_ = VK_NULL_HANDLE;
   std::vector<VkDescriptorSet> sets_;
-  std::vector<VkCommandBuffer> commands_;
+  std::vector<std::vector<VkCommandBuffer>> commands_;  // per instance
 };
 
 /// Command buffers for transfers between host-visible and device memory, one in flight at a time.

@@ -65,13 +65,15 @@ TEST(RandomGraphs, MeanTheSameCompiled) {
     std::vector<NamedTarget> all = targets();
     all.push_back({"odd", odd_target(r.seed)});
     for (const auto& [name, target] : all)
-      for (const char* how : {"fused", "unfused", "sequential"}) {
+      for (const char* how : {"fused", "unfused", "sequential", "device"}) {
         ++programs;
         try {
           const Program p = compile(r.graph, target,
                                     {.name = "test",
                                      .fuse = how[0] != 'u',
-                                     .force_sequential = how[0] == 's',
+                                     .loops = how[0] == 's'   ? LoopMapping::sequential
+                                              : how[0] == 'd' ? LoopMapping::device
+                                                              : LoopMapping::automatic,
                                      .keep_text = true});
           const auto got = run_on_host(p, r.inputs);
           for (std::size_t i = 0; i < want.size(); ++i)

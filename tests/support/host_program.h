@@ -1,7 +1,9 @@
 // tests/support/host_program.h -- runs a Program on the host with the kernel interpreter: the
 // compiler without a driver.
 #pragma once
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "codegen/graph/host_array.h"
@@ -33,19 +35,54 @@ inline std::vector<HostArray> run_on_host(const Program& p, const std::vector<Ho
     }
     return {};
   };
-  for (const Step& s : p.steps) {
+  const auto execute = [&](const Step& s, const std::vector<std::uint64_t>& iteration) {
     if (s.kind == Step::Kind::copy) {
       std::memmove(place(s.operands[1]).data(), place(s.operands[0]).data(), s.bytes);
-      continue;
+      return;
     }
     const kernel::Kernel& k = p.kernels.at(s.kernel);
     std::vector<std::uint32_t> block(kernel::parameter_header_words + k.buffers.size(), 0);
     block[1] = s.groups;
+    const std::size_t user = block.size();
     block.insert(block.end(), s.parameters.begin(), s.parameters.end());
+    for (const IterationWord& w : s.iterations)
+      block.at(user + w.word) = static_cast<std::uint32_t>(iteration.at(w.loop));
     std::vector<std::span<std::byte>> buffers;
     for (const Place& o : s.operands) buffers.push_back(place(o));
     kernel::interpret(k, s.groups, block, buffers);
-  }
+  };
+  // Chunks of a few iterations, as a device would make them of many.
+  std::vector<std::uint64_t> iteration(p.loops.size(), 0);
+  const std::function<void(std::uint32_t, std::uint32_t, std::size_t)> range =
+      [&](std::uint32_t first, std::uint32_t end, std::size_t inner) {
+        for (std::uint32_t i = first; i < end;) {
+          const auto loop =
+              std::find_if(p.loops.begin() + static_cast<std::ptrdiff_t>(inner), p.loops.end(),
+                           [&](const LoopBlock& l) { return l.first == i && l.end <= end; });
+          if (loop == p.loops.end()) {
+            execute(p.steps[i++], iteration);
+            continue;
+          }
+          const auto index = static_cast<std::size_t>(loop - p.loops.begin());
+          std::uint64_t& n = iteration[index];
+          const std::uint64_t chunk = loop->advance ? 2 * loop->phases.size() : loop->trips;
+          for (std::uint64_t done = 0; done < loop->trips; done += chunk) {
+            const std::uint64_t here = std::min(chunk, loop->trips - done);
+            for (n = 0; n < here; ++n) {
+              const std::size_t phase = n % loop->phases.size();
+              range(loop->phases[phase],
+                    phase + 1 < loop->phases.size() ? loop->phases[phase + 1] : loop->end,
+                    index + 1);
+            }
+            if (!loop->advance) continue;
+            Step advance = *loop->advance;
+            advance.parameters.back() = static_cast<std::uint32_t>(here);
+            execute(advance, iteration);
+          }
+          i = loop->end;
+        }
+      };
+  range(0, static_cast<std::uint32_t>(p.steps.size()), 0);
   std::vector<HostArray> result;
   for (std::size_t i = 0; i < out.size(); ++i) {
     HostArray a(p.outputs[i]);

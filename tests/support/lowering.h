@@ -71,12 +71,18 @@ inline void expect_lowering(const Graph& g, const std::vector<HostArray>& inputs
                             double tolerance = 2e-5) {
   const auto want = evaluate(g, inputs);
   for (const auto& [name, target] : targets())
-    for (const bool fuse : {true, false}) {
-      const Program p = compile(g, target, {.name = "test", .fuse = fuse, .keep_text = true});
+    for (const char* how : {"", ", unfused", ", loops on the device"}) {
+      const Program p =
+          compile(g, target,
+                  {.name = "test",
+                   .fuse = how != std::string(", unfused"),
+                   .loops = how == std::string(", loops on the device") ? LoopMapping::device
+                                                                        : LoopMapping::automatic,
+                   .keep_text = true});
       const auto got = run_on_host(p, inputs);
       for (std::size_t i = 0; i < want.size(); ++i)
         ASSERT_EQ(difference(got[i], want[i], tolerance), "")
-            << "output " << i << " on " << name << (fuse ? "" : ", unfused") << "\n"
+            << "output " << i << " on " << name << how << "\n"
             << print(g) << p.fusion_text << print(p);
     }
 }

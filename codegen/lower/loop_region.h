@@ -1,0 +1,58 @@
+// codegen/lower/loop_region.h -- loops whose iterations are several kernels on the device.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "codegen/lower/fuse.h"
+
+namespace gnomon {
+
+/// One iteration as a graph. Its inputs are the carried values, the number of the iteration
+/// (i32[]), then constants; its outputs are the next carried values, each defined by an equation of
+/// its own unless it is the carried value itself.
+///
+/// Sequences of a scan are constants that the graph slices at the iteration; stacked outputs are
+/// carried values that it updates one row at a time, with nothing to start from. A carried integer
+/// that only counts becomes a function of the iteration.
+struct LoopBody {
+  static constexpr ValueId none = ~0u;
+  struct Carried {
+    ValueId init = none;    // of the outer graph; none: every element is written before it is read
+    ValueId result = none;  // of the outer graph; none: nobody wants it
+  };
+  Graph graph;
+  std::vector<Carried> carried;
+  std::vector<ValueId> constants;  // of the outer graph
+  std::uint64_t trips = 0;
+
+  ValueId iteration() const { return graph.inputs[carried.size()]; }
+};
+
+/// A loop whose iterations are the kernels of `parts`.
+struct LoopRegion {
+  LoopBody body;
+  Partition parts;
+  IterationSource iteration;
+  std::vector<bool> takes_init;  // per carried value: it begins in the memory of its first value
+
+  /// The next value overwrites the carried one; otherwise they lie in two places by turns.
+  bool in_place(std::size_t i) const {
+    return parts.storage[body.graph.outputs[i]] == body.graph.inputs[i];
+  }
+  /// Where the loop begins with it, carried value i is at the end.
+  bool ends_at_home(std::size_t i) const { return in_place(i) || body.trips % 2 == 0; }
+};
+
+/// Takes loop `e` of `outer` apart; null when it has no such form, or nobody wants its results.
+/// `nest`: what surrounds the outer graph.
+std::shared_ptr<LoopRegion> loop_region(const Graph& outer, const Equation& e,
+                                        const std::vector<bool>& wanted, const Target&,
+                                        const CompileOptions&, const LoopNest& nest);
+
+/// The region's place among the kernels of the outer graph.
+Cluster cluster_of(std::shared_ptr<LoopRegion>, std::string reason);
+
+/// Instructions that one iteration takes when one lane does everything, inner loops included.
+double work_per_iteration(const Equation& loop);
+
+}  // namespace gnomon

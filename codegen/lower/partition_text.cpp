@@ -1,0 +1,32 @@
+// codegen/lower/partition_text.cpp -- what was decided about a graph, one line per kernel.
+#include <sstream>
+
+#include "codegen/lower/fuse.h"
+#include "codegen/lower/loop_region.h"
+
+namespace gnomon {
+
+std::string print(const Partition& p, const Graph& g) {
+  std::string s;
+  for (const Cluster& c : p.clusters) {
+    s += c.loop ? "loop of " + std::to_string(c.loop->body.trips) + " iterations on the device"
+                : "kernel \"" + c.draft.kernel.name + "\" " + c.draft.mapping +
+                      " lanes=" + std::to_string(c.draft.kernel.lanes);
+    s += " writes";
+    for (ValueId v : c.writes)
+      s += " %" + std::to_string(v) + ":" + to_string(g.avals[v].dtype, g.avals[v].shape);
+    s += " reads";
+    for (ValueId v : c.reads) s += " %" + std::to_string(v);
+    s += "  ; " + c.reason + "\n";
+    if (!c.loop) continue;
+    std::istringstream lines(print(c.loop->parts, c.loop->body.graph));
+    for (std::string line; std::getline(lines, line);) s += "  " + line + "\n";
+    for (std::size_t i = 0; i < c.loop->body.carried.size(); ++i)
+      if (!c.loop->in_place(i))
+        s += "  carried %" + std::to_string(c.loop->body.graph.inputs[i]) +
+             " lies in two places by turns\n";
+  }
+  return s;
+}
+
+}  // namespace gnomon

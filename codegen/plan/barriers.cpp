@@ -1,0 +1,52 @@
+// codegen/plan/barriers.cpp -- one walk over the steps.
+#include "codegen/plan/barriers.h"
+
+#include <algorithm>
+
+namespace gnomon {
+
+namespace {
+
+struct Range {
+  Place place;
+  std::uint64_t bytes;
+  bool overlaps(const Range& o) const {
+    return place.kind == o.place.kind && place.index == o.place.index &&
+           place.offset < o.place.offset + o.bytes && o.place.offset < place.offset + bytes;
+  }
+};
+
+}  // namespace
+
+void place_barriers(Program& p, const std::vector<std::vector<std::uint64_t>>& sizes) {
+  std::vector<Range> written, read;
+  std::vector<bool> forced(p.steps.size() + 1, false);
+  for (const LoopBlock& loop : p.loops) forced[loop.first] = forced[loop.end] = true;
+  for (std::size_t s = 0; s < p.steps.size(); ++s) {
+    Step& step = p.steps[s];
+    std::vector<Range> reads, writes;
+    for (std::size_t o = 0; o < step.operands.size(); ++o) {
+      const Range r{step.operands[o], sizes[s][o]};
+      const auto access = step.kind == Step::Kind::copy
+                              ? (o == 0 ? kernel::Access::read : kernel::Access::write)
+                              : p.kernels[step.kernel].buffers[o].access;
+      if (access != kernel::Access::write) reads.push_back(r);
+      if (access != kernel::Access::read) writes.push_back(r);
+    }
+    const auto hit = [](const std::vector<Range>& a, const std::vector<Range>& b) {
+      return std::any_of(a.begin(), a.end(), [&](const Range& x) {
+        return std::any_of(b.begin(), b.end(), [&](const Range& y) { return x.overlaps(y); });
+      });
+    };
+    step.barrier_before =
+        forced[s] || hit(reads, written) || hit(writes, written) || hit(writes, read);
+    if (step.barrier_before) {
+      written.clear();
+      read.clear();
+    }
+    written.insert(written.end(), writes.begin(), writes.end());
+    read.insert(read.end(), reads.begin(), reads.end());
+  }
+}
+
+}  // namespace gnomon

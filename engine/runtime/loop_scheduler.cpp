@@ -1,0 +1,139 @@
+// engine/runtime/loop_scheduler.cpp -- a walk over steps and loops that fills stretches.
+#include "engine/runtime/loop_scheduler.h"
+
+#include <algorithm>
+
+namespace gnomon {
+namespace {
+
+class Writer {
+ public:
+  Writer(const Schedule& schedule, std::uint32_t most)
+      : schedule_(schedule), most_(most), iteration_(schedule.loops.size(), 0) {}
+
+  Tape write() {
+    steps(0, schedule_.steps, 0);
+    close();
+    return std::move(tape_);
+  }
+
+ private:
+  struct Span {
+    std::uint32_t first, end;
+  };
+
+  Span phase_of(const Loop& loop, std::uint64_t iteration) const {
+    const std::size_t phase = iteration % loop.phases.size();
+    return {loop.phases[phase], phase + 1 < loop.phases.size() ? loop.phases[phase + 1] : loop.end};
+  }
+
+  /// The loop that begins at a step, among those inside of loop `inner - 1`.
+  std::uint32_t loop_at(std::uint32_t step, std::uint32_t end, std::uint32_t inner) const {
+    std::uint32_t i = inner;
+    while (i < schedule_.loops.size() &&
+           !(schedule_.loops[i].first == step && schedule_.loops[i].end <= end))
+      ++i;
+    return i;
+  }
+
+  /// Dispatches of the steps with all loops written out.
+  double dispatches(Span span, std::uint32_t inner) const {
+    double sum = 0;
+    for (std::uint32_t i = span.first; i < span.end;) {
+      const std::uint32_t l = loop_at(i, span.end, inner);
+      if (l == schedule_.loops.size()) {
+        ++sum;
+        ++i;
+        continue;
+      }
+      sum += dispatches_of(l);
+      i = schedule_.loops[l].end;
+    }
+    return sum;
+  }
+  double dispatches_of(std::uint32_t l) const {
+    const Loop& loop = schedule_.loops[l];
+    double pass = 0;
+    for (std::uint64_t n = 0; n < loop.phases.size(); ++n)
+      pass += dispatches(phase_of(loop, n), l + 1);
+    return pass * static_cast<double>(loop.trips) / static_cast<double>(loop.phases.size());
+  }
+
+  void play(std::uint32_t work) {
+    Played p{work, schedule_.works[work].parameters};
+    for (const IterationWord& w : schedule_.works[work].iterations)
+      p.parameters.at(w.word) = static_cast<std::uint32_t>(iteration_[w.loop]);
+    open_.push_back(std::move(p));
+  }
+
+  /// Ends the open stretch, if there is anything in it.
+  void close() {
+    if (open_.empty()) return;
+    tape_.order.push_back(static_cast<std::uint32_t>(tape_.stretches.size()));
+    tape_.stretches.push_back(std::move(open_));
+    open_.clear();
+  }
+
+  void steps(std::uint32_t first, std::uint32_t end, std::uint32_t inner) {
+    for (std::uint32_t i = first; i < end;) {
+      const std::uint32_t l = loop_at(i, end, inner);
+      if (l == schedule_.loops.size()) {
+        play(i++);
+        continue;
+      }
+      loop(l);
+      i = schedule_.loops[l].end;
+    }
+  }
+
+  void iterations(std::uint32_t l, std::uint64_t count) {
+    for (std::uint64_t n = 0; n < count; ++n) {
+      iteration_[l] = n;
+      const Span s = phase_of(schedule_.loops[l], n);
+      steps(s.first, s.end, l + 1);
+    }
+    iteration_[l] = 0;
+  }
+
+  void loop(std::uint32_t l) {
+    const Loop& loop = schedule_.loops[l];
+    const double all = dispatches_of(l);
+    if (all <= most_ || loop.advance == Loop::none) {
+      iterations(l, loop.trips);
+      return;
+    }
+    // Whole passes, so that every chunk begins with the first phase.
+    const auto passes = static_cast<std::uint64_t>(most_ / (all / static_cast<double>(loop.trips)) /
+                                                   static_cast<double>(loop.phases.size()));
+    const std::uint64_t length = std::max<std::uint64_t>(1, passes) * loop.phases.size();
+    close();
+    const std::size_t start = tape_.order.size();
+    chunk(l, std::min(length, loop.trips));
+    const std::vector<std::uint32_t> once(tape_.order.begin() + static_cast<std::ptrdiff_t>(start),
+                                          tape_.order.end());
+    for (std::uint64_t done = 2 * length; done <= loop.trips; done += length)
+      tape_.order.insert(tape_.order.end(), once.begin(), once.end());
+    if (loop.trips > length && loop.trips % length != 0) chunk(l, loop.trips % length);
+  }
+
+  void chunk(std::uint32_t l, std::uint64_t count) {
+    iterations(l, count);
+    play(schedule_.loops[l].advance);
+    open_.back().parameters.back() = static_cast<std::uint32_t>(count);
+    close();
+  }
+
+  const Schedule& schedule_;
+  double most_;
+  std::vector<std::uint64_t> iteration_;
+  std::vector<Played> open_;
+  Tape tape_;
+};
+
+}  // namespace
+
+Tape write_out(const Schedule& schedule, std::uint32_t most) {
+  return Writer(schedule, most).write();
+}
+
+}  // namespace gnomon

@@ -1,0 +1,28 @@
+// engine/runtime/loop_scheduler.h -- loops written out as stretches of dispatches that are recorded
+// once and submitted again and again. No Vulkan.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "engine/runtime/schedule.h"
+
+namespace gnomon {
+
+/// One dispatch of a stretch: a work with its iteration words filled in.
+struct Played {
+  std::uint32_t work = 0;  // index into Schedule::works
+  std::vector<std::uint32_t> parameters;
+};
+
+/// A schedule as stretches and the order in which they are submitted.
+struct Tape {
+  std::vector<std::vector<Played>> stretches;
+  std::vector<std::uint32_t> order;  // indices into `stretches`
+};
+
+/// Writes out loops. Those of few dispatches become part of the stretch around them; the others are
+/// cut into chunks of at most about `most` dispatches, each chunk followed by what advances the
+/// loop's counter, and one recorded chunk stands for all of its length.
+Tape write_out(const Schedule&, std::uint32_t most = 256);
+
+}  // namespace gnomon

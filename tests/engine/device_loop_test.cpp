@@ -1,0 +1,166 @@
+// tests/engine/device_loop_test.cpp -- loops of several kernels per iteration on the device: long
+// ones in chunks, nests, barriers.
+#include <gtest/gtest.h>
+
+#include "codegen/graph/evaluate.h"
+#include "codegen/lower/pipeline.h"
+#include "engine/runtime/loop_scheduler.h"
+#include "gnomon/control.h"
+#include "gnomon/indexing.h"
+#include "gnomon/ops.h"
+#include "tests/engine/fixture.h"
+#include "tests/support/lowering.h"
+
+namespace gnomon::testing {
+namespace {
+
+class DeviceLoops : public DeviceTest {
+ protected:
+  template <class F, class... A>
+  Program compiled(F f, const A&... inputs) {
+    Trace outer;
+    graph_ = trace(f, outer.input(inputs)...).graph;
+    return compile(graph_, rt.target(),
+                   {.name = "test", .loops = LoopMapping::device, .keep_text = true});
+  }
+
+  std::vector<Array> on_device(const Program& p, const std::vector<HostArray>& inputs,
+                               const ExecutableOptions& options = {}) {
+    std::vector<Array> in;
+    for (const HostArray& a : inputs) in.push_back(rt.from_bytes(a.aval, a.bytes));
+    return run(p, in, options);
+  }
+
+  /// Loops run as kernels of their own, and mean what the reference says.
+  template <class F, class... A>
+  Program expect_runs(F f, const A&... inputs) {
+    const Program p = compiled(f, inputs...);
+    EXPECT_FALSE(p.loops.empty()) << p.fusion_text;
+    std::vector<HostArray> host;
+    std::uint32_t seed = 1;
+    (host.push_back(random_array(inputs, seed++)), ...);
+    const auto want = evaluate(graph_, host);
+    const auto got = on_device(p, host);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      HostArray a(want[i].aval);
+      rt.to_bytes(got[i], a.bytes);
+      EXPECT_EQ(difference(a, want[i], 1e-4), "") << p.fusion_text << print(p);
+    }
+    return p;
+  }
+
+  Graph graph_;
+};
+
+const auto mixing = [](int trips) {
+  return [trips](const Array& x) {
+    return fori_loop(
+        0, trips, [](Array i, Array v) { return v * 0.5f + flip(v) * 0.4f + cast(i, DType::f32); },
+        x);
+  };
+};
+
+TEST_F(DeviceLoops, OfAnyLength) {
+  for (const int trips : {1, 2, 3, 32, 33, 255, 256, 257, 700, 1001})
+    expect_runs(mixing(trips), f32(100));
+}
+
+TEST_F(DeviceLoops, AreRecordedInChunks) {
+  const Program p = compiled(mixing(1001), f32(100));
+  const Tape tape = write_out(schedule_of(p, rt.target()));
+  std::size_t recorded = 0, played = 0;
+  for (const auto& stretch : tape.stretches) recorded += stretch.size();
+  for (const std::uint32_t s : tape.order) played += tape.stretches[s].size();
+  EXPECT_LT(recorded, 600u);
+  EXPECT_GE(played, 1001u);
+  EXPECT_LT(played, 1001u + 10);
+}
+
+TEST_F(DeviceLoops, WriteHistoriesInPlace) {
+  const Program p = expect_runs(
+      [](const Array& x) {
+        return scan(
+            [](Array c, Array row) {
+              const Array next = c * 0.5f + flip(row) * sum(c) * 0.01f;
+              return std::pair{next, next};
+            },
+            x[0], x);
+      },
+      Aval{DType::f32, {300, 40}});
+  EXPECT_EQ(
+      std::count_if(p.steps.begin(), p.steps.end(),
+                    [](const Step& s) { return s.kind == Step::Kind::copy && s.bytes > 40 * 4; }),
+      0);
+}
+
+TEST_F(DeviceLoops, InLoops) {
+  const auto nest = [](int outer, int inner) {
+    return [=](const Array& x) {
+      return fori_loop(
+          0, outer,
+          [&](Array i, Array v) {
+            const Array start = v * 0.5f + cast(i, DType::f32) * 0.1f;
+            return fori_loop(
+                0, inner,
+                [&](Array j, Array u) {
+                  return u * 0.5f + flip(u) * 0.4f + cast(i * j, DType::f32) * 0.001f;
+                },
+                start);
+          },
+          x);
+    };
+  };
+  expect_runs(nest(5, 7), f32(50));
+  expect_runs(nest(40, 9), f32(50));
+  expect_runs(nest(6, 300), f32(50));
+  expect_runs(nest(40, 301), f32(50));
+}
+
+/// Bitonic sort: every stage a kernel that reads at two places.
+Array bitonic(const Array& x) {
+  const int n = static_cast<int>(x.size());
+  int bits = 0;
+  while (1 << bits < n) ++bits;
+  const Array lane = arange(n);
+  const auto stage = [&](Array, std::tuple<Array, Array, Array> s) {
+    const auto& [v, k, j] = s;
+    const Array partner = lane ^ (1 << j);
+    const Array other = take(v, partner);
+    const Array up = ((lane >> k) & 1) == 0;
+    const Array first = partner > lane;
+    const Array next = where(up == first, minimum(v, other), maximum(v, other));
+    const Array done = j == 0;
+    return std::tuple{next, where(done, k + 1, k), where(done, k, j - 1)};
+  };
+  return std::get<0>(fori_loop(0, bits * (bits + 1) / 2, stage,
+                               std::tuple{x, full({}, 1, DType::i32), full({}, 0, DType::i32)}));
+}
+
+TEST_F(DeviceLoops, Sort) { expect_runs(bitonic, f32(1 << 10)); }
+
+class DeviceLoopBarriers : public DeviceLoops {
+ protected:
+  void TearDown() override { EXPECT_EQ(rt.memory().live_ranges, 0u); }
+};
+
+TEST_F(DeviceLoopBarriers, DroppedAreReported) {
+  const Program p = compiled(mixing(20), f32(100));
+  ExecutableOptions options;
+  options.drop_barriers = true;
+  on_device(p, {random_array(f32(100), 1)}, options);
+  rt.wait();
+  std::size_t hazards = 0;
+  for (const auto& message : rt.validation_messages())
+    hazards += message.find("SYNC-HAZARD") != std::string::npos;
+  EXPECT_GT(hazards, 0u);
+}
+
+TEST_F(DeviceLoopBarriers, MissingBetweenIterationsAreReportedByName) {
+  Program p = compiled(mixing(20), f32(100));
+  ASSERT_EQ(p.loops.size(), 1u);
+  p.steps[p.loops[0].first].barrier_before = false;
+  EXPECT_FALSE(missing_barriers(p).empty());
+}
+
+}  // namespace
+}  // namespace gnomon::testing
