@@ -1,5 +1,8 @@
 // codegen/primitives/ops_special.cpp -- special functions with the conveniences of the public API.
+#include <array>
+
 #include "codegen/primitives/align.h"
+#include "codegen/primitives/lax.h"
 #include "codegen/primitives/special.h"
 #include "gnomon/error.h"
 #include "gnomon/special.h"
@@ -12,10 +15,25 @@ Array unary(std::string_view op, const Primitive& p, const Operand& x, Params pa
   return emit1(p, std::move(params), {align::as_float(op, x)}, x.loc());
 }
 
+Array binary(std::string_view op, const Primitive& p, const Operand& a, const Operand& x) {
+  const std::array both{a, x};
+  const DType t = align::float_dtype(align::common_dtype(op, both));
+  return emit1(p, {}, align::aligned(op, both, t), a.loc());
+}
+
 }  // namespace
 
 Array lgamma(Operand x) { return unary("lgamma", lgamma_p, x); }
 Array digamma(Operand x) { return unary("digamma", digamma_p, x); }
+
+Array gammainc(Operand a, Operand x) { return binary("gammainc", gammainc_p, a, x); }
+Array gammaincc(Operand a, Operand x) { return binary("gammaincc", gammaincc_p, a, x); }
+Array igamma_grad_a(Operand a, Operand x) { return binary("igamma_grad_a", gammainc_da_p, a, x); }
+Array random_gamma_grad(Operand a, Operand x) {
+  const Array slope = binary("random_gamma_grad", gammainc_da_p, a, x);
+  const Array density = binary("random_gamma_grad", gamma_density_p, a, x);
+  return lax::neg(lax::div(slope, density, a.loc()), a.loc());
+}
 
 Array polygamma(int n, Operand x) {
   if (n == 0) return unary("polygamma", digamma_p, x);

@@ -10,5 +10,7 @@ struct OrderParams {
 };
 
 extern const Primitive lgamma_p, digamma_p, polygamma_p;
+/// Of (a, x): P, Q, dP/da and dP/dx.
+extern const Primitive gammainc_p, gammaincc_p, gammainc_da_p, gamma_density_p;
 
 }  // namespace gnomon

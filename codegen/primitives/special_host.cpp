@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <vector>
 
 namespace gnomon::host {
@@ -76,6 +77,68 @@ Real polygamma(int n, Real x) {
     sum += bernoulli[k - 1] * rising * std::pow(x, -(2 * k + n));
   }
   return sign * (sum + below * factorial * n);
+}
+
+namespace {
+
+/// Where neither function has a value, and where P is 0 or 1.
+std::optional<Real> lower_at_the_ends(Real a, Real x) {
+  if (!(a >= 0) || !(x >= 0) || (a == 0 && x == 0) || (std::isinf(a) && std::isinf(x)))
+    return not_a_number;
+  if (a == 0 || std::isinf(x)) return 1;
+  if (x == 0 || std::isinf(a)) return 0;
+  return std::nullopt;
+}
+
+/// x^a e^-x / gamma(a).
+Real weight(Real a, Real x) { return std::exp(a * std::log(x) - x - std::lgamma(a)); }
+
+/// The power series of P and its derivative in a, term by term.
+struct Lower {
+  Real value, derivative;
+};
+Lower by_series(Real a, Real x) {
+  const Real slope = std::log(x) - digamma(a);
+  Real term = weight(a, x) / a, logarithm = slope - 1 / a;  // d log(term) / da
+  Lower sum{term, term * logarithm};
+  for (Real k = 1; k < 1e7L; k += 1) {
+    term *= x / (a + k);
+    logarithm -= 1 / (a + k);
+    sum = {sum.value + term, sum.derivative + term * logarithm};
+    if (a + k > x && term < sum.value * 1e-21L) break;
+  }
+  return sum;
+}
+
+/// Q for x > a + 1, by the continued fraction from far behind to its front.
+Real by_fraction(Real a, Real x) {
+  Real tail = 0;
+  for (int k = 4000; k > 0; --k) tail = k * (k - a) / (x + 2 * k + 1 - a - tail);
+  return weight(a, x) / (x + 1 - a - tail);
+}
+
+}  // namespace
+
+// Source: NIST Digital Library of Mathematical Functions, 8.7.1 and 8.9.2.
+Real gammainc(Real a, Real x) {
+  if (const auto end = lower_at_the_ends(a, x)) return *end;
+  return x > a + 1 ? 1 - by_fraction(a, x) : by_series(a, x).value;
+}
+Real gammaincc(Real a, Real x) {
+  if (const auto end = lower_at_the_ends(a, x)) return 1 - *end;
+  return x > a + 1 ? by_fraction(a, x) : 1 - by_series(a, x).value;
+}
+Real gammainc_da(Real a, Real x) {
+  const auto end = lower_at_the_ends(a, x);
+  if (a == 0 || (end && std::isnan(*end))) return not_a_number;
+  return end ? 0 : by_series(a, x).derivative;
+}
+Real gamma_density(Real a, Real x) {
+  const auto end = lower_at_the_ends(a, x);
+  if (end && std::isnan(*end)) return not_a_number;
+  if (a == 0 || std::isinf(a) || std::isinf(x)) return 0;
+  if (x == 0) return a < 1 ? inf : a == 1 ? 1 : 0;
+  return std::exp((a - 1) * std::log(x) - x - std::lgamma(a));
 }
 
 }  // namespace gnomon::host

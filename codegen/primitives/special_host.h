@@ -1,6 +1,7 @@
 // codegen/primitives/special_host.h -- special functions on the host, for reference rules.
 //
-// In long double and by other means than the kernels': recurrences over many terms instead of fits.
+// In long double and by other means than the kernels': recurrences over many terms and series
+// summed to their end instead of fits and expansions.
 #pragma once
 
 namespace gnomon::host {
@@ -8,5 +9,11 @@ namespace gnomon::host {
 long double digamma(long double x);
 /// The n-th derivative of digamma, n >= 1.
 long double polygamma(int n, long double x);
+
+/// P(a, x), Q(a, x), dP/da and dP/dx of the regularised incomplete gamma functions.
+long double gammainc(long double a, long double x);
+long double gammaincc(long double a, long double x);
+long double gammainc_da(long double a, long double x);
+long double gamma_density(long double a, long double x);
 
 }  // namespace gnomon::host

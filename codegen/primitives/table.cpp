@@ -29,7 +29,8 @@ std::vector<const Primitive*> sorted_table() {
       &cos_p, &tan_p, &asin_p, &acos_p, &atan_p, &sinh_p, &cosh_p, &tanh_p, &asinh_p, &acosh_p,
       &atanh_p, &logistic_p, &erf_p, &erfc_p, &erf_inv_p,
       // special functions
-      &lgamma_p, &digamma_p, &polygamma_p,
+      &lgamma_p, &digamma_p, &polygamma_p, &gammainc_p, &gammaincc_p, &gammainc_da_p,
+      &gamma_density_p,
       // types
       &convert_p, &bitcast_p, &stop_gradient_p,
       // moving data

@@ -55,7 +55,7 @@ template <class T>
 Twofold<T> positive_lgamma(Floating<T> a) {
   const Floating<T> zero = a.like(0), one = a.like(1);
   const Floating<T> u = off_integer(a);
-  const Real from_zero = a < T(0.5), around_two = a >= T(1.5), large = a >= T(2.5);
+  const Real from_zero = a <= T(0.5), around_two = a >= T(1.5), large = a >= T(2.5);
   // Below 5/2: log gamma(2 + u), from which log(a (1 + a)), log(a) or nothing is to be taken.
   const Twofold<T> square = product_exact(u, u);
   const Twofold<T> shifted = sum_ordered(a, square.high);  // a (1 + a) where u = a
@@ -76,10 +76,10 @@ Twofold<T> positive_lgamma(Floating<T> a) {
   return select(large, select(a > huge, leading, stirling), lgamma_near_two(u) + -l);
 }
 
-/// digamma(a) and 1 / a for finite a > 0.
+/// digamma(a), digamma(1 + a) and 1 / a for finite a > 0.
 template <class T>
 struct Digamma {
-  Floating<T> value;
+  Floating<T> value, of_one_more;
   Twofold<T> inverse;
 };
 
@@ -125,7 +125,8 @@ Digamma<T> positive_digamma(Floating<T> a) {
   const Twofold<T> l = log_twofold(a);
   const Twofold<T> large = sum_ordered(l.high, inverse.high * T(-0.5));
   const Floating<T> asymptotic = large.high + (large.low + ((l.low - inverse.low * T(0.5)) - tail));
-  return {select(a >= T(2), asymptotic, small), inverse};
+  const Floating<T> value = select(a >= T(2), asymptotic, small);
+  return {value, select(below_one, central, value + inverse.high), inverse};
 }
 
 }  // namespace gnomon::math

@@ -32,6 +32,7 @@ struct Elementwise {
   std::vector<Domain> domains;
   Masks linear = {};
   bool differentiable = true;
+  std::vector<int> orders = {};
 };
 
 const std::map<std::string_view, Elementwise>& elementwise() {
@@ -97,6 +98,10 @@ const std::map<std::string_view, Elementwise>& elementwise() {
       {"erf_inv", {{inside}}},
       {"lgamma", {{{-3.4, 3}}}},
       {"digamma", {{{0.2, 12}}}},
+      {"gammainc", {{{0.3, 30}, {0.2, 30}}, {}, true, {1, 9}}},
+      {"gammaincc", {{{0.3, 30}, {0.2, 30}}, {}, true, {1, 9}}},
+      {"gammainc_da", {{{0.3, 30}, {0.2, 30}}, {}, true, {0, 9}}},
+      {"gamma_density", {{{0.3, 30}, {0.2, 30}}}},
       {"stop_gradient", {{any}, {}, false}},
       {"threefry2x32", {{{0, 4e9}, {0, 4e9}, {0, 4e9}, {0, 4e9}}}},
   };
@@ -119,7 +124,7 @@ Cases elementwise_cases(const Primitive& p, const Elementwise& e) {
     for (const Shape& shape : shapes()) {
       const std::vector<Aval> inputs(e.domains.size(), Aval{t, shape});
       if (takes(p, {}, inputs))
-        r.push_back({&p, {}, inputs, e.domains, e.linear, e.differentiable});
+        r.push_back({&p, {}, inputs, e.domains, e.linear, e.differentiable, e.orders});
     }
   }
   return r;

@@ -28,6 +28,7 @@ struct Case {
   std::vector<Domain> domains;            // one per input
   std::vector<std::vector<bool>> linear;  // sets of inputs the operation is linear in together
   bool differentiable = true;             // differences show the derivative the jvp rule claims
+  std::vector<int> orders = {};           // how often per input there is one; empty: any number
 };
 
 /// "add f32[2,3] f32[2,3]".

@@ -107,6 +107,9 @@ TEST(Special, StaysWithinItsUnits) {
       double low = c.low, high = c.high;
       if (narrow) low = std::fmax(low, low > 0 ? 1e-30 : low), high = std::fmin(high, 1e30);
       std::vector<double> x = arguments(low, high, 1500);
+      for (const double border : {0.5, 1.0, 1.5, 2.0, 2.5, 10.0})
+        if (border > low && border < high)
+          x.push_back(border), x.push_back(std::nextafter(border, 0));
       if (narrow) x = rounded_to_f32(x);
       const std::vector<double> y = narrow ? run_f32(c.f, x) : run(c.f, x);
       double worst = 0, where = 0;

@@ -1,0 +1,75 @@
+// tests/codegen/ops_special_test.cpp -- special functions as the public API has them: known values,
+// derivatives, messages. Their accuracy is a matter of tests/shaders.
+#include "gnomon/special.h"
+
+#include "tests/codegen/graph_host.h"
+
+namespace gnomon {
+namespace {
+
+using test::numbers;
+using testing::DoubleNear;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+HostArray f64(const test::Numbers& v) { return test::host(DType::f64, Shape(v.size()), v); }
+
+auto near(double x) { return DoubleNear(x, 1e-13 * (1 + std::fabs(x))); }
+
+TEST(OpsSpecial, TakeTheirValuesFromMpmath) {
+  const HostArray x = f64({0.1, 3.7, -1.5});
+  EXPECT_THAT(test::run([](Array v) { return lgamma(v); }, x),
+              ElementsAre(near(2.2527126517342059599), near(1.4280723266653879219),
+                          near(0.86004701537648101451)));
+  EXPECT_THAT(test::run([](Array v) { return digamma(v); }, x),
+              ElementsAre(near(-10.423754940411076795), near(1.1671535393615113859),
+                          near(0.70315664064524318723)));
+  EXPECT_THAT(test::run([](Array v) { return polygamma(3, v); }, f64({1.5})),
+              ElementsAre(near(1.4090910340024372364)));
+  const HostArray a = f64({2.5, 100}), y = f64({2, 110});
+  EXPECT_THAT(test::run([](Array s, Array t) { return gammainc(s, t); }, a, y),
+              ElementsAre(near(0.45058404864721976739), near(0.8417213299399129062)));
+  EXPECT_THAT(test::run([](Array s, Array t) { return gammaincc(s, t); }, a, y),
+              ElementsAre(near(0.54941595135278023261), near(0.1582786700600870938)));
+  EXPECT_THAT(test::run([](Array s, Array t) { return igamma_grad_a(s, t); }, a, y),
+              ElementsAre(near(-0.27455132194588155379), near(-0.02380865685489038646)));
+}
+
+TEST(OpsSpecial, DerivativesOfLgammaAreThePolygammas) {
+  const HostArray x = f64({2.25});
+  const auto f = [](Array v) { return sum(lgamma(v)); };
+  const auto third = grad(grad(grad(f)));
+  EXPECT_THAT(test::run([&](Array v) { return reshape(third(reshape(v, {})), {1}); }, x),
+              ElementsAre(near(test::run([](Array v) { return polygamma(2, v); }, x)[0])));
+}
+
+TEST(OpsSpecial, AGammaDrawMovesWithItsShape) {
+  // P(a, x) stays where x moves with a.
+  const HostArray a = f64({1.5}), x = f64({2});
+  const double slope = test::run([](Array s, Array t) { return random_gamma_grad(s, t); }, a, x)[0];
+  const double h = 1e-5;
+  const auto p = [](double shape, double at) {
+    return test::run([](Array s, Array t) { return gammainc(s, t); }, f64({shape}), f64({at}))[0];
+  };
+  EXPECT_NEAR(p(1.5 + h, 2 + h * slope), p(1.5, 2), 1e-10);
+  EXPECT_GT(slope, 0.5);
+}
+
+TEST(OpsSpecial, IntegersBecomeFloatsAndShapesBroadcast) {
+  const Graph g = test::graph_of([](Array s, Array t) { return gammainc(s, t); },
+                                 test::i32(Shape{3, 1}, {1, 2, 3}), test::f32(Shape{2}, {1, 2}));
+  EXPECT_EQ(to_string(g.avals[g.outputs[0]]), "f32[3,2]");
+}
+
+TEST(OpsSpecial, MessagesSayWhatIsPossible) {
+  EXPECT_THAT(test::usage_error_of([](Array v) { return polygamma(-1, v); }, f64({1})),
+              HasSubstr("polygamma: order -1 is not between 0 and 30"));
+  const auto twice = [](Array s) {
+    return grad(grad([](Array t) { return gammainc(t, 2.0); }))(s);
+  };
+  EXPECT_THAT(test::usage_error_of(twice, test::f32(1.5)),
+              HasSubstr("gammainc: the second derivative in `a` has no rule"));
+}
+
+}  // namespace
+}  // namespace gnomon
