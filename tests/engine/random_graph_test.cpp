@@ -1,10 +1,8 @@
 // tests/engine/random_graph_test.cpp -- random programs on the device against the host reference.
 #include <gtest/gtest.h>
 
-#include "codegen/graph/evaluate.h"
-#include "codegen/lower/pipeline.h"
 #include "tests/engine/fixture.h"
-#include "tests/support/lowering.h"
+#include "tests/fuzz/device_check.h"
 #include "tests/support/random_check.h"
 
 namespace gnomon::testing {
@@ -14,37 +12,7 @@ class RandomGraphs : public DeviceTest {
  protected:
   explicit RandomGraphs(const RuntimeOptions& options = validated()) : DeviceTest(options) {}
 
-  std::vector<HostArray> on_device(const Program& program, const std::vector<HostArray>& inputs) {
-    std::vector<Array> in;
-    for (const HostArray& a : inputs) in.push_back(rt.from_bytes(a.aval, a.bytes));
-    std::vector<HostArray> result;
-    for (const Array& a : run(program, in)) {
-      HostArray host(a.aval());
-      rt.to_bytes(a, host.bytes);
-      result.push_back(std::move(host));
-    }
-    return result;
-  }
-
-  std::string check(const RandomGraph& r) {
-    const auto want = evaluate(r.graph, r.inputs);
-    for (const LoopMapping loops : {LoopMapping::automatic, LoopMapping::device})
-      if (std::string what = check(r, want, loops); !what.empty()) return what;
-    return "";
-  }
-
-  std::string check(const RandomGraph& r, const std::vector<HostArray>& want, LoopMapping loops) {
-    const std::size_t messages = rt.validation_messages().size();
-    const Program p = compile(r.graph, rt.target(), {.loops = loops, .keep_text = true});
-    // Most programs have no loop that comes apart.
-    if (loops == LoopMapping::device && p.loops.empty()) return "";
-    const auto got = on_device(p, r.inputs);
-    for (std::size_t i = 0; i < want.size(); ++i)
-      if (const std::string d = difference(got[i], want[i], 1e-4); !d.empty())
-        return "output " + std::to_string(i) + ": " + d + "\n" + p.fusion_text + print(p);
-    const auto said = rt.validation_messages();
-    return said.size() > messages ? said.back() : "";
-  }
+  std::string check(const RandomGraph& r) { return mismatch_on_device(rt, r); }
 };
 
 // Four tests, so that a machine with several cores may run them side by side.
@@ -65,7 +33,7 @@ TEST_P(RandomGraphsPart, MeanOnTheDeviceWhatTheReferenceSays) {
       return "";
     }
   };
-  expect_all(200, checked, 300);
+  expect_all(300, checked, 300);
   EXPECT_LT(refused, 5) << "too many programs take too many loop trips to be tested";
 }
 

@@ -1,0 +1,39 @@
+// tests/fuzz/device_check.h -- one random program on a device, against the reference.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "engine/runtime/executable.h"
+#include "engine/runtime/state.h"
+#include "gnomon/runtime.h"
+#include "tests/support/lowering.h"
+#include "tests/support/random_graph.h"
+
+namespace gnomon::testing {
+
+/// What differs or what validation says, or "". Loops run as the cost model says and, where there
+/// is such a form, apart. Throws UsageError for a program that takes too many loop trips for the
+/// driver.
+inline std::string mismatch_on_device(Runtime& rt, const RandomGraph& r) {
+  const auto want = evaluate(r.graph, r.inputs);
+  for (const LoopMapping loops : {LoopMapping::automatic, LoopMapping::device}) {
+    const std::size_t messages = rt.validation_messages().size();
+    const Program p = compile(r.graph, rt.target(), {.loops = loops, .keep_text = true});
+    // Most programs have no loop that comes apart.
+    if (loops == LoopMapping::device && p.loops.empty()) continue;
+    Executable executable(rt.state()->context, p, {.validate_modules = rt.state()->validate});
+    std::vector<Array> in, out;
+    for (const HostArray& a : r.inputs) in.push_back(rt.from_bytes(a.aval, a.bytes));
+    executable.run(in, out);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      HostArray got(out[i].aval());
+      rt.to_bytes(out[i], got.bytes);
+      if (const std::string d = difference(got, want[i], 1e-4); !d.empty())
+        return "output " + std::to_string(i) + ": " + d + "\n" + p.fusion_text + print(p);
+    }
+    if (const auto said = rt.validation_messages(); said.size() > messages) return said.back();
+  }
+  return "";
+}
+
+}  // namespace gnomon::testing

@@ -1,0 +1,129 @@
+// tests/fuzz/main.cpp -- random programs without end: more of what the tests run a few of.
+//
+//   gnomon_fuzz --on interpreter --count 1000000     through the compiler and the kernel
+//   interpreter gnomon_fuzz --on device --count 20000            on the device that a Runtime takes
+//
+// Every failing program is printed small, as text that `gnomon run` takes. Exit status 1 if any.
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+#include "tests/fuzz/device_check.h"
+#include "tests/support/host_check.h"
+
+namespace gnomon::testing {
+namespace {
+
+struct Options {
+  std::uint64_t count = 1000, seed = 1;
+  std::string on = "interpreter";
+  unsigned threads = std::max(1u, std::thread::hardware_concurrency());
+  int shrink = 300;
+  bool validate = false;
+};
+
+class Fuzz {
+ public:
+  explicit Fuzz(const Options& options) : options_(options) {}
+
+  int run() {
+    std::vector<std::thread> workers;
+    for (unsigned i = 0; i < options_.threads; ++i) workers.emplace_back([this] { work(); });
+    for (std::thread& t : workers) t.join();
+    report(options_.count, true);
+    std::printf("%llu programs, %llu failed, %llu refused for their loop trips\n",
+                static_cast<unsigned long long>(options_.count),
+                static_cast<unsigned long long>(failed_.load()),
+                static_cast<unsigned long long>(refused_.load()));
+    return failed_ == 0 ? 0 : 1;
+  }
+
+ private:
+  void work() {
+    std::optional<Runtime> rt;
+    if (options_.on == "device") {
+      RuntimeOptions runtime;
+      runtime.validate = options_.validate;
+      runtime.print_messages = false;
+      rt.emplace(runtime);
+    }
+    const GraphCheck check = [&](const RandomGraph& r) -> std::string {
+      if (!rt) return mismatch_on_host(r, r.seed, evaluate(r.graph, r.inputs), refused_);
+      try {
+        return mismatch_on_device(*rt, r);
+      } catch (const UsageError& e) {
+        if (!beyond_budget(e)) throw;
+        ++refused_;
+        return "";
+      }
+    };
+    for (std::uint64_t i = next_++; i < options_.count; i = next_++) {
+      RandomGraph r;
+      const GraphCheck trace_and_check = [&](const RandomGraph&) {
+        r = random_graph(options_.seed + i);
+        return check(r);
+      };
+      if (const std::string what = failure(trace_and_check, r); !what.empty()) {
+        ++failed_;
+        const RandomGraph small = shrink(r, check, options_.shrink);
+        const std::lock_guard lock(mutex_);
+        std::printf("seed %llu: %s\nsmallest that fails: %s\n%s\n",
+                    static_cast<unsigned long long>(r.seed), what.c_str(),
+                    failure(check, small).c_str(), describe(small).c_str());
+        std::fflush(stdout);
+      }
+      // Programs of finished graphs are dropped by their executables; pipelines stay with the
+      // device, so it is renewed now and then.
+      if (rt && i % 500 == 499) {
+        RuntimeOptions runtime;
+        runtime.validate = options_.validate;
+        runtime.print_messages = false;
+        rt.emplace(runtime);
+      }
+      report(i + 1, false);
+    }
+  }
+
+  void report(std::uint64_t done, bool last) {
+    const std::lock_guard lock(mutex_);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+    if (!last && elapsed.count() < reported_ + 5) return;
+    reported_ = elapsed.count();
+    std::fprintf(stderr, "\r%llu of %llu, %.0f a second, %llu failed ",
+                 static_cast<unsigned long long>(done),
+                 static_cast<unsigned long long>(options_.count),
+                 static_cast<double>(done) / std::max(1e-3, elapsed.count()),
+                 static_cast<unsigned long long>(failed_.load()));
+    if (last) std::fputc('\n', stderr);
+  }
+
+  const Options options_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double reported_ = 0;
+  std::mutex mutex_;
+  std::atomic<std::uint64_t> next_ = 0, failed_ = 0, refused_ = 0;
+};
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Runs random programs against the host reference");
+  app.add_option("--count", options.count, "How many programs")->capture_default_str();
+  app.add_option("--seed", options.seed, "The first one's seed")->capture_default_str();
+  app.add_option("--on", options.on, "interpreter or device")
+      ->check(CLI::IsMember({"interpreter", "device"}))
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "Programs at a time")->capture_default_str();
+  app.add_option("--shrink", options.shrink, "Attempts to make a failing program smaller")
+      ->capture_default_str();
+  app.add_flag("--validate", options.validate, "With validation layers, on a device");
+  CLI11_PARSE(app, argc, argv);
+  return Fuzz(options).run();
+}
+
+}  // namespace
+}  // namespace gnomon::testing
+
+int main(int argc, char** argv) { return gnomon::testing::main(argc, argv); }
