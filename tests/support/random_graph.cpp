@@ -21,8 +21,8 @@ namespace {
 /// The values one function sees and how it makes more of them.
 class Scope : public Steps {
  public:
-  Scope(std::uint64_t seed, int depth, Dim max_elements, const Lengths& lengths)
-      : Steps(seed, depth, max_elements, lengths) {}
+  Scope(std::uint64_t seed, int depth, Dim max_elements, const Lengths& lengths, Style style)
+      : Steps(seed, depth, max_elements, lengths, style) {}
 
   void give(Value v) { values_.push_back(std::move(v)); }
   void give(const Arrays& arrays) {
@@ -63,7 +63,7 @@ class Scope : public Steps {
       } else if (x.size() == 0) {
         return like;
       } else {
-        x = like.dtype() == DType::boolean ? any(x) : max(x);
+        x = like.dtype() == DType::boolean ? any(x) : like.dtype() == DType::f32 ? mean(x) : max(x);
       }
     }
     if (like.dtype() == DType::f32) return (like + x) * 0.5f;
@@ -80,14 +80,14 @@ class Scope : public Steps {
       Step step;
       int weight;
     };
-    static constexpr std::array<Weighted, 20> steps{{
+    static constexpr std::array<Weighted, 21> steps{{
         {&Scope::unary, 14},      {&Scope::binary, 16},      {&Scope::compare, 5},
         {&Scope::choose, 5},      {&Scope::convert, 5},      {&Scope::create, 3},
         {&Scope::rearrange, 14},  {&Scope::cut, 9},          {&Scope::join, 6},
         {&Scope::reduce, 12},     {&Scope::multiply, 6},     {&Scope::read_at, 8},
         {&Scope::slice_at, 6},    {&Scope::write_at, 6},     {&Scope::random_bits, 3},
         {&Scope::count_loop, 13}, {&Scope::repeat_loop, 15}, {&Scope::scan_loop, 13},
-        {&Scope::branch, 10},     {&Scope::map, 30},
+        {&Scope::branch, 10},     {&Scope::map, 30},         {&Scope::derive, 8},
     }};
     Dim total = 0;
     for (const auto& [f, weight] : steps) total += weight;
@@ -102,7 +102,7 @@ class Scope : public Steps {
   // ---- loops, branches, vmap
 
   Scope inner(std::uint64_t seed) const {
-    return Scope(seed, depth_ - 1, max_elements_ / 2, lengths_);
+    return Scope(seed, depth_ - 1, max_elements_ / 2, lengths_, style_);
   }
   /// Values from outside that a body uses.
   std::vector<Value> captured(Dim most) {
@@ -149,8 +149,10 @@ class Scope : public Steps {
     return r;
   }
 
+  bool loops() const { return depth_ > 0 && !style_.straight; }
+
   bool count_loop() {
-    if (depth_ == 0) return false;
+    if (!loops()) return false;
     const Arrays init = state(3);
     if (init.empty()) return false;
     const auto run = body([](Scope& scope) { return std::move(scope); });
@@ -172,7 +174,7 @@ class Scope : public Steps {
   }
 
   bool repeat_loop() {
-    if (depth_ == 0) return false;
+    if (!loops()) return false;
     Arrays init = state(3);
     const auto decides = pick_integer_scalar();
     const auto vector = pick([](const Value& v) { return v.integer() && v.rank() > 0; });
@@ -208,7 +210,7 @@ class Scope : public Steps {
   }
 
   bool scan_loop() {
-    if (depth_ == 0) return false;
+    if (!loops()) return false;
     const Arrays init = state(2);
     const auto first = pick_array();
     if (init.empty() || !first) return false;
@@ -236,7 +238,7 @@ class Scope : public Steps {
   }
 
   bool branch() {
-    if (depth_ == 0) return false;
+    if (!loops()) return false;
     const auto index = pick([](const Value& v) { return !v.floating() && v.rank() == 0; });
     const Arrays operands = state(3);
     const Arrays like = state(2);
@@ -276,7 +278,7 @@ class Scope : public Steps {
     const std::vector<Value> outside = captured(2);
     const Dim limit = std::max<Dim>(8, max_elements_ / std::max<Dim>(1, n));
     const auto f = [&](const Arrays& x, const Arrays& y) {
-      Scope scope(seed, depth_ - 1, limit, lengths_);
+      Scope scope(seed, depth_ - 1, limit, lengths_, style_);
       for (const Value& v : outside) scope.give(v);
       scope.give(x);
       scope.give(y);
@@ -289,6 +291,45 @@ class Scope : public Steps {
     const bool out_last = random_.chance(25);
     return add_all(vmap(f, {.in_axes = {0, -1}, .out_axes = {out_last ? -1 : 0}, .axis_size = n})(
         leading, trailing));
+  }
+
+  // ---- derivatives
+
+  /// The derivative of a smooth function of one or two of the floats: forward through anything,
+  /// backward through what holds no loop.
+  bool derive() {
+    if (depth_ == 0) return false;
+    const auto floating = [](const Value& v) { return v.floating() && v.array.size() > 0; };
+    const auto x = pick(floating), y = pick(floating);
+    if (!x) return false;
+    Arrays arguments{x->array};
+    if (random_.chance(50)) arguments.push_back(y->array);
+    const bool forward = random_.chance(40);
+    const std::uint64_t seed = random_.next();
+    const int steps = body_steps() + 1;
+    const std::vector<Value> outside = captured(2);
+    const Style style{true, style_.straight || !forward};
+    const auto f = [&](const Arrays& inputs) {
+      Scope scope(seed, depth_ - 1, max_elements_ / 2, lengths_, style);
+      for (const Value& v : outside) scope.give(v);
+      scope.give(inputs);
+      scope.run(steps);
+      Array loss = scope.value_like(inputs[0]);
+      for (const Array& a : scope.results(1, 2))
+        if (a.dtype() == DType::f32 && a.size() > 0) loss = loss + mean(tanh(a));
+      return mean(loss);
+    };
+    // Derivatives may be large; what goes on is not.
+    const auto bounded = [](const Array& d) { return d / (1 + d * d); };
+    if (!forward) {
+      Arrays gradient = grad(f)(arguments);
+      for (Array& g : gradient) g = bounded(g * 3);
+      return add_all(gradient);
+    }
+    Arrays tangents;
+    for (const Array& a : arguments) tangents.push_back(cos(a * 3));
+    const auto [value, tangent] = jvp(f, arguments, tangents);
+    return add_all({value, bounded(tangent)});
   }
 };
 
@@ -341,7 +382,7 @@ RandomGraph random_graph(std::uint64_t seed, const RandomGraphOptions& options) 
   const std::uint64_t body_seed = random.next();
   const int steps = static_cast<int>(random.between(3, options.steps));
   const auto f = [&](const Arrays& inputs) {
-    Scope scope(body_seed, options.depth, options.max_elements, lengths);
+    Scope scope(body_seed, options.depth, options.max_elements, lengths, {});
     // What comes from the host is exact.
     for (const Array& a : inputs) scope.give({a, true});
     scope.run(steps);

@@ -28,7 +28,8 @@ struct RandomGraph {
 /// f32, i32, u32 and bool arrays of rank 0 to 4, axes of length 0 and 1 among them. Floats stay
 /// small and every operation on them has a bounded derivative, so that two executions that round
 /// differently stay together; what decides (branches, stops, indices, comparisons) is computed from
-/// integers and from floats that are exact everywhere.
+/// integers and from floats that are exact everywhere. Derivatives, forward and backward, are among
+/// the steps; the functions they are taken of have no kinks.
 RandomGraph random_graph(std::uint64_t seed, const RandomGraphOptions& options = {});
 
 /// Seed, graph text and inputs, for a failure message.

@@ -57,11 +57,23 @@ struct Lengths {
   std::vector<Dim> others;
 };
 
+/// What a function may hold that will be differentiated.
+struct Style {
+  bool smooth = false;    // no kinks where floats are not exact: two executions see one derivative
+  bool straight = false;  // no loops and branches: reverse mode stops there
+};
+
 /// A pool of values and the operations on them that hold no graphs. Internal to the generator.
 class Steps {
  protected:
-  Steps(std::uint64_t seed, int depth, Dim max_elements, const Lengths& lengths)
-      : random_(seed), depth_(depth), max_elements_(max_elements), lengths_(lengths) {}
+  Steps(std::uint64_t seed, int depth, Dim max_elements, const Lengths& lengths, Style style)
+      : random_(seed),
+        depth_(depth),
+        max_elements_(max_elements),
+        lengths_(lengths),
+        style_(style) {}
+
+  bool may_kink(const Value& v) const { return v.exact || !style_.smooth; }
 
   template <class F>
   std::optional<Value> pick(F wanted) {
@@ -160,7 +172,10 @@ class Steps {
           return add(trunc(x), true);
       }
     }
-    switch (random_.below(22)) {
+    const Dim kind = random_.below(22);
+    const std::array kinks{1, 2, 3, 8, 9, 11, 12};
+    if (!may_kink(*v) && std::find(kinks.begin(), kinks.end(), kind) != kinks.end()) return false;
+    switch (kind) {
       case 0:
         return add(-x, v->exact);
       case 1:
@@ -265,7 +280,9 @@ class Steps {
       }
     }
     const bool exact = both->first.exact && both->second.exact;
-    switch (random_.below(10)) {
+    const Dim kind = random_.below(10);
+    if (style_.smooth && !exact && (kind < 2 || kind == 8)) return false;
+    switch (kind) {
       case 0:
         return add(maximum(x, y), exact);
       case 1:
@@ -494,6 +511,7 @@ class Steps {
     }
     const Dim kind = random_.below(10);
     const bool empty = n == 0;
+    if (kind < 2 && !may_kink(*v)) return false;
     if (kind == 0 && !empty) return add_like(max(x, axes, options), v->exact);
     if (kind == 1 && !empty) return add_like(min(x, axes, options), v->exact);
     if (kind == 2 && v->exact && x.dim(a) > 0) return add(argmax(x, a), true);
@@ -668,6 +686,7 @@ class Steps {
   int depth_;
   Dim max_elements_;
   const Lengths& lengths_;
+  const Style style_;
   std::vector<Value> values_;
 };
 
