@@ -33,6 +33,26 @@ const Primitive digamma_p =
             return lax::mul(d, polygamma(1, x));
           }>("digamma", Cost::heavy);
 
+const Primitive i0e_p =
+    unary<i0e_p, Accepts::floats,
+          [](auto x) { return static_cast<decltype(x)>(host::scaled_bessel(0, x)); }, math::i0e,
+          [](const Array& x, const Array& y, const Array& d) {
+            const Array falling = lax::mul(lax::unary(sign_p, x), y);
+            return lax::mul(d, lax::sub(lax::unary(i1e_p, x), falling));
+          }>("i0e", Cost::heavy);
+
+const Primitive i1e_p =
+    unary<i1e_p, Accepts::floats,
+          [](auto x) { return static_cast<decltype(x)>(host::scaled_bessel(1, x)); }, math::i1e,
+          [](const Array& x, const Array& y, const Array& d) {
+            // y / x tends to 1 / 2 at 0.
+            const Array zero = lax::eq(x, lax::zeros_like(x)), half = lax::full_like(x, 0.5);
+            const Array safe = lax::select(zero, lax::full_like(x, 1), x);
+            const Array ratio = lax::select(zero, half, lax::div(y, safe));
+            const Array falling = lax::add(ratio, lax::mul(lax::unary(sign_p, x), y));
+            return lax::mul(d, lax::sub(lax::unary(i0e_p, x), falling));
+          }>("i1e", Cost::heavy);
+
 const Primitive polygamma_p{
     .name = "polygamma",
     .parse = parse_params<OrderParams>,

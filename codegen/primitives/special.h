@@ -13,4 +13,7 @@ extern const Primitive lgamma_p, digamma_p, polygamma_p;
 /// Of (a, x): P, Q, dP/da and dP/dx.
 extern const Primitive gammainc_p, gammaincc_p, gammainc_da_p, gamma_density_p;
 
+/// Modified Bessel functions of the first kind over e^|x|.
+extern const Primitive i0e_p, i1e_p;
+
 }  // namespace gnomon

@@ -93,28 +93,39 @@ std::optional<Real> lower_at_the_ends(Real a, Real x) {
 /// x^a e^-x / gamma(a).
 Real weight(Real a, Real x) { return std::exp(a * std::log(x) - x - std::lgamma(a)); }
 
-/// The power series of P and its derivative in a, term by term.
-struct Lower {
-  Real value, derivative;
+/// P or Q and its derivative in a.
+struct WithSlope {
+  Real value, slope;
 };
-Lower by_series(Real a, Real x) {
+
+/// P by its power series, term by term.
+WithSlope by_series(Real a, Real x) {
   const Real slope = std::log(x) - digamma(a);
   Real term = weight(a, x) / a, logarithm = slope - 1 / a;  // d log(term) / da
-  Lower sum{term, term * logarithm};
+  WithSlope sum{term, term * logarithm};
   for (Real k = 1; k < 1e7L; k += 1) {
     term *= x / (a + k);
     logarithm -= 1 / (a + k);
-    sum = {sum.value + term, sum.derivative + term * logarithm};
+    sum = {sum.value + term, sum.slope + term * logarithm};
     if (a + k > x && term < sum.value * 1e-21L) break;
   }
   return sum;
 }
 
 /// Q for x > a + 1, by the continued fraction from far behind to its front.
-Real by_fraction(Real a, Real x) {
-  Real tail = 0;
-  for (int k = 4000; k > 0; --k) tail = k * (k - a) / (x + 2 * k + 1 - a - tail);
-  return weight(a, x) / (x + 1 - a - tail);
+WithSlope by_fraction(Real a, Real x) {
+  WithSlope tail{0, 0};
+  const auto behind = [&](int k) {
+    return WithSlope{x + 2 * k + 1 - a - tail.value, -1 - tail.slope};
+  };
+  for (int k = 4000; k > 0; --k) {
+    const WithSlope below = behind(k);
+    const Real value = k * (k - a) / below.value;
+    tail = {value, (-k - value * below.slope) / below.value};
+  }
+  const WithSlope below = behind(0);
+  const Real value = weight(a, x) / below.value;
+  return {value, value * (std::log(x) - digamma(a) - below.slope / below.value)};
 }
 
 }  // namespace
@@ -122,16 +133,17 @@ Real by_fraction(Real a, Real x) {
 // Source: NIST Digital Library of Mathematical Functions, 8.7.1 and 8.9.2.
 Real gammainc(Real a, Real x) {
   if (const auto end = lower_at_the_ends(a, x)) return *end;
-  return x > a + 1 ? 1 - by_fraction(a, x) : by_series(a, x).value;
+  return x > a + 1 ? 1 - by_fraction(a, x).value : by_series(a, x).value;
 }
 Real gammaincc(Real a, Real x) {
   if (const auto end = lower_at_the_ends(a, x)) return 1 - *end;
-  return x > a + 1 ? by_fraction(a, x) : 1 - by_series(a, x).value;
+  return x > a + 1 ? by_fraction(a, x).value : 1 - by_series(a, x).value;
 }
 Real gammainc_da(Real a, Real x) {
   const auto end = lower_at_the_ends(a, x);
   if (a == 0 || (end && std::isnan(*end))) return not_a_number;
-  return end ? 0 : by_series(a, x).derivative;
+  if (end) return 0;
+  return x > a + 1 ? -by_fraction(a, x).slope : by_series(a, x).slope;
 }
 Real gamma_density(Real a, Real x) {
   const auto end = lower_at_the_ends(a, x);
@@ -139,6 +151,26 @@ Real gamma_density(Real a, Real x) {
   if (a == 0 || std::isinf(a) || std::isinf(x)) return 0;
   if (x == 0) return a < 1 ? inf : a == 1 ? 1 : 0;
   return std::exp((a - 1) * std::log(x) - x - std::lgamma(a));
+}
+
+// Source: NIST Digital Library of Mathematical Functions, 10.25.2 and 10.40.1.
+Real scaled_bessel(int order, Real x) {
+  const Real a = std::fabs(x), sign = order == 1 && x < 0 ? -1 : 1;
+  if (a < 40) {
+    Real term = order == 1 ? x / 2 : 1, sum = term;
+    for (int k = 1; k < 200; ++k) {
+      term *= a / 2 * (a / 2) / (static_cast<Real>(k) * (k + order));
+      sum += term;
+    }
+    return sum * std::exp(-a);
+  }
+  Real term = 1, sum = 1;
+  for (int k = 1; k < 30; ++k) {
+    const int odd = 2 * k - 1;
+    term *= -(4.0L * order - odd * odd) / (8 * k * a);
+    sum += term;
+  }
+  return sign * sum / std::sqrt(2 * pi * a);
 }
 
 }  // namespace gnomon::host

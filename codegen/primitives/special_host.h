@@ -16,4 +16,7 @@ long double gammaincc(long double a, long double x);
 long double gammainc_da(long double a, long double x);
 long double gamma_density(long double a, long double x);
 
+/// e^-|x| I_order(x) for order 0 or 1.
+long double scaled_bessel(int order, long double x);
+
 }  // namespace gnomon::host

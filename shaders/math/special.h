@@ -39,4 +39,9 @@ Value gammainc_da(Builder&, Value a, Value x);
 /// dP(a, x) / dx = x^(a - 1) e^-x / gamma(a): the density of the gamma distribution.
 Value gamma_density(Builder&, Value a, Value x);
 
+/// e^-|x| I_0(x) and e^-|x| I_1(x), the modified Bessel functions of the first kind. Within 4
+/// units.
+Value i0e(Builder&, Value x);
+Value i1e(Builder&, Value x);
+
 }  // namespace gnomon::math

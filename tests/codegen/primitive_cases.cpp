@@ -102,6 +102,8 @@ const std::map<std::string_view, Elementwise>& elementwise() {
       {"gammaincc", {{{0.3, 30}, {0.2, 30}}, {}, true, {1, 9}}},
       {"gammainc_da", {{{0.3, 30}, {0.2, 30}}, {}, true, {0, 9}}},
       {"gamma_density", {{{0.3, 30}, {0.2, 30}}}},
+      {"i0e", {{{-12, 12}}}},
+      {"i1e", {{{-12, 12}}}},
       {"stop_gradient", {{any}, {}, false}},
       {"threefry2x32", {{{0, 4e9}, {0, 4e9}, {0, 4e9}, {0, 4e9}}}},
   };

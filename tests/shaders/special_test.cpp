@@ -101,27 +101,29 @@ constexpr Case cases[] = {
     {"polygamma(7)", kernel_polygamma<7>, exact_polygamma<7>, 1e-3, 100, 12},
 };
 
-TEST(Special, StaysWithinItsUnits) {
-  for (const Case& c : cases) {
-    for (const bool narrow : {false, true}) {
-      double low = c.low, high = c.high;
-      if (narrow) low = std::fmax(low, low > 0 ? 1e-30 : low), high = std::fmin(high, 1e30);
-      std::vector<double> x = arguments(low, high, 1500);
-      for (const double border : {0.5, 1.0, 1.5, 2.0, 2.5, 10.0})
-        if (border > low && border < high)
-          x.push_back(border), x.push_back(std::nextafter(border, 0));
-      if (narrow) x = rounded_to_f32(x);
-      const std::vector<double> y = narrow ? run_f32(c.f, x) : run(c.f, x);
-      double worst = 0, where = 0;
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const double e = units(y[i], c.exact, x[i], c.least, narrow ? 24 : 53);
-        if (!(e <= worst)) worst = e, where = x[i];
-      }
-      const std::string name = std::string(c.name) + (narrow ? ", f32" : ", f64");
-      RecordProperty(name, std::to_string(worst));
-      EXPECT_LE(worst, c.bound) << name << " at " << where;
+void expect_within(const Case& c) {
+  for (const bool narrow : {false, true}) {
+    double low = c.low, high = c.high;
+    if (narrow) low = std::fmax(low, low > 0 ? 1e-30 : low), high = std::fmin(high, 1e30);
+    std::vector<double> x = arguments(low, high, 1500);
+    for (const double border : {0.5, 1.0, 1.5, 2.0, 2.5, 10.0})
+      if (border > low && border < high)
+        x.push_back(border), x.push_back(std::nextafter(border, 0));
+    if (narrow) x = rounded_to_f32(x);
+    const std::vector<double> y = narrow ? run_f32(c.f, x) : run(c.f, x);
+    double worst = 0, where = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double e = units(y[i], c.exact, x[i], c.least, narrow ? 24 : 53);
+      if (!(e <= worst)) worst = e, where = x[i];
     }
+    const std::string name = std::string(c.name) + (narrow ? ", f32" : ", f64");
+    testing::Test::RecordProperty(name, std::to_string(worst));
+    EXPECT_LE(worst, c.bound) << name << " at " << where;
   }
+}
+
+TEST(Special, StaysWithinItsUnits) {
+  for (const Case& c : cases) expect_within(c);
 }
 
 TEST(Special, PolesAndEndsAreThoseOfScipy) {
@@ -141,6 +143,40 @@ TEST(Special, PolesAndEndsAreThoseOfScipy) {
   expect(digamma, {-inf, inf, quiet, quiet, inf, quiet, quiet});
   expect(kernel_polygamma<1>, {inf, inf, inf, inf, 0, quiet, quiet});
   expect(kernel_polygamma<2>, {-inf, -inf, -inf, -inf, 0, quiet, quiet});
+}
+
+/// e^-x (x / 2)^order sum of (x^2 / 4)^k / (k! (k + order)!).
+template <int order>
+int exact_bessel(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) {
+  mpfr_t z, term, scale;
+  for (mpfr_ptr v : {&z[0], &term[0], &scale[0]}) mpfr_init2(v, 200);
+  mpfr_sqr(z, x, r);
+  mpfr_div_ui(z, z, 4, r);
+  mpfr_set_ui(term, 1, r);
+  if (order == 1) mpfr_div_ui(term, x, 2, r);
+  mpfr_set_prec(y, 200);
+  mpfr_set(y, term, r);
+  const double size = std::fabs(mpfr_get_d(x, r));
+  for (unsigned long k = 1; k < static_cast<unsigned long>(60 + 3 * size); ++k) {
+    mpfr_mul(term, term, z, r);
+    mpfr_div_ui(term, term, k, r);
+    mpfr_div_ui(term, term, k + order, r);
+    mpfr_add(y, y, term, r);
+  }
+  mpfr_abs(scale, x, r);
+  mpfr_neg(scale, scale, r);
+  mpfr_exp(scale, scale, r);
+  mpfr_mul(y, y, scale, r);
+  for (mpfr_ptr v : {&z[0], &term[0], &scale[0]}) mpfr_clear(v);
+  return 0;
+}
+
+TEST(Special, BesselFunctionsStayWithinTheirUnits) {
+  expect_within({"i0e", i0e, exact_bessel<0>, -200, 200, 4});
+  expect_within({"i0e near 0", i0e, exact_bessel<0>, -12, 12, 4});
+  expect_within({"i1e", i1e, exact_bessel<1>, -200, 200, 4});
+  expect_within({"i1e near 0", i1e, exact_bessel<1>, -12, 12, 4});
+  EXPECT_EQ(run(i0e, {0, inf, -inf}), (std::vector<double>{1, 0, 0}));
 }
 
 TEST(Special, PolygammaIsReflected) {

@@ -43,4 +43,12 @@ Array igamma_grad_a(Operand a, Operand x);
 /// Source: M. Figurnov, S. Mohamed, A. Mnih, "Implicit reparameterization gradients" (2018), eq. 6.
 Array random_gamma_grad(Operand a, Operand x);
 
+/// The modified Bessel functions of the first kind I_0 and I_1, and the same times e^-|x|, which
+/// stay in range. The latter within 4 units, the former within 6 and infinite from about 91 (f32)
+/// or 714 (f64) on.
+Array i0(Operand x);
+Array i1(Operand x);
+Array i0e(Operand x);
+Array i1e(Operand x);
+
 }  // namespace gnomon
