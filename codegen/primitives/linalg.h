@@ -15,6 +15,7 @@
 //   eigh:             a[n,n], of which the symmetric part counts -> eigenvalues[n] ascending,
 //                     eigenvectors in the columns of [n,n].
 //   svd:              a[m,n] -> u[m,k], s[k] descending, vt[k,n].
+//   pinv:             a[m,n] -> [n,m]; singular values up to rtol times the largest count as zero.
 //   Eigenvectors and columns of u have their element of largest magnitude positive, the first of
 //   equals.
 #pragma once
@@ -37,8 +38,11 @@ struct SolveParams {
 struct QrParams {
   bool complete = false;
 };
+struct PinvParams {
+  double rtol = 0;
+};
 
-extern const Primitive cholesky_p, triangular_solve_p, lu_p, solve_p, qr_p, eigh_p, svd_p;
+extern const Primitive cholesky_p, triangular_solve_p, lu_p, solve_p, qr_p, eigh_p, svd_p, pinv_p;
 
 namespace linalg {
 

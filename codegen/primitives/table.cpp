@@ -41,7 +41,7 @@ std::vector<const Primitive*> sorted_table() {
       // sums
       &sum_p, &prod_p, &reduce_max_p, &reduce_min_p, &argmax_p, &argmin_p, &dot_general_p,
       // linear algebra
-      &cholesky_p, &triangular_solve_p, &lu_p, &solve_p, &qr_p,
+      &cholesky_p, &triangular_solve_p, &lu_p, &solve_p, &qr_p, &eigh_p, &svd_p, &pinv_p,
       // loops and branches
       &while_p, &scan_p, &cond_p};
   std::sort(all.begin(), all.end(),

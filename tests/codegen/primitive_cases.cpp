@@ -498,6 +498,38 @@ void qr_cases(Maker& m) {
   m.add(QrParams{}, {{f64, {2, 4, 2}}});
   m.add(QrParams{}, {{f64, {8, 7}}}, {}, {{-1, 1}});
 }
+void eigh_cases(Maker& m) {
+  for (DType t : {f64, f32}) {
+    m.add({}, {{t, {4, 4}}});
+    m.add({}, {{t, {2, 2}}});
+    m.add({}, {{t, {1, 1}}});
+    m.add({}, {{t, {0, 0}}});
+  }
+  m.add({}, {{f64, {2, 4, 4}}});
+  m.add({}, {{f64, {7, 7}}});
+}
+void svd_cases(Maker& m) {
+  for (DType t : {f64, f32}) {
+    m.add({}, {{t, {4, 2}}});
+    m.add({}, {{t, {2, 4}}});
+    m.add({}, {{t, {4, 4}}}, {}, {{-1, 1, 2, 4}});
+    m.add({}, {{t, {1, 1}}}, {}, {{0.5, 2}});
+    m.add({}, {{t, {0, 2}}});
+  }
+  m.add({}, {{f64, {2, 4, 2}}});
+  m.add({}, {{f64, {8, 6}}});
+}
+void pinv_cases(Maker& m) {
+  const PinvParams p{1e-6};
+  for (DType t : {f64, f32}) {
+    m.add(p, {{t, {4, 2}}});
+    m.add(p, {{t, {2, 4}}});
+    m.add(p, {{t, {1, 1}}}, {}, {{0.5, 2}});
+    m.add(p, {{t, {0, 2}}});
+  }
+  m.add(p, {{f64, {2, 4, 2}}});
+  m.add(p, {{f64, {6, 8}}});
+}
 
 const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters() {
   static const std::map<std::string_view, std::function<void(Maker&)>> all{
@@ -541,6 +573,9 @@ const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters()
       {"qr", qr_cases},
       {"sort", sort_cases},
       {"rearrange", rearrange_cases},
+      {"eigh", eigh_cases},
+      {"svd", svd_cases},
+      {"pinv", pinv_cases},
       {"while", while_cases},
       {"scan", scan_cases},
       {"cond", cond_cases},

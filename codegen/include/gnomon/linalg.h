@@ -48,6 +48,46 @@ struct Lu {
 /// Derivative: where a leading square block is not singular.
 Lu lu(Operand a);
 
+struct QrOptions {
+  bool complete = false;  // all m columns of the basis, not just min(m, n)
+};
+struct Qr {
+  Array q;  // orthonormal columns: [.., m, k]
+  Array r;  // upper triangular: [.., k, n], a = q r
+};
+/// Householder's reflections; the diagonal of r has the signs LAPACK gives it.
+///
+/// Derivative: where the first min(m, n) columns are independent; none for a complete basis of more
+/// rows than columns (UsageError).
+Qr qr(Operand a, QrOptions options = {});
+
+struct Eigh {
+  Array eigenvalues;   // ascending: [.., n]
+  Array eigenvectors;  // in the columns, orthonormal: [.., n, n]
+};
+/// Eigenvalues and eigenvectors of symmetric matrices; (a + a^T) / 2 counts.
+///
+/// The element of largest magnitude of every eigenvector is positive, the first of equals. Jacobi's
+/// rotations, n / 2 at a time, at most 30 sweeps; small eigenvalues are as accurate as large ones
+/// to n eps |a|. Derivative: where eigenvalues are distinct; that of the eigenvalues alone always.
+Eigh eigh(Operand a);
+/// The eigenvalues alone.
+Array eigvalsh(Operand a);
+
+struct Svd {
+  Array u;   // orthonormal columns: [.., m, k], k = min(m, n)
+  Array s;   // descending, none negative: [.., k]
+  Array vt;  // orthonormal rows: [.., k, n], a = u diag(s) vt
+};
+/// The reduced singular value decomposition, by Hestenes' one-sided rotations behind a QR.
+///
+/// The element of largest magnitude of every column of u is positive. What is not used is not
+/// computed. Derivative: where singular values are distinct, and not zero unless a is square; that
+/// of the singular values alone always.
+Svd svd(Operand a);
+/// The singular values alone.
+Array svdvals(Operand a);
+
 // ---- systems
 
 /// x with a x = b for a[.., n, n].
@@ -66,6 +106,46 @@ struct SlogDet {
 };
 /// det = sign * exp(logabs), without overflow.
 SlogDet slogdet(Operand a);
+
+/// Singular values below `rtol` times the largest count as zero: eps max(m, n) by default.
+struct RankOptions {
+  std::optional<double> rtol = {};
+};
+/// The pseudoinverse [.., n, m] of a[.., m, n]: the solution of least squares as a matrix.
+///
+/// Derivative: Golub and Pereyra, The differentiation of pseudo-inverses and nonlinear least
+/// squares problems whose variables separate, SIAM J. Numer. Anal. 10 (1973), equation 4.12; where
+/// the rank stays the same.
+Array pinv(Operand a, RankOptions options = {});
+/// The number of singular values that count, i32[..]. No derivative.
+Array matrix_rank(Operand a, RankOptions options = {});
+
+struct LeastSquares {
+  Array x;          // [.., n, k], or [n] for one vector b; of all minima the one of least norm
+  Array residuals;  // |a x - b|^2 for every column: [.., k], or [] for a vector
+  Array rank;       // i32[..]
+  Array s;          // singular values of a
+};
+/// x that minimises |a x - b| for a[.., m, n]; b as in `solve`, with m rows.
+LeastSquares lstsq(Operand a, Operand b, RankOptions options = {});
+
+// ---- norms
+
+/// (sum |x|^ord)^(1 / ord) over `axes`; ord 1, 2, infinity (the largest magnitude), -infinity (the
+/// smallest), 0 (how many are not zero) or any other number. The derivative of ord 2 at 0 is NaN.
+Array vector_norm(Operand x, double ord = 2, const Axes& axes = {}, ReduceOptions options = {});
+enum class MatrixNorm : std::uint8_t {
+  frobenius,  // root of the sum of squares
+  one,        // largest column sum of magnitudes
+  infinity,   // largest row sum of magnitudes
+  two,        // largest singular value
+  nuclear,    // sum of singular values
+};
+/// [.., m, n] -> [..].
+Array matrix_norm(Operand a, MatrixNorm kind = MatrixNorm::frobenius);
+/// The condition number: the ratio of the largest to the smallest singular value, or
+/// |a| |a^-1| in another norm; infinite or NaN for a singular matrix.
+Array cond(Operand a, MatrixNorm kind = MatrixNorm::two);
 
 // ---- powers and functions
 

@@ -2,8 +2,10 @@
 // running.
 #pragma once
 #include "gnomon/array.h"
+#include "gnomon/complex.h"
 #include "gnomon/control.h"
 #include "gnomon/error.h"
+#include "gnomon/fft.h"
 #include "gnomon/indexing.h"
 #include "gnomon/jit.h"
 #include "gnomon/linalg.h"
