@@ -346,6 +346,7 @@ class Partitioner {
       if (n > 1 && std::find(r.begin(), r.end(), n) == r.end()) r.push_back(n);
     };
     std::vector<Dim> sizes;
+    std::vector<Shape> carried;
     for (std::uint32_t l : loops) {
       const Equation& e = g_.equations[l];
       add(laned_loop(e));
@@ -354,10 +355,18 @@ class Partitioner {
         const bool stacked =
             e.primitive == &scan_p && static_cast<int>(o) >= e.params.as<ScanParams>().carried;
         if (s.rank() > (stacked ? 1 : 0)) sizes.push_back(s[stacked ? 1 : 0]);
+        if (!stacked) carried.push_back(s);
       }
     }
     std::sort(sizes.begin(), sizes.end(), std::greater<>());
-    for (Dim n : sizes) add(n);
+    // What is carried without the lane axis is computed by every lane: not most of it.
+    const auto shared = [&](Dim n) {
+      Dim own = 0, same = 0;
+      for (const Shape& s : carried) (s.rank() > 0 && s[0] == n ? own : same) += s.size();
+      return same > own;
+    };
+    for (Dim n : sizes)
+      if (!shared(n)) add(n);
     return r;
   }
 

@@ -76,6 +76,8 @@ const Primitive concatenate_p{
               emit(concatenate_p, AxisParams{axis >= a.axis ? axis + 1 : axis}, a.values, {}),
               {a.axis}};
         },
+    // Not a view: an element costs a read of every operand, and towers of concatenations that a
+    // product reads would multiply them.
     .lower = Lowering::per_element(
         [](ElementContext& c, const Params& params, std::size_t, const Index& i) {
           const int axis = params.as<AxisParams>().axis;
@@ -106,8 +108,7 @@ const Primitive concatenate_p{
             result = result.valid() ? k.select(above, element, result) : element;
           }
           return result;
-        },
-        Cost::view),
+        }),
     .reference =
         [](const Params& params, std::span<const Aval> out, std::span<const HostArray> in) {
           const int axis = params.as<AxisParams>().axis;

@@ -70,6 +70,8 @@ inline constexpr Dim tiny = 8;
 Array solve_triangular(const Array& a, const Array& b, const TriangularParams&);
 /// The inverse of a lower triangular matrix, by halves.
 Array inverse_of_lower(const Array& a, bool unit_diagonal);
+/// The same element by element.
+Array tiny_inverse_of_lower(const Array& a, bool unit_diagonal);
 
 struct Reduced {
   Array q, r;

@@ -22,6 +22,7 @@ Term pivot_root(const Term& pivot) {
   return choose(greater(pivot, 0), square_root(pivot), number_like(pivot, nan));
 }
 
+/// The factor.
 Array tiny_factor(const Array& a) {
   Elements l = elements(a);
   const auto n = l.size();
@@ -53,8 +54,11 @@ Array lower_blocks(const Array& x, const Array& y, const Array& z) {
 Factor halved_factor(const Array& a) {
   const Dim n = rows(a), h = n / 2;
   if (n <= tiny) {
-    const Array l = by_matrix({a}, [](const Arrays& in) { return Arrays{tiny_factor(in[0])}; })[0];
-    return {l, inverse_of_lower(l, false)};
+    const Arrays f = by_matrix({a}, [](const Arrays& in) {
+      const Array l = tiny_factor(in[0]);
+      return Arrays{l, tiny_inverse_of_lower(l, false)};
+    });
+    return {f[0], f[1]};
   }
   const Factor first = halved_factor(block(a, 0, h, 0, h));
   const Array below = product(block(a, h, n, 0, h), first.inverse, false, true);
@@ -93,6 +97,8 @@ Array factor_by_panels(const Array& a) {
 
 Array factor(const Array& a) {
   const Dim n = rows(a);
+  if (n <= tiny)
+    return by_matrix({a}, [](const Arrays& in) { return Arrays{tiny_factor(in[0])}; })[0];
   if (n <= halved) {
     const Dim size = halvable(n);
     return block(halved_factor(padded(a, size, size, true)).l, 0, n, 0, n);

@@ -33,7 +33,8 @@ std::vector<HostArray> reference(const Params& params, std::span<const Aval> out
   HostArray wide(Aval{DType::f64, in[0].aval.shape});
   for (Dim i = 0; i < wide.size(); ++i) wide.set_number(i, in[0].number(i));
   const std::vector<Aval> avals = svd_p.shape(Params(), std::span(&wide.aval, 1), Loc{});
-  const std::vector<HostArray> f = svd_p.reference(Params(), avals, std::span<const HostArray>(&wide, 1));
+  const std::vector<HostArray> f =
+      svd_p.reference(Params(), avals, std::span<const HostArray>(&wide, 1));
   for (Dim b = 0; b < host::matrices(out[0]); ++b) {
     const Dense u = host::matrix_at(f[0], b), vt = host::matrix_at(f[2], b);
     const Dim k = u.columns();

@@ -69,7 +69,9 @@ Array substitute(const Array& a, const Array& b, bool unit) {
 /// inverses of 2g halves into those of g blocks with two products.
 Array invert_blocks(const Array& a, bool unit) {
   const Dim n = rows(a), h = n / 2;
-  if (n == 1) return unit ? lax::full_like(a, 1) : Array(1.0 / Term(a));
+  if (n <= tiny)
+    return by_matrix(
+        {a}, [&](const Arrays& in) { return Arrays{tiny_inverse_of_lower(in[0], unit)}; })[0];
   const Shape batch = batch_of(a);
   const int group = batch.rank() - 1;
   const auto in_pairs = [&](const Array& x,
@@ -165,10 +167,25 @@ Array turned(const Array& a) { return lax::reverse(a, {a.rank() - 2, a.rank() - 
 
 }  // namespace
 
+Array tiny_inverse_of_lower(const Array& a, bool unit) {
+  const Elements l = elements(a);
+  const std::size_t n = l.size();
+  const Term zero = number_like(l[0][0], 0), one = number_like(l[0][0], 1);
+  Elements x(n, std::vector<Term>(n, zero));
+  for (std::size_t j = 0; j < n; ++j)
+    for (std::size_t i = j; i < n; ++i) {
+      Term sum = i == j ? one : -(l[i][j] * x[j][j]);
+      for (std::size_t k = j + 1; k < i; ++k) sum = sum - l[i][k] * x[k][j];
+      x[i][j] = unit ? sum : sum / l[i][i];
+    }
+  return matrix_of(x);
+}
+
 Array inverse_of_lower(const Array& a, bool unit) {
   const Dim n = rows(a);
-  Dim size = 1;
+  Dim size = tiny;
   while (size < n) size *= 2;
+  if (n <= tiny) size = n;
   const Array square = padded(a, size, size, true);
   const Array group = lax::reshape(square, extended(batch_of(a), {1, size, size}));
   return block(lax::reshape(invert_blocks(group, unit), square.shape()), 0, n, 0, n);

@@ -105,8 +105,7 @@ Array vector_of(const std::vector<Term>&);
 Arrays repeat(Dim count, const Arrays& init,
               const std::function<Arrays(const Array& i, const Arrays&)>& body);
 /// What `f` makes of `inputs`, by a loop of one trip: one lane then computes all of a small matrix,
-/// where an elementwise kernel would have a lane for each of its elements. Without a batch there is
-/// nothing to gain and `f` is just called.
+/// where an elementwise kernel would have a lane for each of its elements.
 Arrays by_matrix(const Arrays& inputs, const std::function<Arrays(const Arrays&)>& f);
 
 struct Rounds {
