@@ -120,6 +120,19 @@ Array maxwell(Key key, const Shape& shape, DType dtype, Loc loc) {
   return norm({z, loc}, -1);
 }
 
+Array double_sided_maxwell(Key key, Operand center, Operand scale, const Shape& shape,
+                           DType dtype) {
+  const Loc loc = center.loc();
+  constexpr std::string_view op = "random::double_sided_maxwell";
+  draws::require_float(op, dtype, loc);
+  auto keys = split<2>(std::move(key), loc);
+  const Array size = maxwell(std::move(keys[0]), shape, dtype, loc);
+  const Array sign = rademacher(std::move(keys[1]), shape, dtype, loc);
+  const Array scaled =
+      lax::mul(lax::mul(sign, size, loc), draws::parameter(op, scale, shape, dtype), loc);
+  return lax::add(scaled, draws::parameter(op, center, shape, dtype), loc);
+}
+
 Array triangular(Key key, Operand left, Operand mode, Operand right, const Shape& shape,
                  DType dtype) {
   const Loc loc = left.loc();
@@ -155,27 +168,6 @@ Array sphere(Key key, Dim dimension, const Shape& shape, DType dtype, Loc loc) {
     usage_error("random::sphere", "in " + std::to_string(dimension) + " dimensions", loc);
   const Array z = normal(std::move(key), shape.with_inserted(shape.rank(), dimension), dtype, loc);
   return divide({z, loc}, {norm({z, loc}, -1, {.keepdims = true}), loc});
-}
-
-Array categorical(Key key, Operand logits, int axis, const std::optional<Shape>& shape) {
-  const Loc loc = logits.loc();
-  constexpr std::string_view op = "random::categorical";
-  const Array a = align::as_float(op, logits);
-  const int along = align::axis_of(op, axis, a, loc);
-  const Shape rest = a.shape().without(along);
-  const Shape out = shape.value_or(rest);
-  const int in_front = out.rank() - rest.rank();
-  if (in_front < 0 || out.part(in_front, out.rank()) != rest)
-    usage_error(op,
-                "the shape " + to_string(out) + " does not end in " + to_string(rest) +
-                    ", that of the logits " + to_string(a.aval()) + " without axis " +
-                    std::to_string(along),
-                loc);
-  // The largest of logits with Gumbel noise is index i with probability softmax(logits)[i].
-  const Shape drawn = out.with_inserted(in_front + along, a.shape()[along]);
-  const Array noise = gumbel(std::move(key), drawn, a.dtype(), loc);
-  const Array noisy = lax::add(noise, align::broadcast(op, a, drawn, loc), loc);
-  return argmax({noisy, loc}, in_front + along);
 }
 
 }  // namespace gnomon::random

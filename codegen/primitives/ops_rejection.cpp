@@ -1,5 +1,5 @@
-// codegen/primitives/ops_rejection.cpp -- distributions drawn by rejection: gamma, and what is made
-// of gamma draws. Every element runs its own loop on its own key.
+// codegen/primitives/ops_rejection.cpp -- distributions drawn by rejection: gamma, what is made of
+// gamma draws, and poisson. Every element runs its own loop.
 #include <cmath>
 #include <limits>
 
@@ -7,6 +7,7 @@
 #include "codegen/primitives/random_draws.h"
 #include "gnomon/control.h"
 #include "gnomon/ops.h"
+#include "gnomon/special.h"
 #include "gnomon/transform.h"
 
 namespace gnomon::random {
@@ -14,7 +15,7 @@ namespace {
 
 // A round is repeated with probability below 0.05, a proposal with probability below 0.01: that
 // these bounds are ever reached has odds of 1 to 10^30 and less.
-constexpr Dim most_rounds = 64, most_proposals = 16;
+constexpr Dim most_rounds = 64, most_proposals = 16, most_products = 128;
 
 struct Proposal {
   Key key;
@@ -90,6 +91,87 @@ struct GammaDraw {
   }
 };
 
+struct PoissonState {
+  Key key;
+  Array count, log_product;
+};
+struct PoissonRound {
+  Key key;
+  Array count, accepted;
+};
+
+/// One draw at `position` of an array of `size`, all of which share the chain of keys.
+struct PoissonDraw {
+  const Key& start;
+  Dim size;
+  Loc loc;
+
+  Array operator()(const Array& position, const Array& rate) const {
+    const DType t = rate.dtype();
+    const auto number = [&](double x) { return lax::scalar(t, x, loc); };
+    const Array few = lax::unary(not_p, emit1(ge_p, {}, {rate, number(10)}, loc), loc);
+    const Array small = lax::select(few, rate, number(0), loc);
+    const Array large = lax::select(few, number(1e5), rate, loc);
+    const auto uniform_here = [&](const Key& key) {
+      return draws::uniform_at(key, position, size, t, loc);
+    };
+
+    // Products of uniform numbers until they fall below exp(-rate).
+    const Array end = lax::neg(small, loc);
+    const PoissonState product = while_loop(
+        [&](const PoissonState& s) -> Array { return lax::lt(end, s.log_product, loc); },
+        [&](PoissonState s) {
+          auto keys = split<2>(std::move(s.key), loc);
+          const Array log_u = lax::unary(log_p, uniform_here(keys[1]), loc);
+          return PoissonState{std::move(keys[0]), lax::add(s.count, 1, loc),
+                              lax::add(s.log_product, log_u, loc)};
+        },
+        PoissonState{start.clone(), number(-1), number(0)}, {.max_steps = most_products}, loc);
+
+    // Hörmann's constants.
+    const Array b = lax::add(lax::mul(lax::unary(sqrt_p, large, loc), 2.53, loc), 0.931, loc);
+    const Array a = lax::add(lax::mul(b, 0.02483, loc), -0.059, loc);
+    const Array inverse_alpha =
+        lax::add(lax::div(number(1.1328), lax::add(b, -3.4, loc), loc), 1.1239, loc);
+    const Array v_r =
+        lax::sub_from(0.9277, lax::div(number(3.6224), lax::add(b, -2, loc), loc), loc);
+    const Array log_rate = lax::unary(log_p, large, loc);
+    const PoissonRound rejection = while_loop(
+        [&](const PoissonRound& r) -> Array { return lax::unary(not_p, r.accepted, loc); },
+        [&](PoissonRound r) {
+          auto keys = split<3>(std::move(r.key), loc);
+          const Array u = lax::add(uniform_here(keys[1]), -0.5, loc), v = uniform_here(keys[2]);
+          const Array edge = lax::sub_from(0.5, lax::unary(abs_p, u, loc), loc);
+          const Array slope = lax::add(lax::div(lax::mul(a, 2, loc), edge, loc), b, loc);
+          const Array k = lax::unary(
+              floor_p, lax::add(lax::add(lax::mul(slope, u, loc), large, loc), 0.43, loc), loc);
+          const Array hat = lax::add(lax::div(a, lax::mul(edge, edge, loc), loc), b, loc);
+          const Array s =
+              lax::unary(log_p, lax::div(lax::mul(v, inverse_alpha, loc), hat, loc), loc);
+          const Array log_k = lgamma({lax::add(k, 1, loc), loc});
+          const Array limit =
+              lax::sub(lax::sub(lax::mul(k, log_rate, loc), large, loc), log_k, loc);
+          const auto at_least = [&](const Array& x, const Array& y) {
+            return emit1(ge_p, {}, {x, y}, loc);
+          };
+          const auto either = [&](const Array& x, const Array& y) {
+            return emit1(or_p, {}, {x, y}, loc);
+          };
+          const Array quick = lax::logical_and(at_least(edge, number(0.07)), at_least(v_r, v), loc);
+          const Array outside = either(
+              lax::lt(k, number(0), loc),
+              lax::logical_and(lax::lt(edge, number(0.013), loc), lax::lt(edge, v, loc), loc));
+          const Array below =
+              lax::logical_and(lax::unary(not_p, outside, loc), at_least(limit, s), loc);
+          return PoissonRound{std::move(keys[0]), k, either(quick, below)};
+        },
+        PoissonRound{start.clone(), number(-1), few}, {.max_steps = most_rounds}, loc);
+    const Array count = lax::select(few, product.count, rejection.count, loc);
+    // Nothing was drawn where nothing is expected.
+    return lax::convert(emit1(max_p, {}, {count, number(0)}, loc), DType::i32, loc);
+  }
+};
+
 Array gamma_draws(std::string_view op, Key key, const Operand& a, const Shape& shape, DType dtype,
                   bool logarithm) {
   const Loc loc = a.loc();
@@ -108,6 +190,18 @@ Array gamma(Key key, Operand a, const Shape& shape, DType dtype) {
 }
 Array loggamma(Key key, Operand a, const Shape& shape, DType dtype) {
   return gamma_draws("random::loggamma", std::move(key), a, shape, dtype, true);
+}
+
+Array poisson(Key key, Operand rate, const Shape& shape) {
+  const Loc loc = rate.loc();
+  constexpr std::string_view op = "random::poisson";
+  const Array rates = align::broadcast(op, align::as_float(op, rate), shape, loc);
+  if (rates.size() == 0) return lax::full({DType::i32, shape}, 0, loc);
+  const Shape flat{rates.size()};
+  const Array positions = lax::iota(DType::u32, flat, 0, loc);
+  const Array expected = lax::reshape(lax::unary(stop_gradient_p, rates, loc), flat, loc);
+  const PoissonDraw draw{key, rates.size(), loc};
+  return lax::reshape(vmap(draw, {}, loc)(positions, expected), shape, loc);
 }
 
 Array beta(Key key, Operand a, Operand b, const Shape& shape, DType dtype) {

@@ -85,6 +85,11 @@ Array pick(const Array& rows, const Array& indices) {
   return emit1(gather_p, GatherParams{1, 1, GatherMode::clip}, {rows, indices}, {});
 }
 
+/// Elements `indices` of an array of rank 1.
+Array pick_flat(const Array& a, const Array& indices) {
+  return emit1(gather_p, GatherParams{0, 0, GatherMode::clip}, {a, indices}, {});
+}
+
 /// Sorts runs of `run_length` elements, the last one shorter: a place is the number of elements of
 /// the run that come before.
 Rows by_counting(const Rows& rows) {
@@ -131,22 +136,29 @@ Rows by_counting(const Rows& rows) {
 /// Merges neighbouring runs of `run` elements. `rows` may be longer than n; what is behind n is
 /// never looked at.
 Rows merged(const Rows& rows, Dim run, Dim n) {
-  const Dim b = rows.batch(), lanes = (n + merge_length - 1) / merge_length;
-  const Shape shape{b, lanes};
-  const auto full = [&](Dim x) { return lax::full({i32, shape}, static_cast<double>(x)); };
-  const Array zero = full(0);
+  const Dim b = rows.batch(), parts = (n + merge_length - 1) / merge_length;
+  // One lane per part of every row: loops run by lane along the first axis.
+  const Shape lanes{b * parts};
+  const auto full = [&](Dim x) { return lax::full({i32, lanes}, static_cast<double>(x)); };
+  const Array lane = lax::iota(i32, lanes, 0), zero = full(0);
+  const Array row = b == 1 ? zero : lax::div(lane, full(parts));
+  const Array part = b == 1 ? lane : emit1(rem_p, {}, {lane, full(parts)}, {});
   // Where both runs begin, how long they are, and how many elements come before the lane's own.
-  const Array begin = lax::mul(lax::iota(i32, shape, 1), static_cast<double>(merge_length));
-  const Array left = emit1(and_p, {}, {begin, full(-2 * run)}, {});
-  const Array right = at_most(plus(left, run), full(n));
-  const Array left_size = lax::sub(right, left);
-  const Array right_size = lax::sub(at_most(plus(left, 2 * run), full(n)), right);
-  const Array done = lax::sub(begin, left);
+  const Array begin = lax::mul(part, static_cast<double>(merge_length));
+  const Array left_place = emit1(and_p, {}, {begin, full(-2 * run)}, {});
+  const Array right_place = at_most(plus(left_place, run), full(n));
+  const Array left_size = lax::sub(right_place, left_place);
+  const Array right_size = lax::sub(at_most(plus(left_place, 2 * run), full(n)), right_place);
+  const Array done = lax::sub(begin, left_place);
+  const Array first = lax::mul(row, static_cast<double>(rows.length()));
+  const Array left = lax::add(first, left_place), right = lax::add(first, right_place);
 
-  const std::span<const Array> keys = std::span(rows.values).first(rows.keys);
+  Arrays flat;
+  for (const Array& a : rows.values) flat.push_back(lax::reshape(a, {a.size()}));
+  const std::span<const Array> keys = std::span(flat).first(rows.keys);
   const auto at = [&](std::span<const Array> values, const Array& index) {
     Arrays r;
-    for (const Array& a : values) r.push_back(pick(a, index));
+    for (const Array& a : values) r.push_back(pick_flat(a, index));
     return r;
   };
 
@@ -179,20 +191,20 @@ Rows merged(const Rows& rows, Dim run, Dim n) {
         const Array has_left = lax::lt(h.i, left_end), has_right = lax::lt(h.j, right_end);
         const Array later = both(has_left, lax::unary(not_p, before(h.theirs, h.mine)));
         const Array from_left = either(later, lax::unary(not_p, has_right));
-        std::vector<Array> row = select_each(from_left, h.mine, h.theirs);
-        row.push_back(pick(rows.permutation(), lax::select(from_left, h.i, h.j)));
+        std::vector<Array> taken = select_each(from_left, h.mine, h.theirs);
+        taken.push_back(pick_flat(flat.back(), lax::select(from_left, h.i, h.j)));
         const Array next_i = lax::select(from_left, plus(h.i, 1), h.i);
         const Array next_j = lax::select(from_left, h.j, plus(h.j, 1));
         const Arrays next = at(keys, lax::select(from_left, next_i, next_j));
         return std::pair{Heads{next_i, next_j, select_each(from_left, next, h.mine),
                                select_each(from_left, h.theirs, next)},
-                         std::move(row)};
+                         std::move(taken)};
       },
       Heads{i, j, at(keys, i), at(keys, j)}, none, {.length = merge_length});
 
   Rows r{{}, rows.keys};
   for (const Array& a : merged_rows)
-    r.values.push_back(lax::reshape(lax::permute(a, {1, 2, 0}), {b, lanes * merge_length}));
+    r.values.push_back(lax::reshape(lax::permute(a, {1, 0}), {b, parts * merge_length}));
   return r;
 }
 

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <string_view>
 
 #include "codegen/graph/evaluate.h"
@@ -229,6 +231,15 @@ TEST(Distributions, KnownAnswers) {
       {"pareto",
        [=](Key k) { return random::pareto(std::move(k), .5, five); },
        {2.751398, 1.281863, 87.85448, 1.254542, 2.824487}},
+      {"double_sided_maxwell",
+       [=](Key k) { return random::double_sided_maxwell(std::move(k), 1, 2, five); },
+       {-2.408914, -3.370437, 3.235352, -.907734, -1.708732}},
+      {"poisson", [=](Key k) { return random::poisson(std::move(k), 5, five); }, {7, 3, 6, 11, 6}},
+      {"multivariate_normal",
+       [](Key k) {
+         return random::multivariate_normal(std::move(k), ones({1, 3}), eye(3), {2});
+       },
+       {1.067826, 1.215599, .234166, -.237534, 1.32591, 1.413987}},
       {"weibull_min",
        [=](Key k) { return random::weibull(std::move(k), 1, 1, five); },
        {1.605863, .841809, .224218, .4826, .027901}},
@@ -433,6 +444,57 @@ TEST(Rejection, GammaDrawsAreTheLiteralAlgorithms) {
       }
 }
 
+double host_poisson(HostKey key, float rate, std::size_t i, std::size_t n) {
+  if (rate < 10) {
+    double k = -1;
+    for (float log_product = 0; log_product > -rate; ++k) {
+      const auto keys = key.split(2);
+      key = keys[0];
+      log_product += std::log(keys[1].uniform(n)[i]);
+    }
+    return std::fmax(k, 0);
+  }
+  const float b = 0.931f + 2.53f * std::sqrt(rate), a = -0.059f + 0.02483f * b;
+  const float inverse_alpha = 1.1239f + 1.1328f / (b - 3.4f), v_r = 0.9277f - 3.6224f / (b - 2);
+  for (;;) {
+    const auto keys = key.split(3);
+    key = keys[0];
+    const float u = keys[1].uniform(n)[i] - 0.5f, v = keys[2].uniform(n)[i];
+    const float edge = 0.5f - std::fabs(u);
+    const float k = std::floor((2 * a / edge + b) * u + rate + 0.43f);
+    if (edge >= 0.07f && v <= v_r) return k;
+    if (k < 0 || (edge < 0.013f && v > edge)) continue;
+    if (std::log(v * inverse_alpha / (a / (edge * edge) + b)) <=
+        -rate + k * std::log(rate) - std::lgamma(k + 1))
+      return k;
+  }
+}
+
+TEST(Rejection, PoissonDrawsAreTheLiteralAlgorithms) {
+  for (Mode mode : {Mode::partitionable, Mode::original})
+    for (float rate : {0.0f, 0.5f, 5.0f, 9.9f, 10.0f, 40.0f, 3000.0f}) {
+      Numbers want;
+      for (std::size_t i = 0; i < 201; ++i)
+        want.push_back(host_poisson(HostKey(8, mode), rate, i, 201));
+      expect_nearly_all(
+          numbers(value([=] { return random::poisson(random::key(8, mode), rate, {201}); })), want,
+          "poisson");
+    }
+  const Numbers mixed = numbers(value([] {
+    return random::poisson(random::key(3), array({4.0f, 100.0f}), {4000, 2});
+  }));
+  double sum[2] = {}, squares[2] = {};
+  for (std::size_t i = 0; i < 8000; ++i) {
+    sum[i % 2] += mixed[i] / 4000;
+    squares[i % 2] += mixed[i] * mixed[i] / 4000;
+  }
+  for (int i = 0; i < 2; ++i) {
+    const double rate = i ? 100 : 4;
+    EXPECT_NEAR(sum[i], rate, 4 * std::sqrt(rate / 4000));
+    EXPECT_NEAR(squares[i] - sum[i] * sum[i], rate, 0.1 * rate);
+  }
+}
+
 TEST(Rejection, MomentsOfWhatIsMadeOfGammaDraws) {
   struct Moments {
     const char* name;
@@ -467,6 +529,109 @@ TEST(Rejection, LoopsLowerToKernels) {
   };
   lowers([] { return random::gamma(random::key(4), array({.3f, 1.0f, 2.0f, 9.0f, 50.0f}), {5}); });
   lowers([] { return random::beta(random::key(4, Mode::original), .5, 2.5, {3, 2}); });
+  lowers([] {
+    return random::poisson(random::key(4), array({.3f, 1.0f, 9.0f, 10.0f, 50.0f}), {5});
+  });
+}
+
+// ---- choices
+
+TEST(Choice, PermutationsSortRandomWords) {
+  for (Mode mode : {Mode::partitionable, Mode::original})
+    for (Dim n : {0, 1, 2, 10, 3000}) {
+      // Literally: as many stable sorts by fresh words as 3 ln(n) / ln(2^32 - 1), rounded up.
+      std::vector<std::int64_t> want(static_cast<std::size_t>(n));
+      std::iota(want.begin(), want.end(), 0);
+      HostKey key(6, mode);
+      const int rounds = n < 2 ? 0 : n < 1626 ? 1 : 2;
+      for (int round = 0; round < rounds; ++round) {
+        const auto keys = key.split(2);
+        key = keys[0];
+        const std::vector<test::Word> words = keys[1].bits(want.size());
+        std::vector<std::size_t> order(want.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t i, std::size_t j) { return words[i] < words[j]; });
+        std::vector<std::int64_t> next;
+        for (std::size_t i : order) next.push_back(want[i]);
+        want = next;
+      }
+      EXPECT_EQ(integers([=] { return random::permutation(random::key(6, mode), n); }), want);
+    }
+}
+
+TEST(Choice, RowsStayWholeUnlessShuffled) {
+  const auto rows = [] { return reshape(arange(12), {4, 3}); };
+  const auto order = integers([] { return random::permutation(random::key(6), 4); });
+  const auto moved = integers([&] { return random::permutation(random::key(6), rows()); });
+  for (std::size_t r = 0; r < 4; ++r)
+    for (std::size_t c = 0; c < 3; ++c)
+      EXPECT_EQ(moved[3 * r + c], 3 * order[r] + static_cast<std::int64_t>(c));
+  auto shuffled = integers([&] { return random::shuffle(random::key(6), rows(), 1); });
+  for (std::size_t r = 0; r < 4; ++r) {
+    std::sort(shuffled.begin() + static_cast<std::ptrdiff_t>(3 * r),
+              shuffled.begin() + static_cast<std::ptrdiff_t>(3 * r + 3));
+    EXPECT_EQ(shuffled[3 * r], static_cast<std::int64_t>(3 * r));
+  }
+}
+
+TEST(Choice, DrawsByWeight) {
+  const auto weights = [] { return array({.1f, .4f, 0.0f, .5f}); };
+  const auto with = integers([&] {
+    return random::choice(random::key(9), 4, {50, 80}, {.p = weights()});
+  });
+  double share[4] = {};
+  for (std::int64_t i : with) share[i] += 1 / 4000.0;
+  EXPECT_NEAR(share[0], .1, .02);
+  EXPECT_NEAR(share[1], .4, .03);
+  EXPECT_EQ(share[2], 0);
+  EXPECT_NEAR(share[3], .5, .03);
+  // Without repetition, all that weigh something come out of three draws.
+  auto without = integers(
+      [&] { return random::choice(random::key(9), 4, {3}, {.replace = false, .p = weights()}); });
+  std::sort(without.begin(), without.end());
+  EXPECT_EQ(without, (std::vector<std::int64_t>{0, 1, 3}));
+  EXPECT_EQ(integers([] {
+              return random::choice(random::key(9), 7, {2, 3}, {.replace = false});
+            }),
+            integers([] {
+              return reshape(slice_axis(random::permutation(random::key(9), 7), 0, 0, 6), {2, 3});
+            }));
+  EXPECT_EQ(integers([] { return random::choice(random::key(9), 7, {5}); }),
+            integers([] { return random::randint(random::key(9), {5}, 0, 7); }));
+  EXPECT_EQ(integers([] {
+              return random::choice(random::key(9), reshape(arange(6), {2, 3}), {4}, {}, 1);
+            }),
+            integers([] {
+              const Array at = random::randint(random::key(9), {4}, 0, 3);
+              return stack({at, at + 3});
+            }));
+}
+
+TEST(Choice, MatricesAreOrthogonal) {
+  const HostArray q = value([] {
+    const Array m = random::orthogonal(random::key(2), 4, {3});
+    return matmul(m, transpose(m, {0, 2, 1}));
+  });
+  for (Dim i = 0; i < q.size(); ++i) EXPECT_NEAR(q.number(i), i % 16 % 5 == 0 ? 1 : 0, 2e-6) << i;
+}
+
+TEST(Choice, NormalVectorsHaveTheirCovariance) {
+  const HostArray x = value([] {
+    const Array covariance = reshape(array({2.0f, .6f, .6f, .5f}), {2, 2});
+    return random::multivariate_normal(random::key(5), array({1.0f, -3.0f}), covariance, {4000});
+  });
+  double m[2] = {}, c[3] = {};
+  for (Dim i = 0; i < 8000; ++i) m[i % 2] += x.number(i) / 4000;
+  for (Dim i = 0; i < 4000; ++i) {
+    const double a = x.number(2 * i) - m[0], b = x.number(2 * i + 1) - m[1];
+    c[0] += a * a / 4000, c[1] += a * b / 4000, c[2] += b * b / 4000;
+  }
+  EXPECT_NEAR(m[0], 1, .1);
+  EXPECT_NEAR(m[1], -3, .05);
+  EXPECT_NEAR(c[0], 2, .2);
+  EXPECT_NEAR(c[1], .6, .08);
+  EXPECT_NEAR(c[2], .5, .05);
 }
 
 TEST(Rejection, ParametersGetNoDerivative) {
@@ -495,6 +660,12 @@ TEST(Distributions, MisuseSaysWhat) {
                 return random::categorical(random::key(1), zeros({2, 3}), -1, Shape{4});
               }),
               HasSubstr("the shape [4] does not end in [2]"));
+  EXPECT_THAT(message([] {
+                return random::choice(random::key(1), 3, {2, 2}, {.replace = false});
+              }),
+              HasSubstr("4 of 3 elements without drawing any twice"));
+  EXPECT_THAT(message([] { return random::choice(random::key(1), 3, {2}, {.p = ones({2})}); }),
+              HasSubstr("the weights of 3 elements are f32[2]"));
   EXPECT_THAT(message([] { return random::sphere(random::key(1), 0, {2}); }),
               HasSubstr("in 0 dimensions"));
 }

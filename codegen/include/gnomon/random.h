@@ -165,6 +165,9 @@ Array weibull(Key key, Operand scale, Operand concentration, const Shape& shape,
               DType dtype = DType::f32);
 /// The length of a vector of three standard normals.
 Array maxwell(Key key, const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
+/// The same with a random sign, times `scale`, around `center`.
+Array double_sided_maxwell(Key key, Operand center, Operand scale, const Shape& shape,
+                           DType dtype = DType::f32);
 /// Density that rises linearly from `left` to `mode` and falls to `right`.
 Array triangular(Key key, Operand left, Operand mode, Operand right, const Shape& shape,
                  DType dtype = DType::f32);
@@ -178,6 +181,12 @@ Array triangular(Key key, Operand left, Operand mode, Operand right, const Shape
 Array gamma(Key key, Operand a, const Shape& shape, DType dtype = DType::f32);
 /// The logarithm of such a draw, which stays finite where a draw of small `a` would underflow.
 Array loggamma(Key key, Operand a, const Shape& shape, DType dtype = DType::f32);
+/// The number of events where `rate` are expected: i32. Up to a rate of 10 by products of uniform
+/// draws, beyond by transformed rejection, 64 rounds at most.
+/// Source: Knuth, The Art of Computer Programming 2, 3rd edition, 3.4.1, algorithm Q; Hörmann, "The
+/// Transformed Rejection Method for Generating Poisson Random Variables", Insurance: Mathematics
+/// and Economics 12 (1993), algorithm PTRS.
+Array poisson(Key key, Operand rate, const Shape& shape);
 /// Density proportional to x^(a-1) (1-x)^(b-1) on [0, 1].
 Array beta(Key key, Operand a, Operand b, const Shape& shape, DType dtype = DType::f32);
 /// Vectors that sum to 1 along the last axis, for `shape` vectors: alpha[..., n] gives
@@ -199,7 +208,36 @@ Array ball(Key key, Dim dimension, double p, const Shape& shape, DType dtype = D
 Array sphere(Key key, Dim dimension, const Shape& shape, DType dtype = DType::f32,
              Loc loc = Loc::here());
 
+// ---- vectors and matrices
+
+/// Normal vectors with a mean [.., n] and a covariance [.., n, n], positive definite (unchecked):
+/// [shape.., n], to which the leading axes of both broadcast. Differentiable in both.
+Array multivariate_normal(Key key, Operand mean, Operand covariance, const Shape& shape,
+                          DType dtype = DType::f32);
+/// Orthogonal matrices [shape.., n, n], uniform in the sense of Haar.
+/// Source: Mezzadri, "How to Generate Random Matrices from the Classical Compact Groups", Notices
+/// of the AMS 54 (2007).
+Array orthogonal(Key key, Dim n, const Shape& shape, DType dtype = DType::f32,
+                 Loc loc = Loc::here());
+
 // ---- choices
+
+/// 0 ... n - 1 (i32) in random order.
+Array permutation(Key key, Dim n, Loc loc = Loc::here());
+/// `x` in random order along `axis`: rows stay whole.
+Array permutation(Key key, Operand x, int axis = 0);
+/// `x` with every row along `axis` in an order of its own.
+Array shuffle(Key key, Operand x, int axis = 0);
+
+struct ChoiceOptions {
+  bool replace = true;          // else nothing is drawn twice
+  std::optional<Array> p = {};  // weight of each element: non-negative, not all 0 (unchecked)
+};
+/// Integers (i32) below n. Throws UsageError when more are asked for than there are and none is
+/// drawn twice.
+Array choice(Key key, Dim n, const Shape& shape, ChoiceOptions options = {}, Loc loc = Loc::here());
+/// Elements of `x` along `axis`, which the axes of `shape` replace.
+Array choice(Key key, Operand x, const Shape& shape, ChoiceOptions options = {}, int axis = 0);
 
 /// An index (i32) along `axis` of logits, each with probability softmax(logits). `shape` is that of
 /// the logits without the axis, with any number of axes in front; empty: without any.

@@ -1,6 +1,7 @@
 // engine/include/gnomon/gnomon.h -- everything a program needs: arrays, operations, transforms,
 // running.
 #pragma once
+#include "gnomon/activations.h"
 #include "gnomon/array.h"
 #include "gnomon/complex.h"
 #include "gnomon/control.h"
