@@ -353,7 +353,7 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
 
 Tile Frame::emit_scatter(const Equation& e, int pinned) {
   auto& k = e_.k;
-  const auto& p = e.params.as<ScatterAddParams>();
+  const auto& p = e.params.as<ScatterParams>();
   const Aval& out = graph_.avals[e.outputs[0]];
   const Shape& updates = graph_.avals[e.inputs[2]].shape;
   if (pinned == p.axis) throw NotLaneLocal{"a scatter writes along the lane axis"};
@@ -386,10 +386,9 @@ Tile Frame::emit_scatter(const Equation& e, int pinned) {
             target.push_back(a == p.axis ? safe : at(k, a));
           }
           const Value offset = e_.tile_offset(t, Index::coordinates(out.shape, std::move(target)));
-          const Value sum =
-              k.add(e_.tile_load_at(t, offset),
-                    element(e.inputs[2], Index::coordinates(updates, std::move(source))));
-          e_.tile_store(t, offset, sum, inside);
+          const Value update = element(e.inputs[2], Index::coordinates(updates, std::move(source)));
+          const auto old = [&] { return e_.tile_load_at(t, offset); };
+          e_.tile_store(t, offset, rules::combine_update(k, *e.primitive, old, update), inside);
         });
         return Values{};
       });

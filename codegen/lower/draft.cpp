@@ -301,7 +301,7 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
 }
 
 Draft draft_scatter(const DraftRequest& r, const Equation& e) {
-  const auto& p = e.params.as<ScatterAddParams>();
+  const auto& p = e.params.as<ScatterParams>();
   const ValueId out = e.outputs[0];
   const Shape& shape = r.graph.avals[out].shape;
   const Shape& updates = r.graph.avals[e.inputs[2]].shape;
@@ -359,7 +359,8 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
         [&] {
           const Index at = Index::coordinates(shape, std::move(target));
           const Value u = f.element(e.inputs[2], Index::coordinates(updates, std::move(source)));
-          w.emitter.store(memory, shape, at, k.add(w.emitter.load(memory, shape, at), u));
+          const auto old = [&] { return w.emitter.load(memory, shape, at); };
+          w.emitter.store(memory, shape, at, rules::combine_update(k, *e.primitive, old, u));
           return Values{};
         },
         [] { return Values{}; });

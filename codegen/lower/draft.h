@@ -67,7 +67,7 @@ struct DraftFailure {
 /// Throws KernelTooLarge; a NotLaneLocal becomes `failure`.
 std::optional<Draft> draft(const DraftRequest&, DraftFailure& failure);
 
-/// The accumulation of a scatter_add whose output already holds its operand: lanes own disjoint
+/// The updates of a scatter whose output already holds its operand: lanes own disjoint
 /// parts of the output and walk the updates in order, so the result does not depend on the device.
 /// Long walks are several dispatches.
 Draft draft_scatter(const DraftRequest&, const Equation&);

@@ -76,7 +76,7 @@ using ExpandRule = std::vector<Array>(const Params&, const std::vector<Array>& i
 /// An element rule, one of the structured kinds the compiler knows itself, or a rule that replaces
 /// the operation by others before kernels are made (lower/expand.h).
 struct Lowering {
-  enum class Kind : std::uint8_t { element, scatter_add, while_loop, scan, cond, expand };
+  enum class Kind : std::uint8_t { element, scatter, while_loop, scan, cond, expand };
   Kind kind = Kind::element;
   ElementRule* element = nullptr;
   Reuse reuse = Reuse::once;

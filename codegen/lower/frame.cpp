@@ -117,7 +117,7 @@ Value Frame::compute(ValueId v, const Index& index) {
         if (auto& tiles = results(producer); tiles[uses_->output[v]])
           return e_.tile_load(*tiles[uses_->output[v]], index);
       return emit_cond(e, uses_->output[v], index);
-    case Lowering::Kind::scatter_add: {
+    case Lowering::Kind::scatter: {
       const int pinned = e_.pinned_axis(index);  // here, where the position is visible
       e_.k.at_depth(base_depth_, [&] { tiles_[v] = emit_scatter(e, pinned); });
       return e_.tile_load(tiles_[v], index);
@@ -190,7 +190,7 @@ Frame::Tiles& Frame::results(std::size_t equation) {
         break;
       }
       case Lowering::Kind::element:
-      case Lowering::Kind::scatter_add:
+      case Lowering::Kind::scatter:
       case Lowering::Kind::expand:
         break;
     }

@@ -88,7 +88,7 @@ class Partitioner {
           case Lowering::Kind::cond:
             d = j == 0 ? Demand::broadcast : Demand::once;
             break;
-          case Lowering::Kind::scatter_add:
+          case Lowering::Kind::scatter:
             d = j == 1 ? Demand::repeated : Demand::once;
             break;
           case Lowering::Kind::while_loop:
@@ -117,7 +117,7 @@ class Partitioner {
         break;
       case Lowering::Kind::cond:
         return is_loop(e) ? unbounded_cost : inputs + 16;
-      case Lowering::Kind::scatter_add:
+      case Lowering::Kind::scatter:
       case Lowering::Kind::while_loop:
       case Lowering::Kind::scan:
       case Lowering::Kind::expand:
@@ -185,7 +185,7 @@ class Partitioner {
         if (!uses_.live[v]) continue;
         const bool stacked = kind == Lowering::Kind::scan &&
                              static_cast<int>(o) >= e.params.as<ScanParams>().carried;
-        if (kind == Lowering::Kind::scatter_add || stacked || !options_.fuse ||
+        if (kind == Lowering::Kind::scatter || stacked || !options_.fuse ||
             expensive_for(v, demand_[v]))
           in_memory_[v] = true;
       }
@@ -226,8 +226,8 @@ class Partitioner {
             if (a != axis) layouts_[v].push_back(a);
         };
     for (const Equation& e : g_.equations) {
-      if (e.primitive == &scatter_add_p)
-        outermost(e.outputs[0], e.params.as<ScatterAddParams>().axis);
+      if (e.primitive->lower.kind == Lowering::Kind::scatter)
+        outermost(e.outputs[0], e.params.as<ScatterParams>().axis);
       if (e.primitive == &gather_p) outermost(e.inputs[0], e.params.as<GatherParams>().axis);
       if (e.primitive == &while_p && e.params.as<WhileParams>().lanes > 0)
         for (ValueId v : e.outputs) {
@@ -526,7 +526,7 @@ class Partitioner {
     const Shape& shape = g_.avals[roots[0]].shape;
     if (shape.size() == 0) return true;
     if (updates_.contains(roots[0])) return update_cluster(roots[0], e, cones);
-    if (e.primitive == &scatter_add_p) {
+    if (e.primitive->lower.kind == Lowering::Kind::scatter) {
       scatter_cluster(roots[0], e);
       return true;
     }

@@ -169,7 +169,7 @@ double work_of(const Graph& g) {
       case Lowering::Kind::cond:
         for (const GraphPtr& branch : e.params.graphs()) sum += work_of(*branch);
         continue;
-      case Lowering::Kind::scatter_add:
+      case Lowering::Kind::scatter:
         sum += elements(g.avals[e.inputs[2]]) + elements(g.avals[e.outputs[0]]);
         continue;
       case Lowering::Kind::element:

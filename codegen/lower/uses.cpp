@@ -13,14 +13,14 @@ bool is_loop(const Equation& e) {
     case Lowering::Kind::scan:
       return true;
     case Lowering::Kind::element:
-    case Lowering::Kind::scatter_add:
+    case Lowering::Kind::scatter:
     case Lowering::Kind::expand:
       return false;
     case Lowering::Kind::cond:
       break;
   }
   const auto runs_whole = [](const Equation& inner) {
-    return is_loop(inner) || inner.primitive->lower.kind == Lowering::Kind::scatter_add;
+    return is_loop(inner) || inner.primitive->lower.kind == Lowering::Kind::scatter;
   };
   const auto graphs = e.params.graphs();
   return std::any_of(graphs.begin(), graphs.end(), [&](const GraphPtr& g) {

@@ -1,20 +1,21 @@
 // codegen/primitives/gather_scatter.h -- parameters of indexed reads and writes.
 //
 // Semantics (B: `batch_dims` leading axes shared by operand and indices; axis >= batch_dims)
-//   gather:      out[b.., p.., i, s..] = operand[b.., p.., indices[b.., i], s..], indices i32[B..,
-//   n]; p are the axes
-//                between the batch axes and `axis`, s those after it. `clip` clamps the index,
-//                `fill` gives NaN (floats), the smallest (signed) or largest (unsigned) value, true
-//                (bool) out of range.
-//   scatter_add: out = operand, then out[b.., p.., indices[b.., i], s..] += updates[b.., p.., i,
-//   s..] for i in order;
-//                indices out of range are dropped. Deterministic: additions happen in the order of
-//                i.
+//   gather:    out[b.., p.., i, s..] = operand[b.., p.., indices[b.., i], s..], indices i32[B..,
+//   n];
+//              p are the axes between the batch axes and `axis`, s those after it. `clip` clamps
+//              the index, `fill` gives NaN (floats), the smallest (signed) or largest (unsigned)
+//              value, true (bool) out of range.
+//   scatter_*: out = operand, then out[b.., p.., indices[b.., i], s..] is combined with
+//              updates[b.., p.., i, s..] for i in order: replaced by it (set: the last one stays),
+//              added, multiplied, or the smaller or larger of both taken (NaN when either is).
+//              Indices out of range are dropped. Deterministic: the order is that of i. `unique`
+//              promises that no index in range occurs twice among indices[b..]; unchecked.
 //   dynamic_slice:        operand[B.., D..], one start i32[B..] per axis of D, `sizes` over D ->
-//   [B.., sizes..].
-//                         Starts are clamped so that the slice fits.
+//                         [B.., sizes..]. Starts are clamped so that the slice fits.
 //   dynamic_update_slice: operand[B.., D..], update[B.., sizes..], one start i32[B..] per axis of D
-//   -> operand's shape. Negative indices and starts are resolved by the operations layer, not here.
+//                         -> operand's shape.
+// Negative indices and starts are resolved by the operations layer, not here.
 #pragma once
 #include "codegen/graph/primitive.h"
 
@@ -29,9 +30,10 @@ struct GatherParams {
   GatherMode mode = GatherMode::clip;
 };
 
-struct ScatterAddParams {
+struct ScatterParams {
   int axis = 0;
   int batch_dims = 0;
+  bool unique = false;
 };
 
 struct DynamicSliceParams {
@@ -43,6 +45,31 @@ struct DynamicUpdateSliceParams {
   int batch_dims = 0;
 };
 
-extern const Primitive gather_p, scatter_add_p, dynamic_slice_p, dynamic_update_slice_p;
+extern const Primitive gather_p, dynamic_slice_p, dynamic_update_slice_p;
+extern const Primitive scatter_set_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p;
+
+namespace rules {
+
+/// Checks what gathers and scatters share and returns the number of indices.
+Dim check_indices(std::string_view op, const Aval& operand, const Aval& indices, int axis,
+                  int batch_dims, Loc);
+/// `indices` moved into [0, length).
+Array clamp_indices(const Array& indices, Dim length);
+/// The elements that `indices` name, zero where an index is out of range.
+Array gather_or_zero(const Array&, const Array& indices, int axis, int batch_dims);
+/// What an element becomes when a scatter meets it with an update; `old` is asked for if needed.
+template <class Old>
+kernel::Value combine_update(kernel::Builder& k, const Primitive& scatter, Old&& old,
+                             kernel::Value update);
+kernel::Value combined(kernel::Builder&, const Primitive& scatter, kernel::Value old,
+                       kernel::Value update);
+
+template <class Old>
+kernel::Value combine_update(kernel::Builder& k, const Primitive& scatter, Old&& old,
+                             kernel::Value update) {
+  return &scatter == &scatter_set_p ? update : combined(k, scatter, old(), update);
+}
+
+}  // namespace rules
 
 }  // namespace gnomon

@@ -90,6 +90,18 @@ HostArray rearrange(const Aval& out, const HostArray& from, F&& source) {
   return r;
 }
 
+/// Calls f(flat position in the indexed array's shape with the axis set to 0, flat position of the
+/// index) for every element of `shape`, whose axis runs over the indices.
+template <class F>
+void for_each_indexed(const Shape& shape, const Shape& indices, int axis, int batch_dims, F&& f) {
+  for (Dim i = 0; i < shape.size(); ++i) {
+    Coordinates c = unravel(shape, i);
+    Coordinates at(c.begin(), c.begin() + batch_dims);
+    at.push_back(c[static_cast<std::size_t>(axis)]);
+    f(i, std::move(c), ravel(indices, at));
+  }
+}
+
 // Integers wrap: computed in 64 unsigned bits and cut off.
 template <class T>
 T wrap_add(T a, T b) {

@@ -35,7 +35,8 @@ std::vector<const Primitive*> sorted_table() {
       &convert_p, &bitcast_p, &stop_gradient_p,
       // moving data
       &broadcast_p, &reshape_p, &permute_p, &slice_p, &reverse_p, &concatenate_p, &pad_p, &gather_p,
-      &scatter_add_p, &dynamic_slice_p, &dynamic_update_slice_p,
+      &scatter_set_p, &scatter_add_p, &scatter_mul_p, &scatter_min_p, &scatter_max_p,
+      &dynamic_slice_p, &dynamic_update_slice_p,
       // order
       &sort_p, &rearrange_p,
       // sums

@@ -348,14 +348,29 @@ void gather_cases(Maker& m) {
       m.add(GatherParams{0, 0, mode}, {{t, {4}}, {i32, {0}}}, linear, {{}, at});
     }
 }
-void scatter_add_cases(Maker& m) {
-  const Masks linear{{true, false, true}, {false, false, true}};
+void scatter_cases(Maker& m, const Masks& linear) {
   for (DType t : {f64, f32, i32}) {
-    m.add(ScatterAddParams{0, 0}, {{t, {4}}, {i32, {6}}, {t, {6}}}, linear, {{}, {0, 3}, {}});
-    m.add(ScatterAddParams{0, 0}, {{t, {4, 2}}, {i32, {3}}, {t, {3, 2}}}, linear,
-          {{}, {-1, 5}, {}});
-    m.add(ScatterAddParams{1, 1}, {{t, {2, 4}}, {i32, {2, 3}}, {t, {2, 3}}}, linear,
+    const Masks masks = is_float(t) ? linear : Masks{};
+    m.add(ScatterParams{0, 0}, {{t, {4}}, {i32, {6}}, {t, {6}}}, masks, {{}, {0, 3}, {}});
+    m.add(ScatterParams{0, 0}, {{t, {4, 2}}, {i32, {3}}, {t, {3, 2}}}, masks, {{}, {-1, 5}, {}});
+    m.add(ScatterParams{1, 1}, {{t, {2, 4}}, {i32, {2, 3}}, {t, {2, 3}}}, masks, {{}, {0, 3}, {}});
+    m.add(ScatterParams{2, 1}, {{t, {2, 3, 2}}, {i32, {2, 5}}, {t, {2, 3, 5}}}, masks,
+          {{}, {-1, 2}, {}});
+    m.add(ScatterParams{0, 0, true}, {{t, {4, 2}}, {i32, {1}}, {t, {1, 2}}}, masks,
           {{}, {0, 3}, {}});
+    m.add(ScatterParams{0, 0}, {{t, {3}}, {i32, {0}}, {t, {0}}}, masks, {{}, {0, 3}, {}});
+  }
+}
+void scatter_mul_cases(Maker& m) {
+  const Masks linear{{true, false, false}};
+  // Several factors on one element have no derivative: those cases stay away from f64.
+  for (DType t : {f32, i32})
+    m.add(ScatterParams{0, 0}, {{t, {4, 2}}, {i32, {6}}, {t, {6, 2}}}, {}, {{}, {-1, 5}, {}});
+  for (DType t : {f64, f32}) {
+    m.add(ScatterParams{0, 0, true}, {{t, {4, 2}}, {i32, {1}}, {t, {1, 2}}}, linear,
+          {{}, {0, 3}, {}});
+    m.add(ScatterParams{1, 1, true}, {{t, {2, 4}}, {i32, {2, 1}}, {t, {2, 1}}}, linear,
+          {{}, {-1, 4}, {}});
   }
 }
 void dynamic_slice_cases(Maker& m) {
@@ -563,7 +578,19 @@ const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters()
       {"argmin", arg_cases},
       {"dot_general", dot_cases},
       {"gather", gather_cases},
-      {"scatter_add", scatter_add_cases},
+      {"scatter_set",
+       [](Maker& m) {
+         scatter_cases(m, {{true, false, true}, {true, false, false}, {false, false, true}});
+         m.add(ScatterParams{0, 0}, {{DType::boolean, {4}}, {i32, {3}}, {DType::boolean, {3}}}, {},
+               {{}, {-1, 4}, {}});
+       }},
+      {"scatter_add",
+       [](Maker& m) {
+         scatter_cases(m, {{true, false, true}, {false, false, true}});
+       }},
+      {"scatter_mul", scatter_mul_cases},
+      {"scatter_min", [](Maker& m) { scatter_cases(m, {}); }},
+      {"scatter_max", [](Maker& m) { scatter_cases(m, {}); }},
       {"dynamic_slice", dynamic_slice_cases},
       {"dynamic_update_slice", dynamic_update_slice_cases},
       {"cholesky", cholesky_cases},

@@ -11,6 +11,7 @@
 namespace gnomon {
 
 class Trace;
+class At;
 template <class>
 inline constexpr bool always_false = false;
 
@@ -62,6 +63,11 @@ class Array {
   requires std::is_integral_v<I> Array operator[](I index) const {
     return at_index(static_cast<Dim>(index));
   }
+
+  /// The elements that indices name, to read or to change: x.at(i, every, j).set(v), see
+  /// gnomon/indexing.h, which has to be included.
+  template <class... I>
+  At at(const I&... indices) const;
 
   template <class T>
   requires std::is_arithmetic_v<T>

@@ -1,5 +1,4 @@
-// codegen/primitives/gather_scatter.cpp -- table entries of gather and scatter_add, each the
-// other's transpose.
+// codegen/primitives/gather.cpp -- the table entry of gather, whose transpose is scatter_add.
 #include "codegen/primitives/gather_scatter.h"
 
 #include <algorithm>
@@ -19,9 +18,8 @@ std::string_view name(GatherMode mode) {
   return "?";
 }
 
-namespace {
+namespace rules {
 
-/// Checks what both operations share and returns n, the number of indices.
 Dim check_indices(std::string_view op, const Aval& operand, const Aval& indices, int axis,
                   int batch_dims, Loc loc) {
   if (batch_dims < 0 || axis < batch_dims || axis >= operand.shape.rank())
@@ -40,40 +38,30 @@ Dim check_indices(std::string_view op, const Aval& operand, const Aval& indices,
   return indices.shape[batch_dims];
 }
 
-/// `indices` moved into [0, length).
 Array clamp_indices(const Array& indices, Dim length) {
   const Array low = emit1(max_p, {}, {indices, lax::zeros_like(indices)}, {});
   return emit1(min_p, {}, {low, lax::full_like(indices, static_cast<double>(length - 1))}, {});
 }
 
-/// The elements that `indices` name, zero where an index is out of range.
-Array gather_or_zero(const Array& a, const Array& indices, const ScatterAddParams& p) {
-  Shape shape = a.shape().with(p.axis, indices.shape()[p.batch_dims]);
-  const Dim length = a.shape()[p.axis];
+Array gather_or_zero(const Array& a, const Array& indices, int axis, int batch_dims) {
+  Shape shape = a.shape().with(axis, indices.shape()[batch_dims]);
+  const Dim length = a.shape()[axis];
   if (length == 0) return lax::full({a.dtype(), shape}, 0);
   const Array read =
-      emit1(gather_p, GatherParams{p.axis, p.batch_dims, GatherMode::clip}, {a, indices}, {});
+      emit1(gather_p, GatherParams{axis, batch_dims, GatherMode::clip}, {a, indices}, {});
   // One unsigned comparison covers both ends.
   const Array inside =
       lax::lt(lax::convert(indices, DType::u32),
               lax::full({DType::u32, indices.shape()}, static_cast<double>(length)));
   std::vector<int> axes;
-  for (int i = 0; i < p.batch_dims; ++i) axes.push_back(i);
-  axes.push_back(p.axis);
+  for (int i = 0; i < batch_dims; ++i) axes.push_back(i);
+  axes.push_back(axis);
   return lax::select(lax::broadcast(inside, shape, std::move(axes)), read, lax::zeros_like(read));
 }
 
-/// Calls f(flat position in the indexed array's shape with the axis set to 0, flat position of the
-/// index) for every element of `shape`, whose axis runs over the indices.
-template <class F>
-void for_each_indexed(const Shape& shape, const Shape& indices, int axis, int batch_dims, F&& f) {
-  for (Dim i = 0; i < shape.size(); ++i) {
-    host::Coordinates c = host::unravel(shape, i);
-    host::Coordinates at(c.begin(), c.begin() + batch_dims);
-    at.push_back(c[static_cast<std::size_t>(axis)]);
-    f(i, std::move(c), host::ravel(indices, at));
-  }
-}
+}  // namespace rules
+
+namespace {
 
 void put_fill(HostArray& a, Dim i) {
   const DType t = a.aval.dtype;
@@ -129,7 +117,7 @@ const Primitive gather_p{
     .shape = [](const Params& params, std::span<const Aval> in, Loc loc) -> std::vector<Aval> {
       rules::require_operands("gather", in, 2, loc);
       const auto& p = params.as<GatherParams>();
-      const Dim n = check_indices("gather", in[0], in[1], p.axis, p.batch_dims, loc);
+      const Dim n = rules::check_indices("gather", in[0], in[1], p.axis, p.batch_dims, loc);
       if (n > 0 && in[0].shape[p.axis] == 0 && p.mode == GatherMode::clip)
         usage_error(
             "gather",
@@ -140,7 +128,8 @@ const Primitive gather_p{
     .jvp = [](const Params& params, const Arrays& x, const Arrays&, const Tangents& d) -> Tangents {
       const auto& p = params.as<GatherParams>();
       if (!d[0]) return {std::nullopt};
-      if (p.mode == GatherMode::fill) return {gather_or_zero(*d[0], x[1], {p.axis, p.batch_dims})};
+      if (p.mode == GatherMode::fill)
+        return {rules::gather_or_zero(*d[0], x[1], p.axis, p.batch_dims)};
       return {emit1(gather_p, params, {*d[0], x[1]}, {})};
     },
     .transpose = [](const TransposeArgs& t) -> Tangents {
@@ -149,9 +138,9 @@ const Primitive gather_p{
       // Reads clip but writes drop: what was read from the edge goes back to the edge.
       Array indices = t.inputs[1];
       if (p.mode == GatherMode::clip && t.inputs[0].shape()[p.axis] > 0)
-        indices = clamp_indices(indices, t.inputs[0].shape()[p.axis]);
+        indices = rules::clamp_indices(indices, t.inputs[0].shape()[p.axis]);
       const Array zeros = lax::full({t.cotangents[0]->dtype(), t.inputs[0].shape()}, 0);
-      return {emit1(scatter_add_p, ScatterAddParams{p.axis, p.batch_dims},
+      return {emit1(scatter_add_p, ScatterParams{p.axis, p.batch_dims},
                     {zeros, indices, *t.cotangents[0]}, {}),
               std::nullopt};
     },
@@ -176,83 +165,16 @@ const Primitive gather_p{
       const Shape& shape = in[0].aval.shape;
       const Dim length = shape[p.axis];
       HostArray r(out[0]);
-      for_each_indexed(out[0].shape, in[1].aval.shape, p.axis, p.batch_dims,
-                       [&](Dim i, host::Coordinates c, Dim which) {
-                         const Dim index = in[1].integer(which);
-                         const Dim safe = std::max<Dim>(0, std::min(index, length - 1));
-                         c[static_cast<std::size_t>(p.axis)] = safe;
-                         if (p.mode == GatherMode::fill && (index != safe || length == 0))
-                           put_fill(r, i);
-                         else
-                           host::copy_element(r, i, in[0], host::ravel(shape, c));
-                       });
-      return {std::move(r)};
-    },
-};
-
-const Primitive scatter_add_p{
-    .name = "scatter_add",
-    .parse = parse_params<ScatterAddParams>,
-    .shape = [](const Params& params, std::span<const Aval> in, Loc loc) -> std::vector<Aval> {
-      rules::require_operands("scatter_add", in, 3, loc);
-      rules::require_dtype("scatter_add", in[0], rules::Accepts::numbers, loc);
-      const auto& p = params.as<ScatterAddParams>();
-      const Dim n = check_indices("scatter_add", in[0], in[1], p.axis, p.batch_dims, loc);
-      const Aval want{in[0].dtype, in[0].shape.with(p.axis, n)};
-      if (in[2] != want)
-        usage_error("scatter_add",
-                    "updates are " + to_string(in[2]) + " but " + to_string(want) +
-                        " is added to " + to_string(in[0]),
-                    loc);
-      return {in[0]};
-    },
-    .jvp = [](const Params& params, const Arrays& x, const Arrays&, const Tangents& d) -> Tangents {
-      if (!d[2]) return {d[0]};
-      return {
-          emit1(scatter_add_p, params, {d[0] ? *d[0] : lax::zeros_like(x[0]), x[1], *d[2]}, {})};
-    },
-    .transpose = [](const TransposeArgs& t) -> Tangents {
-      Tangents r(3);
-      if (!t.cotangents[0]) return r;
-      if (t.linear[0]) r[0] = t.cotangents[0];
-      if (t.linear[2])
-        r[2] = gather_or_zero(*t.cotangents[0], t.inputs[1], t.params.as<ScatterAddParams>());
-      return r;
-    },
-    .batch = [](const Params& params, const Arrays& x, const BatchAxes& axes, Dim size) -> Batched {
-      auto p = params.as<ScatterAddParams>();
-      ++p.axis;
-      if (!axes[1]) {
-        const auto place = [&](std::size_t i) {
-          return axes[i] ? lax::move_axis(x[i], *axes[i], p.batch_dims)
-                         : lax::insert_axis(x[i], p.batch_dims, size);
-        };
-        return {emit(scatter_add_p, p, {place(0), x[1], place(2)}, {}), {p.batch_dims}};
-      }
-      ++p.batch_dims;
-      Arrays front;
-      for (std::size_t i = 0; i < x.size(); ++i)
-        front.push_back(rules::batch_front(x[i], axes[i], size));
-      return {emit(scatter_add_p, p, front, {}), {0}};
-    },
-    .lower = Lowering::structured(Lowering::Kind::scatter_add),
-    .reference = [](const Params& params, std::span<const Aval>,
-                    std::span<const HostArray> in) -> std::vector<HostArray> {
-      const auto& p = params.as<ScatterAddParams>();
-      HostArray r = in[0];
-      const Shape& shape = r.aval.shape;
-      // Row-major order of the updates adds to each element in the order of the indices.
-      host::dispatch(r.aval.dtype, "scatter_add", [&]<class T>() {
-        for_each_indexed(in[2].aval.shape, in[1].aval.shape, p.axis, p.batch_dims,
-                         [&](Dim i, host::Coordinates c, Dim which) {
-                           const Dim index = in[1].integer(which);
-                           if (index < 0 || index >= shape[p.axis]) return;
-                           c[static_cast<std::size_t>(p.axis)] = index;
-                           const Dim to = host::ravel(shape, c);
-                           host::put<T>(r, to,
-                                        host::plus<T>(host::get<T>(r, to), host::get<T>(in[2], i)));
-                         });
-      });
+      host::for_each_indexed(out[0].shape, in[1].aval.shape, p.axis, p.batch_dims,
+                             [&](Dim i, host::Coordinates c, Dim which) {
+                               const Dim index = in[1].integer(which);
+                               const Dim safe = std::max<Dim>(0, std::min(index, length - 1));
+                               c[static_cast<std::size_t>(p.axis)] = safe;
+                               if (p.mode == GatherMode::fill && (index != safe || length == 0))
+                                 put_fill(r, i);
+                               else
+                                 host::copy_element(r, i, in[0], host::ravel(shape, c));
+                             });
       return {std::move(r)};
     },
 };
