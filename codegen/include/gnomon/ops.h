@@ -306,8 +306,15 @@ Array tensordot(Operand a, Operand b, const std::vector<int>& a_axes,
                 const std::vector<int>& b_axes);
 /// a[i] * b[j] of the flattened operands.
 Array outer(Operand a, Operand b);
-/// Products named by letters, `einsum("bij,bjk->bik", a, b)`: letters in both and not in the result
-/// are summed over. A letter may appear once per operand.
+/// Products named by letters, `einsum("bij,bjk->bik", a, b)`: letters that are not in the result
+/// are summed over. A letter that comes twice in one operand takes its diagonal; `...` stands for
+/// axes without letters, which broadcast; without `->` the result has the letters that come once,
+/// in alphabetical order behind those axes. Several operands are contracted in pairs, the pair
+/// whose product saves most memory first.
+Array einsum(std::string_view subscripts, Operand a);
 Array einsum(std::string_view subscripts, Operand a, Operand b);
+Array einsum(std::string_view subscripts, Operand a, Operand b, Operand c);
+Array einsum(std::string_view subscripts, const std::vector<Operand>& operands,
+             Loc loc = Loc::here());
 
 }  // namespace gnomon
