@@ -67,11 +67,11 @@ class Workshop {
   }
 
   Value iteration(ValueId v, IterationSource from) {
-    Value sum = k.i32(0);
+    Value sum = k.i32(from.offset);
     if (from.word) {
       const auto [word, fresh] = iteration_words_.try_emplace(v, 0);
       if (fresh) word->second = k.parameter_word();
-      sum = k.convert(k.parameter(word->second), DType::i32);
+      sum = k.add(sum, k.convert(k.parameter(word->second), DType::i32));
     }
     if (from.counter) sum = k.add(sum, k.load(buffer(v, kernel::Access::read), k.u32(0)));
     return sum;

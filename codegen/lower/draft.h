@@ -22,9 +22,10 @@ struct DraftOperand {
 };
 
 /// How a kernel learns the number of a loop's iteration: a parameter word, an i32 in memory, or
-/// their sum.
+/// their sum; and what to add to it.
 struct IterationSource {
   bool word = false, counter = false;
+  std::int32_t offset = 0;
 };
 
 struct Draft {

@@ -192,14 +192,104 @@ double work_of(const Graph& g) {
   return sum;
 }
 
+Array all_lanes(const Array& flags, const Shape& shape) {
+  return shape.rank() == 1 ? flags : lax::broadcast(flags, shape, {0});
+}
+
+LoopBody while_body(const Graph& outer, const Equation& e, const std::vector<bool>& wanted) {
+  const auto& p = e.params.as<WhileParams>();
+  const Graph& body = *p.body;
+  const auto carried = static_cast<std::size_t>(p.carried);
+  const bool laned = p.lanes > 0;
+  LoopBody r;
+  if (p.max_steps >= 0) r.trips = static_cast<std::uint64_t>(p.max_steps);
+  // Body and condition are traced alike, so that their inputs correspond.
+  const auto traced = [&](bool condition) {
+    r.carried.clear();
+    r.constants.clear();
+    Trace t;
+    t.loc = e.loc;
+    Arrays in(body.inputs.size());
+    std::vector<bool> counts(carried, false);
+    for (std::size_t i = 0; i < carried; ++i) {
+      // A lane that has stopped stops counting.
+      counts[i] = !laned && step_of(body, i) != nullptr && !wanted[e.outputs[i]];
+      if (counts[i]) continue;
+      in[i] = t.input(body.avals[body.inputs[i]]);
+      r.carried.push_back({e.inputs[i], wanted[e.outputs[i]] ? e.outputs[i] : LoopBody::none});
+    }
+    Array running;
+    if (laned) {
+      running = t.input({DType::boolean, {p.lanes}});
+      r.carried.push_back({LoopBody::none, LoopBody::none});
+    }
+    const Array iteration = t.input({DType::i32, {}});
+    const auto constant = [&](ValueId v) {
+      if (const HostArray* known = literal(outer, v)) return lax::constant(*known);
+      r.constants.push_back(v);
+      return t.input(outer.avals[v]);
+    };
+    for (std::size_t i = 0; i < carried; ++i)
+      if (counts[i]) {
+        const Array by = lax::constant(*step_of(body, i));
+        in[i] = lax::add(constant(e.inputs[i]), lax::mul(lax::convert(iteration, by.dtype()), by));
+      }
+    for (std::size_t c = carried; c < in.size(); ++c) in[c] = constant(e.inputs[c]);
+    Array go;
+    if (laned || condition) go = inline_graph(*p.condition, in)[0];
+    if (laned) {
+      // In the first iteration nothing was stored yet: every lane whose condition holds runs.
+      const Array first = lax::eq(iteration, lax::zeros_like(iteration));
+      const Array before = emit1(or_p, {}, {lax::broadcast(first, {p.lanes}, {}), running}, e.loc);
+      go = lax::logical_and(before, go);
+    }
+    if (condition)
+      return t.finish({laned ? emit1(reduce_max_p, AxesParams{{0}}, {go}, e.loc) : go});
+    const Arrays out = inline_graph(body, in);
+    Arrays next;
+    for (std::size_t i = 0; i < carried; ++i)
+      if (!counts[i])
+        next.push_back(laned ? lax::select(all_lanes(go, in[i].shape()), out[i], in[i]) : out[i]);
+    if (laned) next.push_back(go);
+    return t.finish(next);
+  };
+  r.condition = traced(true);
+  r.graph = traced(false);
+  return r;
+}
+
 /// The body of a loop; nothing when it has another form.
 std::optional<LoopBody> loop_body(const Graph& outer, const Equation& e,
                                   const std::vector<bool>& wanted, const Target& target) {
-  if (e.primitive != &scan_p || e.params.as<ScanParams>().length == 0) return std::nullopt;
-  LoopBody r = scan_body(outer, e, wanted);
-  r.graph = split_reductions(simplify(r.graph), target);
-  own_outputs(r.graph, r.carried.size());
+  std::optional<LoopBody> r;
+  if (e.primitive == &scan_p && e.params.as<ScanParams>().length > 0)
+    r = scan_body(outer, e, wanted);
+  if (e.primitive == &while_p) r = while_body(outer, e, wanted);
+  if (!r) return r;
+  r->graph = split_reductions(simplify(r->graph), target);
+  own_outputs(r->graph, r->carried.size());
+  if (!r->condition) return r;
+  Graph& condition = *r->condition;
+  condition = split_reductions(simplify(condition), target);
+  const ValueId copy = condition.fresh({DType::boolean, {}});
+  condition.equations.push_back(
+      {&reshape_p, ReshapeParams{{}}, {condition.outputs[0]}, {copy}, {}});
+  condition.outputs = {copy};
   return r;
+}
+
+bool holds_gates(const Partition& p) {
+  return std::any_of(p.clusters.begin(), p.clusters.end(),
+                     [](const Cluster& c) { return c.loop && c.loop->gated; });
+}
+
+/// Dispatches of one iteration with the loops inside written out.
+double dispatches(const Partition& p) {
+  double sum = 0;
+  for (const Cluster& c : p.clusters)
+    sum += c.loop ? static_cast<double>(*c.loop->body.trips) * dispatches(c.loop->parts)
+                  : static_cast<double>(c.draft.parameters.size());
+  return sum;
 }
 
 }  // namespace
@@ -225,13 +315,46 @@ std::shared_ptr<LoopRegion> loop_region(const Graph& outer, const Equation& e,
   r->body = std::move(*body);
   const std::size_t carried = r->body.carried.size();
   r->takes_init.assign(carried, false);
-  r->iteration = {true, r->body.trips > most_unrolled};
-  LoopNest inner{carried, {{r->body.iteration(), r->iteration}}};
-  for (std::size_t i = 0; i < r->body.constants.size(); ++i)
-    if (auto known = nest.iterations.find(r->body.constants[i]); known != nest.iterations.end())
-      inner.iterations[r->body.graph.inputs[carried + 1 + i]] = known->second;
-  store_iterations(r->body.graph, inner.iterations);
-  r->parts = partition(r->body.graph, target, options, inner);
+  const auto inside = [&](const Graph& g, IterationSource iteration, bool gated) {
+    LoopNest inner{0, {{g.inputs[carried], iteration}}, gated};
+    for (std::size_t i = 0; i < r->body.constants.size(); ++i)
+      if (auto known = nest.iterations.find(r->body.constants[i]); known != nest.iterations.end())
+        inner.iterations[g.inputs[carried + 1 + i]] = known->second;
+    return inner;
+  };
+  const auto take_apart = [&](IterationSource iteration, bool gated) {
+    r->iteration = iteration;
+    r->gated = gated;
+    LoopNest inner = inside(r->body.graph, iteration, nest.gated || gated);
+    inner.carried = carried;
+    Graph g = r->body.graph;
+    store_iterations(g, inner.iterations);
+    r->parts = partition(g, target, options, inner);
+    return g;
+  };
+  Graph ready;
+  if (!r->body.condition) {
+    // Written out where a gate decides about all of it; else a counter makes chunks possible.
+    const bool counter = !nest.gated && *r->body.trips > most_unrolled;
+    ready = take_apart({true, counter, 0}, false);
+    constexpr double most_between_gates = 64;
+    r->gated = holds_gates(r->parts) ||
+               (nest.gated &&
+                static_cast<double>(*r->body.trips) * dispatches(r->parts) > most_between_gates);
+  }
+  if (r->body.condition || r->gated) ready = take_apart({false, true, 0}, true);
+  r->body.graph = std::move(ready);
+  if (r->body.condition) {
+    const LoopNest inner = inside(*r->body.condition, {false, true, 1}, true);
+    store_iterations(*r->body.condition, inner.iterations);
+    r->condition = partition(*r->body.condition, target, options, inner);
+    for (std::size_t i = 0; i < r->condition.clusters.size(); ++i) {
+      const Cluster& c = r->condition.clusters[i];
+      if (!c.loop && c.draft.mapping == "map" && c.draft.iterations.empty() &&
+          c.writes == r->body.condition->outputs)
+        r->gate = i;
+    }
+  }
   return r;
 }
 

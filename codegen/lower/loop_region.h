@@ -21,9 +21,12 @@ struct LoopBody {
     ValueId result = none;  // of the outer graph; none: nobody wants it
   };
   Graph graph;
+  /// Whether there is one more iteration: the same inputs, the iteration being the one in question;
+  /// one bool[]. Empty: there is, up to `trips`.
+  std::optional<Graph> condition;
   std::vector<Carried> carried;
-  std::vector<ValueId> constants;  // of the outer graph
-  std::uint64_t trips = 0;
+  std::vector<ValueId> constants;      // of the outer graph
+  std::optional<std::uint64_t> trips;  // exactly, or with a condition at most
 
   ValueId iteration() const { return graph.inputs[carried.size()]; }
 };
@@ -32,6 +35,12 @@ struct LoopBody {
 struct LoopRegion {
   LoopBody body;
   Partition parts;
+  Partition condition;  // of the body's condition
+  /// The cluster of `condition` that gives the decision and nothing else: the gate does its work.
+  std::optional<std::size_t> gate;
+  /// The device decides after every iteration whether there is another one: a condition does, or
+  /// that of a loop inside.
+  bool gated = false;
   IterationSource iteration;
   std::vector<bool> takes_init;  // per carried value: it begins in the memory of its first value
 
@@ -39,8 +48,8 @@ struct LoopRegion {
   bool in_place(std::size_t i) const {
     return parts.storage[body.graph.outputs[i]] == body.graph.inputs[i];
   }
-  /// Where the loop begins with it, carried value i is at the end.
-  bool ends_at_home(std::size_t i) const { return in_place(i) || body.trips % 2 == 0; }
+  /// Where the loop begins with it, carried value i is at the end; a gated loop brings it back.
+  bool ends_at_home(std::size_t i) const { return gated || in_place(i) || *body.trips % 2 == 0; }
 };
 
 /// Takes loop `e` of `outer` apart; null when it has no such form, or nobody wants its results.

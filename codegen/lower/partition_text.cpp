@@ -9,7 +9,9 @@ namespace gnomon {
 std::string print(const Partition& p, const Graph& g) {
   std::string s;
   for (const Cluster& c : p.clusters) {
-    s += c.loop ? "loop of " + std::to_string(c.loop->body.trips) + " iterations on the device"
+    s += c.loop ? std::string(c.loop->gated ? "gated " : "") + "loop of " +
+                      (c.loop->body.trips ? std::to_string(*c.loop->body.trips) : "any number of") +
+                      " iterations on the device"
                 : "kernel \"" + c.draft.kernel.name + "\" " + c.draft.mapping +
                       " lanes=" + std::to_string(c.draft.kernel.lanes);
     s += " writes";
@@ -19,6 +21,10 @@ std::string print(const Partition& p, const Graph& g) {
     for (ValueId v : c.reads) s += " %" + std::to_string(v);
     s += "  ; " + c.reason + "\n";
     if (!c.loop) continue;
+    if (c.loop->body.condition) {
+      std::istringstream lines(print(c.loop->condition, *c.loop->body.condition));
+      for (std::string line; std::getline(lines, line);) s += "  while " + line + "\n";
+    }
     std::istringstream lines(print(c.loop->parts, c.loop->body.graph));
     for (std::string line; std::getline(lines, line);) s += "  " + line + "\n";
     for (std::size_t i = 0; i < c.loop->body.carried.size(); ++i)

@@ -118,10 +118,16 @@ void check_budget(const kernel::Kernel& k, const Cluster& c, const Graph& g, con
 
 /// The kernels of a partition, those of loops' bodies included: from lane form to what is run.
 void make_kernels(Partition& parts, const Graph& graph, const Target& target,
-                  const CompileOptions& options, Program& program, std::string& text) {
+                  const CompileOptions& options, Program& program, std::string& text,
+                  const Cluster* left_out = nullptr) {
   for (Cluster& c : parts.clusters) {
+    if (&c == left_out) continue;
     if (c.loop) {
-      make_kernels(c.loop->parts, c.loop->body.graph, target, options, program, text);
+      LoopRegion& loop = *c.loop;
+      make_kernels(loop.parts, loop.body.graph, target, options, program, text);
+      if (loop.body.condition)
+        make_kernels(loop.condition, *loop.body.condition, target, options, program, text,
+                     loop.gate ? &loop.condition.clusters[*loop.gate] : nullptr);
       continue;
     }
     kernel::Kernel k = kernel::simplify(c.draft.kernel);
@@ -170,7 +176,7 @@ Program compile(const Graph& input, const Target& target, const CompileOptions& 
   make_kernels(parts, graph, target, options, program, kernel_text);
   dump("kernel", [&] { return kernel_text; });
 
-  schedule(program, graph, parts);
+  schedule(program, graph, parts, target);
   dump("memory", [&] { return print(program); });
   dump("plan", [&] { return print(program); });
   return program;

@@ -22,6 +22,7 @@ void place_barriers(Program& p, const std::vector<std::vector<std::uint64_t>>& s
   std::vector<Range> written, read;
   std::vector<bool> forced(p.steps.size() + 1, false);
   for (const LoopBlock& loop : p.loops) forced[loop.first] = forced[loop.end] = true;
+  for (const GatedBlock& block : p.gated) forced[block.first] = forced[block.end] = true;
   for (std::size_t s = 0; s < p.steps.size(); ++s) {
     Step& step = p.steps[s];
     std::vector<Range> reads, writes;
@@ -33,6 +34,7 @@ void place_barriers(Program& p, const std::vector<std::vector<std::uint64_t>>& s
       if (access != kernel::Access::write) reads.push_back(r);
       if (access != kernel::Access::read) writes.push_back(r);
     }
+    if (step.counts) reads.push_back({*step.counts, 12});
     const auto hit = [](const std::vector<Range>& a, const std::vector<Range>& b) {
       return std::any_of(a.begin(), a.end(), [&](const Range& x) {
         return std::any_of(b.begin(), b.end(), [&](const Range& y) { return x.overlaps(y); });

@@ -2,11 +2,18 @@
 #include "codegen/plan/schedule.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "codegen/lower/loop_region.h"
 #include "codegen/plan/barriers.h"
+#include "codegen/plan/flow.h"
+#include "codegen/plan/gate.h"
 #include "codegen/plan/memory.h"
+#include "codegen/program/copy_kernel.h"
 #include "codegen/program/count_kernel.h"
+#include "codegen/program/grid.h"
 
 namespace gnomon {
 
@@ -34,15 +41,28 @@ struct Scope {
   const Graph& graph;
   const Partition& parts;
   std::vector<SlotId> slots;                    // per value, at its storage; none: not yet
-  std::map<ValueId, std::uint32_t> iterations;  // values that number the iterations of a loop
+  std::set<ValueId> numbers;                    // values that number the iterations of a loop
+  std::map<ValueId, std::uint32_t> iterations;  // those that are words: of which loop
 
   Scope(const Graph& g, const Partition& p) : graph(g), parts(p), slots(g.avals.size(), none) {}
   SlotId& slot(ValueId v) { return slots[parts.storage[v]]; }
 };
 
+/// A gated block under construction.
+struct Machine {
+  Flow flow;
+  std::uint32_t start = 0;  // the step in front that lets the first stretch run
+  SlotId state = none;      // done, two words of nothing, then three words per dispatch
+  std::vector<SlotId> counters;
+  std::map<std::uint32_t, GateKernel> gates;     // per step
+  std::map<std::uint32_t, std::uint32_t> words;  // per step: its first word in the state
+  std::uint64_t most_passes = 0;
+  bool nested = false;
+};
+
 class Planner {
  public:
-  explicit Planner(Program& program) : program_(program) {}
+  Planner(Program& program, const Target& target) : program_(program), target_(target) {}
 
   void run(const Graph& g, const Partition& parts) {
     Scope top(g, parts);
@@ -99,6 +119,7 @@ class Planner {
     }
     program_.steps.push_back(std::move(step));
     operands_.push_back(std::move(operands));
+    if (machine_ && !machine_->gates.contains(now)) machine_->flow.step(now);
   }
 
   void copy(SlotId from, SlotId to) {
@@ -110,12 +131,15 @@ class Planner {
     append(std::move(s), {from, to});
   }
 
-  void write(Scope& scope) {
+  void write(Scope& scope, const Cluster* left_out = nullptr) {
     for (const Cluster& c : scope.parts.clusters) {
-      if (c.loop)
-        write_loop(scope, *c.loop);
-      else
+      if (&c == left_out) continue;
+      if (!c.loop)
         write_kernel(scope, c);
+      else if (c.loop->gated)
+        write_gated(scope, *c.loop);
+      else
+        write_loop(scope, *c.loop);
     }
   }
 
@@ -175,6 +199,247 @@ class Planner {
     return h;
   }
 
+  /// What the inputs of a body or a condition are.
+  void enter(Scope& scope, Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
+             std::size_t phase, SlotId counter) {
+    const std::vector<ValueId>& inputs = scope.graph.inputs;
+    const std::size_t n = homes.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto [first, second] = homes[i];
+      scope.slot(inputs[i]) = phase == 1 && second != none ? second : first;
+    }
+    scope.slot(inputs[n]) = counter;
+    for (std::size_t k = 0; k < loop.body.constants.size(); ++k) {
+      const ValueId from = loop.body.constants[k], to = inputs[n + 1 + k];
+      if (const auto i = outer.iterations.find(from); i != outer.iterations.end())
+        scope.iterations[to] = i->second;
+      // The number of an iteration may lie nowhere: kernels get it as a parameter then.
+      const bool number = outer.numbers.contains(from);
+      if (number) scope.numbers.insert(to);
+      scope.slot(to) = number ? outer.slot(from) : slot_of(outer, from);
+    }
+    scope.numbers.insert(inputs[n]);
+  }
+
+  /// What the steps of a loop touch outside of it lives as long as the loop.
+  void close_loop(std::uint32_t first, std::uint32_t end) {
+    const std::vector<SlotId> outside = std::move(open_.back());
+    open_.pop_back();
+    for (SlotId s : outside) {
+      slots_[s].first = std::min(slots_[s].first, first);
+      slots_[s].last = std::max(slots_[s].last, end - 1);
+    }
+  }
+
+  // ---- loops that the device steers
+
+  void write_gated(Scope& outer, const LoopRegion& loop) {
+    const LoopBody& body = loop.body;
+    std::vector<Home> homes;
+    bool turns = false;
+    for (std::size_t i = 0; i < body.carried.size(); ++i) {
+      homes.push_back(home_of(outer, loop, i));
+      turns = turns || homes.back().second != none;
+    }
+    const bool outermost = !machine_.has_value();
+    if (outermost)
+      begin_machine();
+    else
+      machine_->nested = true;
+    const bool nested_before = machine_->nested;
+    machine_->nested = false;
+    const SlotId counter = slot("iterations", 4);
+    slots_[counter].depth = 0;
+    machine_->counters.push_back(counter);
+
+    const auto index = static_cast<std::uint32_t>(program_.loops.size());
+    program_.loops.emplace_back();
+    LoopBlock block;
+    block.first = static_cast<std::uint32_t>(program_.steps.size());
+    block.phases = {block.first};
+    open_.emplace_back();
+    const std::size_t phases = turns ? 2 : 1;
+    Flow& flow = machine_->flow;
+    Flow::Label again = flow.here();
+    std::vector<Flow::Label> exits;
+    for (std::size_t phase = 0; phase < phases; ++phase) {
+      const Flow::Label go = flow.fresh();
+      exits.push_back(flow.fresh());
+      write_gate(outer, loop, homes, phase, counter, {exits.back(), go});
+      flow.go_on_at(go);
+      Scope scope(body.graph, loop.parts);
+      for (std::size_t i = 0; i < body.carried.size(); ++i)
+        if (const auto [first, second] = homes[i]; second != none)
+          scope.slot(body.graph.outputs[i]) = phase == 1 ? first : second;
+      enter(scope, outer, loop, homes, phase, counter);
+      write(scope);
+    }
+    flow.join(flow.here(), again);
+    block.end = static_cast<std::uint32_t>(program_.steps.size());
+    close_loop(block.first, block.end);
+    // Inner loops run their whole length in every pass; this one a few iterations.
+    constexpr std::uint32_t steps_per_pass = 64;
+    block.trips = machine_->nested ? 1
+                                   : std::clamp<std::uint64_t>(
+                                         steps_per_pass / (block.end - block.first), 1, 16);
+    if (body.trips) block.trips = std::min(block.trips, *body.trips / phases + 1);
+    if (outermost && !machine_->nested && body.trips)
+      machine_->most_passes = (*body.trips / phases + block.trips) / block.trips;
+    program_.loops[index] = block;
+    machine_->nested = machine_->nested || nested_before;
+
+    // After an odd number of iterations, what lies in two places by turns is in the second one.
+    flow.go_on_at(exits.back());
+    if (phases == 2)
+      for (std::size_t i = 0; i < homes.size(); ++i)
+        if (homes[i].second != none && body.carried[i].result != LoopBody::none)
+          copy(homes[i].second, homes[i].first);
+    if (phases == 2) flow.join(exits[0], flow.here());
+    if (outermost) end_machine();
+  }
+
+  void write_gate(Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
+                  std::size_t phase, SlotId counter, std::vector<Flow::Label> targets) {
+    GateKernel gate;
+    gate.counts = true;
+    gate.choices = 2;
+    if (loop.body.trips && *loop.body.trips < ~std::uint32_t{0}) gate.most = loop.body.trips;
+    std::vector<SlotId> operands;
+    if (loop.body.condition) {
+      const Graph& condition = *loop.body.condition;
+      Scope scope(condition, loop.condition);
+      enter(scope, outer, loop, homes, phase, counter);
+      const Cluster* merged = loop.gate ? &loop.condition.clusters[*loop.gate] : nullptr;
+      write(scope, merged);
+      if (merged == nullptr) {
+        gate.reads = DType::boolean;
+        operands.push_back(slot_of(scope, condition.outputs[0]));
+      } else {
+        gate.condition = &merged->draft.kernel;
+        for (std::size_t i = 0; i < merged->draft.operands.size(); ++i) {
+          const DraftOperand& o = merged->draft.operands[i];
+          if (!o.scratch && o.value == condition.outputs[0])
+            gate.decision = static_cast<std::uint32_t>(i);
+          operands.push_back(o.scratch
+                                 ? slot(merged->draft.kernel.name + " scratch", o.scratch_bytes)
+                                 : slot_of(scope, o.value));
+        }
+      }
+    }
+    operands.push_back(machine_->state);
+    operands.push_back(counter);
+    append_gate(std::move(gate), std::move(operands), std::move(targets));
+  }
+
+  void append_gate(GateKernel gate, std::vector<SlotId> operands,
+                   std::vector<Flow::Label> targets) {
+    const auto now = static_cast<std::uint32_t>(program_.steps.size());
+    machine_->gates[now] = std::move(gate);
+    machine_->flow.gate(now, std::move(targets));
+    append(kernel_to_come("gate"), std::move(operands));
+  }
+
+  Step kernel_to_come(std::string label) {
+    Step s;
+    s.kernel = static_cast<std::uint32_t>(program_.kernels.size());
+    program_.kernels.emplace_back();
+    s.groups = 1;
+    s.label = std::move(label);
+    return s;
+  }
+
+  void begin_machine() {
+    const SlotId state = slot("what runs next", 0);
+    append(kernel_to_come("begin"), {state});
+    GatedBlock block;
+    block.first = static_cast<std::uint32_t>(program_.steps.size());
+    program_.gated.push_back(block);
+    machine_.emplace();
+    machine_->start = block.first - 1;
+    machine_->state = state;
+  }
+
+  /// Words of the state that let exactly the steps of a stretch run, one stretch per choice.
+  std::vector<StateWrite> writes(const std::set<std::uint32_t>& touched,
+                                 const std::vector<std::vector<std::uint32_t>>& stretches) const {
+    std::vector<StateWrite> result;
+    StateWrite done{0, {}};
+    for (const auto& s : stretches) done.values.push_back(s.empty() ? 1 : 0);
+    if (std::count(done.values.begin(), done.values.end(), 1u) > 0) result.push_back(done);
+    for (std::uint32_t step : touched) {
+      std::uint32_t word = machine_->words.at(step);
+      for (const GridPiece& piece : grid_of(groups_of(program_.steps[step]), target_.max_groups)) {
+        StateWrite x{word, {}}, y{word + 1, {}}, z{word + 2, {}};
+        for (const auto& s : stretches) {
+          const bool runs = std::find(s.begin(), s.end(), step) != s.end();
+          x.values.push_back(runs ? piece.x : 0);
+          y.values.push_back(runs ? piece.y : 0);
+          z.values.push_back(1);
+        }
+        result.insert(result.end(), {x, y, z});
+        word += 3;
+      }
+    }
+    return result;
+  }
+
+  std::uint32_t groups_of(const Step& s) const {
+    return s.kind == Step::Kind::copy ? copy_groups(s.bytes, target_) : s.groups;
+  }
+
+  void end_machine() {
+    Machine& m = *machine_;
+    // Steps behind the last decision need one more, that it is all over.
+    if (m.flow.ends_openly()) append_gate({}, {m.state}, {m.flow.fresh()});
+    std::uint32_t words = 3;
+    for (std::uint32_t step : m.flow.steps()) {
+      m.words[step] = words;
+      words += 3 * static_cast<std::uint32_t>(
+                       grid_of(groups_of(program_.steps[step]), target_.max_groups).size());
+    }
+    slots_[m.state].bytes = std::uint64_t{4} * words;
+
+    // What runs when a gate is reached: the stretches that end with it.
+    std::map<std::uint32_t, std::set<std::uint32_t>> before;
+    const auto note = [&](Flow::Label l) {
+      const auto s = m.flow.stretch(l);
+      if (!s.empty()) before[s.back()].insert(s.begin(), s.end());
+    };
+    note(m.flow.start());
+    for (const auto& [step, targets] : m.flow.gates())
+      for (Flow::Label l : targets) note(l);
+    for (const auto& [step, targets] : m.flow.gates()) {
+      std::set<std::uint32_t> touched = before[step];
+      std::vector<std::vector<std::uint32_t>> stretches;
+      for (Flow::Label l : targets) {
+        stretches.push_back(m.flow.stretch(l));
+        touched.insert(stretches.back().begin(), stretches.back().end());
+      }
+      GateKernel& gate = m.gates.at(step);
+      gate.name = program_.name + "_gate" + std::to_string(step);
+      gate.writes = writes(touched, stretches);
+      program_.kernels[program_.steps[step].kernel] = gate_kernel(gate);
+    }
+    GateKernel begin;
+    begin.name = program_.name + "_begin";
+    begin.writes =
+        writes({m.flow.steps().begin(), m.flow.steps().end()}, {m.flow.stretch(m.flow.start())});
+    begin.writes.push_back({0, {0}});
+    begin.counters = m.counters.size();
+    program_.kernels[program_.steps[m.start].kernel] = gate_kernel(begin);
+    for (SlotId counter : m.counters) {
+      operands_[m.start].push_back(counter);
+      slots_[counter].first = m.start;
+    }
+    GatedBlock& block = program_.gated.back();
+    block.end = static_cast<std::uint32_t>(program_.steps.size());
+    block.most_passes = m.most_passes;
+    slots_[m.state].last = block.end - 1;
+    for (const auto& [step, word] : m.words) counts_[step] = {m.state, word};
+    states_.push_back(m.state);
+    machine_.reset();
+  }
+
   void write_loop(Scope& outer, const LoopRegion& loop) {
     const LoopBody& body = loop.body;
     std::vector<Home> homes;
@@ -190,43 +455,28 @@ class Planner {
     program_.loops.emplace_back();
     LoopBlock block;
     block.first = static_cast<std::uint32_t>(program_.steps.size());
-    block.trips = body.trips;
+    block.trips = *body.trips;
     open_.emplace_back();
-    const std::size_t phases = turns && body.trips > 1 ? 2 : 1;
+    const std::size_t phases = turns && *body.trips > 1 ? 2 : 1;
     for (std::size_t phase = 0; phase < phases; ++phase) {
       block.phases.push_back(static_cast<std::uint32_t>(program_.steps.size()));
       Scope scope(body.graph, loop.parts);
       for (std::size_t i = 0; i < body.carried.size(); ++i) {
         const auto [first, second] = homes[i];
-        scope.slot(body.graph.inputs[i]) = phase == 1 && second != none ? second : first;
         if (second != none) scope.slot(body.graph.outputs[i]) = phase == 1 ? first : second;
       }
-      const std::size_t n = body.carried.size();
-      scope.slot(body.graph.inputs[n]) = counter;
-      scope.iterations[body.graph.inputs[n]] = index;
-      for (std::size_t k = 0; k < body.constants.size(); ++k) {
-        const ValueId from = body.constants[k], to = body.graph.inputs[n + 1 + k];
-        if (const auto i = outer.iterations.find(from); i != outer.iterations.end()) {
-          scope.iterations[to] = i->second;
-          scope.slot(to) = outer.slot(from);
-        } else {
-          scope.slot(to) = slot_of(outer, from);
-        }
-      }
+      enter(scope, outer, loop, homes, phase, counter);
+      scope.iterations[body.iteration()] = index;
       write(scope);
     }
     block.end = static_cast<std::uint32_t>(program_.steps.size());
-    const std::vector<SlotId> outside = std::move(open_.back());
-    open_.pop_back();
     if (block.end == block.first) {  // empty arrays only
       GNOMON_CHECK(program_.loops.size() == index + 1, "an empty loop holds loops");
+      open_.pop_back();
       program_.loops.pop_back();
       return;
     }
-    for (SlotId s : outside) {
-      slots_[s].first = std::min(slots_[s].first, block.first);
-      slots_[s].last = std::max(slots_[s].last, block.end - 1);
-    }
+    close_loop(block.first, block.end);
     if (counter != none) {
       block.advance = count(true, 0);
       advances_.emplace_back(index, counter);
@@ -254,6 +504,11 @@ class Planner {
         program_.steps[s].operands.push_back(*slots_[o].fixed);
         sizes[s].push_back(slots_[o].bytes);
       }
+    for (const auto& [step, at] : counts_)
+      program_.steps[step].counts =
+          Place{Place::Kind::arena, 0, slots_[at.first].fixed->offset + 4 * at.second};
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      program_.gated[i].done = *slots_[states_[i]].fixed;
     for (const auto& [loop, counter] : advances_)
       program_.loops[loop].advance->operands = {*slots_[counter].fixed};
     program_.arena_bytes = arena.bytes;
@@ -267,10 +522,16 @@ class Planner {
   std::vector<std::vector<SlotId>> open_;      // per open loop: what it touches from outside
   std::vector<std::pair<std::uint32_t, SlotId>> advances_;
   std::uint32_t count_kernel_ = none;
+  const Target& target_;
+  std::optional<Machine> machine_;
+  std::map<std::uint32_t, std::pair<SlotId, std::uint32_t>> counts_;  // per step: state and word
+  std::vector<SlotId> states_;                                        // per gated block
 };
 
 }  // namespace
 
-void schedule(Program& program, const Graph& g, const Partition& p) { Planner(program).run(g, p); }
+void schedule(Program& program, const Graph& g, const Partition& p, const Target& target) {
+  Planner(program, target).run(g, p);
+}
 
 }  // namespace gnomon

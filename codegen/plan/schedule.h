@@ -6,7 +6,7 @@
 namespace gnomon {
 
 /// Fills steps, loops, arena, allocations of `program`, whose kernels are those of the clusters, in
-/// invocation form; the kernel that counts is appended where a loop needs it.
-void schedule(Program& program, const Graph&, const Partition&);
+/// invocation form; kernels that count and decide are appended where loops need them.
+void schedule(Program& program, const Graph&, const Partition&, const Target&);
 
 }  // namespace gnomon

@@ -11,6 +11,11 @@ std::uint64_t copy_unit(const Target& target) {
   return target.contiguous_per_lane ? 64 : 16;
 }
 
+std::uint32_t copy_groups(std::uint64_t bytes, const Target& target) {
+  const std::uint64_t units = (bytes + copy_unit(target) - 1) / copy_unit(target);
+  return static_cast<std::uint32_t>((units + target.group_size - 1) / target.group_size);
+}
+
 kernel::Kernel copy_kernel(const Target& target) {
   kernel::Builder b("copy");
   b.kernel().group_size = target.group_size;

@@ -40,6 +40,16 @@ std::string print(const Program& p) {
         indent.resize(indent.size() - 2);
         s += indent + "}\n";
       }
+    for (const GatedBlock& block : p.gated) {
+      if (block.end == i) {
+        indent.resize(indent.size() - 2);
+        s += indent + "}\n";
+      }
+      if (block.first == i) {
+        s += indent + "until " + text(block.done) + " {\n";
+        indent += "  ";
+      }
+    }
     for (const LoopBlock& loop : p.loops) {
       if (loop.first == i) {
         s += indent + "loop " + std::to_string(&loop - p.loops.data()) + ": " +
@@ -67,6 +77,7 @@ std::string print(const Program& p) {
                                            : "<->") +
              text(step.operands[o]);
       }
+      if (step.counts) s += " counts " + text(*step.counts);
       for (std::size_t w = 0; w < step.parameters.size(); ++w) {
         std::string word = std::to_string(step.parameters[w]);
         for (const IterationWord& counted : step.iterations)

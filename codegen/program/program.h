@@ -40,6 +40,9 @@ struct Step {
   std::vector<std::uint32_t> parameters;  // user words of the parameter block
   std::vector<IterationWord> iterations;  // words that count
   std::uint64_t bytes = 0;                // copy: size
+  /// Inside of a GatedBlock: where the counts (x, y, z; u32) of its dispatches lie, in the order of
+  /// grid_of(groups). It runs when they are not 0.
+  std::optional<Place> counts;
   bool barrier_before = false;  // an earlier step since the last barrier wrote what this one
                                 // touches, or read what it writes
   std::string label;            // for dumps and timings
@@ -62,6 +65,16 @@ struct LoopBlock {
   std::optional<Step> advance;
 };
 
+/// Steps [first, end) that choose on the device what runs next: *gates* among them write the counts
+/// of the others, and zeros when it is all over. They are run over and over, until the u32 at
+/// `done` is not 0; further passes do nothing. Loops inside are written down for as many iterations
+/// as one pass should be good for.
+struct GatedBlock {
+  std::uint32_t first = 0, end = 0;
+  Place done;
+  std::uint64_t most_passes = 0;  // it is done after so many at the latest; 0: not known
+};
+
 /// What the memory plan decided about one array in the arena.
 struct Allocation {
   std::string name;
@@ -74,7 +87,8 @@ struct Program {
   std::vector<Aval> inputs, outputs;
   std::vector<kernel::Kernel> kernels;  // in invocation form, verified
   std::vector<Step> steps;
-  std::vector<LoopBlock> loops;  // by first step, outer ones before inner ones
+  std::vector<LoopBlock> loops;   // by first step, outer ones before inner ones
+  std::vector<GatedBlock> gated;  // by first step; no loop around them
   std::uint64_t arena_bytes = 0;
   std::vector<Allocation> allocations;
   std::vector<std::byte> constants;  // uploaded once

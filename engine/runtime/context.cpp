@@ -9,7 +9,7 @@ namespace {
 vulkan::PoolOptions array_pool(const vulkan::Device& device) {
   vulkan::PoolOptions options;
   options.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                  VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+                  VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
   if (device.target().texel_reads) options.usage |= VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT;
   options.addresses = device.target().features.addresses;
   if (options.addresses) options.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;

@@ -92,6 +92,7 @@ void Executable::release(Entry& entry) noexcept {
   entry.recording.reset();
   for (const vulkan::Range& range : entry.gathered) context_->arrays.release(range, last_ticket_);
   context_->parameters.release(entry.parameters, last_ticket_);
+  context_->staging.release(entry.looks, last_ticket_);
 }
 
 void Executable::check_inputs(std::span<const Array> inputs) const {
@@ -169,7 +170,7 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
       words[patch.word] =
           static_cast<std::uint32_t>((ranges_[patch.source].offset + patch.offset) >> patch.shift);
     }
-    ticket = context_->queue.submit(found.recording->commands(instance));
+    ticket = play(found, instance);
     found.tickets[instance] = ticket;
     found.last_call = ++calls_;
     last_ticket_ = ticket;

@@ -16,6 +16,7 @@
 
 #include "codegen/program/program.h"
 #include "engine/runtime/context.h"
+#include "engine/runtime/loop_scheduler.h"
 #include "engine/runtime/schedule.h"
 
 namespace gnomon {
@@ -35,7 +36,8 @@ class Executable {
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
-  /// Submits the program and returns without waiting; `outputs` are replaced by its results.
+  /// Submits the program and returns without waiting, unless the device decides how often a loop
+  /// runs: then it returns when that is known. `outputs` are replaced by its results.
   /// `donated[i]` nonzero allows the memory of input i to become an output's, provided `inputs[i]`
   /// is its only owner; the handle is then empty afterwards.
   ///
@@ -81,6 +83,8 @@ class Executable {
     std::vector<Patch> patches;
     std::uint32_t dispatches = 0, window_copies = 0;
     std::unique_ptr<vulkan::Recording> recording;
+    std::vector<Turn> turns;
+    vulkan::Range looks;                  // two words per gated block that the host reads
     std::vector<vulkan::Ticket> tickets;  // newest submission of each instance
     std::uint64_t last_call = 0;
   };
@@ -88,6 +92,8 @@ class Executable {
   void check_inputs(std::span<const Array> inputs) const;
   Entry& entry();
   std::uint32_t free_instance(Entry&);
+  /// In play.cpp: submits everything, and for gated blocks as often as it takes.
+  vulkan::Ticket play(Entry&, std::uint32_t instance);
   // In recording.cpp: what a new entry needs.
   void build(Entry&);
   std::vector<bool> inputs_to_gather() const;

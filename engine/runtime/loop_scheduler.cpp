@@ -12,12 +12,25 @@ class Writer {
       : schedule_(schedule), most_(most), iteration_(schedule.loops.size(), 0) {}
 
   Tape write() {
-    steps(0, schedule_.steps, 0);
-    close();
+    std::uint32_t at = 0;
+    const auto turn = [&](std::uint32_t end) {
+      tape_.turns.emplace_back();
+      steps(at, end, 0);
+      close();
+      at = end;
+    };
+    for (std::uint32_t g = 0; g < schedule_.gated.size(); ++g) {
+      turn(schedule_.gated[g].first);
+      turn(schedule_.gated[g].end);
+      tape_.turns.back().gated = g;
+    }
+    turn(schedule_.steps);
     return std::move(tape_);
   }
 
  private:
+  std::vector<std::uint32_t>& order() { return tape_.turns.back().order; }
+
   struct Span {
     std::uint32_t first, end;
   };
@@ -69,7 +82,7 @@ class Writer {
   /// Ends the open stretch, if there is anything in it.
   void close() {
     if (open_.empty()) return;
-    tape_.order.push_back(static_cast<std::uint32_t>(tape_.stretches.size()));
+    order().push_back(static_cast<std::uint32_t>(tape_.stretches.size()));
     tape_.stretches.push_back(std::move(open_));
     open_.clear();
   }
@@ -107,12 +120,12 @@ class Writer {
                                                    static_cast<double>(loop.phases.size()));
     const std::uint64_t length = std::max<std::uint64_t>(1, passes) * loop.phases.size();
     close();
-    const std::size_t start = tape_.order.size();
+    const std::size_t start = order().size();
     chunk(l, std::min(length, loop.trips));
-    const std::vector<std::uint32_t> once(tape_.order.begin() + static_cast<std::ptrdiff_t>(start),
-                                          tape_.order.end());
+    const std::vector<std::uint32_t> once(order().begin() + static_cast<std::ptrdiff_t>(start),
+                                          order().end());
     for (std::uint64_t done = 2 * length; done <= loop.trips; done += length)
-      tape_.order.insert(tape_.order.end(), once.begin(), once.end());
+      order().insert(order().end(), once.begin(), once.end());
     if (loop.trips > length && loop.trips % length != 0) chunk(l, loop.trips % length);
   }
 

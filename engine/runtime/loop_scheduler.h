@@ -2,6 +2,7 @@
 // once and submitted again and again. No Vulkan.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/runtime/schedule.h"
@@ -14,15 +15,21 @@ struct Played {
   std::vector<std::uint32_t> parameters;
 };
 
-/// A schedule as stretches and the order in which they are submitted.
+/// Stretches in the order in which they are submitted.
+struct Turn {
+  std::vector<std::uint32_t> order;    // indices into Tape::stretches
+  std::optional<std::uint32_t> gated;  // index into Schedule::gated: again, until that is done
+};
+
 struct Tape {
   std::vector<std::vector<Played>> stretches;
-  std::vector<std::uint32_t> order;  // indices into `stretches`
+  std::vector<Turn> turns;
 };
 
 /// Writes out loops. Those of few dispatches become part of the stretch around them; the others are
 /// cut into chunks of at most about `most` dispatches, each chunk followed by what advances the
-/// loop's counter, and one recorded chunk stands for all of its length.
+/// loop's counter, and one recorded chunk stands for all of its length. A gated block is a turn of
+/// its own, one pass long.
 Tape write_out(const Schedule&, std::uint32_t most = 256);
 
 }  // namespace gnomon

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "codegen/program/copy_kernel.h"
+#include "codegen/program/grid.h"
 #include "engine/runtime/executable.h"
-#include "engine/runtime/loop_scheduler.h"
 #include "gnomon/error.h"
 
 namespace gnomon {
@@ -158,6 +158,10 @@ void Executable::gather(Entry& entry, const std::vector<bool>& chosen, Schedule&
     for (std::uint32_t& phase : loop.phases) phase += shift;
     if (loop.advance != Loop::none) loop.advance += shift;
   }
+  for (GatedBlock& block : schedule.gated) {
+    block.first += shift;
+    block.end += shift;
+  }
   const bool validating = context_->device.instance().validating();
   extra.insert(extra.begin(), copies.size(), validating);
 }
@@ -214,7 +218,7 @@ void Executable::build(Entry& entry) {
   const Target& target = context_->device.target();
   const bool validating = context_->device.instance().validating();
   const std::size_t own_ranges = ranges_.size();
-  Schedule schedule{{}, schedule_.works, schedule_.steps, schedule_.loops};
+  Schedule schedule{{}, schedule_.works, schedule_.steps, schedule_.loops, schedule_.gated};
   std::vector<bool> extra = extra_barriers_;
   const auto chosen = inputs_to_gather();
   struct Restore {
@@ -244,7 +248,7 @@ void Executable::build(Entry& entry) {
   for (const Work& work : schedule.works)
     prepared.push_back(work.groups == 0 ? Prepared{} : prepare(work, own_ranges, window_tuples));
 
-  const Tape tape = write_out(schedule);
+  Tape tape = write_out(schedule);
   vulkan::Stretches stretches;
   for (const std::vector<Played>& stretch : tape.stretches) {
     std::vector<vulkan::Dispatch> dispatches;
@@ -259,16 +263,16 @@ void Executable::build(Entry& entry) {
       dispatch.pipeline = ready.pipeline;
       dispatch.windows = ready.windows;
       dispatch.barrier_before = work.barrier_before || (extra[played.work] && !dispatches.empty());
-      // Too many groups for one axis: whole rows first, then the rest, so that no surplus group
-      // ever runs.
-      const std::uint32_t row = target.max_groups;
-      for (std::uint32_t base = 0; base < work.groups;) {
-        const std::uint32_t rest = work.groups - base;
-        dispatch.groups_x = std::min(rest, row);
-        dispatch.groups_y = std::min(rest / dispatch.groups_x, row);
+      std::uint64_t counts = work.counts ? arena_.offset + work.counts->offset : 0;
+      for (const GridPiece& piece : grid_of(work.groups, target.max_groups)) {
+        dispatch.groups_x = piece.x;
+        dispatch.groups_y = piece.y;
+        if (work.counts) dispatch.counts = arena_.block;
+        dispatch.counts_offset = counts;
+        counts += 12;
         dispatch.parameter_offset = static_cast<std::uint32_t>(4 * entry.words.size());
-        block[0] = base;
-        block[1] = dispatch.groups_x;
+        block[0] = piece.base;
+        block[1] = piece.x;
         const auto first = static_cast<std::uint32_t>(entry.words.size());
         entry.words.insert(entry.words.end(), block.begin(), block.end());
         entry.words.resize(first + stride / 4);
@@ -277,7 +281,6 @@ void Executable::build(Entry& entry) {
           entry.patches.push_back(patch);
         }
         dispatches.push_back(dispatch);
-        base += dispatch.groups_x * dispatch.groups_y;
         // The parts touch different elements; only the validation layer, which sees whole windows,
         // needs an order.
         dispatch.barrier_before = validating;
@@ -285,9 +288,22 @@ void Executable::build(Entry& entry) {
     }
     stretches.stretches.push_back(std::move(dispatches));
   }
-  stretches.order = tape.order;
-  for (const std::uint32_t s : tape.order)
-    entry.dispatches += static_cast<std::uint32_t>(stretches.stretches[s].size());
+  entry.turns = std::move(tape.turns);
+  for (const Turn& turn : entry.turns)
+    for (const std::uint32_t s : turn.order)
+      entry.dispatches += static_cast<std::uint32_t>(stretches.stretches[s].size());
+  if (!schedule.gated.empty()) {
+    vulkan::Request request;
+    request.bytes = 8 * schedule.gated.size();
+    request.what = "what the host sees of loops";
+    request.host_writes = true;
+    entry.looks = context_->staging.allocate(request);
+    for (std::size_t g = 0; g < schedule.gated.size(); ++g)
+      for (std::size_t which = 0; which < 2; ++which)
+        stretches.looks.push_back({arena_.block->buffer, entry.looks.block->buffer,
+                                   arena_.offset + schedule.gated[g].done.offset,
+                                   entry.looks.offset + 8 * g + 4 * which, 4});
+  }
 
   entry.instance_words =
       static_cast<std::uint32_t>(std::max<std::size_t>(entry.words.size(), stride / 4));

@@ -61,6 +61,8 @@ std::vector<Touch> touches(const Program& program, std::uint32_t index) {
     }
     result.push_back(touch);
   }
+  if (step.counts)
+    result.push_back({step.counts->kind, 0, step.counts->offset, step.counts->offset + 12, false});
   return result;
 }
 
@@ -95,7 +97,7 @@ Work copy_work(std::uint32_t kernel, const Target& target, Place from, Place to,
   const std::uint64_t units = (bytes + copy_unit(target) - 1) / copy_unit(target);
   Work work;
   work.kernel = kernel;
-  work.groups = static_cast<std::uint32_t>((units + target.group_size - 1) / target.group_size);
+  work.groups = copy_groups(bytes, target);
   work.operands = {from, to};
   work.parameters = {static_cast<std::uint32_t>(units)};
   work.label = "copy";
@@ -136,6 +138,7 @@ Schedule schedule_of(const Program& program, const Target& target) {
       work.label = step.label.empty() ? kernel.name : step.label;
     }
     work.barrier_before = step.barrier_before;
+    work.counts = step.counts;
     for (const Place& place : work.operands) {
       GNOMON_CHECK(place.offset % 256 == 0,
                    "a place of step " + work.label + " is not aligned to 256 bytes");
@@ -153,6 +156,7 @@ Schedule schedule_of(const Program& program, const Target& target) {
     }
     schedule.loops.push_back(std::move(loop));
   }
+  schedule.gated = program.gated;
   return schedule;
 }
 

@@ -2,6 +2,7 @@
 // checked. No Vulkan.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Work {
   std::vector<Place> operands;            // one per kernel buffer
   std::vector<std::uint32_t> parameters;  // user words
   std::vector<IterationWord> iterations;
+  std::optional<Place> counts;  // Step::counts
   bool barrier_before = false;
   std::string label;
 };
@@ -35,6 +37,7 @@ struct Schedule {
   std::vector<Work> works;              // the steps, then what advances counters
   std::uint32_t steps = 0;              // the first so many works are the steps
   std::vector<Loop> loops;              // in the order of the program
+  std::vector<GatedBlock> gated;        // over works
 };
 
 /// Copies are kernels too: a recorded transfer command would fix the addresses of its arrays.

@@ -22,11 +22,12 @@ void begin(const VolkDeviceTable& vk, VkCommandBuffer commands, VkCommandBufferU
                                       nullptr};
   check(vk.vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
   if (!with_barrier) return;
-  const VkPipelineStageFlags stages =
-      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+  const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
+                                      VK_PIPELINE_STAGE_TRANSFER_BIT |
+                                      VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
   barrier(vk, commands, stages, VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, stages,
           VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
-              VK_ACCESS_TRANSFER_WRITE_BIT);
+              VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
 }
 
 void end(const VolkDeviceTable& vk, VkCommandBuffer commands) {
@@ -148,28 +149,36 @@ void Recording::create_sets(const Range& parameters, std::uint32_t parameter_ran
 
 void Recording::add_instance() {
   const std::uint32_t start = parameter_start_ + parameter_bytes_ * instances();
-  std::vector<std::uint32_t> uses(stretches_.stretches.size(), 0);
-  for (const std::uint32_t s : stretches_.order) ++uses[s];
   std::vector<VkCommandBuffer> recorded;
-  for (std::size_t s = 0; s < uses.size(); ++s)
-    recorded.push_back(record(stretches_.stretches[s], start, uses[s] > 1));
-  std::vector<VkCommandBuffer> all;
-  all.reserve(stretches_.order.size());
-  for (const std::uint32_t s : stretches_.order) all.push_back(recorded[s]);
-  commands_.push_back(std::move(all));
+  for (const auto& stretch : stretches_.stretches) recorded.push_back(record(stretch, start));
+  while (looks_.size() < stretches_.looks.size()) {
+    const VolkDeviceTable& vk = device_.vk();
+    const VkCommandBuffer commands = allocate_commands(device_, pool_);
+    begin(vk, commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, true);
+    const BufferCopy& copy = stretches_.looks[looks_.size()];
+    const VkBufferCopy region{copy.from_offset, copy.to_offset, copy.bytes};
+    vk.vkCmdCopyBuffer(commands, copy.from, copy.to, 1, &region);
+    end(vk, commands);
+    looks_.push_back(commands);
+  }
+  commands_.push_back(std::move(recorded));
 }
 
-VkCommandBuffer Recording::record(const std::vector<Dispatch>& dispatches, std::uint32_t start,
-                                  bool repeated) {
+VkCommandBuffer Recording::record(const std::vector<Dispatch>& dispatches, std::uint32_t start) {
   const VolkDeviceTable& vk = device_.vk();
   const VkCommandBuffer commands = allocate_commands(device_, pool_);
-  begin(vk, commands, repeated ? VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT : 0, !drop_barriers_);
+  begin(vk, commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, !drop_barriers_);
+  // Counts are read by a stage of their own.
+  const bool indirect = std::any_of(dispatches.begin(), dispatches.end(),
+                                    [](const Dispatch& d) { return d.counts != nullptr; });
+  const VkPipelineStageFlags compute =
+      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | (indirect ? VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT : 0);
+  const VkAccessFlags accesses = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                                 (indirect ? VK_ACCESS_INDIRECT_COMMAND_READ_BIT : 0);
   VkPipeline bound = VK_NULL_HANDLE;
   for (const Dispatch& d : dispatches) {
     if (d.barrier_before && !drop_barriers_) {
-      barrier(vk, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
-              VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-              VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT);
+      barrier(vk, commands, compute, VK_ACCESS_SHADER_WRITE_BIT, compute, accesses);
     }
     if (d.pipeline != bound) {
       vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d.pipeline);
@@ -178,7 +187,10 @@ VkCommandBuffer Recording::record(const std::vector<Dispatch>& dispatches, std::
     const std::uint32_t offset = start + d.parameter_offset;
     vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, device_.pipeline_layout(),
                                0, 1, &sets_[d.windows], 1, &offset);
-    vk.vkCmdDispatch(commands, d.groups_x, d.groups_y, 1);
+    if (d.counts != nullptr)
+      vk.vkCmdDispatchIndirect(commands, d.counts->buffer, d.counts_offset);
+    else
+      vk.vkCmdDispatch(commands, d.groups_x, d.groups_y, 1);
   }
   end(vk, commands);
   return commands;

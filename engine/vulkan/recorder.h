@@ -15,13 +15,15 @@ namespace gnomon::vulkan {
 /// The blocks that one dispatch sees as its windows; null past the last one.
 using Windows = std::array<const Block*, spirv::max_windows>;
 
-/// One vkCmdDispatch.
+/// One vkCmdDispatch, or vkCmdDispatchIndirect.
 struct Dispatch {
   VkPipeline pipeline = VK_NULL_HANDLE;
   std::uint32_t windows = 0;  // index into the recording's window tuples
   std::uint32_t parameter_offset =
       0;  // bytes from the start of an instance's parameters; aligned for uniform buffers
   std::uint32_t groups_x = 1, groups_y = 1;
+  const Block* counts = nullptr;  // where the number of groups lies, if the device decides it
+  std::uint64_t counts_offset = 0;
   bool barrier_before = false;
 };
 
@@ -31,11 +33,10 @@ struct BufferCopy {
   std::uint64_t from_offset = 0, to_offset = 0, bytes = 0;
 };
 
-/// Stretches of dispatches, each recorded once, and the order in which they run; a stretch may come
-/// again and again.
+/// What is recorded once and may be submitted again and again.
 struct Stretches {
   std::vector<std::vector<Dispatch>> stretches;
-  std::vector<std::uint32_t> order;
+  std::vector<BufferCopy> looks;  // copies that show the host what the device decided
 };
 
 /// Dispatches with their descriptor sets. Several *instances*, each with command buffers and
@@ -56,13 +57,13 @@ class Recording {
   /// Records the next instance. Throws DeviceError.
   void add_instance();
   std::uint32_t instances() const { return static_cast<std::uint32_t>(commands_.size()); }
-  /// To be submitted in this order; some may come several times.
-  std::span<const VkCommandBuffer> commands(std::uint32_t instance) const {
-    return commands_[instance];
+  VkCommandBuffer commands(std::uint32_t instance, std::uint32_t stretch) const {
+    return commands_[instance][stretch];
   }
+  VkCommandBuffer look(std::uint32_t which) const { return looks_[which]; }
 
  private:
-  VkCommandBuffer record(const std::vector<Dispatch>&, std::uint32_t start, bool repeated);
+  VkCommandBuffer record(const std::vector<Dispatch>&, std::uint32_t start);
   void create_sets(const Range& parameters, std::uint32_t parameter_range);
   void destroy() noexcept;
 
@@ -75,7 +76,8 @@ class Recording {
   VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
   VkCommandPool pool_ = VK_NULL_HANDLE;
   std::vector<VkDescriptorSet> sets_;
-  std::vector<std::vector<VkCommandBuffer>> commands_;  // per instance
+  std::vector<std::vector<VkCommandBuffer>> commands_;  // per instance, per stretch
+  std::vector<VkCommandBuffer> looks_;
 };
 
 /// Command buffers for transfers between host-visible and device memory, one in flight at a time.

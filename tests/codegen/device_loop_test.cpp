@@ -3,6 +3,7 @@
 #include "gnomon/control.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"
+#include "gnomon/transform.h"
 #include "tests/support/lowering.h"
 
 namespace gnomon {
@@ -21,9 +22,8 @@ Program on_device(F f, const A&... inputs) {
 }
 
 std::size_t copies(const Program& p) {
-  return static_cast<std::size_t>(std::count_if(p.steps.begin(), p.steps.end(), [](const Step& s) {
-    return s.kind == Step::Kind::copy;
-  }));
+  return static_cast<std::size_t>(std::count_if(
+      p.steps.begin(), p.steps.end(), [](const Step& s) { return s.kind == Step::Kind::copy; }));
 }
 
 TEST(DeviceLoop, CarriesThatMixTheirLanesLieInTwoPlacesByTurns) {
@@ -130,6 +130,111 @@ TEST(DeviceLoop, ValuesThatChangePlaces) {
         std::pair{x, x});
   };
   expect_function_lowers(both, f32({30}));
+}
+
+/// Halves and mixes until the sum is small.
+const auto shrinking = [](int max_steps) {
+  return [max_steps](const Array& x, const Array& limit) {
+    return while_loop([&](const Array& v) { return sum(v * v) > limit; },
+                      [](Array v) { return v * 0.5f + flip(v) * 0.25f; }, x,
+                      max_steps < 0 ? WhileOptions{.max_steps = unbounded}
+                                    : WhileOptions{.max_steps = max_steps});
+  };
+};
+
+TEST(DeviceLoop, TheDeviceDecidesWhenToStop) {
+  for (const int most : {0, 1, 2, 3, 7, 8, 100, -1})
+    expect_function_lowers(
+        [&](const Array& x, const Array& limit) {
+          return shrinking(most)(x, abs(limit) * 0.001f + 1e-4f);
+        },
+        f32({60}), f32({}));
+  const Program p = on_device(shrinking(-1), f32({60}), f32({}));
+  EXPECT_EQ(p.gated.size(), 1u) << p.fusion_text << print(p);
+}
+
+TEST(DeviceLoop, AConditionThatDoesNotHoldLeavesTheStart) {
+  expect_function_lowers(
+      [](const Array& x) {
+        return while_loop([&](const Array& v) { return v[0] > 1e9f; },
+                          [](Array v) { return v + flip(v); }, x, {.max_steps = 50});
+      },
+      f32({40}));
+}
+
+TEST(DeviceLoop, GatedLoopsInPlace) {
+  // Newton's method with a counter and a history, everything overwritten.
+  const auto f = [](const Array& x) {
+    using State = std::tuple<Array, Array, Array>;
+    return while_loop(
+        [](const State& s) { return (max(abs(std::get<1>(s))) > 1e-3f) & (std::get<2>(s) < 30); },
+        [&](State s) {
+          const auto& [v, step, n] = s;
+          const Array next = (v * v - abs(x)) / (v * 2 + 1e-3f);
+          return State{v - next, next, n + 1};
+        },
+        State{abs(x) + 1, x + 5, full({}, 0, DType::i32)}, {.max_steps = 40});
+  };
+  expect_function_lowers(f, f32({50}));
+  const Program p = on_device(f, f32({50}));
+  ASSERT_EQ(p.gated.size(), 1u);
+  EXPECT_EQ(copies(p), 0u) << p.fusion_text << print(p);
+}
+
+TEST(DeviceLoop, GatedLoopsInLoops) {
+  const auto inner = [](const Array& v, int most) {
+    return while_loop([](const Array& u) { return sum(u * u) > 1.0f; },
+                      [](Array u) { return u * 0.5f + flip(u) * 0.25f; }, v, {.max_steps = most});
+  };
+  const auto in_counted = [&](const Array& x) {
+    return fori_loop(
+        0, 5, [&](Array i, Array v) { return inner(v * 3 + cast(i, DType::f32), 9) + x; }, x);
+  };
+  expect_function_lowers(in_counted, f32({40}));
+  const auto in_gated = [&](const Array& x) {
+    return while_loop([](const std::pair<Array, Array>& s) { return s.second < 7; },
+                      [&](std::pair<Array, Array> s) {
+                        const Array v = inner(s.first + flip(x), 4);
+                        return std::pair{inner(v * 4 + x, 20), s.second + 2};
+                      },
+                      std::pair{x, full({}, 0, DType::i32)}, {.max_steps = 20});
+  };
+  expect_function_lowers(in_gated, f32({40}));
+  const auto long_inside = [&](const Array& x) {
+    return while_loop([](const Array& v) { return sum(abs(v)) > 0.1f; },
+                      [](Array v) {
+                        return fori_loop(
+                            0, 90,
+                            [](Array i, Array u) {
+                              return u * 0.9f + flip(u) * 0.09f + cast(i, DType::f32) * 1e-6f;
+                            },
+                            v);
+                      },
+                      x, {.max_steps = 5});
+  };
+  expect_function_lowers(long_inside, f32({40}));
+}
+
+TEST(DeviceLoop, LanesThatStopStayAsTheyAre) {
+  // Lanes that look at their neighbours cannot share nothing: no kernel over lanes.
+  const auto f = [](const Array& xs) {
+    return vmap([](const Array& x) {
+      return while_loop([](const Array& v) { return sum(v) > 0.5f; },
+                        [](Array v) { return v * 0.5f + flip(v) * 0.25f; }, abs(x),
+                        {.max_steps = 30});
+    })(xs * 3);
+  };
+  expect_function_lowers(f, f32({9, 12}));
+}
+
+TEST(DeviceLoop, TracedBounds) {
+  const auto f = [](const Array& x, const Array& n) {
+    return fori_loop(
+        2, cast(abs(n) * 10, DType::i32) + 3,
+        [](Array i, Array v) { return v * 0.5f + flip(v) * 0.4f + cast(i, DType::f32); }, x,
+        {.max_steps = 50});
+  };
+  expect_function_lowers(f, f32({40}), f32({}));
 }
 
 }  // namespace

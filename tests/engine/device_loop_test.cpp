@@ -70,7 +70,8 @@ TEST_F(DeviceLoops, AreRecordedInChunks) {
   const Tape tape = write_out(schedule_of(p, rt.target()));
   std::size_t recorded = 0, played = 0;
   for (const auto& stretch : tape.stretches) recorded += stretch.size();
-  for (const std::uint32_t s : tape.order) played += tape.stretches[s].size();
+  for (const Turn& turn : tape.turns)
+    for (const std::uint32_t s : turn.order) played += tape.stretches[s].size();
   EXPECT_LT(recorded, 600u);
   EXPECT_GE(played, 1001u);
   EXPECT_LT(played, 1001u + 10);
@@ -138,6 +139,64 @@ Array bitonic(const Array& x) {
 
 TEST_F(DeviceLoops, Sort) { expect_runs(bitonic, f32(1 << 10)); }
 
+/// Halves and mixes until the sum is small enough.
+Array until(const Array& x, float limit, StepBound most) {
+  return while_loop([=](const Array& v) { return sum(v * v) > limit; },
+                    [](Array v) { return v * 0.6f + flip(v) * 0.3f; }, x, {.max_steps = most});
+}
+
+TEST_F(DeviceLoops, StopWhenTheDeviceSaysSo) {
+  for (const int most : {0, 1, 2, 3, 50, 5000})
+    expect_runs([&](const Array& x) { return until(x, 1e-3f, most); }, f32(300));
+  expect_runs([&](const Array& x) { return until(x, 1e-3f, unbounded); }, f32(300));
+  expect_runs([&](const Array& x) { return until(x, 1e9f, unbounded); }, f32(300));
+}
+
+TEST_F(DeviceLoops, TakeManySteps) {
+  const auto f = [](const Array& x) {
+    return while_loop([](const std::pair<Array, Array>& s) { return s.second < 3001; },
+                      [](std::pair<Array, Array> s) {
+                        return std::pair{s.first * 0.5f + flip(s.first) * 0.5f, s.second + 1};
+                      },
+                      std::pair{x, full({}, 0, DType::i32)}, {.max_steps = unbounded});
+  };
+  expect_runs(f, f32(50));
+}
+
+TEST_F(DeviceLoops, StopInsideOfLoops) {
+  expect_runs(
+      [](const Array& x) {
+        return fori_loop(
+            0, 20, [&](Array i, Array v) { return until(v * 4 + cast(i, DType::f32), 10, 50) + x; },
+            x);
+      },
+      f32(60));
+  expect_runs(
+      [](const Array& x) {
+        return while_loop([](const Array& v) { return sum(v * v) > 1.0f; },
+                          [&](Array v) {
+                            const Array inner = until(v + flip(x), 5, 10);
+                            return until(inner * 0.5f, 0.3f, 100);
+                          },
+                          x, {.max_steps = 40});
+      },
+      f32(60));
+}
+
+TEST_F(DeviceLoops, RunAgainWithOtherData) {
+  const Program p = compiled([](const Array& x) { return until(x, 1e-3f, unbounded); }, f32(100));
+  Executable executable(context(), p);
+  for (std::uint32_t seed = 1; seed < 8; ++seed) {
+    HostArray host = random_array(f32(100), seed);
+    for (Dim i = 0; i < host.size(); ++i) host.set_number(i, host.number(i) * seed * seed);
+    std::vector<Array> in{rt.from_bytes(host.aval, host.bytes)}, out;
+    executable.run(in, out);
+    HostArray got(host.aval);
+    rt.to_bytes(out[0], got.bytes);
+    EXPECT_EQ(difference(got, evaluate(graph_, {host})[0], 1e-4), "") << seed;
+  }
+}
+
 class DeviceLoopBarriers : public DeviceLoops {
  protected:
   void TearDown() override { EXPECT_EQ(rt.memory().live_ranges, 0u); }
@@ -152,6 +211,19 @@ TEST_F(DeviceLoopBarriers, DroppedAreReported) {
   std::size_t hazards = 0;
   for (const auto& message : rt.validation_messages())
     hazards += message.find("SYNC-HAZARD") != std::string::npos;
+  EXPECT_GT(hazards, 0u);
+}
+
+TEST_F(DeviceLoopBarriers, DroppedBetweenAGateAndWhatItDecidesAreReported) {
+  const Program p = compiled([](const Array& x) { return until(x, 1e-3f, 20); }, f32(100));
+  ExecutableOptions options;
+  options.drop_barriers = true;
+  on_device(p, {random_array(f32(100), 1)}, options);
+  rt.wait();
+  std::size_t hazards = 0;
+  for (const auto& message : rt.validation_messages())
+    hazards += message.find("SYNC-HAZARD") != std::string::npos &&
+               message.find("vkCmdDispatchIndirect") != std::string::npos;
   EXPECT_GT(hazards, 0u);
 }
 

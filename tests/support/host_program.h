@@ -8,6 +8,7 @@
 
 #include "codegen/graph/host_array.h"
 #include "codegen/program/program.h"
+#include "gnomon/error.h"
 #include "shaders/interpret/interpret.h"
 
 namespace gnomon::testing {
@@ -36,6 +37,11 @@ inline std::vector<HostArray> run_on_host(const Program& p, const std::vector<Ho
     return {};
   };
   const auto execute = [&](const Step& s, const std::vector<std::uint64_t>& iteration) {
+    if (s.counts) {
+      std::uint32_t counts[3];
+      std::memcpy(counts, place(*s.counts).data(), sizeof counts);
+      if (counts[0] * counts[1] * counts[2] == 0) return;
+    }
     if (s.kind == Step::Kind::copy) {
       std::memmove(place(s.operands[1]).data(), place(s.operands[0]).data(), s.bytes);
       return;
@@ -82,7 +88,20 @@ inline std::vector<HostArray> run_on_host(const Program& p, const std::vector<Ho
           i = loop->end;
         }
       };
-  range(0, static_cast<std::uint32_t>(p.steps.size()), 0);
+  std::uint32_t at = 0;
+  for (const GatedBlock& block : p.gated) {
+    range(at, block.first, 0);
+    std::uint32_t done = 0;
+    for (std::uint64_t passes = 0; done == 0; ++passes) {
+      if (block.most_passes > 0 && passes == block.most_passes)
+        throw InternalError("a gated block takes more passes than it says\n" + print(p));
+      range(block.first, block.end, 0);
+      std::memcpy(&done, place(block.done).data(), sizeof done);
+    }
+    range(block.first, block.end, 0);  // does nothing any more
+    at = block.end;
+  }
+  range(at, static_cast<std::uint32_t>(p.steps.size()), 0);
   std::vector<HostArray> result;
   for (std::size_t i = 0; i < out.size(); ++i) {
     HostArray a(p.outputs[i]);
