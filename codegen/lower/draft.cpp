@@ -281,6 +281,8 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Dim s
   if (r.tile) {
     d.width = word(r.tile->columns);
     d.carried = word(r.tile->rows);
+    for (ValueId v : r.roots)
+      d.disjoint = d.disjoint && r.tile->disjoint(r.graph.avals[v].shape, r.layouts[v]);
   }
   return d;
 }

@@ -36,6 +36,7 @@ struct Draft {
   std::vector<std::pair<std::uint32_t, ValueId>> iterations;  // words that hold an iteration
   std::string mapping;  // "map", "lane", "sequential", "scatter"
   bool has_loop = false;
+  bool disjoint = true;       // no element is computed by two lanes
   std::uint32_t width = 0;    // lanes per invocation; 0: as the device likes it
   std::uint32_t carried = 0;  // values that its loops may carry together; 0: as the device likes it
 };

@@ -380,6 +380,7 @@ class Partitioner {
       for (Dim lanes : lane_candidates(loops)) {
         DraftFailure failure;
         if (auto d = try_draft(members, Mapping::lane, lanes, failure)) {
+          if (!within_budget(*d, loops, members, cones)) return false;
           add(std::move(*d), members, cones, "every lane runs its own trips");
           return true;
         }
@@ -409,12 +410,7 @@ class Partitioner {
     DraftFailure failure;
     auto d = try_draft(members, Mapping::sequential, 1, failure);
     GNOMON_CHECK(d.has_value(), "the sequential mapping runs every graph, but: " + failure.why);
-    if (!sequential && target_.loop_budget > 0 && loops.size() == 1) {
-      const std::uint64_t trips = kernel::worst_case_trips(d->kernel);
-      if (trips > target_.loop_budget &&
-          run_on_device(*loops.begin(), "more loop trips than one kernel may take"))
-        return false;
-    }
+    if (!sequential && !within_budget(*d, loops, members, cones)) return false;
     add(std::move(*d), members, cones, "sequential: " + (why.empty() ? "no lane axis" : why));
     return true;
   }
@@ -564,11 +560,37 @@ class Partitioner {
   /// of thousands of instructions do; on a GPU a lone invocation is slow, and starting is cheap.
   double worth_kernels() const { return target_.contiguous_per_lane ? 16384 : 512; }
 
+  /// False when something was changed: a kernel of these loops would take more trips than the
+  /// driver lets it take.
+  bool within_budget(const Draft& d, const std::set<std::uint32_t>& loops,
+                     const std::vector<ValueId>& members, const std::map<ValueId, Cone>& cones) {
+    const std::uint64_t trips = kernel::worst_case_trips(d.kernel);
+    if (target_.loop_budget == 0 || trips <= target_.loop_budget) return true;
+    bool changed = false;
+    if (loops.size() > 1)
+      for (ValueId v : members) changed = cut(cones.at(v)) || changed;
+    if (changed) return false;
+    constexpr std::uint64_t worth_a_dispatch = 64;
+    const std::string why = "more loop trips than one kernel may take";
+    for (std::uint32_t loop : loops) {
+      // Where the number of steps is open, so is that of trips: a first guess.
+      const std::uint64_t steps = most_steps(g_.equations[loop]);
+      const std::uint64_t room = target_.loop_budget / 4 * 3;
+      const std::uint64_t slice = steps == 0 ? 1024 : room / ((trips + steps - 1) / steps);
+      if (slice >= worth_a_dispatch && (steps == 0 || slice < steps) &&
+          run_on_device(loop, why + ": slices of " + std::to_string(slice) + " steps", slice))
+        return false;
+      if (run_on_device(loop, why)) return false;
+    }
+    return true;
+  }
+
   /// False when the loop has no such form.
-  bool run_on_device(std::uint32_t equation, const std::string& reason) {
+  bool run_on_device(std::uint32_t equation, const std::string& reason, std::uint64_t slice = 0) {
     CompileOptions options = options_;
     options.name += "_loop" + std::to_string(device_.size());
-    auto region = loop_region(g_, g_.equations[equation], uses_.live, target_, options, nest_);
+    auto region =
+        loop_region(g_, g_.equations[equation], uses_.live, target_, options, nest_, slice);
     if (!region) return false;
     const auto in_rows = [&](ValueId v) {
       if (v == LoopBody::none) return;

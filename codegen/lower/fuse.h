@@ -34,7 +34,7 @@ struct Partition {
 struct LoopNest {
   std::size_t carried = 0;  // inputs that may be overwritten; the outputs with these indices do it
   std::map<ValueId, IterationSource> iterations;  // inputs that are numbers of iterations
-  bool gated = false;  // the device decides what runs
+  bool gated = false;                             // the device decides what runs
 };
 
 /// Greedy fusion. A value goes to memory when it is an output, when several kernels need it and it

@@ -1,4 +1,4 @@
-// codegen/lower/loop_region.cpp -- loops rewritten as graphs of one iteration.
+// codegen/lower/loop_region.cpp -- loops whose bodies are partitioned on their own.
 #include "codegen/lower/loop_region.h"
 
 #include <algorithm>
@@ -7,127 +7,14 @@
 #include <set>
 
 #include "codegen/graph/primitive.h"
-#include "codegen/graph/simplify.h"
-#include "codegen/lower/split.h"
+#include "codegen/lower/loop_body.h"
 #include "codegen/lower/uses.h"
 #include "codegen/primitives/control.h"
-#include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
-#include "codegen/trace/trace.h"
 
 namespace gnomon {
 
 namespace {
-
-const Equation* producer(const Graph& g, ValueId v) {
-  for (const Equation& e : g.equations)
-    for (ValueId o : e.outputs)
-      if (o == v) return &e;
-  return nullptr;
-}
-
-/// The number that all elements of `v` are, when it is written in the graph.
-const HostArray* literal(const Graph& g, ValueId v) {
-  const Equation* e = producer(g, v);
-  if (e == nullptr || e->primitive != &constant_p) return nullptr;
-  return &e->params.as<ConstantParams>().value.array();
-}
-
-/// What an iteration adds to a carried integer that does nothing else.
-const HostArray* step_of(const Graph& body, std::size_t i) {
-  const Aval& a = body.avals[body.inputs[i]];
-  if (a.shape.rank() > 0 || !is_integer(a.dtype)) return nullptr;
-  const Equation* e = producer(body, body.outputs[i]);
-  if (e == nullptr || e->primitive != &add_p) return nullptr;
-  if (e->inputs[0] == body.inputs[i]) return literal(body, e->inputs[1]);
-  if (e->inputs[1] == body.inputs[i]) return literal(body, e->inputs[0]);
-  return nullptr;
-}
-
-/// A row of `all` along its first axis.
-Array row_of(const Array& all, const Array& at) {
-  const Shape& shape = all.shape();
-  DynamicSliceParams p{shape.with(0, 1), 0};
-  Arrays in{all, at};
-  for (int a = 1; a < shape.rank(); ++a) in.push_back(lax::scalar_integer(DType::i32, 0));
-  return lax::reshape(emit1(dynamic_slice_p, p, in, {}), shape.without(0));
-}
-
-Array with_row(const Array& all, const Array& row, const Array& at) {
-  const Shape& shape = all.shape();
-  Arrays in{all, lax::reshape(row, shape.with(0, 1)), at};
-  for (int a = 1; a < shape.rank(); ++a) in.push_back(lax::scalar_integer(DType::i32, 0));
-  return emit1(dynamic_update_slice_p, DynamicUpdateSliceParams{}, in, {});
-}
-
-/// Every next carried value gets an equation of its own: what is an input, or another's next value
-/// as well, is copied.
-void own_outputs(Graph& g, std::size_t carried) {
-  std::vector<bool> taken(g.avals.size(), false);
-  for (ValueId v : g.inputs) taken[v] = true;
-  for (std::size_t i = 0; i < carried; ++i) {
-    ValueId& out = g.outputs[i];
-    if (out == g.inputs[i]) continue;
-    if (!taken[out]) {
-      taken[out] = true;
-      continue;
-    }
-    const Aval a = g.avals[out];
-    const ValueId copy = g.fresh(a);
-    taken.push_back(true);
-    g.equations.push_back({&reshape_p, ReshapeParams{a.shape}, {out}, {copy}, {}});
-    out = copy;
-  }
-}
-
-LoopBody scan_body(const Graph& outer, const Equation& e, const std::vector<bool>& wanted) {
-  const auto& p = e.params.as<ScanParams>();
-  const Graph& body = *p.body;
-  const auto carried = static_cast<std::size_t>(p.carried);
-  const auto sequences = static_cast<std::size_t>(p.sequences);
-  LoopBody r;
-  r.trips = static_cast<std::uint64_t>(p.length);
-  Trace t;
-  t.loc = e.loc;
-  Arrays in(body.inputs.size());
-  std::vector<bool> counts(carried, false);
-  for (std::size_t i = 0; i < carried; ++i) {
-    counts[i] = step_of(body, i) != nullptr && !wanted[e.outputs[i]];
-    if (counts[i]) continue;
-    in[i] = t.input(body.avals[body.inputs[i]]);
-    r.carried.push_back({e.inputs[i], wanted[e.outputs[i]] ? e.outputs[i] : LoopBody::none});
-  }
-  Arrays stacked(e.outputs.size());
-  for (std::size_t o = carried; o < e.outputs.size(); ++o) {
-    if (!wanted[e.outputs[o]]) continue;
-    stacked[o] = t.input(outer.avals[e.outputs[o]]);
-    r.carried.push_back({LoopBody::none, e.outputs[o]});
-  }
-  const Array iteration = t.input({DType::i32, {}});
-  const auto constant = [&](ValueId v) {
-    if (const HostArray* known = literal(outer, v)) return lax::constant(*known);
-    r.constants.push_back(v);
-    return t.input(outer.avals[v]);
-  };
-  const Array step =
-      p.reverse ? lax::sub_from(static_cast<double>(p.length - 1), iteration) : iteration;
-  for (std::size_t i = 0; i < carried; ++i)
-    if (counts[i]) {
-      const Array by = lax::constant(*step_of(body, i));
-      in[i] = lax::add(constant(e.inputs[i]), lax::mul(lax::convert(iteration, by.dtype()), by));
-    }
-  for (std::size_t s = carried; s < carried + sequences; ++s)
-    in[s] = row_of(constant(e.inputs[s]), step);
-  for (std::size_t c = carried + sequences; c < in.size(); ++c) in[c] = constant(e.inputs[c]);
-  const Arrays out = inline_graph(body, in);
-  Arrays next;
-  for (std::size_t i = 0; i < carried; ++i)
-    if (!counts[i]) next.push_back(out[i]);
-  for (std::size_t o = carried; o < e.outputs.size(); ++o)
-    if (wanted[e.outputs[o]]) next.push_back(with_row(stacked[o], out[o], step));
-  r.graph = t.finish(next);
-  return r;
-}
 
 /// Loops of at most this many iterations need no counter in memory.
 constexpr std::uint64_t most_unrolled = 32;
@@ -192,92 +79,6 @@ double work_of(const Graph& g) {
   return sum;
 }
 
-Array all_lanes(const Array& flags, const Shape& shape) {
-  return shape.rank() == 1 ? flags : lax::broadcast(flags, shape, {0});
-}
-
-LoopBody while_body(const Graph& outer, const Equation& e, const std::vector<bool>& wanted) {
-  const auto& p = e.params.as<WhileParams>();
-  const Graph& body = *p.body;
-  const auto carried = static_cast<std::size_t>(p.carried);
-  const bool laned = p.lanes > 0;
-  LoopBody r;
-  if (p.max_steps >= 0) r.trips = static_cast<std::uint64_t>(p.max_steps);
-  // Body and condition are traced alike, so that their inputs correspond.
-  const auto traced = [&](bool condition) {
-    r.carried.clear();
-    r.constants.clear();
-    Trace t;
-    t.loc = e.loc;
-    Arrays in(body.inputs.size());
-    std::vector<bool> counts(carried, false);
-    for (std::size_t i = 0; i < carried; ++i) {
-      // A lane that has stopped stops counting.
-      counts[i] = !laned && step_of(body, i) != nullptr && !wanted[e.outputs[i]];
-      if (counts[i]) continue;
-      in[i] = t.input(body.avals[body.inputs[i]]);
-      r.carried.push_back({e.inputs[i], wanted[e.outputs[i]] ? e.outputs[i] : LoopBody::none});
-    }
-    Array running;
-    if (laned) {
-      running = t.input({DType::boolean, {p.lanes}});
-      r.carried.push_back({LoopBody::none, LoopBody::none});
-    }
-    const Array iteration = t.input({DType::i32, {}});
-    const auto constant = [&](ValueId v) {
-      if (const HostArray* known = literal(outer, v)) return lax::constant(*known);
-      r.constants.push_back(v);
-      return t.input(outer.avals[v]);
-    };
-    for (std::size_t i = 0; i < carried; ++i)
-      if (counts[i]) {
-        const Array by = lax::constant(*step_of(body, i));
-        in[i] = lax::add(constant(e.inputs[i]), lax::mul(lax::convert(iteration, by.dtype()), by));
-      }
-    for (std::size_t c = carried; c < in.size(); ++c) in[c] = constant(e.inputs[c]);
-    Array go;
-    if (laned || condition) go = inline_graph(*p.condition, in)[0];
-    if (laned) {
-      // In the first iteration nothing was stored yet: every lane whose condition holds runs.
-      const Array first = lax::eq(iteration, lax::zeros_like(iteration));
-      const Array before = emit1(or_p, {}, {lax::broadcast(first, {p.lanes}, {}), running}, e.loc);
-      go = lax::logical_and(before, go);
-    }
-    if (condition)
-      return t.finish({laned ? emit1(reduce_max_p, AxesParams{{0}}, {go}, e.loc) : go});
-    const Arrays out = inline_graph(body, in);
-    Arrays next;
-    for (std::size_t i = 0; i < carried; ++i)
-      if (!counts[i])
-        next.push_back(laned ? lax::select(all_lanes(go, in[i].shape()), out[i], in[i]) : out[i]);
-    if (laned) next.push_back(go);
-    return t.finish(next);
-  };
-  r.condition = traced(true);
-  r.graph = traced(false);
-  return r;
-}
-
-/// The body of a loop; nothing when it has another form.
-std::optional<LoopBody> loop_body(const Graph& outer, const Equation& e,
-                                  const std::vector<bool>& wanted, const Target& target) {
-  std::optional<LoopBody> r;
-  if (e.primitive == &scan_p && e.params.as<ScanParams>().length > 0)
-    r = scan_body(outer, e, wanted);
-  if (e.primitive == &while_p) r = while_body(outer, e, wanted);
-  if (!r) return r;
-  r->graph = split_reductions(simplify(r->graph), target);
-  own_outputs(r->graph, r->carried.size());
-  if (!r->condition) return r;
-  Graph& condition = *r->condition;
-  condition = split_reductions(simplify(condition), target);
-  const ValueId copy = condition.fresh({DType::boolean, {}});
-  condition.equations.push_back(
-      {&reshape_p, ReshapeParams{{}}, {condition.outputs[0]}, {copy}, {}});
-  condition.outputs = {copy};
-  return r;
-}
-
 bool holds_gates(const Partition& p) {
   return std::any_of(p.clusters.begin(), p.clusters.end(),
                      [](const Cluster& c) { return c.loop && c.loop->gated; });
@@ -294,6 +95,13 @@ double dispatches(const Partition& p) {
 
 }  // namespace
 
+std::uint64_t most_steps(const Equation& e) {
+  if (e.primitive == &scan_p) return static_cast<std::uint64_t>(e.params.as<ScanParams>().length);
+  if (e.primitive != &while_p) return 0;
+  const Dim most = e.params.as<WhileParams>().max_steps;
+  return most < 0 ? 0 : static_cast<std::uint64_t>(most);
+}
+
 double work_per_iteration(const Equation& loop) {
   double sum = 0;
   for (const GraphPtr& g : loop.params.graphs()) {
@@ -305,11 +113,13 @@ double work_per_iteration(const Equation& loop) {
 
 std::shared_ptr<LoopRegion> loop_region(const Graph& outer, const Equation& e,
                                         const std::vector<bool>& wanted, const Target& target,
-                                        const CompileOptions& options, const LoopNest& nest) {
+                                        const CompileOptions& options, const LoopNest& nest,
+                                        std::uint64_t slice) {
   if (!is_loop(e) ||
       std::none_of(e.outputs.begin(), e.outputs.end(), [&](ValueId v) { return wanted[v]; }))
     return nullptr;
-  auto body = loop_body(outer, e, wanted, target);
+  auto body = slice > 0 ? sliced_loop_body(outer, e, wanted, target, slice)
+                        : loop_body(outer, e, wanted, target);
   if (!body) return nullptr;
   auto r = std::make_shared<LoopRegion>();
   r->body = std::move(*body);

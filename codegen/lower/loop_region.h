@@ -53,10 +53,16 @@ struct LoopRegion {
 };
 
 /// Takes loop `e` of `outer` apart; null when it has no such form, or nobody wants its results.
-/// `nest`: what surrounds the outer graph.
+/// `wanted`: per value of the outer graph, whether something reads it. `nest`: what surrounds the
+/// outer graph. `slice` > 0: an iteration of the region is a loop of at most that many steps, which
+/// a kernel may take in one go.
 std::shared_ptr<LoopRegion> loop_region(const Graph& outer, const Equation& e,
                                         const std::vector<bool>& wanted, const Target&,
-                                        const CompileOptions&, const LoopNest& nest);
+                                        const CompileOptions&, const LoopNest& nest,
+                                        std::uint64_t slice = 0);
+
+/// Steps that loop `e` may take at most; 0: any number.
+std::uint64_t most_steps(const Equation& e);
 
 /// The region's place among the kernels of the outer graph.
 Cluster cluster_of(std::shared_ptr<LoopRegion>, std::string reason);

@@ -82,6 +82,11 @@ Dim rows_for(Dim n, Dim most) {
 
 }  // namespace
 
+bool RegisterTile::disjoint(const Shape& shape, const std::vector<int>& order) const {
+  const Dim across = shape[order.empty() ? shape.rank() - 1 : order.back()];
+  return shape[axis] % rows == 0 && across % columns == 0 && (panel == 0 || across % panel == 0);
+}
+
 Dim RegisterTile::lanes(const Shape& shape, const std::vector<int>& order) const {
   const int inner = order.empty() ? shape.rank() - 1 : order.back();
   Dim n = 1;

@@ -23,6 +23,8 @@ struct RegisterTile {
 
   /// Lanes that cover `shape`, walked in `order` (empty: row-major).
   Dim lanes(const Shape& shape, const std::vector<int>& order) const;
+  /// Whether no two tiles overlap.
+  bool disjoint(const Shape& shape, const std::vector<int>& order) const;
 };
 
 /// The tile for a kernel of these roots; none where nothing would be shared, the product is too

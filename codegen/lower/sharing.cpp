@@ -111,7 +111,8 @@ class Sharer {
   }
 
   bool elementwise(const Cluster& c, ValueId carry) const {
-    if (c.loop || c.draft.mapping != "map") return false;
+    if (c.loop || !c.draft.disjoint) return false;
+    if (c.draft.mapping != "map" && c.draft.mapping != "tile") return false;
     return std::all_of(c.writes.begin(), c.writes.end(), [&](ValueId root) {
       return p_.graph.avals[root].shape == p_.graph.avals[carry].shape &&
              p_.layouts[root].empty() &&

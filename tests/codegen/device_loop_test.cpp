@@ -1,5 +1,6 @@
 // tests/codegen/device_loop_test.cpp -- loops whose iterations are several kernels: results, and
 // what is written in place.
+#include "codegen/graph/evaluate.h"
 #include "gnomon/control.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"
@@ -235,6 +236,55 @@ TEST(DeviceLoop, TracedBounds) {
         {.max_steps = 50});
   };
   expect_function_lowers(f, f32({40}), f32({}));
+}
+
+/// A driver that stops a kernel after a few hundred loop trips.
+Target impatient() {
+  Target t = Target::cpu_like();
+  t.loop_budget = 300;
+  return t;
+}
+
+template <class F, class... A>
+void expect_slices(F f, const A&... inputs) {
+  std::vector<HostArray> host;
+  std::uint32_t seed = 1;
+  (host.push_back(random_array(inputs, seed++)), ...);
+  const Graph g = [&] {
+    Trace outer;
+    return trace(f, outer.input(inputs)...).graph;
+  }();
+  const Program p = compile(g, impatient(), {.name = "test", .keep_text = true});
+  EXPECT_NE(p.fusion_text.find("slices of"), std::string::npos) << p.fusion_text;
+  const auto want = evaluate(g, host), got = run_on_host(p, host);
+  for (std::size_t i = 0; i < want.size(); ++i)
+    EXPECT_EQ(difference(got[i], want[i], 1e-4), "") << p.fusion_text << print(p);
+}
+
+TEST(DeviceLoop, LoopsBeyondTheDriversBudgetRunInSlices) {
+  const auto steps = [](StepBound most) {
+    return [most](const Array& x) {
+      return while_loop([](const Array& v) { return v < 900.0f; },
+                        [](Array v) { return v * 1.001f + 0.5f; }, abs(x) * 100,
+                        {.max_steps = most});
+    };
+  };
+  for (const int most : {301, 500, 1000, 5000}) expect_slices(steps(most), f32({}));
+  expect_slices(steps(unbounded), f32({}));
+  expect_slices([&](const Array& xs) { return vmap(steps(700))(xs); }, f32({50}));
+  expect_slices([&](const Array& xs) { return vmap(steps(unbounded))(xs); }, f32({50}));
+  for (const bool reverse : {false, true}) {
+    const auto sums = [&](const Array& xs) {
+      return scan(
+          [](Array c, Array x) {
+            const Array next = c * 0.9f + x;
+            return std::pair{next, next * 2};
+          },
+          0.0f, xs, {.reverse = reverse});
+    };
+    expect_slices(sums, f32({1200}));
+    expect_slices([&](const Array& xs) { return vmap(sums)(xs); }, f32({9, 1200}));
+  }
 }
 
 }  // namespace

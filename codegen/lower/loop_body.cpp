@@ -1,0 +1,360 @@
+// codegen/lower/loop_body.cpp -- loops rewritten as graphs of one iteration, or of a slice of many.
+#include "codegen/lower/loop_body.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "codegen/graph/simplify.h"
+#include "codegen/lower/split.h"
+#include "codegen/primitives/control.h"
+#include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/lax.h"
+#include "codegen/trace/trace.h"
+
+namespace gnomon {
+
+namespace {
+
+const Equation* producer(const Graph& g, ValueId v) {
+  for (const Equation& e : g.equations)
+    for (ValueId o : e.outputs)
+      if (o == v) return &e;
+  return nullptr;
+}
+
+/// The number that all elements of `v` are, when it is written in the graph.
+const HostArray* literal(const Graph& g, ValueId v) {
+  const Equation* e = producer(g, v);
+  if (e == nullptr || e->primitive != &constant_p) return nullptr;
+  return &e->params.as<ConstantParams>().value.array();
+}
+
+/// What an iteration adds to a carried integer that does nothing else.
+const HostArray* step_of(const Graph& body, std::size_t i) {
+  const Aval& a = body.avals[body.inputs[i]];
+  if (a.shape.rank() > 0 || !is_integer(a.dtype)) return nullptr;
+  const Equation* e = producer(body, body.outputs[i]);
+  if (e == nullptr || e->primitive != &add_p) return nullptr;
+  if (e->inputs[0] == body.inputs[i]) return literal(body, e->inputs[1]);
+  if (e->inputs[1] == body.inputs[i]) return literal(body, e->inputs[0]);
+  return nullptr;
+}
+
+/// What a loop needs of outside and can make for itself: literals, what is broadcast from them, and
+/// counts. Nothing otherwise.
+std::optional<Array> remade(const Graph& outer, ValueId v) {
+  const Equation* e = producer(outer, v);
+  if (e == nullptr) return std::nullopt;
+  if (e->primitive == &constant_p || e->primitive == &iota_p)
+    return emit1(*e->primitive, e->params, {}, e->loc);
+  if (e->primitive != &broadcast_p) return std::nullopt;
+  const auto from = remade(outer, e->inputs[0]);
+  if (!from) return std::nullopt;
+  return emit1(broadcast_p, e->params, {*from}, e->loc);
+}
+
+/// Inputs of a body behind the carried values, as they are asked for.
+struct Constants {
+  const Graph& outer;
+  Trace& trace;
+  std::vector<ValueId>& list;
+
+  Array operator()(ValueId v) const {
+    if (auto made = remade(outer, v)) return *made;
+    list.push_back(v);
+    return trace.input(outer.avals[v]);
+  }
+};
+
+/// `count` rows of `all` along its first axis.
+Array rows_of(const Array& all, const Array& at, Dim count) {
+  const Shape& shape = all.shape();
+  DynamicSliceParams p{shape.with(0, count), 0};
+  Arrays in{all, at};
+  for (int a = 1; a < shape.rank(); ++a) in.push_back(lax::scalar_integer(DType::i32, 0));
+  return emit1(dynamic_slice_p, p, in, {});
+}
+
+Array with_rows(const Array& all, const Array& rows, const Array& at) {
+  Arrays in{all, rows, at};
+  for (int a = 1; a < all.rank(); ++a) in.push_back(lax::scalar_integer(DType::i32, 0));
+  return emit1(dynamic_update_slice_p, DynamicUpdateSliceParams{}, in, {});
+}
+
+Array row_of(const Array& all, const Array& at) {
+  return lax::reshape(rows_of(all, at, 1), all.shape().without(0));
+}
+
+Array with_row(const Array& all, const Array& row, const Array& at) {
+  return with_rows(all, lax::reshape(row, all.shape().with(0, 1)), at);
+}
+
+/// Every next carried value gets an equation of its own: what is an input, or another's next value
+/// as well, is copied.
+void own_outputs(Graph& g, std::size_t carried) {
+  std::vector<bool> taken(g.avals.size(), false);
+  for (ValueId v : g.inputs) taken[v] = true;
+  for (std::size_t i = 0; i < carried; ++i) {
+    ValueId& out = g.outputs[i];
+    if (out == g.inputs[i]) continue;
+    if (!taken[out]) {
+      taken[out] = true;
+      continue;
+    }
+    const Aval a = g.avals[out];
+    const ValueId copy = g.fresh(a);
+    taken.push_back(true);
+    g.equations.push_back({&reshape_p, ReshapeParams{a.shape}, {out}, {copy}, {}});
+    out = copy;
+  }
+}
+
+LoopBody scan_body(const Graph& outer, const Equation& e, const std::vector<bool>& wanted) {
+  const auto& p = e.params.as<ScanParams>();
+  const Graph& body = *p.body;
+  const auto carried = static_cast<std::size_t>(p.carried);
+  const auto sequences = static_cast<std::size_t>(p.sequences);
+  LoopBody r;
+  r.trips = static_cast<std::uint64_t>(p.length);
+  Trace t;
+  t.loc = e.loc;
+  Arrays in(body.inputs.size());
+  std::vector<bool> counts(carried, false);
+  for (std::size_t i = 0; i < carried; ++i) {
+    counts[i] = step_of(body, i) != nullptr && !wanted[e.outputs[i]];
+    if (counts[i]) continue;
+    in[i] = t.input(body.avals[body.inputs[i]]);
+    r.carried.push_back({e.inputs[i], wanted[e.outputs[i]] ? e.outputs[i] : LoopBody::none});
+  }
+  Arrays stacked(e.outputs.size());
+  for (std::size_t o = carried; o < e.outputs.size(); ++o) {
+    if (!wanted[e.outputs[o]]) continue;
+    stacked[o] = t.input(outer.avals[e.outputs[o]]);
+    r.carried.push_back({LoopBody::none, e.outputs[o]});
+  }
+  const Array iteration = t.input({DType::i32, {}});
+  const Constants constant{outer, t, r.constants};
+  const Array step =
+      p.reverse ? lax::sub_from(static_cast<double>(p.length - 1), iteration) : iteration;
+  for (std::size_t i = 0; i < carried; ++i)
+    if (counts[i]) {
+      const Array by = lax::constant(*step_of(body, i));
+      in[i] = lax::add(constant(e.inputs[i]), lax::mul(lax::convert(iteration, by.dtype()), by));
+    }
+  for (std::size_t s = carried; s < carried + sequences; ++s)
+    in[s] = row_of(constant(e.inputs[s]), step);
+  for (std::size_t c = carried + sequences; c < in.size(); ++c) in[c] = constant(e.inputs[c]);
+  const Arrays out = inline_graph(body, in);
+  Arrays next;
+  for (std::size_t i = 0; i < carried; ++i)
+    if (!counts[i]) next.push_back(out[i]);
+  for (std::size_t o = carried; o < e.outputs.size(); ++o)
+    if (wanted[e.outputs[o]]) next.push_back(with_row(stacked[o], out[o], step));
+  r.graph = t.finish(next);
+  return r;
+}
+
+Array all_lanes(const Array& flags, const Shape& shape) {
+  return shape.rank() == 1 ? flags : lax::broadcast(flags, shape, {0});
+}
+
+LoopBody while_body(const Graph& outer, const Equation& e, const std::vector<bool>& wanted) {
+  const auto& p = e.params.as<WhileParams>();
+  const Graph& body = *p.body;
+  const auto carried = static_cast<std::size_t>(p.carried);
+  const bool laned = p.lanes > 0;
+  LoopBody r;
+  if (p.max_steps >= 0) r.trips = static_cast<std::uint64_t>(p.max_steps);
+  // Body and condition are traced alike, so that their inputs correspond.
+  const auto traced = [&](bool condition) {
+    r.carried.clear();
+    r.constants.clear();
+    Trace t;
+    t.loc = e.loc;
+    Arrays in(body.inputs.size());
+    std::vector<bool> counts(carried, false);
+    for (std::size_t i = 0; i < carried; ++i) {
+      // A lane that has stopped stops counting.
+      counts[i] = !laned && step_of(body, i) != nullptr && !wanted[e.outputs[i]];
+      if (counts[i]) continue;
+      in[i] = t.input(body.avals[body.inputs[i]]);
+      r.carried.push_back({e.inputs[i], wanted[e.outputs[i]] ? e.outputs[i] : LoopBody::none});
+    }
+    Array running;
+    if (laned) {
+      running = t.input({DType::boolean, {p.lanes}});
+      r.carried.push_back({LoopBody::none, LoopBody::none});
+    }
+    const Array iteration = t.input({DType::i32, {}});
+    const Constants constant{outer, t, r.constants};
+    for (std::size_t i = 0; i < carried; ++i)
+      if (counts[i]) {
+        const Array by = lax::constant(*step_of(body, i));
+        in[i] = lax::add(constant(e.inputs[i]), lax::mul(lax::convert(iteration, by.dtype()), by));
+      }
+    for (std::size_t c = carried; c < in.size(); ++c) in[c] = constant(e.inputs[c]);
+    Array go;
+    if (laned || condition) go = inline_graph(*p.condition, in)[0];
+    if (laned) {
+      // In the first iteration nothing was stored yet: every lane whose condition holds runs.
+      const Array first = lax::eq(iteration, lax::zeros_like(iteration));
+      const Array before = emit1(or_p, {}, {lax::broadcast(first, {p.lanes}, {}), running}, e.loc);
+      go = lax::logical_and(before, go);
+    }
+    if (condition)
+      return t.finish({laned ? emit1(reduce_max_p, AxesParams{{0}}, {go}, e.loc) : go});
+    const Arrays out = inline_graph(body, in);
+    Arrays next;
+    for (std::size_t i = 0; i < carried; ++i)
+      if (!counts[i])
+        next.push_back(laned ? lax::select(all_lanes(go, in[i].shape()), out[i], in[i]) : out[i]);
+    if (laned) next.push_back(go);
+    return t.finish(next);
+  };
+  r.condition = traced(true);
+  r.graph = traced(false);
+  return r;
+}
+
+/// Long sums in stages, every next value an equation of its own.
+LoopBody finished(LoopBody r, const Target& target) {
+  r.graph = split_reductions(simplify(r.graph), target);
+  own_outputs(r.graph, r.carried.size());
+  if (!r.condition) return r;
+  Graph& condition = *r.condition;
+  condition = split_reductions(simplify(condition), target);
+  const ValueId copy = condition.fresh({DType::boolean, {}});
+  condition.equations.push_back(
+      {&reshape_p, ReshapeParams{{}}, {condition.outputs[0]}, {copy}, {}});
+  condition.outputs = {copy};
+  return r;
+}
+
+// ---- slices
+
+GraphPtr traced_graph(const std::vector<Aval>& inputs,
+                      const std::function<Arrays(const Arrays&)>& f) {
+  Trace t;
+  Arrays in;
+  for (const Aval& a : inputs) in.push_back(t.input(a));
+  return std::make_shared<const Graph>(t.finish(f(in)));
+}
+
+Array none_in_first(const Array& kept, const Array& iteration) {
+  const Array first = lax::eq(iteration, lax::zeros_like(iteration));
+  return lax::select(lax::broadcast(first, kept.shape(), {}), lax::zeros_like(kept), kept);
+}
+
+/// The loop counts its steps, so that all slices together take no more than they may.
+LoopBody sliced_while(const Graph& outer, const Equation& e, const std::vector<bool>& wanted,
+                      std::uint64_t steps) {
+  const auto& p = e.params.as<WhileParams>();
+  const auto carried = static_cast<std::size_t>(p.carried);
+  const Aval count{DType::i32, p.lanes > 0 ? Shape(p.lanes) : Shape()};
+  LoopBody r;
+  if (p.max_steps >= 0) r.trips = (static_cast<std::uint64_t>(p.max_steps) + steps - 1) / steps;
+  std::vector<Aval> avals = p.body->input_avals();
+  avals.insert(avals.begin() + p.carried, count);
+  const auto without_count = [&](Arrays a) {
+    a.erase(a.begin() + p.carried);
+    return a;
+  };
+  const auto goes_on = [&](const Arrays& a) {
+    const Array go = inline_graph(*p.condition, without_count(a))[0];
+    if (p.max_steps < 0) return go;
+    const Array most = lax::full(count, static_cast<double>(p.max_steps));
+    return lax::logical_and(go, lax::lt(a[carried], most));
+  };
+  WhileParams inner = p;
+  ++inner.carried;
+  inner.max_steps = static_cast<Dim>(steps);
+  inner.condition = traced_graph(avals, [&](const Arrays& a) { return Arrays{goes_on(a)}; });
+  inner.body = traced_graph(avals, [&](const Arrays& a) {
+    Arrays next = inline_graph(*p.body, without_count(a));
+    next.push_back(lax::add(a[carried], 1.0));
+    return next;
+  });
+  const auto traced = [&](bool condition) {
+    r.carried.clear();
+    r.constants.clear();
+    Trace t;
+    t.loc = e.loc;
+    Arrays in;
+    for (std::size_t i = 0; i < carried; ++i) {
+      in.push_back(t.input(avals[i]));
+      r.carried.push_back({e.inputs[i], wanted[e.outputs[i]] ? e.outputs[i] : LoopBody::none});
+    }
+    const Array taken = t.input(count);
+    r.carried.push_back({});
+    in.push_back(none_in_first(taken, t.input({DType::i32, {}})));
+    const Constants constant{outer, t, r.constants};
+    for (std::size_t c = carried; c < e.inputs.size(); ++c) in.push_back(constant(e.inputs[c]));
+    if (!condition) return t.finish(emit(while_p, inner, in, e.loc));
+    const Array go = goes_on(in);
+    return t.finish({p.lanes > 0 ? emit1(reduce_max_p, AxesParams{{0}}, {go}, e.loc) : go});
+  };
+  r.condition = traced(true);
+  r.graph = traced(false);
+  return r;
+}
+
+/// `steps` divides the length.
+LoopBody sliced_scan(const Graph& outer, const Equation& e, const std::vector<bool>& wanted,
+                     Dim steps) {
+  const auto& p = e.params.as<ScanParams>();
+  const auto carried = static_cast<std::size_t>(p.carried);
+  const auto sequences = static_cast<std::size_t>(p.sequences);
+  LoopBody r;
+  r.trips = static_cast<std::uint64_t>(p.length / steps);
+  Trace t;
+  t.loc = e.loc;
+  Arrays in;
+  for (std::size_t i = 0; i < carried; ++i) {
+    in.push_back(t.input(outer.avals[e.inputs[i]]));
+    r.carried.push_back({e.inputs[i], wanted[e.outputs[i]] ? e.outputs[i] : LoopBody::none});
+  }
+  Arrays stacked;
+  for (std::size_t o = carried; o < e.outputs.size(); ++o) {
+    stacked.push_back(t.input(outer.avals[e.outputs[o]]));
+    r.carried.push_back({LoopBody::none, wanted[e.outputs[o]] ? e.outputs[o] : LoopBody::none});
+  }
+  const Array iteration = t.input({DType::i32, {}});
+  const Array block =
+      p.reverse ? lax::sub_from(static_cast<double>(p.length / steps - 1), iteration) : iteration;
+  const Array start = lax::mul(block, static_cast<double>(steps));
+  const Constants constant{outer, t, r.constants};
+  for (std::size_t i = carried; i < e.inputs.size(); ++i) {
+    const Array whole = constant(e.inputs[i]);
+    in.push_back(i < carried + sequences ? rows_of(whole, start, steps) : whole);
+  }
+  ScanParams inner = p;
+  inner.length = steps;
+  Arrays next = emit(scan_p, inner, in, e.loc);
+  for (std::size_t o = carried; o < e.outputs.size(); ++o)
+    next[o] = with_rows(stacked[o - carried], next[o], start);
+  r.graph = t.finish(next);
+  return r;
+}
+
+}  // namespace
+
+std::optional<LoopBody> loop_body(const Graph& outer, const Equation& e,
+                                  const std::vector<bool>& wanted, const Target& target) {
+  if (e.primitive == &while_p) return finished(while_body(outer, e, wanted), target);
+  if (e.primitive != &scan_p || e.params.as<ScanParams>().length == 0) return std::nullopt;
+  return finished(scan_body(outer, e, wanted), target);
+}
+
+std::optional<LoopBody> sliced_loop_body(const Graph& outer, const Equation& e,
+                                         const std::vector<bool>& wanted, const Target& target,
+                                         std::uint64_t steps) {
+  if (e.primitive == &while_p) return finished(sliced_while(outer, e, wanted, steps), target);
+  if (e.primitive != &scan_p) return std::nullopt;
+  const Dim length = e.params.as<ScanParams>().length;
+  Dim part = std::min(length, static_cast<Dim>(steps));
+  while (part > 1 && length % part != 0) --part;
+  if (part < 2 || part == length) return std::nullopt;
+  return finished(sliced_scan(outer, e, wanted, part), target);
+}
+
+}  // namespace gnomon

@@ -1,0 +1,17 @@
+// codegen/lower/loop_body.h -- one iteration of a loop as a graph, see LoopBody.
+#pragma once
+#include "codegen/lower/loop_region.h"
+
+namespace gnomon {
+
+/// The body of loop `e`; nothing when it has another form.
+std::optional<LoopBody> loop_body(const Graph& outer, const Equation& e,
+                                  const std::vector<bool>& wanted, const Target&);
+
+/// The same with an iteration that is a loop of at most `steps` steps itself: for kernels that may
+/// not run for as long as the whole loop takes. Every lane of a loop by lanes must be independent.
+std::optional<LoopBody> sliced_loop_body(const Graph& outer, const Equation& e,
+                                         const std::vector<bool>& wanted, const Target&,
+                                         std::uint64_t steps);
+
+}  // namespace gnomon
