@@ -6,6 +6,7 @@
 #include "codegen/graph/primitive.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
+#include "shaders/passes/unloop.h"
 
 namespace gnomon {
 
@@ -84,6 +85,8 @@ class Workshop {
       note(s.buffer, {true, 0, static_cast<std::uint64_t>(s.elements) * size_of(s.dtype)});
     d.operands = std::move(operands);
     d.kernel = k.take();
+    const std::uint64_t budget = request.target.loop_budget;
+    if (budget > 0 && kernel::worst_case_trips(d.kernel) > budget) d.kernel = unloop(d.kernel);
     d.operands.resize(d.kernel.buffers.size());
     d.mapping = std::move(mapping);
     d.parameters.push_back(std::vector<std::uint32_t>(d.kernel.parameters, 0));

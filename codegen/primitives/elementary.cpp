@@ -1,4 +1,4 @@
-// codegen/primitives/elementary.cpp -- elementary functions of one float.
+// codegen/primitives/elementary.cpp -- elementary functions of floats.
 //
 // Host and kernel compute them differently (libm; shaders/math), so they agree to rounding only.
 #include <cmath>
@@ -23,7 +23,7 @@ Array square(const Array& x) { return lax::integer_pow(x, 2); }
 Array rsqrt(const Array& x) { return lax::unary(rsqrt_p, x); }
 
 // Giles, "Approximating the erfinv function" (GPU Computing Gems, 2011), single precision.
-float erf_inv(float x) {
+float erf_inv_giles(float x) {
   if (std::fabs(x) == 1) return x * std::numeric_limits<float>::infinity();
   constexpr float central[] = {2.81022636e-08f,  3.43273939e-07f, -3.5233877e-06f,
                                -4.39150654e-06f, 0.00021858087f,  -0.00125372503f,
@@ -43,12 +43,28 @@ double erf_inv(double x) {
   if (std::fabs(x) >= 1 || x != x)
     return std::fabs(x) == 1 ? x * std::numeric_limits<double>::infinity() : NAN;
   const double a = std::fabs(x);
-  double y = erf_inv(static_cast<float>(std::fmin(a, 0.99999994)));
+  double y = erf_inv_giles(static_cast<float>(std::fmin(a, 0.99999994)));
   for (int i = 0; i < 4; ++i) {
     const double error = a < 0.5 ? std::erf(y) - a : (1 - a) - std::erfc(y);
     y -= error * (std::sqrt(std::numbers::pi) / 2) * std::exp(y * y);
   }
   return std::copysign(y, x);
+}
+float erf_inv(float x) { return static_cast<float>(erf_inv(double{x})); }
+double erf_inv_giles(double x) { return erf_inv(x); }
+
+template <class T>
+T logaddexp(T x, T y) {
+  if (x == y && std::isinf(x)) return x;
+  const T larger = x > y ? x : y, smaller = x > y ? y : x;
+  return larger + std::log1p(std::exp(smaller - larger));
+}
+
+/// d/dx of log(e^x + e^y): e^x / (e^x + e^y), one half where both are the same infinity.
+Array share(const Array& x, const Array& y, const Array& d) {
+  const Array half = lax::full_like(x, 0.5);
+  const Array part = lax::unary(logistic_p, lax::sub(x, y));
+  return lax::mul(d, lax::select(lax::eq(x, y), half, part));
 }
 
 }  // namespace
@@ -72,6 +88,10 @@ const Primitive log2_p = elementary<log2_p, [](auto x) { return std::log2(x); },
                                     [](const Array& x, const Array&, const Array& d) {
                                       return lax::div(d, lax::mul(x, std::numbers::ln2));
                                     }>("log2");
+const Primitive log10_p = elementary<log10_p, [](auto x) { return std::log10(x); }, math::log10,
+                                     [](const Array& x, const Array&, const Array& d) {
+                                       return lax::div(d, lax::mul(x, std::numbers::ln10));
+                                     }>("log10");
 const Primitive log1p_p = elementary<log1p_p, [](auto x) { return std::log1p(x); }, math::log1p,
                                      [](const Array& x, const Array&, const Array& d) {
                                        return lax::div(d, lax::add(x, 1));
@@ -166,12 +186,30 @@ const Primitive erfc_p =
                  return lax::mul(d, lax::mul(lax::unary(exp_p, lax::neg(square(x))),
                                              -2 * std::numbers::inv_sqrtpi));
                }>("erfc");
-/// f32 is Giles' polynomial as it stands: random::normal is defined by its bits.
 const Primitive erf_inv_p =
     elementary<erf_inv_p, [](auto x) { return erf_inv(x); }, math::erf_inv,
                [](const Array&, const Array& y, const Array& d) {
                  return lax::mul(
                      d, lax::mul(lax::unary(exp_p, square(y)), 0.5 / std::numbers::inv_sqrtpi));
                }>("erf_inv");
+/// In f32 another function, whose bits random::normal is defined by; the derivative is erf_inv's.
+const Primitive erf_inv_giles_p =
+    elementary<erf_inv_giles_p, [](auto x) { return erf_inv_giles(x); }, math::erf_inv_giles,
+               [](const Array&, const Array& y, const Array& d) {
+                 return lax::mul(
+                     d, lax::mul(lax::unary(exp_p, square(y)), 0.5 / std::numbers::inv_sqrtpi));
+               }>("erf_inv_giles");
+
+// Sums of exponentials.
+const Primitive softplus_p =
+    elementary<softplus_p, [](auto x) { return logaddexp(x, decltype(x){0}); }, math::softplus,
+               [](const Array& x, const Array&, const Array& d) {
+                 return lax::mul(d, lax::unary(logistic_p, x));
+               }>("softplus");
+const Primitive logaddexp_p = binary<
+    logaddexp_p, Accepts::floats, [](auto x, auto y) { return logaddexp(x, y); }, math::logaddexp,
+    [](const Array& x, const Array& y, const Array&, const Array& d) { return share(x, y, d); },
+    [](const Array& x, const Array& y, const Array&, const Array& d) { return share(y, x, d); }>(
+    "logaddexp", Cost::heavy);
 
 }  // namespace gnomon

@@ -1,6 +1,5 @@
 // codegen/primitives/ops_elementwise.cpp -- public operations that work element by element.
 #include <limits>
-#include <numbers>
 
 #include "codegen/primitives/align.h"
 #include "gnomon/ops.h"
@@ -224,9 +223,7 @@ Array exp2(Operand x) { return unary_float("exp2", exp2_p, x); }
 Array expm1(Operand x) { return unary_float("expm1", expm1_p, x); }
 Array log(Operand x) { return unary_float("log", log_p, x); }
 Array log2(Operand x) { return unary_float("log2", log2_p, x); }
-Array log10(Operand x) {
-  return lax::mul(unary_float("log10", log_p, x), std::numbers::log10e, x.loc());
-}
+Array log10(Operand x) { return unary_float("log10", log10_p, x); }
 Array log1p(Operand x) { return unary_float("log1p", log1p_p, x); }
 Array sqrt(Operand x) { return unary_float("sqrt", sqrt_p, x); }
 Array rsqrt(Operand x) { return unary_float("rsqrt", rsqrt_p, x); }
@@ -254,13 +251,8 @@ Array relu(Operand x) {
   return lax::select(lax::lt(zero, a, x.loc()), a, zero, x.loc());
 }
 
-Array softplus(Operand x) {
-  const Array a = align::as_float("softplus", x);
-  const Loc loc = x.loc();
-  const Array tail = lax::unary(exp_p, lax::neg(lax::unary(abs_p, a, loc), loc), loc);
-  const Array positive = emit1(max_p, {}, {a, lax::zeros_like(a, loc)}, loc);
-  return lax::add(positive, lax::unary(log1p_p, tail, loc), loc);
-}
+Array softplus(Operand x) { return unary_float("softplus", softplus_p, x); }
+Array logaddexp(Operand a, Operand b) { return binary_float("logaddexp", logaddexp_p, a, b); }
 
 Array stop_gradient(Operand x) {
   return emit1(stop_gradient_p, {}, {align::as_array("stop_gradient", x)}, x.loc());

@@ -161,7 +161,7 @@ Array parameter(std::string_view op, const Operand& x, const Shape& shape, DType
   return align::broadcast(op, align::in_dtype(op, x, dtype), shape, x.loc());
 }
 
-Array erf_inv(const Array& x, Loc loc) { return lax::unary(erf_inv_p, x, loc); }
+Array erf_inv(const Array& x, Loc loc) { return lax::unary(erf_inv_giles_p, x, loc); }
 
 Array bits_at(const Key& key, const Array& positions, Dim size, DType dtype, Loc loc) {
   const unsigned width = bits_of(dtype);

@@ -25,9 +25,10 @@ std::vector<const Primitive*> sorted_table() {
       // comparison and choice
       &eq_p, &ne_p, &lt_p, &le_p, &gt_p, &ge_p, &isnan_p, &isfinite_p, &select_p, &clamp_p,
       // elementary functions
-      &exp_p, &exp2_p, &expm1_p, &log_p, &log2_p, &log1p_p, &sqrt_p, &rsqrt_p, &cbrt_p, &sin_p,
-      &cos_p, &tan_p, &asin_p, &acos_p, &atan_p, &sinh_p, &cosh_p, &tanh_p, &asinh_p, &acosh_p,
-      &atanh_p, &logistic_p, &erf_p, &erfc_p, &erf_inv_p,
+      &exp_p, &exp2_p, &expm1_p, &log_p, &log2_p, &log10_p, &log1p_p, &sqrt_p, &rsqrt_p, &cbrt_p,
+      &sin_p, &cos_p, &tan_p, &asin_p, &acos_p, &atan_p, &sinh_p, &cosh_p, &tanh_p, &asinh_p,
+      &acosh_p, &atanh_p, &logistic_p, &erf_p, &erfc_p, &erf_inv_p, &erf_inv_giles_p, &softplus_p,
+      &logaddexp_p,
       // special functions
       &lgamma_p, &digamma_p, &polygamma_p, &gammainc_p, &gammaincc_p, &gammainc_da_p,
       &gamma_density_p, &i0e_p, &i1e_p,

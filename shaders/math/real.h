@@ -76,6 +76,11 @@ inline Real sign_bit(Real x) { return x.bits(DType::u32) & std::numeric_limits<i
 /// `x` with the given sign bit (u32) flipped in.
 inline Real flip(Real x, Real sign) { return (x.bits(DType::u32) ^ sign).bits(DType::f32); }
 
+/// `x` cut to its upper 12 bits: products of two such numbers are exact.
+inline Real upper_half(Real x) {
+  return (x.bits(DType::u32) & static_cast<int>(0xfffff000u)).bits(DType::f32);
+}
+
 /// c[0] + c[1] x + c[2] x^2 + ... by Horner's rule.
 inline Real polynomial(Real x, std::initializer_list<float> c) {
   auto next = std::rbegin(c);

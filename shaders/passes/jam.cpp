@@ -222,7 +222,8 @@ Kernel jam(Kernel kernel, JamOptions options) {
 std::uint32_t most_carried(const Kernel& kernel) {
   std::uint32_t most = 0;
   for (const Instruction& i : kernel.body.body)
-    if (i.op == Op::loop) most = std::max(most, static_cast<std::uint32_t>(i.operands.size()) - 1);
+    if (i.op == Op::loop && i.immediate != 1)
+      most = std::max(most, static_cast<std::uint32_t>(i.operands.size()) - 1);
   return most;
 }
 

@@ -20,7 +20,8 @@ struct JamOptions {
 /// Kernels that synchronise are returned as they are.
 Kernel jam(Kernel, JamOptions = {});
 
-/// The most values that a loop of the kernel's own body carries beside its counter.
+/// The most values that a loop of the kernel's own body carries beside its counter. A loop of one
+/// trip at most is a branch that drivers skip (passes/unloop), and its values stay in no register.
 std::uint32_t most_carried(const Kernel&);
 
 }  // namespace gnomon::kernel

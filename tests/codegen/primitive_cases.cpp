@@ -76,6 +76,7 @@ const std::map<std::string_view, Elementwise>& elementwise() {
       {"expm1", {{any}}},
       {"log", {{positive}}},
       {"log2", {{positive}}},
+      {"log10", {{positive}}},
       {"log1p", {{{-0.5, 2}}}},
       {"sqrt", {{positive}}},
       {"rsqrt", {{positive}}},
@@ -104,6 +105,9 @@ const std::map<std::string_view, Elementwise>& elementwise() {
       {"gamma_density", {{{0.3, 30}, {0.2, 30}}}},
       {"i0e", {{{-12, 12}}}},
       {"i1e", {{{-12, 12}}}},
+      {"erf_inv_giles", {{inside}}},
+      {"softplus", {{any}}},
+      {"logaddexp", {{any, any}}},
       {"stop_gradient", {{any}, {}, false}},
       {"threefry2x32", {{{0, 4e9}, {0, 4e9}, {0, 4e9}, {0, 4e9}}}},
   };

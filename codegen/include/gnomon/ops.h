@@ -102,6 +102,8 @@ Array clip(Operand x, Operand lo, Operand hi);
 /// The angle of the point (x, y).
 Array atan2(Operand y, Operand x);
 Array hypot(Operand a, Operand b);
+/// log(exp(a) + exp(b)) without overflow.
+Array logaddexp(Operand a, Operand b);
 
 inline Array operator+(Operand a, Operand b) { return add(a, b); }
 inline Array operator-(Operand a, Operand b) { return subtract(a, b); }
@@ -182,6 +184,8 @@ Array trunc(Operand x);
 Array square(Operand x);
 Array reciprocal(Operand x);
 
+// Within 2 units of the last place of the exact value, for every argument and on every driver:
+// tests/ulp measures it. Integers and bool become f32.
 Array exp(Operand x);
 Array exp2(Operand x);
 Array expm1(Operand x);
@@ -208,11 +212,12 @@ Array atanh(Operand x);
 Array sigmoid(Operand x);
 /// max(x, 0), with derivative 0 at 0.
 Array relu(Operand x);
-/// log(1 + exp(x)) without overflow.
+/// log(1 + exp(x)) without overflow; its derivative is `sigmoid`.
 Array softplus(Operand x);
 Array erf(Operand x);
 Array erfc(Operand x);
-/// f32: Giles' polynomial, the one JAX's `normal` is defined by.
+/// The inverse of erf on [-1, 1]; NaN outside. JAX's `normal` uses a less accurate polynomial, and
+/// so does random::normal.
 Array erf_inv(Operand x);
 
 /// The identity, with derivative zero.

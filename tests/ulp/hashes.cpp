@@ -1,0 +1,62 @@
+// tests/ulp/hashes.cpp -- see hashes.h.
+#include "hashes.h"
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+
+namespace ulp {
+
+void write_hashes(const std::string& path, const Options& options,
+                  const std::vector<Result>& results) {
+  std::ofstream file(path);
+  file << "stride " << options.stride << "\n";
+  for (const Result& r : results) {
+    if (r.hashes.empty()) continue;
+    file << r.name << "\n";
+    for (const BlockHash& b : r.hashes) {
+      char line[24];
+      std::snprintf(line, sizeof line, "%016llx%s", static_cast<unsigned long long>(b.hash),
+                    b.subnormal ? " s" : "");
+      file << line << "\n";
+    }
+  }
+  if (!file.flush()) throw std::runtime_error("ulp: cannot write " + path);
+}
+
+std::vector<std::string> compare_hashes(const std::string& path, const Options& options,
+                                        const std::vector<Result>& results, bool skip_subnormal) {
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) throw std::runtime_error("ulp: cannot read " + path);
+  if (line != "stride " + std::to_string(options.stride))
+    throw std::runtime_error("ulp: " + path + " was written with " + line + ", not " +
+                             std::to_string(options.stride));
+  const std::size_t blocks = 4096;
+  std::map<std::string, std::vector<std::string>> written;
+  for (std::string name; std::getline(file, name);) {
+    std::vector<std::string>& lines = written[name];
+    while (lines.size() < blocks && std::getline(file, line)) lines.push_back(line);
+  }
+  std::vector<std::string> differences;
+  for (const Result& r : results) {
+    const auto other = written.find(r.name);
+    if (r.hashes.empty() || other == written.end()) continue;
+    std::size_t differ = 0, compared = 0, first = 0;
+    for (std::size_t i = 0; i < other->second.size(); ++i) {
+      if (skip_subnormal && r.hashes[i].subnormal) continue;
+      ++compared;
+      if (std::stoull(other->second[i].substr(0, 16), nullptr, 16) == r.hashes[i].hash) continue;
+      if (differ++ == 0) first = i;
+    }
+    if (differ == 0) continue;
+    char text[120];
+    std::snprintf(text, sizeof text, ": %zu of %zu blocks differ, the first from bits %08zx on",
+                  differ, compared, first << 20);
+    differences.push_back(r.name + text);
+  }
+  return differences;
+}
+
+}  // namespace ulp
