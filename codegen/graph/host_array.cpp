@@ -61,7 +61,7 @@ double HostArray::number(Dim i) const {
 std::int64_t HostArray::integer(Dim i) const {
   switch (aval.dtype) {
     case DType::boolean:
-      return load<std::uint32_t>(bytes, i) != 0;
+      return load<std::uint8_t>(bytes, i) != 0;
     case DType::i8:
       return load<std::int8_t>(bytes, i);
     case DType::u8:
@@ -89,7 +89,7 @@ std::int64_t HostArray::integer(Dim i) const {
 void HostArray::set_number(Dim i, double x) {
   switch (aval.dtype) {
     case DType::boolean:
-      return save<std::uint32_t>(bytes, i, x != 0);
+      return save<std::uint8_t>(bytes, i, x != 0);
     case DType::i8:
       return save(bytes, i, to_integer<std::int8_t>(x));
     case DType::u8:
@@ -120,7 +120,7 @@ void HostArray::set_number(Dim i, double x) {
 void HostArray::set_integer(Dim i, std::int64_t x) {
   switch (aval.dtype) {
     case DType::boolean:
-      return save<std::uint32_t>(bytes, i, x != 0);
+      return save<std::uint8_t>(bytes, i, x != 0);
     case DType::i8:
     case DType::u8:
       return save(bytes, i, static_cast<std::uint8_t>(x));
@@ -138,6 +138,7 @@ void HostArray::set_integer(Dim i, std::int64_t x) {
       return save(bytes, i, static_cast<float>(x));
     case DType::f16:
     case DType::bf16:
+      return set_number(i, half_source(x));
     case DType::f64:
       return set_number(i, static_cast<double>(x));
   }

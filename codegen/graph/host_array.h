@@ -10,8 +10,7 @@
 
 namespace gnomon {
 
-/// Elements in row-major order, `size_of(dtype)` bytes each; bool as a 32-bit 0 or 1, as in device
-/// memory.
+/// Elements in row-major order, `size_of(dtype)` bytes each, as in device memory.
 struct HostArray {
   Aval aval;
   std::vector<std::byte> bytes;

@@ -16,6 +16,7 @@
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
 #include "shaders/passes/jam.h"
+#include "shaders/passes/legalize.h"
 #include "shaders/passes/schedule.h"
 #include "shaders/passes/simplify.h"
 #include "shaders/passes/vectorize.h"
@@ -37,23 +38,18 @@ void check_dtypes(const Graph& g, const Target& target, std::string_view name) {
       case DType::f64:
         if (!target.features.float64) lacks("64-bit floats", "f32");
         break;
-      case DType::i64:
-      case DType::u64:
-        if (!target.features.int64) lacks("64-bit integers", "i32 or u32");
-        break;
+      // What else a device may lack, passes/legalize makes of what it has.
+      case DType::boolean:
       case DType::i8:
       case DType::u8:
       case DType::i16:
       case DType::u16:
-      case DType::f16:
-      case DType::bf16:
-        usage_error(name,
-                    to_string(a.dtype, a.shape) +
-                        ": kernels compute with 32- and 64-bit types and bool; cast it first",
-                    loc);
-      case DType::boolean:
       case DType::i32:
       case DType::u32:
+      case DType::i64:
+      case DType::u64:
+      case DType::f16:
+      case DType::bf16:
       case DType::f32:
         break;
     }
@@ -83,6 +79,8 @@ std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& 
     while (width > 1 && width * kernel::most_carried(k) > t.accumulators) width /= 2;
   // At least a few dozen invocations stay, so that every core has some.
   while (width > 1 && d.kernel.lanes / width < 32) width /= 2;
+  // An invocation that fills whole words needs no atomics.
+  if (d.mapping == "map" && !d.has_loop) width = std::max(width, kernel::lanes_per_word(d.kernel));
   return width;
 }
 
@@ -139,6 +137,7 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
     // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
     const bool uneven = c.draft.has_loop && target.contiguous_per_lane;
     k = kernel::coarsen(k, {width, size, uneven ? 16u : 1u});
+    k = kernel::legalize(std::move(k), {.int64 = target.features.int64, .alone = lanes == 1});
     k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});
     k = kernel::simplify(std::move(k));
     k = kernel::schedule(std::move(k));

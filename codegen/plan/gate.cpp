@@ -3,6 +3,7 @@
 
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
+#include "shaders/passes/legalize.h"
 #include "shaders/passes/rewrite.h"
 #include "shaders/passes/simplify.h"
 #include "shaders/support/check.h"
@@ -80,7 +81,9 @@ kernel::Kernel gate_kernel(const GateKernel& g) {
         k.buffer({DType::i32, kernel::Access::write, false, false, "counter" + std::to_string(c)});
     k.store(counter, zero, k.i32(-1));
   }
-  kernel::Kernel made = kernel::simplify(kernel::coarsen(kernel::simplify(k.take()), {1, 1, 1}));
+  kernel::Kernel made = kernel::coarsen(kernel::simplify(k.take()), {1, 1, 1});
+  // 64-bit integers as pairs on every device: a gate computes next to nothing.
+  made = kernel::simplify(kernel::legalize(std::move(made), {.int64 = false, .alone = true}));
   kernel::verify(made);
   return made;
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "shaders/support/check.h"
+
 namespace gnomon::align {
 namespace {
 
@@ -60,7 +62,7 @@ Array number(std::string_view op, const Scalar& x, DType dtype, Loc loc) {
 
 }  // namespace
 
-DType promote(std::string_view op, DType a, DType b, Loc loc) {
+DType promote(DType a, DType b) {
   if (a == b) return a;
   if (rank_of(a) != rank_of(b)) return rank_of(a) > rank_of(b) ? a : b;
   if (is_float(a)) {
@@ -69,20 +71,19 @@ DType promote(std::string_view op, DType a, DType b, Loc loc) {
   }
   if (is_signed(a) == is_signed(b)) return bits_of(a) > bits_of(b) ? a : b;
   const DType plus = is_signed(a) ? b : a, signed_one = is_signed(a) ? a : b;
+  if (plus == DType::u64) return DType::f32;
   const std::uint32_t bits = std::max(bits_of(signed_one), 2 * bits_of(plus));
-  if (bits > std::max(32u, bits_of(signed_one)))
-    usage_error(
-        op, text(a) + " and " + text(b) + " have no common type of their size; cast one of them",
-        loc);
-  return integer_of(bits, true);
+  // u32 with a narrower type would join in i64, which is only there where it is asked for.
+  return integer_of(bits > 32 && bits_of(signed_one) < 64 ? 32 : bits, true);
 }
 
 DType common_dtype(std::string_view op, std::span<const Operand> operands) {
+  GNOMON_CHECK(!operands.empty(), "`" + std::string(op) + "` has no operands");
   std::optional<DType> arrays;
   Scalar::Kind kind = Scalar::Kind::boolean;
   for (const Operand& x : operands) {
     if (x.is_array())
-      arrays = arrays ? promote(op, *arrays, x.array().dtype(), x.loc()) : x.array().dtype();
+      arrays = arrays ? promote(*arrays, x.array().dtype()) : x.array().dtype();
     else
       kind = std::max(kind, x.scalar().kind);
   }
@@ -91,6 +92,7 @@ DType common_dtype(std::string_view op, std::span<const Operand> operands) {
 }
 
 DType float_dtype(DType t) { return is_float(t) ? t : DType::f32; }
+DType summed_in(DType t) { return t == DType::f16 || t == DType::bf16 ? DType::f32 : t; }
 
 Shape broadcast_shape(std::string_view op, std::span<const Operand> operands) {
   Shape out;

@@ -9,12 +9,16 @@
 
 namespace gnomon::align {
 
-/// The dtype that holds both. Throws UsageError where that would narrow or widen to 64 bits.
-DType promote(std::string_view op, DType a, DType b, Loc loc);
+/// The dtype two arrays meet in: their join in JAX's lattice, with i32 in the place of an i64 that
+/// neither of them is (u32 with a signed type) and f32 in the place of its weak float (u64 with a
+/// signed type).
+DType promote(DType a, DType b);
 /// The dtype operands meet in: arrays by `promote`, numbers weakly.
 DType common_dtype(std::string_view op, std::span<const Operand> operands);
 /// `t` itself when it is a float, else f32.
 DType float_dtype(DType t);
+/// What many elements of type `t` are added or multiplied in: f32 for the 16-bit floats.
+DType summed_in(DType t);
 
 /// The shape all broadcast to.
 Shape broadcast_shape(std::string_view op, std::span<const Operand> operands);

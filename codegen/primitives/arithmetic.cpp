@@ -17,8 +17,8 @@ namespace {
 // Truncating integer division with the kernel IR's answers where C++ has none.
 template <class T>
 T divide(T a, T b) {
-  if constexpr (floating_point<T>) {
-    return a / b;
+  if constexpr (host::is_real<T>) {
+    return T(a / b);
   } else {
     if (b == 0) return static_cast<T>(~T{0});
     if (std::is_signed_v<T> && b == static_cast<T>(-1)) return host::wrap_sub(T{0}, a);

@@ -27,8 +27,6 @@ To convert_number(From x) {
   }
 }
 
-bool half(DType t) { return t == DType::f16 || t == DType::bf16; }
-
 }  // namespace
 
 /// Numeric conversion: to bool x != 0, from bool 0 or 1, floats to integers truncate.
@@ -61,14 +59,12 @@ const Primitive convert_p{
     .reference =
         [](const Params&, std::span<const Aval> out, std::span<const HostArray> in) {
           HostArray r(out[0]);
-          if (half(in[0].aval.dtype) || half(out[0].dtype)) {
-            for (Dim i = 0; i < r.size(); ++i) r.set_number(i, in[0].number(i));
-            return std::vector<HostArray>{std::move(r)};
-          }
           host::dispatch(in[0].aval.dtype, "convert", [&]<class From>() {
             host::dispatch(out[0].dtype, "convert", [&]<class To>() {
               for (Dim i = 0; i < r.size(); ++i)
-                host::put<To>(r, i, convert_number<To>(host::get<From>(in[0], i)));
+                host::put<To>(r, i,
+                              convert_number<To>(
+                                  static_cast<host::Computed<From>>(host::get<From>(in[0], i))));
             });
           });
           return std::vector<HostArray>{std::move(r)};

@@ -49,6 +49,10 @@ constexpr DType dtype_of() {
     return DType::f32;
   else if constexpr (std::is_same_v<T, double>)
     return DType::f64;
+  else if constexpr (std::is_same_v<T, host::F16>)
+    return DType::f16;
+  else if constexpr (std::is_same_v<T, host::BF16>)
+    return DType::bf16;
   else if constexpr (sizeof(T) == 1)
     return std::is_signed_v<T> ? DType::i8 : DType::u8;
   else if constexpr (sizeof(T) == 2)
@@ -173,9 +177,10 @@ std::vector<HostArray> map1(const Params&, std::span<const Aval> out,
   HostArray r(out[0]);
   host::dispatch(in[0].aval.dtype, P.name, [&]<class T>() {
     if constexpr (accepts(A, dtype_of<T>())) {
-      using R = std::conditional_t<std::is_same_v<decltype(F(T{})), bool>, bool, T>;
+      using C = host::Computed<T>;
+      using R = std::conditional_t<std::is_same_v<decltype(F(C{})), bool>, bool, T>;
       for (Dim i = 0; i < r.size(); ++i)
-        host::put<R>(r, i, static_cast<R>(F(host::get<T>(in[0], i))));
+        host::put<R>(r, i, static_cast<R>(F(static_cast<C>(host::get<T>(in[0], i)))));
     }
   });
   return {std::move(r)};
@@ -186,9 +191,12 @@ std::vector<HostArray> map2(const Params&, std::span<const Aval> out,
   HostArray r(out[0]);
   host::dispatch(in[0].aval.dtype, P.name, [&]<class T>() {
     if constexpr (accepts(A, dtype_of<T>())) {
-      using R = std::conditional_t<std::is_same_v<decltype(F(T{}, T{})), bool>, bool, T>;
+      using C = host::Computed<T>;
+      using R = std::conditional_t<std::is_same_v<decltype(F(C{}, C{})), bool>, bool, T>;
       for (Dim i = 0; i < r.size(); ++i)
-        host::put<R>(r, i, static_cast<R>(F(host::get<T>(in[0], i), host::get<T>(in[1], i))));
+        host::put<R>(r, i,
+                     static_cast<R>(F(static_cast<C>(host::get<T>(in[0], i)),
+                                      static_cast<C>(host::get<T>(in[1], i)))));
     }
   });
   return {std::move(r)};

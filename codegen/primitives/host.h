@@ -8,8 +8,43 @@
 
 #include "codegen/graph/host_array.h"
 #include "gnomon/error.h"
+#include "shaders/support/half.h"
 
 namespace gnomon::host {
+
+/// An element of f16 or bf16: computed with as float, rounded where it is stored.
+template <DType D>
+struct Half {
+  std::uint16_t bits = 0;
+
+  Half() = default;
+  template <class T>
+  requires std::is_arithmetic_v<T> Half(T x) {  // NOLINT: implicit, as between the C++ floats
+    const double source = rounded_source(x);
+    bits = D == DType::f16 ? f16_bits(source) : bf16_bits(source);
+  }
+  operator float() const {  // NOLINT: likewise
+    return D == DType::f16 ? f16_value(bits) : bf16_value(bits);
+  }
+
+ private:
+  template <class T>
+  static double rounded_source(T x) {
+    if constexpr (std::is_floating_point_v<T>)
+      return x;
+    else
+      return half_source(x);
+  }
+};
+using F16 = Half<DType::f16>;
+using BF16 = Half<DType::bf16>;
+template <class T>
+constexpr bool is_half = std::is_same_v<T, F16> || std::is_same_v<T, BF16>;
+template <class T>
+constexpr bool is_real = std::is_floating_point_v<T> || is_half<T>;
+/// What elements are computed with.
+template <class T>
+using Computed = std::conditional_t<is_half<T>, float, T>;
 
 /// Calls `f.template operator()<T>()` with the C++ type of the elements; bool arrays give bool.
 template <class F>
@@ -38,15 +73,15 @@ decltype(auto) dispatch(DType t, std::string_view op, F&& f) {
     case DType::f64:
       return f.template operator()<double>();
     case DType::f16:
+      return f.template operator()<F16>();
     case DType::bf16:
-      break;
+      return f.template operator()<BF16>();
   }
-  usage_error(op, "arithmetic on " + std::string(name(t)) + " is not supported; cast to f32 first",
-              {});
+  throw InternalError("gnomon::" + std::string(op) + ": no such element type");
 }
 
 template <class T>
-using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint32_t, T>;
+using Stored = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
 
 template <class T>
 T get(const HostArray& a, Dim i) {
@@ -121,6 +156,8 @@ template <class T>
 T plus(T a, T b) {
   if constexpr (std::is_floating_point_v<T>)
     return a + b;
+  else if constexpr (is_half<T>)
+    return T(float{a} + float{b});
   else
     return wrap_add(a, b);
 }
@@ -128,6 +165,8 @@ template <class T>
 T times(T a, T b) {
   if constexpr (std::is_floating_point_v<T>)
     return a * b;
+  else if constexpr (is_half<T>)
+    return T(float{a} * float{b});
   else
     return wrap_mul(a, b);
 }

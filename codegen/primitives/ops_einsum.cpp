@@ -46,7 +46,7 @@ class Einsum {
     while (factors_.size() > 1) contract_best();
     Factor last = std::move(factors_[0]);
     sum_unneeded(last, {});
-    return arranged(last);
+    return lax::convert(arranged(last), dtype_, loc_);
   }
 
  private:
@@ -94,6 +94,8 @@ class Einsum {
            std::to_string(operands.size()));
     DType t = align::common_dtype("einsum", operands);
     if (t == DType::boolean) t = DType::i32;
+    dtype_ = t;
+    t = align::summed_in(t);
     for (std::size_t i = 0; i < terms.size(); ++i) {
       const Array x = align::in_dtype("einsum", operands[i], t);
       factors_.push_back({x, labels_of(terms[i], x.rank(), 0)});
@@ -252,6 +254,7 @@ class Einsum {
   Labels result_;
   std::map<Label, Dim> sizes_;
   int unnamed_ = 0;
+  DType dtype_ = DType::f32;  // of the result
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 // codegen/primitives/ops_elementwise.cpp -- public operations that work element by element.
+#include <bit>
 #include <limits>
 
 #include "codegen/primitives/align.h"
@@ -31,8 +32,7 @@ Array ordered(std::string_view op, const Primitive& p, const Operand& a, const O
 /// In floats: integers and bool become f32.
 Array binary_float(std::string_view op, const Primitive& p, const Operand& a, const Operand& b) {
   const std::array both{a, b};
-  return emit1(p, {}, aligned(op, both, align::float_dtype(align::common_dtype(op, both))),
-               a.loc());
+  return emit1(p, {}, aligned(op, both, align::float_dtype(align::common_dtype(op, both))), a.loc());
 }
 
 Array unary_float(std::string_view op, const Primitive& p, const Operand& x) {
@@ -65,6 +65,38 @@ Array bits(std::string_view op, const Primitive& p, const Operand& a, const Oper
     usage_error(op, "takes integers or bool, got " + to_string(x[0].aval()) + "; cast it first",
                 a.loc());
   return emit1(p, {}, x, a.loc());
+}
+
+DType unsigned_like(DType t) {
+  constexpr DType of_size[] = {DType::u8, DType::u16, DType::u32, DType::u64};
+  return of_size[std::countr_zero(size_of(t))];
+}
+
+/// The bits in front of part 0, 1, ... along the last axis of `shape`.
+Array bits_before(DType whole, DType part, const Shape& shape, Loc loc) {
+  return lax::mul(lax::iota(whole, shape, shape.rank() - 1, loc), bits_of(part), loc);
+}
+
+Array split_bits(const Array& a, DType to, Loc loc) {
+  const DType whole = unsigned_like(a.dtype());
+  Shape shape = a.shape();
+  shape.append(size_of(whole) / size_of(to));
+  const Array bits = lax::insert_axis(lax::bitcast(a, whole, loc), a.rank(), shape[a.rank()], loc);
+  const Array parts = emit1(shr_p, {}, {bits, bits_before(whole, to, shape, loc)}, loc);
+  return lax::bitcast(lax::convert(parts, unsigned_like(to), loc), to, loc);
+}
+
+Array joined_bits(const Array& a, DType to, Loc loc) {
+  const DType whole = unsigned_like(to), part = unsigned_like(a.dtype());
+  const Dim parts = size_of(to) / size_of(part);
+  if (a.rank() == 0 || a.shape()[a.rank() - 1] != parts)
+    usage_error("bitcast",
+                "the last axis of " + to_string(a.aval()) + " must be " + std::to_string(parts) +
+                    " long to be read as " + std::string(name(to)) + "; reshape it",
+                loc);
+  const Array bits = lax::convert(lax::bitcast(a, part, loc), whole, loc);
+  const Array moved = emit1(shl_p, {}, {bits, bits_before(whole, part, a.shape(), loc)}, loc);
+  return lax::bitcast(lax::sum(moved, {a.rank() - 1}, loc), to, loc);
 }
 
 }  // namespace
@@ -262,7 +294,12 @@ Array cast(Operand x, DType dtype) {
   return lax::convert(align::as_array("cast", x), dtype, x.loc());
 }
 Array bitcast(Operand x, DType dtype) {
-  return lax::bitcast(align::as_array("bitcast", x), dtype, x.loc());
+  const Array a = align::as_array("bitcast", x);
+  const DType from = a.dtype();
+  if (from == DType::boolean || dtype == DType::boolean || size_of(from) == size_of(dtype))
+    return lax::bitcast(a, dtype, x.loc());
+  return size_of(from) > size_of(dtype) ? split_bits(a, dtype, x.loc())
+                                        : joined_bits(a, dtype, x.loc());
 }
 
 }  // namespace gnomon

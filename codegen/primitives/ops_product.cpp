@@ -10,13 +10,19 @@ namespace {
 
 struct Pair {
   Array a, b;
+  DType result;
 };
 
-/// Both operands in their common dtype; bool counts as i32.
+/// Both operands in their common dtype; bool counts as i32. 16-bit floats are multiplied and added
+/// in f32: `rounded` gives the product their type.
 Pair operands(std::string_view op, const Operand& x, const Operand& y) {
   DType t = align::common_dtype(op, std::array{x, y});
   if (t == DType::boolean) t = DType::i32;
-  return {align::in_dtype(op, x, t), align::in_dtype(op, y, t)};
+  const DType made = align::summed_in(t);
+  return {align::in_dtype(op, x, made), align::in_dtype(op, y, made), t};
+}
+Array rounded(const Pair& p, const Array& product, Loc loc) {
+  return lax::convert(product, p.result, loc);
 }
 
 [[noreturn]] void throw_sizes(std::string_view op, const Pair& p, int a_axis, int b_axis, Loc loc) {
@@ -28,14 +34,15 @@ Pair operands(std::string_view op, const Operand& x, const Operand& y) {
 
 Array contract(std::string_view op, const Pair& p, int a_axis, int b_axis, Loc loc) {
   if (p.a.shape()[a_axis] != p.b.shape()[b_axis]) throw_sizes(op, p, a_axis, b_axis, loc);
-  return lax::dot_general(p.a, p.b, {{a_axis}, {b_axis}, {}, {}}, loc);
+  return rounded(p, lax::dot_general(p.a, p.b, {{a_axis}, {b_axis}, {}, {}}, loc), loc);
 }
 
 }  // namespace
 
 Array dot(Operand x, Operand y) {
   const Pair p = operands("dot", x, y);
-  if (p.a.rank() == 0 || p.b.rank() == 0) return multiply({p.a, x.loc()}, {p.b, y.loc()});
+  if (p.a.rank() == 0 || p.b.rank() == 0)
+    return rounded(p, multiply({p.a, x.loc()}, {p.b, y.loc()}), x.loc());
   return contract("dot", p, p.a.rank() - 1, std::max(p.b.rank() - 2, 0), x.loc());
 }
 
@@ -78,7 +85,7 @@ Array matmul(Operand x, Operand y) {
     params.lhs_batch.push_back(i);
     params.rhs_batch.push_back(i);
   }
-  return lax::dot_general(spread(p.a), spread(p.b), std::move(params), loc);
+  return rounded(p, lax::dot_general(spread(p.a), spread(p.b), std::move(params), loc), loc);
 }
 
 Array tensordot(Operand x, Operand y, const std::vector<int>& a_axes,
@@ -99,13 +106,14 @@ Array tensordot(Operand x, Operand y, const std::vector<int>& a_axes,
     params.lhs_contracting.push_back(a);
     params.rhs_contracting.push_back(b);
   }
-  return lax::dot_general(p.a, p.b, std::move(params), x.loc());
+  return rounded(p, lax::dot_general(p.a, p.b, std::move(params), x.loc()), x.loc());
 }
 
 Array outer(Operand x, Operand y) {
   const Pair p = operands("outer", x, y);
-  return lax::dot_general(lax::reshape(p.a, {p.a.size()}, x.loc()),
-                          lax::reshape(p.b, {p.b.size()}, x.loc()), {}, x.loc());
+  const Array a = lax::reshape(p.a, {p.a.size()}, x.loc());
+  const Array b = lax::reshape(p.b, {p.b.size()}, x.loc());
+  return rounded(p, lax::dot_general(a, b, {}, x.loc()), x.loc());
 }
 
 }  // namespace gnomon

@@ -36,12 +36,25 @@ double count_of(const Array& a, const std::vector<int>& axes) {
   return n;
 }
 
-/// Sums and products of narrow integers and bool are made in 32 bits.
-Array widened(std::string_view op, const Operand& x) {
-  const Array a = align::as_array(op, x);
+/// Sums and products of narrow integers and bool are made, and stay, in 32 bits; those of 16-bit
+/// floats are made in f32 and rounded once.
+Array widened_reduce(std::string_view op, const Primitive& p, const Operand& x, const Axes& axes,
+                     ReduceOptions options) {
+  Array a = align::as_array(op, x);
   const DType t = a.dtype();
-  if (is_float(t) || bits_of(t) >= 32) return a;
-  return lax::convert(a, is_unsigned(t) ? DType::u32 : DType::i32, x.loc());
+  a = lax::convert(a, align::summed_in(t), x.loc());
+  if (!is_float(t) && bits_of(t) < 32)
+    a = lax::convert(a, is_unsigned(t) ? DType::u32 : DType::i32, x.loc());
+  const Array y = reduce(p, a, resolve(op, axes, a, x.loc()), options.keepdims, x.loc());
+  return is_float(t) ? lax::convert(y, t, x.loc()) : y;
+}
+
+/// `f` of an array of floats, computed in f32 where that has 16 bits.
+template <class F>
+Array in_f32(std::string_view op, const Operand& x, F f) {
+  const Array a = align::as_float(op, x);
+  const DType made = align::summed_in(a.dtype());
+  return lax::convert(f(lax::convert(a, made, x.loc())), a.dtype(), x.loc());
 }
 
 Array extremum(std::string_view op, const Primitive& p, const Operand& x, const Axes& axes,
@@ -90,19 +103,18 @@ Array shift_for_exp(const Array& a, const std::vector<int>& axes, Loc loc) {
 }  // namespace
 
 Array sum(Operand x, const Axes& axes, ReduceOptions options) {
-  const Array a = widened("sum", x);
-  return reduce(sum_p, a, resolve("sum", axes, a, x.loc()), options.keepdims, x.loc());
+  return widened_reduce("sum", sum_p, x, axes, options);
 }
 
 Array prod(Operand x, const Axes& axes, ReduceOptions options) {
-  const Array a = widened("prod", x);
-  return reduce(prod_p, a, resolve("prod", axes, a, x.loc()), options.keepdims, x.loc());
+  return widened_reduce("prod", prod_p, x, axes, options);
 }
 
 Array mean(Operand x, const Axes& axes, ReduceOptions options) {
-  const Array a = align::as_float("mean", x);
-  const std::vector<int> over = resolve("mean", axes, a, x.loc());
-  return mean_over(a, over, count_of(a, over), options.keepdims, x.loc());
+  return in_f32("mean", x, [&](const Array& a) {
+    const std::vector<int> over = resolve("mean", axes, a, x.loc());
+    return mean_over(a, over, count_of(a, over), options.keepdims, x.loc());
+  });
 }
 
 Array max(Operand x, const Axes& axes, ReduceOptions options) {
@@ -125,13 +137,14 @@ Array argmin(Operand x, std::optional<int> axis) {
 }
 
 Array var(Operand x, const Axes& axes, VarianceOptions options) {
-  const Array a = align::as_float("var", x);
-  const Loc loc = x.loc();
-  const std::vector<int> over = resolve("var", axes, a, loc);
-  const double n = count_of(a, over);
-  const Array center = align::broadcast("var", mean_over(a, over, n, true, loc), a.shape(), loc);
-  const Array squares = lax::integer_pow(lax::sub(a, center, loc), 2, loc);
-  return mean_over(squares, over, n - options.ddof, options.keepdims, loc);
+  return in_f32("var", x, [&](const Array& a) {
+    const Loc loc = x.loc();
+    const std::vector<int> over = resolve("var", axes, a, loc);
+    const double n = count_of(a, over);
+    const Array center = align::broadcast("var", mean_over(a, over, n, true, loc), a.shape(), loc);
+    const Array squares = lax::integer_pow(lax::sub(a, center, loc), 2, loc);
+    return mean_over(squares, over, n - options.ddof, options.keepdims, loc);
+  });
 }
 
 Array standard_deviation(Operand x, const Axes& axes, VarianceOptions options) {
@@ -139,42 +152,46 @@ Array standard_deviation(Operand x, const Axes& axes, VarianceOptions options) {
 }
 
 Array norm(Operand x, const Axes& axes, ReduceOptions options) {
-  const Array a = align::as_float("norm", x);
-  const Array total = reduce(sum_p, lax::integer_pow(a, 2, x.loc()),
-                             resolve("norm", axes, a, x.loc()), options.keepdims, x.loc());
-  return lax::unary(sqrt_p, total, x.loc());
+  return in_f32("norm", x, [&](const Array& a) {
+    const Array total = reduce(sum_p, lax::integer_pow(a, 2, x.loc()),
+                               resolve("norm", axes, a, x.loc()), options.keepdims, x.loc());
+    return lax::unary(sqrt_p, total, x.loc());
+  });
 }
 
 Array logsumexp(Operand x, const Axes& axes, ReduceOptions options) {
-  const Array a = align::as_float("logsumexp", x);
-  const Loc loc = x.loc();
-  const std::vector<int> over = resolve("logsumexp", axes, a, loc);
-  const Array top = shift_for_exp(a, over, loc);
-  const Array shifted = lax::sub(a, align::broadcast("logsumexp", top, a.shape(), loc), loc);
-  const Array total = reduce(sum_p, lax::unary(exp_p, shifted, loc), over, true, loc);
-  const Array y = lax::add(lax::unary(log_p, total, loc), top, loc);
-  return options.keepdims ? y : squeeze({y, loc}, over);
+  return in_f32("logsumexp", x, [&](const Array& a) {
+    const Loc loc = x.loc();
+    const std::vector<int> over = resolve("logsumexp", axes, a, loc);
+    const Array top = shift_for_exp(a, over, loc);
+    const Array shifted = lax::sub(a, align::broadcast("logsumexp", top, a.shape(), loc), loc);
+    const Array total = reduce(sum_p, lax::unary(exp_p, shifted, loc), over, true, loc);
+    const Array y = lax::add(lax::unary(log_p, total, loc), top, loc);
+    return options.keepdims ? y : squeeze({y, loc}, over);
+  });
 }
 
 Array softmax(Operand x, int axis) {
-  const Array a = align::as_float("softmax", x);
-  const Loc loc = x.loc();
-  const std::vector<int> over{align::axis_of("softmax", axis, a, loc)};
-  const Array top = align::broadcast("softmax", shift_for_exp(a, over, loc), a.shape(), loc);
-  const Array e = lax::unary(exp_p, lax::sub(a, top, loc), loc);
-  const Array total = reduce(sum_p, e, over, true, loc);
-  return lax::div(e, align::broadcast("softmax", total, a.shape(), loc), loc);
+  return in_f32("softmax", x, [&](const Array& a) {
+    const Loc loc = x.loc();
+    const std::vector<int> over{align::axis_of("softmax", axis, a, loc)};
+    const Array top = align::broadcast("softmax", shift_for_exp(a, over, loc), a.shape(), loc);
+    const Array e = lax::unary(exp_p, lax::sub(a, top, loc), loc);
+    const Array total = reduce(sum_p, e, over, true, loc);
+    return lax::div(e, align::broadcast("softmax", total, a.shape(), loc), loc);
+  });
 }
 
 Array log_softmax(Operand x, int axis) {
-  const Array a = align::as_float("log_softmax", x);
-  const Loc loc = x.loc();
-  const std::vector<int> over{align::axis_of("log_softmax", axis, a, loc)};
-  const Array top = align::broadcast("log_softmax", shift_for_exp(a, over, loc), a.shape(), loc);
-  const Array shifted = lax::sub(a, top, loc);
-  const Array total = reduce(sum_p, lax::unary(exp_p, shifted, loc), over, true, loc);
-  const Array log_total = lax::unary(log_p, total, loc);
-  return lax::sub(shifted, align::broadcast("log_softmax", log_total, a.shape(), loc), loc);
+  return in_f32("log_softmax", x, [&](const Array& a) {
+    const Loc loc = x.loc();
+    const std::vector<int> over{align::axis_of("log_softmax", axis, a, loc)};
+    const Array top = align::broadcast("log_softmax", shift_for_exp(a, over, loc), a.shape(), loc);
+    const Array shifted = lax::sub(a, top, loc);
+    const Array total = reduce(sum_p, lax::unary(exp_p, shifted, loc), over, true, loc);
+    const Array log_total = lax::unary(log_p, total, loc);
+    return lax::sub(shifted, align::broadcast("log_softmax", log_total, a.shape(), loc), loc);
+  });
 }
 
 }  // namespace gnomon

@@ -30,7 +30,7 @@ Dim position_of(std::string_view op, Dim x, int axis, const Array& a, Loc loc) {
 Arrays in_common_dtype(std::string_view op, const Arrays& parts, Loc loc) {
   if (parts.empty()) usage_error(op, "needs at least one array", loc);
   DType t = parts[0].dtype();
-  for (const Array& a : parts) t = align::promote(op, t, a.dtype(), loc);
+  for (const Array& a : parts) t = align::promote(t, a.dtype());
   Arrays r;
   for (const Array& a : parts) r.push_back(lax::convert(a, t, loc));
   return r;

@@ -62,7 +62,10 @@ void check_length(std::string_view op, const Array& x, int axis, const Array& in
 Array written_value(std::string_view op, const Array& x, const Operand& value, const Shape& shape) {
   const std::array<Operand, 2> both{Operand(x, value.loc()), value};
   const DType common = align::common_dtype(op, both);
-  if (common != x.dtype())
+  // u32 meets i32 in i32, but does not fit it.
+  const bool wraps =
+      common == DType::i32 && value.is_array() && value.array().dtype() == DType::u32;
+  if (common != x.dtype() || wraps)
     usage_error(
         op,
         "writes " +

@@ -83,11 +83,11 @@ const Primitive polygamma_p{
         [](const Params& params, std::span<const Aval> out, std::span<const HostArray> in) {
           HostArray r(out[0]);
           host::dispatch(out[0].dtype, "polygamma", [&]<class T>() {
-            if constexpr (std::is_floating_point_v<T>)
-              for (Dim i = 0; i < r.size(); ++i)
-                host::put<T>(
-                    r, i,
-                    static_cast<T>(host::polygamma(order_of(params), host::get<T>(in[0], i))));
+            if constexpr (host::is_real<T>)
+              for (Dim i = 0; i < r.size(); ++i) {
+                const auto x = static_cast<host::Computed<T>>(host::get<T>(in[0], i));
+                host::put<T>(r, i, static_cast<T>(host::polygamma(order_of(params), x)));
+              }
           });
           return std::vector<HostArray>{std::move(r)};
         },

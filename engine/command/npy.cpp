@@ -27,9 +27,6 @@ constexpr Code codes[] = {{DType::boolean, "|b1"}, {DType::i8, "|i1"},   {DType:
                           {DType::f16, "<f2"},     {DType::bf16, "|V2"}, {DType::f32, "<f4"},
                           {DType::f64, "<f8"}};
 
-/// Bytes of an element in the file; a bool is one there.
-std::size_t file_size_of(DType t) { return t == DType::boolean ? 1 : size_of(t); }
-
 class Reader {
  public:
   explicit Reader(const std::filesystem::path& path) : path_(path), in_(path, std::ios::binary) {
@@ -50,7 +47,7 @@ class Reader {
     const DType dtype = parse_dtype();
     const bool columns_first = value_of("fortran_order").starts_with("True");
     const Shape shape = parse_shape();
-    const std::string data = take(static_cast<std::size_t>(shape.size()) * file_size_of(dtype));
+    const std::string data = take(static_cast<std::size_t>(shape.size()) * size_of(dtype));
     return columns_first ? rows_first(stored(dtype, reversed(shape), data), shape)
                          : stored(dtype, shape, data);
   }
@@ -167,11 +164,7 @@ void write_npy(const std::filesystem::path& path, const HostArray& a) {
   const auto length = static_cast<std::uint16_t>(header.size());
   text.append(reinterpret_cast<const char*>(&length), 2);
   text += header;
-  if (a.aval.dtype == DType::boolean) {
-    for (Dim i = 0; i < a.size(); ++i) text += static_cast<char>(a.integer(i) != 0);
-  } else {
-    text.append(reinterpret_cast<const char*>(a.bytes.data()), a.bytes.size());
-  }
+  text.append(reinterpret_cast<const char*>(a.bytes.data()), a.bytes.size());
   std::ofstream out(path, std::ios::binary);
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
   if (!out.flush()) throw FileError("gnomon::write_npy: " + path.string() + " cannot be written");

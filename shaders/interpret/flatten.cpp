@@ -90,6 +90,12 @@ class Flattener {
     }
   }
 
+  void atomic(Op combine, const Instruction& i) {
+    const DType t = kernel_.buffers[i.immediate].dtype;
+    access(StepKind::atomic, Space::buffer, t, i);
+    flat_.steps.back().function = scalar_function(combine, t);
+  }
+
   void instruction(const Instruction& i) {
     switch (i.op) {
       case Op::constant:
@@ -152,7 +158,11 @@ class Flattener {
       case Op::shared_store:
         return access(StepKind::store, Space::shared_array, kernel_.shareds[i.immediate].dtype, i);
       case Op::atomic_add:
-        return access(StepKind::atomic_add, Space::buffer, kernel_.buffers[i.immediate].dtype, i);
+        return atomic(Op::add, i);
+      case Op::atomic_and:
+        return atomic(Op::band, i);
+      case Op::atomic_or:
+        return atomic(Op::bor, i);
       case Op::barrier:
         flat_.has_barrier = true;
         add(StepKind::barrier, i);

@@ -25,7 +25,7 @@ enum class StepKind : std::uint8_t {
   local_index,
   load,  // and the local ones
   store,
-  atomic_add,
+  atomic,  // registers[to + k] = what was there; there = function(what was there, registers[b + k])
   barrier,
   jump,
   jump_unless,  // registers[a] is 0

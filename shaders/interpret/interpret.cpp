@@ -202,11 +202,11 @@ class Machine {
             if (active(s, r, k)) write(element(i, s, r, k), s.dtype, r[s.b + k]);
           }
           break;
-        case StepKind::atomic_add:
+        case StepKind::atomic:
           for (std::uint32_t k = 0; k < s.width; ++k) {
             std::byte* const where = element(i, s, r, k);
             const std::uint64_t old = read(where, s.dtype);
-            write(where, s.dtype, old + r[s.b + k]);
+            write(where, s.dtype, s.function(old, r[s.b + k], 0));
             r[s.to + k] = old;
           }
           break;

@@ -11,7 +11,7 @@ namespace gnomon::kernel {
 /// Runs a kernel literally, one invocation or lane after the other.
 ///
 /// `parameters` is the whole block of kernel.h: header, one base per buffer, user words. `buffers`
-/// are in the kernel's order, in device layout (a bool is one 32-bit word). Lane form runs every
+/// are in the kernel's order, in device layout (a bool is one byte). Lane form runs every
 /// lane and ignores `groups`; invocation form runs the workgroups parameters[0] to parameters[0] +
 /// groups - 1, the invocations of one in lock-step from barrier to barrier.
 ///

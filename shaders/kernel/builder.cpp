@@ -411,17 +411,18 @@ void Builder::shared_store(std::uint32_t a, Value index, Value value, Value mask
   store_to(Op::shared_store, kernel_.shareds[a].dtype, index, value, mask, a);
 }
 
-Value Builder::atomic_add(std::uint32_t b, Value index, Value value) {
-  GNOMON_CHECK(b < kernel_.buffers.size(), "`atomic_add` to buffer " + std::to_string(b));
+Value Builder::atomic(Op op, std::uint32_t b, Value index, Value value) {
+  GNOMON_CHECK(is_atomic(op), op_text(op) + " is not atomic");
+  GNOMON_CHECK(b < kernel_.buffers.size(), op_text(op) + " to buffer " + std::to_string(b));
   const DType t = kernel_.buffers[b].dtype;
   GNOMON_CHECK((t == DType::u32 || t == DType::i32) && type(value).scalar == t,
-               "`atomic_add` of " + to_string(type(value)) + " to a buffer of " +
+               op_text(op) + " of " + to_string(type(value)) + " to a buffer of " +
                    std::string(gnomon::name(t)));
   GNOMON_CHECK((type(index) == Type{DType::u32, type(value).width}),
-               "`atomic_add` of " + to_string(type(value)) + " has an index of type " +
+               op_text(op) + " of " + to_string(type(value)) + " has an index of type " +
                    to_string(type(index)));
   const Value operands[] = {index, value};
-  return emit(Op::atomic_add, type(value), operands, b, depth(), false);
+  return emit(op, type(value), operands, b, depth(), false);
 }
 
 void Builder::barrier() { emit_effect(Op::barrier, {}, 0); }

@@ -107,7 +107,10 @@ class Builder {
   void private_store(std::uint32_t array, Value index, Value value, Value mask = {});
   Value shared_load(std::uint32_t array, Value index, std::uint8_t width = 1);
   void shared_store(std::uint32_t array, Value index, Value value, Value mask = {});
-  Value atomic_add(std::uint32_t buffer, Value index, Value value);
+  Value atomic(Op, std::uint32_t buffer, Value index, Value value);
+  Value atomic_add(std::uint32_t buffer, Value index, Value value) {
+    return atomic(Op::atomic_add, buffer, index, value);
+  }
   void barrier();
 
   // ---- structure

@@ -45,6 +45,8 @@ bool has_effects(const Instruction& i) {
     case Op::shared_load:
     case Op::shared_store:
     case Op::atomic_add:
+    case Op::atomic_and:
+    case Op::atomic_or:
     case Op::barrier:
       return true;
     default:
@@ -207,6 +209,10 @@ std::string_view name(Op op) {
       return "shared_store";
     case Op::atomic_add:
       return "atomic_add";
+    case Op::atomic_and:
+      return "atomic_and";
+    case Op::atomic_or:
+      return "atomic_or";
     case Op::barrier:
       return "barrier";
     case Op::loop:

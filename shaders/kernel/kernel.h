@@ -18,6 +18,8 @@
 //   with NaN are false except `ne`. Float to integer conversion out of range is unspecified, never
 //   an error. Instructions marked `exact` may be neither contracted nor reassociated.
 //
+//   In buffers elements lie next to one another, little endian; a bool is one byte, 0 or 1.
+//
 //   Effects (store, atomic, barrier) happen in program order within an invocation. A load returns
 //   what the same invocation last stored there; other invocations' stores are visible only through
 //   `shared` memory after a barrier, or through a `coherent` buffer after a barrier or atomic; the
@@ -85,7 +87,8 @@ enum class Op : std::uint8_t {
   // index -> T; index, value [, mask]. A wide T means one array per component.
   private_load, private_store,
   shared_load, shared_store,
-  atomic_add,  // buffer: index, value -> old value; u32 and i32 only
+  // Buffers of u32 or i32: index, value -> old value. `and` and `or` order nothing but themselves.
+  atomic_add, atomic_and, atomic_or,
   barrier,     // workgroup execution and memory barrier over shared memory and coherent buffers
   // Structure.
   loop,  // carried...; regions condition, body; `immediate` = most trips, 0 when unknown
@@ -159,6 +162,9 @@ struct Kernel {
 
 /// Whether an instruction reads or writes memory, synchronises, or holds one that does.
 bool has_effects(const Instruction&);
+constexpr bool is_atomic(Op op) {
+  return op == Op::atomic_add || op == Op::atomic_and || op == Op::atomic_or;
+}
 /// Worst case of loop trips one invocation can make, nested loops multiplied; ~0ull when a loop is
 /// unbounded.
 std::uint64_t worst_case_trips(const Kernel&);

@@ -58,6 +58,8 @@ bool has_immediate(Op op) {
     case Op::shared_load:
     case Op::shared_store:
     case Op::atomic_add:
+    case Op::atomic_and:
+    case Op::atomic_or:
       return true;
     default:
       return false;

@@ -250,9 +250,9 @@ Bits converted(Bits bits, Bits, Bits) {
     return x != 0;
   else if constexpr (is_float(To) && is_integer(From)) {
     if constexpr (To == DType::f16)
-      return f16_bits(static_cast<double>(x));
+      return f16_bits(half_source(x));
     else if constexpr (To == DType::bf16)
-      return bf16_bits(static_cast<double>(x));
+      return bf16_bits(half_source(x));
     else
       return encode<To>(static_cast<T>(x));
   } else if constexpr (is_float(To)) {

@@ -40,6 +40,8 @@ class Analysis {
       case Op::local_index:
       case Op::private_load:
       case Op::atomic_add:
+      case Op::atomic_and:
+      case Op::atomic_or:
         return mark(i.results[0], true);
       case Op::load:
         return mark(i.results[0],

@@ -193,6 +193,8 @@ class Verifier {
         store(i);
         return;
       case Op::atomic_add:
+      case Op::atomic_and:
+      case Op::atomic_or:
         counts(i, 2, 1);
         require(type(i, 1) == result && type(i, 0) == Type{DType::u32, result.width} &&
                     (result.scalar == DType::u32 || result.scalar == DType::i32),

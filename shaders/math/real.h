@@ -1,4 +1,5 @@
-// shaders/math/real.h -- f32 kernel values that are written as formulas. Internal to shaders/math.
+// shaders/math/real.h -- f32 kernel values that are written as formulas. Internal to
+// shaders/math and shaders/passes.
 #pragma once
 #include <bit>
 #include <concepts>

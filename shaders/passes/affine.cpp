@@ -258,6 +258,8 @@ class Analysis {
         if (divergent || !all_uniform(i.operands)) vary_array(i.immediate);
         return;
       case Op::atomic_add:
+      case Op::atomic_and:
+      case Op::atomic_or:
         set(i.results[0], {options_.span > 1, 0, 0});
         return;
       case Op::store:

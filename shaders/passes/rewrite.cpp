@@ -9,7 +9,7 @@ namespace gnomon::kernel {
 
 bool writes(Op op) {
   return op == Op::store || op == Op::private_store || op == Op::shared_store ||
-         op == Op::atomic_add || op == Op::barrier;
+         is_atomic(op) || op == Op::barrier;
 }
 
 void copy_header(const Kernel& source, Builder& out) {
@@ -134,7 +134,9 @@ Value emit_like(Builder& out, const Kernel& source, const Instruction& i, std::s
       out.shared_store(number, x[0], x[1], mask(2));
       return {};
     case Op::atomic_add:
-      return out.atomic_add(number, x[0], x[1]);
+    case Op::atomic_and:
+    case Op::atomic_or:
+      return out.atomic(i.op, number, x[0], x[1]);
     case Op::barrier:
       out.barrier();
       return {};

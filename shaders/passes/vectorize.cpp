@@ -108,14 +108,15 @@ class Merger : public Rewriter {
   void visit(const Instruction& i) override {
     if (const auto load = loads_.find(&i); load != loads_.end()) {
       Block& b = blocks_[load->second.first];
-      if (!b.loaded.valid()) b.loaded = out_.load(b.buffer, index(b, i), block);
+      if (!b.loaded.valid()) b.loaded = out_.load(b.buffer, index(i, load->second.second), block);
       map(i.results[0], out_.extract(b.loaded, load->second.second));
     } else if (const auto store = stores_.find(&i); store != stores_.end()) {
       const Block& b = blocks_[store->second];
       if (b.last != &i) return;
       Values parts;
       for (const Instruction* member : b.members) parts.push_back(mapped(member->operands[1]));
-      out_.store(b.buffer, index(b, i), out_.construct(parts));
+      const auto component = std::find(b.members.begin(), b.members.end(), &i) - b.members.begin();
+      out_.store(b.buffer, index(i, static_cast<std::uint32_t>(component)), out_.construct(parts));
     } else {
       copy(i);
     }
@@ -141,10 +142,10 @@ class Merger : public Rewriter {
     std::uint32_t component = 0;
   };
 
-  /// Where the block of `member` begins.
-  Value index(const Block& b, const Instruction& member) {
-    const auto at = std::find(b.members.begin(), b.members.end(), &member) - b.members.begin();
-    return out_.sub(mapped(member.operands[0]), out_.u32(static_cast<std::uint32_t>(at)));
+  /// Where the block begins of which an access is a component. An element that is loaded twice is
+  /// among the members once.
+  Value index(const Instruction& access, std::uint32_t component) {
+    return out_.sub(mapped(access.operands[0]), out_.u32(component));
   }
 
   /// The block an unmasked scalar access of `value`s belongs to, if it is known to be aligned.

@@ -430,7 +430,9 @@ void Emitter::instruction(const Instruction& in) {
     case Op::shared_store:
       return local_store(in);
     case Op::atomic_add:
-      return atomic_add(in);
+    case Op::atomic_and:
+    case Op::atomic_or:
+      return atomic(in);
     case Op::barrier:
       return barrier();
     case Op::loop:

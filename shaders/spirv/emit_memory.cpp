@@ -23,6 +23,9 @@ bool is_quad_access(DType t, std::uint32_t width, std::uint32_t index_width) {
 
 std::uint32_t word(spv::Scope scope) { return static_cast<std::uint32_t>(scope); }
 
+constexpr DType in_buffer(DType t) { return t == DType::boolean ? DType::u8 : t; }
+constexpr DType in_local(DType t) { return t == DType::boolean ? DType::u32 : t; }
+
 constexpr std::uint32_t acquire_release =
     static_cast<std::uint32_t>(spv::MemorySemanticsMask::AcquireRelease);
 constexpr std::uint32_t buffer_memory =
@@ -32,22 +35,18 @@ constexpr std::uint32_t shared_memory =
 
 }  // namespace
 
-// ---- Representation in memory: bool is a 32-bit word
+// ---- Representation in memory: a bool is a byte in buffers, a word elsewhere
 
-Ref Emitter::memory_type(DType t, std::uint32_t width) {
-  return type(t == DType::boolean ? DType::u32 : t, width);
-}
-
-Ref Emitter::to_memory(DType t, std::uint32_t width, Ref value) {
-  if (t != DType::boolean) return value;
+Ref Emitter::to_memory(DType t, DType as, std::uint32_t width, Ref value) {
+  if (t == as) return value;
   return op({spv::Op::OpSelect,
-             type(DType::u32, width),
-             {value, constant(DType::u32, width, 1), constant(DType::u32, width, 0)}});
+             type(as, width),
+             {value, constant(as, width, 1), constant(as, width, 0)}});
 }
 
-Ref Emitter::from_memory(DType t, std::uint32_t width, Ref stored) {
-  if (t != DType::boolean) return stored;
-  return op({spv::Op::OpINotEqual, type(t, width), {stored, constant(DType::u32, width, 0)}});
+Ref Emitter::from_memory(DType t, DType as, std::uint32_t width, Ref stored) {
+  if (t == as) return stored;
+  return op({spv::Op::OpINotEqual, type(t, width), {stored, constant(as, width, 0)}});
 }
 
 // ---- Variables
@@ -73,7 +72,7 @@ Ref Emitter::buffer_variable(std::uint32_t buffer, std::uint32_t width) {
     module_.capability(spv::Capability::StorageBuffer8BitAccess);
     module_.extension("SPV_KHR_8bit_storage", 0x00010500);
   }
-  const Ref elements = module_.runtime_array(memory_type(b.dtype, width), bytes * width);
+  const Ref elements = module_.runtime_array(type(in_buffer(b.dtype), width), bytes * width);
   variable = module_.variable(spv::StorageClass::StorageBuffer, module_.block(elements));
   module_.decorate(variable, spv::Decoration::DescriptorSet, {0});
   module_.decorate(variable, spv::Decoration::Binding, {first_window_binding + window_of(buffer)});
@@ -107,7 +106,8 @@ Ref Emitter::buffer_address(std::uint32_t buffer, std::uint32_t width) {
                               static_cast<std::uint32_t>(kernel_.buffers.size()) +
                               kernel_.parameters + 2 * addresses(buffer);
   const Ref low = parameter_word(words), high = parameter_word(words + 1);
-  const Ref elements = module_.runtime_array(memory_type(b.dtype, width), size_of(b.dtype) * width);
+  const Ref elements =
+      module_.runtime_array(type(in_buffer(b.dtype), width), size_of(b.dtype) * width);
   const Ref pointer =
       module_.pointer(spv::StorageClass::PhysicalStorageBuffer, module_.block(elements));
   return address = in_prologue([&] {
@@ -123,7 +123,7 @@ Ref Emitter::buffer_base(std::uint32_t buffer) {
 Ref Emitter::buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index) {
   const bool address = is_by_address(buffer);
   const Ref base = address ? buffer_address(buffer, width) : buffer_variable(buffer, width);
-  const Ref pointee = memory_type(kernel_.buffers[buffer].dtype, width);
+  const Ref pointee = type(in_buffer(kernel_.buffers[buffer].dtype), width);
   const auto storage =
       address ? spv::StorageClass::PhysicalStorageBuffer : spv::StorageClass::StorageBuffer;
   return op(
@@ -132,13 +132,13 @@ Ref Emitter::buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index
 
 Ref Emitter::buffer_load(std::uint32_t buffer, std::uint32_t width, Ref index) {
   const DType t = kernel_.buffers[buffer].dtype;
-  const Ref loaded = memory_type(t, width);
+  const Ref loaded = type(in_buffer(t), width);
   const Ref pointer = buffer_pointer(buffer, width, index);
   if (!is_by_address(buffer)) return op({spv::Op::OpLoad, loaded, {pointer}});
-  return op({spv::Op::OpLoad,
-             loaded,
-             {pointer, static_cast<std::uint32_t>(spv::MemoryAccessMask::Aligned),
-              size_of(t) * width}});
+  return op(
+      {spv::Op::OpLoad,
+       loaded,
+       {pointer, static_cast<std::uint32_t>(spv::MemoryAccessMask::Aligned), size_of(t) * width}});
 }
 
 void Emitter::buffer_store(std::uint32_t buffer, std::uint32_t width, Ref index, Ref stored) {
@@ -176,8 +176,8 @@ void Emitter::declare_private_variables() {
     const kernel::LocalArray& array = kernel_.privates[k];
     for (Ref variable : privates_[k].variables) {
       if (variable == 0) continue;
-      const Ref elements =
-          module_.array(memory_type(array.dtype), array.length + (privates_[k].has_sink ? 1 : 0));
+      const Ref elements = module_.array(type(in_local(array.dtype)),
+                                         array.length + (privates_[k].has_sink ? 1 : 0));
       append(variables_, spv::Op::OpVariable,
              {module_.pointer(spv::StorageClass::Function, elements), variable,
               static_cast<std::uint32_t>(spv::StorageClass::Function)});
@@ -189,7 +189,7 @@ Ref Emitter::shared_variable(std::uint32_t array) {
   if (shareds_[array] == 0) {
     const kernel::LocalArray& a = kernel_.shareds[array];
     shareds_[array] = module_.variable(spv::StorageClass::Workgroup,
-                                       module_.array(memory_type(a.dtype), a.length));
+                                       module_.array(type(in_local(a.dtype)), a.length));
   }
   return shareds_[array];
 }
@@ -261,7 +261,7 @@ void Emitter::load(const Instruction& in) {
                             : op({spv::Op::OpAny, type(DType::boolean), {parts(mask)[p]}});
         group = guarded(any, group, 0);
       }
-      result[p] = from_memory(t.scalar, 4, read_vec4(buffer, group));
+      result[p] = from_memory(t.scalar, in_buffer(t.scalar), 4, read_vec4(buffer, group));
     }
     return define(in, result);
   }
@@ -275,7 +275,8 @@ void Emitter::load(const Instruction& in) {
       position = add(first, module_.u32(k));
     }
     position = guarded(mask_of(in, load_mask, k), position, 0);
-    components.push_back(from_memory(t.scalar, 1, read_element(buffer, position)));
+    components.push_back(
+        from_memory(t.scalar, in_buffer(t.scalar), 1, read_element(buffer, position)));
   }
   define(in, compose(t, components));
 }
@@ -295,7 +296,7 @@ void Emitter::store(const Instruction& in) {
     } else if (k > 0) {
       position = add(first, module_.u32(k));
     }
-    const Ref stored = to_memory(t.scalar, 1, component(value, k));
+    const Ref stored = to_memory(t.scalar, in_buffer(t.scalar), 1, component(value, k));
     buffer_store(buffer, 1, position, stored);
   };
   const auto store_elements = [&] {
@@ -310,7 +311,7 @@ void Emitter::store(const Instruction& in) {
   };
   const auto store_quads = [&] {
     for (std::uint32_t p = 0; p < part_count(t.width); ++p) {
-      const Ref stored = to_memory(t.scalar, 4, parts(value)[p]);
+      const Ref stored = to_memory(t.scalar, in_buffer(t.scalar), 4, parts(value)[p]);
       buffer_store(buffer, 4, quarter(first, p), stored);
     }
   };
@@ -335,9 +336,9 @@ void Emitter::local_load(const Instruction& in) {
     Ref index = component(in.operands[0], index_width == 1 ? 0 : k);
     if (!is_private && index_width == 1 && k > 0) index = add(index, module_.u32(k));
     index = guarded(mask_of(in, load_mask, k), index, 0);
-    components.push_back(from_memory(t.scalar, 1,
+    components.push_back(from_memory(t.scalar, in_local(t.scalar), 1,
                                      op({spv::Op::OpLoad,
-                                         memory_type(t.scalar),
+                                         type(in_local(t.scalar)),
                                          {local_pointer(is_private, array, k, index)}})));
   }
   define(in, compose(t, components));
@@ -357,7 +358,7 @@ void Emitter::local_store(const Instruction& in) {
         privates_[array].has_sink = true;
       }
       if (!is_private && index_width == 1 && k > 0) index = add(index, module_.u32(k));
-      const Ref stored = to_memory(t.scalar, 1, component(in.operands[1], k));
+      const Ref stored = to_memory(t.scalar, in_local(t.scalar), 1, component(in.operands[1], k));
       effect(spv::Op::OpStore, {local_pointer(is_private, array, k, index), stored});
     };
     if (is_private || mask == 0) {
@@ -374,24 +375,29 @@ Ref Emitter::local_pointer(bool is_private, std::uint32_t array, std::uint32_t c
   const Ref variable = is_private ? private_variable(array, component) : shared_variable(array);
   const spv::StorageClass storage =
       is_private ? spv::StorageClass::Function : spv::StorageClass::Workgroup;
-  return op({spv::Op::OpAccessChain, module_.pointer(storage, memory_type(t)), {variable, index}});
+  return op(
+      {spv::Op::OpAccessChain, module_.pointer(storage, type(in_local(t))), {variable, index}});
 }
 
 // ---- Synchronisation
 
-void Emitter::atomic_add(const Instruction& in) {
+// Packing stores (`and`, `or`) order nothing: no invocation waits for what another one writes.
+void Emitter::atomic(const Instruction& in) {
   const auto buffer = static_cast<std::uint32_t>(in.immediate);
   const kernel::Type t = type_of(in.operands[1]);
   if (t.scalar != DType::u32 && t.scalar != DType::i32) unsupported(in, "applies to u32 and i32");
   const Ref scope = module_.u32(word(spv::Scope::Device));
-  const Ref semantics = module_.u32(has_coherent_ ? acquire_release | buffer_memory : 0);
+  const bool orders = in.op == Op::atomic_add && has_coherent_;
+  const Ref semantics = module_.u32(orders ? acquire_release | buffer_memory : 0);
+  const spv::Op opcode = in.op == Op::atomic_add   ? spv::Op::OpAtomicIAdd
+                         : in.op == Op::atomic_and ? spv::Op::OpAtomicAnd
+                                                   : spv::Op::OpAtomicOr;
   const Ref base = buffer_base(buffer);
   std::vector<Ref> old;
   for (std::uint32_t k = 0; k < t.width; ++k) {
     const Ref pointer = buffer_pointer(buffer, 1, add(base, component(in.operands[0], k)));
-    old.push_back(op({spv::Op::OpAtomicIAdd,
-                      type(t.scalar),
-                      {pointer, scope, semantics, component(in.operands[1], k)}}));
+    old.push_back(
+        op({opcode, type(t.scalar), {pointer, scope, semantics, component(in.operands[1], k)}}));
   }
   define(in, compose(t, old));
 }

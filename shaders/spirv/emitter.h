@@ -99,11 +99,11 @@ class Emitter {
   void store(const Instruction& in);
   void local_load(const Instruction& in);
   void local_store(const Instruction& in);
-  void atomic_add(const Instruction& in);
+  void atomic(const Instruction& in);
   void barrier();
-  Ref memory_type(DType t, std::uint32_t width = 1);
-  Ref to_memory(DType t, std::uint32_t width, Ref value);
-  Ref from_memory(DType t, std::uint32_t width, Ref stored);
+  /// Between a value of type `t` and what stands for it in memory.
+  Ref to_memory(DType t, DType as, std::uint32_t width, Ref value);
+  Ref from_memory(DType t, DType as, std::uint32_t width, Ref stored);
   Ref buffer_variable(std::uint32_t buffer, std::uint32_t width);
   Ref buffer_base(std::uint32_t buffer);
   Ref buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index);

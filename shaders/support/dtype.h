@@ -5,7 +5,7 @@
 
 namespace gnomon {
 
-/// Element type of an array. `boolean` is stored as one 32-bit word (0 or 1) in device memory.
+/// Element type of an array. `boolean` is one byte (0 or 1) in memory.
 enum class DType : std::uint8_t {
   boolean,
   i8,
@@ -57,6 +57,7 @@ constexpr std::string_view name(DType t) {
 /// Bytes of one element in device memory and in host arrays of this library.
 constexpr std::uint32_t size_of(DType t) {
   switch (t) {
+    case DType::boolean:
     case DType::i8:
     case DType::u8:
       return 1;
@@ -65,7 +66,6 @@ constexpr std::uint32_t size_of(DType t) {
     case DType::f16:
     case DType::bf16:
       return 2;
-    case DType::boolean:
     case DType::i32:
     case DType::u32:
     case DType::f32:
@@ -88,6 +88,7 @@ constexpr bool is_unsigned(DType t) {
   return t == DType::u8 || t == DType::u16 || t == DType::u32 || t == DType::u64;
 }
 constexpr bool is_integer(DType t) { return is_signed(t) || is_unsigned(t); }
+/// Bits that carry the value: 1 for bool.
 constexpr std::uint32_t bits_of(DType t) { return t == DType::boolean ? 1 : 8 * size_of(t); }
 
 }  // namespace gnomon

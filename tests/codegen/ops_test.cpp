@@ -72,10 +72,7 @@ TEST(Ops, ArraysMeetInTheSmallestTypeThatHoldsBoth) {
   EXPECT_EQ(meet(DType::boolean, DType::boolean), "bool[]");
 }
 
-TEST(Ops, NothingNarrowsSilently) {
-  EXPECT_THAT(
-      message([] { return zeros({}, DType::i32) + zeros({}, DType::u32); }),
-      HasSubstr("gnomon::add: i32 and u32 have no common type of their size; cast one of them"));
+TEST(Ops, NumbersHaveToFit) {
   EXPECT_THAT(message([] { return zeros({2}, DType::u8) + 300; }),
               HasSubstr("300 does not fit u8"));
   EXPECT_THAT(message([] { return zeros({2}, DType::u32) - (-1); }),
@@ -393,8 +390,8 @@ TEST(Ops, CastsAndReadsBits) {
   EXPECT_THAT(numbers([] { return cast(array({1.9, -1.9}), DType::i32); }), ElementsAre(1, -1));
   EXPECT_THAT(numbers([] { return astype(array({0.5, 0.0}), DType::boolean); }), ElementsAre(1, 0));
   EXPECT_THAT(numbers([] { return bitcast(ones({1}), DType::u32); }), ElementsAre(0x3F800000));
-  EXPECT_THAT(message([] { return bitcast(ones({1}), DType::u8); }),
-              HasSubstr("cannot read the bits of f32[1] as u8"));
+  EXPECT_THAT(message([] { return bitcast(ones({1}), DType::boolean); }),
+              HasSubstr("cannot read the bits of f32[1] as bool"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // tests/codegen/primitive_cases.cpp -- the examples.
 #include "tests/codegen/primitive_cases.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -636,6 +637,46 @@ std::vector<Case> all_cases() {
   Cases r;
   for (const Primitive* p : primitives())
     for (Case& c : cases_of(*p)) r.push_back(std::move(c));
+  return r;
+}
+
+std::vector<Case> dtype_cases() {
+  constexpr DType others[] = {DType::boolean, DType::i8,  DType::u8,  DType::i16, DType::u16, u32,
+                              DType::i64,     DType::u64, DType::f16, DType::bf16};
+  constexpr int most = 3;  // of one operation and type
+  Cases r;
+  for (const Primitive* p : primitives())
+    for (DType t : others) {
+      int taken = 0;
+      for (Case c : cases_of(*p)) {
+        // Operands that are positions keep their type: they are i32 among f32, which becomes `t`.
+        const auto is_f32 = [](const Aval& a) { return a.dtype == f32; };
+        const auto is_i32 = [](const Aval& a) { return a.dtype == i32; };
+        const bool floats = std::any_of(c.inputs.begin(), c.inputs.end(), is_f32);
+        const bool integers = !floats && std::all_of(c.inputs.begin(), c.inputs.end(), is_i32);
+        const bool empty = std::any_of(c.inputs.begin(), c.inputs.end(),
+                                       [](const Aval& a) { return a.shape.size() == 0; });
+        if (c.inputs.empty() || empty || !(floats || integers)) continue;
+        for (Aval& a : c.inputs)
+          if (a.dtype == (floats ? f32 : i32)) a.dtype = t;
+        try {
+          graph_of(c);
+        } catch (const Error&) {
+          continue;  // not a type it takes
+        }
+        r.push_back(std::move(c));
+        if (++taken == most) break;
+      }
+    }
+  Maker conversions{convert_p};
+  for (DType from : {f32, f64, i32, u32})
+    for (DType to : others) conversions.add(DTypeParams{to}, {{from, {7}}}, {}, {{0.2, 100}});
+  for (DType from : others) {
+    for (DType to : {f32, f64, i32, u32})
+      conversions.add(DTypeParams{to}, {{from, {7}}}, {}, {{0, 100}});
+    for (DType to : others) conversions.add(DTypeParams{to}, {{from, {7}}}, {}, {{0, 100}});
+  }
+  r.insert(r.end(), conversions.cases.begin(), conversions.cases.end());
   return r;
 }
 

@@ -37,6 +37,9 @@ std::string label(const Case&);
 std::vector<Case> cases_of(const Primitive&);
 /// The cases of the whole table.
 std::vector<Case> all_cases();
+/// Further ones on the element types that `all_cases` leaves out, a few for each type an operation
+/// takes: for laws that hold bit for bit or by the type's precision, not for differences.
+std::vector<Case> dtype_cases();
 /// Random inputs; the same for the same seed.
 std::vector<HostArray> sample(const Case&, std::uint64_t seed);
 std::vector<HostArray> sample(const std::vector<Aval>&, const std::vector<Domain>&,

@@ -36,14 +36,14 @@ TEST_F(Runtimes, TakeAndGiveBackEveryType) {
   EXPECT_EQ(rt.item<float>(rt.from_host(2.5f)), 2.5f);
 }
 
-TEST_F(Runtimes, KeepBoolsAsWords) {
+TEST_F(Runtimes, KeepBoolsAsBytes) {
   const std::vector<bool> values = {true, false, true};
   const Array a = rt.from_host(values);
   EXPECT_EQ(a.dtype(), DType::boolean);
   EXPECT_EQ(rt.to_host<bool>(a), values);
-  std::vector<std::uint32_t> words(3);
-  rt.to_bytes(a, std::as_writable_bytes(std::span(words)));
-  EXPECT_EQ(words, (std::vector<std::uint32_t>{1, 0, 1}));
+  std::vector<std::uint8_t> bytes(3);
+  rt.to_bytes(a, std::as_writable_bytes(std::span(bytes)));
+  EXPECT_EQ(bytes, (std::vector<std::uint8_t>{1, 0, 1}));
 }
 
 TEST_F(Runtimes, HoldArraysWithoutElements) {

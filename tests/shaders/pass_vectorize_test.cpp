@@ -73,6 +73,33 @@ TEST(Vectorize, ReadsWordsThatAreNeverWrittenAsTexels) {
   EXPECT_FALSE(k.buffers[2].texel);
 }
 
+TEST(Vectorize, AnElementThatIsLoadedTwiceIsPartOfItsBlock) {
+  const std::string text = print(vectorized(R"(
+  %n: u32 = invocation
+  %four: u32 = constant 4
+  %i: u32 = mul %n %four
+  %one: u32 = constant 1
+  %two: u32 = constant 2
+  %three: u32 = constant 3
+  %j: u32 = add %i %one
+  %k: u32 = add %i %two
+  %l: u32 = add %i %three
+  %a: f32 = load 0 %i
+  %again: f32 = load 0 %i
+  %b: f32 = load 0 %j
+  %c: f32 = load 0 %k
+  %d: f32 = load 0 %l
+  %e: f32 = add %a %again
+  %f: f32 = add %b %c
+  %g: f32 = add %d %e
+  %h: f32 = add %f %g
+  store 1 %n %h
+)"));
+  EXPECT_THAT(text, HasSubstr("mul"));
+  EXPECT_THAT(text, Not(HasSubstr("sub"))) << "the block begins where its first element is";
+  EXPECT_THAT(text, Not(HasSubstr("4294967292"))) << text;
+}
+
 TEST(Vectorize, LanesSideBySideAreContiguous) {
   EXPECT_EQ(accesses(1, copy_lane), "load x: contiguous\nstore y: contiguous\n");
   EXPECT_EQ(accesses(4, copy_lane),

@@ -43,7 +43,7 @@ TEST(SpirvMemory, WindowsChooseTheBinding) {
 }
 
 TEST(SpirvMemory, ContiguousAccessesOfFourAreSixteenBytesWide) {
-  for (DType t : {DType::f32, DType::u32, DType::boolean}) {
+  for (DType t : {DType::f32, DType::u32}) {
     Sketch s;
     const Value x = s.b.load(s.input(t), s.index, 8);
     s.b.store(s.output(t), s.index, x);
@@ -121,12 +121,33 @@ TEST(SpirvMemory, AMaskedWideStoreHasAFastPath) {
   EXPECT_EQ(count(text, "OpStore"), 5u);
 }
 
-TEST(SpirvMemory, BooleansAreWords) {
+TEST(SpirvMemory, BooleansAreBytesInBuffersAndWordsElsewhere) {
   Sketch s;
   s.b.store(s.output(DType::boolean), s.index, s.b.load(s.input(DType::boolean), s.index));
-  const std::string text = emitted(s.b.take());
+  const kernel::Kernel bytes = s.b.take();
+  const std::string text = emitted(bytes, with(everything()));
   EXPECT_THAT(text, HasSubstr("OpINotEqual %bool"));
-  EXPECT_THAT(text, HasSubstr("OpSelect %uint"));
+  EXPECT_THAT(text, HasSubstr("OpSelect %uchar"));
+  EXPECT_THAT(message([&] { emit(bytes, {}); }), HasSubstr("u8, which the target does not offer"));
+
+  Sketch local;
+  const std::uint32_t array = local.b.private_array({DType::boolean, 10});
+  local.b.private_store(array, local.index, local.b.compare(Op::lt, local.index, local.b.u32(9)));
+  const Value back = local.b.private_load(array, local.b.u32(3));
+  local.keep(local.b.convert(back, DType::u32));
+  EXPECT_THAT(emitted(local.b.take()), HasSubstr("OpTypeArray %uint"));
+}
+
+TEST(SpirvMemory, PackingAtomicsOrderNothing) {
+  Sketch s;
+  const std::uint32_t b =
+      s.b.buffer({DType::u32, Access::read_write, /*coherent=*/true, false, "packed"});
+  s.keep(s.b.atomic(Op::atomic_and, b, s.index, s.b.u32(1)));
+  s.keep(s.b.atomic(Op::atomic_or, b, s.index, s.b.u32(2)));
+  const std::string text = emitted(s.b.take());
+  EXPECT_EQ(count(text, "OpAtomicAnd %uint"), 1u);
+  EXPECT_EQ(count(text, "OpAtomicOr %uint"), 1u);
+  EXPECT_EQ(count(text, "%uint_1 %uint_0 %uint_"), 2u) << "device scope, no semantics" << text;
 }
 
 TEST(SpirvMemory, PrivateArraysAreOneVariablePerComponent) {

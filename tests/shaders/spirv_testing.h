@@ -71,8 +71,11 @@ struct Sketch {
   std::uint32_t output(DType t) {
     return b.buffer({t, kernel::Access::read_write, false, false, "out_" + std::string(name(t))});
   }
-  /// Stores a value to a buffer of its own.
-  void keep(kernel::Value v) { b.store(output(b.type(v).scalar), index, v); }
+  /// Stores a value to a buffer of its own; a bool as a number, which every target stores.
+  void keep(kernel::Value v) {
+    if (b.type(v).scalar == DType::boolean) v = b.convert(v, DType::u32);
+    b.store(output(b.type(v).scalar), index, v);
+  }
 };
 
 }  // namespace gnomon::spirv

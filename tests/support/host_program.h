@@ -17,10 +17,14 @@ namespace gnomon::testing {
 /// written shows.
 inline std::vector<HostArray> run_on_host(const Program& p, const std::vector<HostArray>& inputs) {
   const auto noise = [](std::size_t n) { return std::vector<std::byte>(n, std::byte{0xCB}); };
+  // Kernels take memory to end with a whole word; on a device every array has 256 bytes at least.
+  const auto words = [](std::size_t n) { return (n + 3) / 4 * 4; };
   std::vector<std::vector<std::byte>> in, out;
-  for (const HostArray& a : inputs) in.push_back(a.bytes);
-  for (const Aval& a : p.outputs) out.push_back(HostArray(a).bytes);
-  for (auto& o : out) o = noise(o.size());
+  for (const HostArray& a : inputs) {
+    in.push_back(a.bytes);
+    in.back().resize(words(a.bytes.size()));
+  }
+  for (const Aval& a : p.outputs) out.push_back(noise(words(HostArray(a).bytes.size())));
   std::vector<std::byte> arena = noise(p.arena_bytes);
   std::vector<std::byte> constants = p.constants;
   const auto place = [&](const Place& at) -> std::span<std::byte> {
@@ -105,7 +109,7 @@ inline std::vector<HostArray> run_on_host(const Program& p, const std::vector<Ho
   std::vector<HostArray> result;
   for (std::size_t i = 0; i < out.size(); ++i) {
     HostArray a(p.outputs[i]);
-    a.bytes = std::move(out[i]);
+    std::copy_n(out[i].begin(), a.bytes.size(), a.bytes.begin());
     result.push_back(std::move(a));
   }
   return result;

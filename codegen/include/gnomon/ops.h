@@ -1,12 +1,14 @@
 // codegen/include/gnomon/ops.h -- operations on arrays, NumPy style.
 //
 // Broadcasting   shapes align at the last axis; an axis of length 1 stretches.
-// Promotion      the smallest type that holds both: bool < integers < floats, narrow < wide. C++
-//                numbers are weak: they take the dtype of the array they meet unless their kind is
-//                higher (f32 + 2 is f32, i32 + 2.0 is f32, u8 + 300 throws). Two numbers give i32,
-//                f32 or bool. Types whose join is wider than 32 bits when neither is 64-bit (i32
-//                and u32) have to be cast: nothing narrows silently, nothing widens to 64 bits
-//                unasked.
+// Promotion      as in JAX without 64-bit types: bool < integers < floats, narrow < wide; u8 with i8
+//                is i16, f16 with bf16 is f32, any integer with a float is that float. C++ numbers
+//                are weak: they take the dtype of the array they meet unless their kind is higher
+//                (f32 + 2 is f32, i32 + 2.0 is f32, u8 + 300 throws). Two numbers give i32, f32 or
+//                bool. Nothing widens to 64 bits unasked: u32 with a signed type of up to 32 bits is
+//                i32, and the upper half of u32 wraps; u64 with a signed type is f32.
+// Arithmetic     integers wrap. f16 and bf16 round after every operation; sums and products of many
+//                elements (reductions, dot) are made in f32 and rounded once.
 // Functions of   floats convert integers and bool to f32 first, and so does `/`.
 // NaN            max and min propagate it, argmax and argmin give the first one.
 // Axes           negative ones count from the end.
@@ -228,7 +230,9 @@ Array stop_gradient(Operand x);
 /// Numeric conversion: floats to integers truncate, to bool is x != 0.
 Array cast(Operand x, DType dtype);
 inline Array astype(Operand x, DType dtype) { return cast(x, dtype); }
-/// The same bits as another dtype of the same size.
+/// The same bits as another dtype. To a type of half, a quarter or an eighth of the size a last axis
+/// is added that holds the parts, lowest bits first; to a type of several times the size the last
+/// axis, which has to be as long, is taken away: f32[n] <-> u8[n,4]. bool has no bits.
 Array bitcast(Operand x, DType dtype);
 
 // ---- shapes

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gnomon/array.h"
+#include "gnomon/half.h"
 
 namespace gnomon {
 
@@ -71,6 +72,10 @@ consteval DType dtype_of() {
     return DType::f32;
   else if constexpr (std::is_same_v<T, double>)
     return DType::f64;
+  else if constexpr (std::is_same_v<T, float16>)
+    return DType::f16;
+  else if constexpr (std::is_same_v<T, bfloat16>)
+    return DType::bf16;
   else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>)
     return sizeof(T) == 1   ? DType::i8
            : sizeof(T) == 2 ? DType::i16
@@ -82,12 +87,14 @@ consteval DType dtype_of() {
            : sizeof(T) == 4 ? DType::u32
                             : DType::u64;
   else
-    static_assert(always_false<T>, "gnomon: arrays hold bool, integers, float or double");
+    static_assert(always_false<T>, "gnomon: arrays hold bool, integers, float16, bfloat16, float or double");
 }
 
+template <class T>
+concept Number = std::is_arithmetic_v<T> || std::same_as<T, float16> || std::same_as<T, bfloat16>;
 template <class R>
 concept NumberRange = std::ranges::input_range<R> && std::ranges::sized_range<R> &&
-    std::is_arithmetic_v<std::ranges::range_value_t<R>>;
+    Number<std::ranges::range_value_t<R>>;
 }  // namespace detail
 
 /// A device and everything made on it. Movable; arrays and compiled functions stay valid when it is
@@ -100,8 +107,8 @@ class Runtime {
   Runtime(Runtime&&) noexcept;
   Runtime& operator=(Runtime&&) noexcept;
 
-  /// An array with the elements of `values`, row by row. The dtype follows the element type; bool
-  /// becomes bool.
+  /// An array with the elements of `values`, row by row. The dtype follows the element type: bool,
+  /// the integers of 8 to 64 bits, gnomon::float16 and bfloat16, float, double.
   ///
   /// Throws UsageError when there are more or fewer elements than `shape` has.
   template <detail::NumberRange R>
@@ -109,9 +116,9 @@ class Runtime {
     using T = std::ranges::range_value_t<R>;
     const Aval aval{detail::dtype_of<T>(), shape};
     if constexpr (std::is_same_v<T, bool>) {
-      // In device memory a bool is a 32-bit word.
-      const std::vector<std::uint32_t> words(std::ranges::begin(values), std::ranges::end(values));
-      return from_bytes(aval, std::as_bytes(std::span(words)));
+      // std::vector<bool> has no bytes; an array of bool has one per element.
+      const std::vector<std::uint8_t> bytes(std::ranges::begin(values), std::ranges::end(values));
+      return from_bytes(aval, std::as_bytes(std::span(bytes)));
     } else if constexpr (std::ranges::contiguous_range<R>) {
       return from_bytes(
           aval, std::as_bytes(std::span(std::ranges::data(values), std::ranges::size(values))));
@@ -126,16 +133,16 @@ class Runtime {
     return from_host(values, Shape(static_cast<Dim>(std::ranges::size(values))));
   }
   template <class T>
-  requires std::is_arithmetic_v<T> Array from_host(std::initializer_list<T> values,
-                                                   const Shape& shape) {
+  requires detail::Number<T> Array from_host(std::initializer_list<T> values,
+                                             const Shape& shape) {
     return from_host(std::vector<T>(values), shape);
   }
   /// An array of rank 0.
   template <class T>
-  requires std::is_arithmetic_v<T> Array from_host(T value) {
+  requires detail::Number<T> Array from_host(T value) {
     return from_host(std::vector<T>{value}, Shape{});
   }
-  /// From elements as device memory has them: bool as 32-bit words, 16-bit floats as their bits.
+  /// From elements as device memory has them: bool as bytes 0 and 1, 16-bit floats as their bits.
   Array from_bytes(const Aval&, std::span<const std::byte>);
 
   /// The elements of `array`, row by row. Waits for the calls that compute it.
@@ -146,11 +153,9 @@ class Runtime {
   std::vector<T> to_host(const Array& array) const {
     check_type(array, detail::dtype_of<T>());
     if constexpr (std::is_same_v<T, bool>) {
-      std::vector<std::uint32_t> words(static_cast<std::size_t>(array.size()));
-      to_bytes(array, std::as_writable_bytes(std::span(words)));
-      std::vector<bool> values(words.size());
-      for (std::size_t i = 0; i < words.size(); ++i) values[i] = words[i] != 0;
-      return values;
+      std::vector<std::uint8_t> bytes(static_cast<std::size_t>(array.size()));
+      to_bytes(array, std::as_writable_bytes(std::span(bytes)));
+      return std::vector<bool>(bytes.begin(), bytes.end());
     } else {
       std::vector<T> values(static_cast<std::size_t>(array.size()));
       to_bytes(array, std::as_writable_bytes(std::span(values)));
