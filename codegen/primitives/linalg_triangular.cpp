@@ -16,7 +16,7 @@ void require_matrix(std::string_view op, const Aval& a, Loc loc) {
                 "takes matrices in the last two axes, got " + to_string(a) +
                     "; reshape it, or stack several vectors",
                 loc);
-  if (!is_float(a.dtype))
+  if (a.dtype != DType::f32 && a.dtype != DType::f64)
     usage_error(op, "takes f32 or f64, got " + to_string(a) + "; cast it", loc);
 }
 
