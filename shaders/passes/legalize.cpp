@@ -34,9 +34,9 @@ class Legalizer {
         options_(options),
         facts_(analyse(source, {Op::invocation, 1})),
         map_(source.types.size()),
-        loaded_(source.buffers.size(), false) {
+        shared_(source.buffers.size(), false) {
     header();
-    note_loads(source.body);
+    note_shared(source.body);
   }
 
   void run() { copy(source_.body); }
@@ -67,11 +67,25 @@ class Legalizer {
     }
   }
 
-  void note_loads(const Region& region) {
+  /// Buffers of which some store writes a part of a word that others may write as well.
+  void note_shared(const Region& region) {
     for (const Instruction& i : region.body) {
-      if (i.op == Op::load) loaded_[i.immediate] = true;
-      for (const Region& r : i.regions) note_loads(r);
+      if (i.op == Op::store && !options_.alone) {
+        const Type t = source_.type(i.operands[1]);
+        const bool whole = starts_word(i) && width(i.operands[0]) == 1 &&
+                           t.width * size_of(t.scalar) >= 4 &&
+                           (i.operands.size() < 3 || width(i.operands[2]) == 1);
+        if (is_packed(t.scalar) && !whole) shared_[i.immediate] = true;
+      }
+      for (const Region& r : i.regions) note_shared(r);
     }
+  }
+
+  /// Whether the first element of an access is known to be the first of its word.
+  bool starts_word(const Instruction& i) const {
+    const std::uint8_t known = facts_[i.operands[0]].alignment_everywhere();
+    const std::uint32_t elements = std::uint32_t{1} << std::min<std::uint8_t>(known, 2);
+    return elements * size_of(source_.buffers[i.immediate].dtype) >= 4;
   }
 
   // ---- values
@@ -348,13 +362,13 @@ class Legalizer {
   }
 
   PackedAccess packed(const Instruction& i, DType t, std::uint8_t elements, Value with) const {
-    const std::uint8_t known = facts_[i.operands[0]].alignment_everywhere();
     return {.buffer = array(i),
             .bytes = size_of(t),
             .index = low(i.operands[0]),
             .width = elements,
             .mask = with,
-            .aligned = (std::uint32_t{1} << std::min<std::uint8_t>(known, 2)) >= 4 / size_of(t)};
+            .aligned = starts_word(i),
+            .shared = shared_[i.immediate]};
   }
 
   Legal load(const Instruction& i) {
@@ -377,10 +391,7 @@ class Legalizer {
     const Legal& value = at(i.operands[1]);
     const Value index = low(i.operands[0]), with = mask(i, 2);
     if (i.op == Op::store && is_packed(t.scalar)) {
-      const bool atomics = store_packed(out_, packed(i, t.scalar, t.width, with),
-                                        bits(i.operands[1]), options_.alone);
-      // What this invocation stored by atomics it must not find in a cache as it was before.
-      if (atomics && loaded_[array(i)]) out_.kernel().buffers[array(i)].coherent = true;
+      store_packed(out_, packed(i, t.scalar, t.width, with), bits(i.operands[1]), options_.alone);
       return;
     }
     const auto to = [&](std::uint32_t a, Value v) {
@@ -456,7 +467,7 @@ class Legalizer {
   AffineFacts facts_;
   Legals map_;
   std::vector<std::uint32_t> first_private_, first_shared_;  // number of an array in `out_`
-  std::vector<bool> loaded_;                                 // buffers the source reads
+  std::vector<bool> shared_;                                 // see note_shared
 };
 
 bool needs_it(const Kernel& k, const LegalizeOptions& options) {

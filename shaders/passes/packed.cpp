@@ -90,12 +90,21 @@ void store_parts(Builder& b, const PackedAccess& a, Value bits, bool alone) {
   }
 }
 
+/// Words at `at`, read by atomics that change nothing. Where the mask is false, the first word: it
+/// is there.
+Value read_shared(Builder& b, const PackedAccess& a, Value at) {
+  const Value none = number(b, b.type(at).width, 0);
+  if (a.mask.valid()) at = b.select(b.splat(a.mask, b.type(at).width), at, none);
+  return b.atomic(Op::atomic_or, a.buffer, at, none);
+}
+
 }  // namespace
 
 Value load_packed(Builder& b, const PackedAccess& a) {
-  if (!covers_words(b, a)) {
+  if (a.shared || !covers_words(b, a)) {
     const Value index = indices(b, a);
-    const Value words = b.load(a.buffer, word_index(b, a, index), 1, a.mask);
+    const Value at = word_index(b, a, index);
+    const Value words = a.shared ? read_shared(b, a, at) : b.load(a.buffer, at, 1, a.mask);
     return b.binary(Op::shr, words, bits_below(b, a, index));
   }
   const auto count = static_cast<std::uint8_t>(a.width / a.per_word());
@@ -109,10 +118,10 @@ Value load_packed(Builder& b, const PackedAccess& a) {
   return b.binary(Op::shr, b.construct(spread), b.construct(below));
 }
 
-bool store_packed(Builder& b, const PackedAccess& a, Value bits, bool alone) {
+void store_packed(Builder& b, const PackedAccess& a, Value bits, bool alone) {
   if (!covers_words(b, a)) {
     store_parts(b, a, bits, alone);
-    return !alone;
+    return;
   }
   const auto whole = [&] {
     Value words = every(b, a, bits, 0);
@@ -126,7 +135,7 @@ bool store_packed(Builder& b, const PackedAccess& a, Value bits, bool alone) {
   };
   if (!is_wide(b, a.mask)) {
     whole();
-    return false;
+    return;
   }
   // Nearly always all components are there: only the last group of lanes ends early.
   b.if_(
@@ -139,7 +148,6 @@ bool store_packed(Builder& b, const PackedAccess& a, Value bits, bool alone) {
         store_parts(b, a, bits, alone);
         return Values{};
       });
-  return !alone;
 }
 
 }  // namespace gnomon::kernel

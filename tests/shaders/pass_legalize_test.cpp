@@ -369,7 +369,7 @@ TEST(Legalize, WholeWordsNeedNoAtomics) {
   EXPECT_EQ(two.buffers[1].access, Access::read_write);
 }
 
-TEST(Legalize, AnArrayReadAfterItsAtomicsIsCoherent) {
+TEST(Legalize, WordsThatOthersChangeAreReadByAtomics) {
   const Kernel k = legalize(coarsen(parse_kernel(R"(kernel "k" lanes=5 group=8 {
     buffer 0 "y": u8 read_write
     buffer 1 "z": u8 write
@@ -383,8 +383,8 @@ TEST(Legalize, AnArrayReadAfterItsAtomicsIsCoherent) {
                                     {1, 8}),
                             {});
   verify(k);
-  EXPECT_TRUE(k.buffers[0].coherent);
-  EXPECT_FALSE(k.buffers[1].coherent);
+  EXPECT_FALSE(loads_from(k.body, 0)) << print(k);
+  EXPECT_THAT(print(k), HasSubstr("atomic_or 0"));
 }
 
 }  // namespace
