@@ -235,6 +235,73 @@ class Merger : public Rewriter {
   std::unordered_map<const Instruction*, std::size_t> stores_;
 };
 
+/// Writes the indices of wide accesses as 4 * q, with what a loop does not change added up first:
+/// the emitter counts in units of 16 bytes, and simplify moves the rest out of the loop.
+class Quarters : public Rewriter {
+ public:
+  Quarters(const Kernel& source, Builder& out)
+      : Rewriter(source, out), definitions_(definitions(source)) {}
+
+ protected:
+  void visit(const Instruction& i) override {
+    const bool load = i.op == Op::load, access = load || i.op == Op::store;
+    if (!access) return copy(i);
+    const Type t = source_.type(load ? i.results[0] : i.operands[1]);
+    if (t.width < block || size_of(t.scalar) != 4 || source_.type(i.operands[0]).width != 1)
+      return copy(i);
+    Linear at = linear(definitions_, i.operands[0]);
+    bool whole = at.offset % block == 0;
+    for (const auto& [term, times] : at.terms) whole = whole && times % block == 0 && natural(term);
+    if (!whole || at.terms.empty()) return copy(i);
+    Values operands = mapped(i.operands);
+    operands[0] = out_.mul(quarter(std::move(at)), out_.u32(block));
+    const Value result = emit_like(out_, source_, i, operands, t.width);
+    if (load) map(i.results[0], result);
+  }
+
+ private:
+  /// Whether a term means the number it is. One that stands for a negative number modulo 2^32 would
+  /// add up to the right index, but not to the right quarter of it.
+  bool natural(Value v) const {
+    const Instruction* i = definitions_[v.index];
+    if (i == nullptr) return true;  // what loops over positions count
+    switch (i->op) {
+      case Op::lane:
+      case Op::invocation:
+      case Op::group_index:
+      case Op::local_index:
+      case Op::band:
+      case Op::shr:
+      case Op::rem:
+      case Op::div:
+        return true;
+      case Op::minimum:
+        return natural(i->operands[0]) || natural(i->operands[1]);
+      default:
+        return false;
+    }
+  }
+
+  static Value signed_quarter(Builder& out, std::uint32_t x) {
+    const std::int32_t q = static_cast<std::int32_t>(x) / static_cast<std::int32_t>(block);
+    return out.u32(static_cast<std::uint32_t>(q));
+  }
+
+  Value quarter(Linear at) {
+    const auto depth = [&](Value v) { return out_.depth_of(mapped(v)); };
+    std::stable_sort(at.terms.begin(), at.terms.end(),
+                     [&](const auto& a, const auto& b) { return depth(a.first) < depth(b.first); });
+    Value sum = signed_quarter(out_, at.offset);
+    for (const auto& [term, times] : at.terms)
+      out_.at_depth(depth(term), [&] {
+        sum = out_.add(sum, out_.mul(mapped(term), signed_quarter(out_, times)));
+      });
+    return sum;
+  }
+
+  std::vector<const Instruction*> definitions_;
+};
+
 template <class Pass, class... Options>
 Kernel rebuild(const Kernel& source, Options... options) {
   Builder out(source.name);
@@ -252,7 +319,7 @@ Kernel vectorize(Kernel kernel, VectorizeOptions options) {
         options.texel_reads && b.access == Access::read && !b.coherent && size_of(b.dtype) == 4;
   }
   kernel = rebuild<Splitter>(kernel, options.wide_access);
-  if (options.wide_access) kernel = rebuild<Merger>(kernel);
+  if (options.wide_access) kernel = rebuild<Quarters>(rebuild<Merger>(kernel));
   return kernel;
 }
 

@@ -21,6 +21,7 @@ Emitter::Emitter(const kernel::Kernel& kernel, const EmitOptions& options)
       values_(kernel.types.size()),
       known_(kernel.types.size()),
       spread_(kernel.types.size()),
+      quarters_(kernel.types.size()),
       privates_(kernel.privates.size()),
       shareds_(kernel.shareds.size()) {
   for (const kernel::Buffer& buffer : kernel.buffers) has_coherent_ |= buffer.coherent;
@@ -380,7 +381,6 @@ void Emitter::instruction(const Instruction& in) {
     case Op::bor:
     case Op::bxor:
     case Op::bnot:
-    case Op::shl:
     case Op::shr:
     case Op::popcount:
     case Op::mul_high:
@@ -395,6 +395,11 @@ void Emitter::instruction(const Instruction& in) {
     case Op::select:
     case Op::convert:
       return arithmetic(in);
+    case Op::shl:
+      arithmetic(in);
+      if (type_of(in.results[0]) == kernel::Type{DType::u32} && known(in.operands[1]) == 2u)
+        quarters_[in.results[0].index] = scalar(in.operands[0]);
+      return;
     case Op::bitcast:
       return bitcast(in);
     case Op::low_word:

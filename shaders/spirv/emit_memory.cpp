@@ -204,6 +204,21 @@ Ref Emitter::quarter(Ref position, std::uint32_t part) {
   return part == 0 ? first : add(first, module_.u32(part));
 }
 
+// The 16-byte unit where part `part` of an access at `index` lies. Buffers begin at multiples of
+// four elements, so what is known as a multiple of four needs no shift here, where a loop would
+// repeat it.
+Ref Emitter::quad(std::uint32_t buffer, Value index, std::uint32_t part) {
+  const Ref whole = quarters_[index.index];
+  if (whole == 0) return quarter(add(buffer_base(buffer), scalar(index)), part);
+  Ref& base = quad_bases_[buffer];
+  if (base == 0) {
+    const Ref elements = buffer_base(buffer);
+    base = in_prologue([&] { return quarter(elements, 0); });
+  }
+  const Ref first = add(base, whole);
+  return part == 0 ? first : add(first, module_.u32(part));
+}
+
 bool Emitter::is_masked(const Instruction& in, std::size_t operand) const {
   return in.operands.size() > operand && known(in.operands[operand]).value_or(0) == 0;
 }
@@ -246,13 +261,11 @@ void Emitter::load(const Instruction& in) {
   const auto buffer = static_cast<std::uint32_t>(in.immediate);
   const kernel::Type t = type_of(in.results[0]);
   const kernel::Type index_type = type_of(in.operands[0]);
-  const Ref base = buffer_base(buffer);
   if (is_quad_access(t.scalar, t.width, index_type.width)) {
-    const Ref position = add(base, scalar(in.operands[0]));
     Parts result;
     result.count = part_count(t.width);
     for (std::uint32_t p = 0; p < result.count; ++p) {
-      Ref group = quarter(position, p);
+      Ref group = quad(buffer, in.operands[0], p);
       if (is_masked(in, load_mask)) {
         // 16 bytes that hold one element in bounds lie within the window as a whole.
         const Value mask = in.operands[load_mask];
@@ -265,6 +278,7 @@ void Emitter::load(const Instruction& in) {
     }
     return define(in, result);
   }
+  const Ref base = buffer_base(buffer);
   const Ref first = index_type.width == 1 ? add(base, scalar(in.operands[0])) : 0;
   std::vector<Ref> components;
   for (std::uint32_t k = 0; k < t.width; ++k) {
@@ -312,7 +326,7 @@ void Emitter::store(const Instruction& in) {
   const auto store_quads = [&] {
     for (std::uint32_t p = 0; p < part_count(t.width); ++p) {
       const Ref stored = to_memory(t.scalar, in_buffer(t.scalar), 4, parts(value)[p]);
-      buffer_store(buffer, 4, quarter(first, p), stored);
+      buffer_store(buffer, 4, quad(buffer, in.operands[0], p), stored);
     }
   };
 

@@ -123,6 +123,7 @@ class Emitter {
   void declare_private_variables();
   Ref add(Ref a, Ref b);
   Ref quarter(Ref position, std::uint32_t part);
+  Ref quad(std::uint32_t buffer, Value index, std::uint32_t part);
   std::uint32_t window_of(std::uint32_t buffer) const;
   /// The mask of component k; 0 when the access is not masked or the mask is constant true.
   Ref mask_of(const Instruction& in, std::size_t operand, std::uint32_t k);
@@ -153,8 +154,10 @@ class Emitter {
   std::vector<Parts> values_;                        // indexed by Value
   std::vector<std::optional<std::uint64_t>> known_;  // bits of constants and their splats
   std::vector<Ref> spread_;                          // the scalar of a wide splat; 0 for others
+  std::vector<Ref> quarters_;                        // x where a value is x << 2; 0 for others
   std::array<std::array<Ref, 5>, 13> types_{};       // [dtype][width]
 
+  std::map<std::uint32_t, Ref> quad_bases_;          // per buffer: its base in 16-byte units
   Ref parameter_block_ = 0;
   std::map<std::uint32_t, Ref> parameter_rows_, parameter_words_;
   Ref workgroup_id_ = 0, local_id_ = 0;
