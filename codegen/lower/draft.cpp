@@ -130,46 +130,42 @@ std::vector<Index> tile_positions(Workshop& w, ValueId v) {
   const RegisterTile& tile = *w.request.tile;
   const Shape& shape = w.request.graph.avals[v].shape;
   auto& k = w.k;
-  std::vector<int> order = w.request.layouts[v];
-  if (order.empty())
-    for (int a = 0; a < shape.rank(); ++a) order.push_back(a);
-  const int inner = order.back();
+  const bool vector = tile.row == tile.column;
   const auto blocks = [](Dim n, Dim length) { return (n + length - 1) / length; };
   // Outer axes, panels of columns, blocks of rows, columns: what the columns of a panel read stays
   // in the cache while the rows pass.
-  const Dim panel = tile.panel > 0 ? tile.panel : blocks(shape[inner], tile.columns) * tile.columns;
+  const Dim panel =
+      tile.panel > 0 ? tile.panel : blocks(shape[tile.column], tile.columns) * tile.columns;
   Shape walked;
-  for (int a : order)
-    if (a != tile.axis && a != inner) walked.append(shape[a]);
+  for (int a = 0; a < shape.rank(); ++a)
+    if (a != tile.row && a != tile.column) walked.append(shape[a]);
   const int outer = walked.rank();
-  const bool rows_are_columns = tile.axis == inner;
-  if (!rows_are_columns) walked.append(blocks(shape[inner], panel));
-  walked.append(blocks(shape[tile.axis], tile.rows));
-  if (!rows_are_columns) {
+  if (!vector) walked.append(blocks(shape[tile.column], panel));
+  walked.append(blocks(shape[tile.row], tile.rows));
+  if (!vector) {
     walked.append(panel / tile.columns);
     walked.append(tile.columns);
   }
   const Index at = Index::flat(walked, w.emitter.lane);
-  // The first of `length` neighbours of which block number `block` starts; the last block ends with
-  // the axis.
+  // Where block number `block` of `length` neighbours starts; the last one ends with the axis.
   const auto first = [&](Value block, Dim n, Dim length) {
     const Value start = k.mul(block, k.u32(word(length)));
     return n % length == 0 ? start : k.binary(Op::minimum, start, k.u32(word(n - length)));
   };
   Values c(static_cast<std::size_t>(shape.rank()));
   int next = 0;
-  for (int a : order)
-    if (a != tile.axis && a != inner) c[static_cast<std::size_t>(a)] = at(k, next++);
-  const Value row = first(at(k, rows_are_columns ? outer : outer + 1), shape[tile.axis], tile.rows);
-  if (!rows_are_columns) {
+  for (int a = 0; a < shape.rank(); ++a)
+    if (a != tile.row && a != tile.column) c[static_cast<std::size_t>(a)] = at(k, next++);
+  const Value row = first(at(k, vector ? outer : outer + 1), shape[tile.row], tile.rows);
+  if (!vector) {
     const Value block =
         k.add(k.mul(at(k, outer), k.u32(word(panel / tile.columns))), at(k, outer + 2));
-    c[static_cast<std::size_t>(inner)] =
-        k.add(first(block, shape[inner], tile.columns), at(k, outer + 3));
+    c[static_cast<std::size_t>(tile.column)] =
+        k.add(first(block, shape[tile.column], tile.columns), at(k, outer + 3));
   }
   std::vector<Index> positions;
   for (Dim r = 0; r < tile.rows; ++r) {
-    c[static_cast<std::size_t>(tile.axis)] = k.add(row, k.u32(word(r)));
+    c[static_cast<std::size_t>(tile.row)] = k.add(row, k.u32(word(r)));
     positions.push_back(Index::coordinates(shape, c));
   }
   return positions;
@@ -285,7 +281,7 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Dim s
     d.width = word(r.tile->columns);
     d.carried = word(r.tile->rows);
     for (ValueId v : r.roots)
-      d.disjoint = d.disjoint && r.tile->disjoint(r.graph.avals[v].shape, r.layouts[v]);
+      d.disjoint = d.disjoint && r.tile->disjoint(r.graph.avals[v].shape);
   }
   return d;
 }

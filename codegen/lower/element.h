@@ -44,6 +44,7 @@ class ElementContext {
   kernel::Builder& k;
   std::span<const Aval> inputs;
   std::span<const Aval> outputs;
+  bool in_loop = false;  // this runs once a trip of a loop around it
 
   /// The element of input `i` at `index` (u32 coordinates within its shape; in bounds, always:
   /// clamp first). bool arrays give Op values of dtype boolean.

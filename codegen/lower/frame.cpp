@@ -19,6 +19,7 @@ class EquationContext final : public ElementContext {
     for (ValueId v : equation.outputs) out_.push_back(frame.graph_.avals[v]);
     inputs = in_;
     outputs = out_;
+    in_loop = frame.base_depth_ > 0;
   }
   Value operand(std::size_t i, const Index& index) override {
     return frame_.element(equation_.inputs.at(i), index);

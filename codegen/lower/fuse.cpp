@@ -14,6 +14,8 @@
 #include "codegen/lower/updates.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/op_params.h"
+#include "codegen/primitives/table.h"
 
 namespace gnomon {
 
@@ -166,6 +168,25 @@ class Partitioner {
     }
   }
 
+  /// Whether the lanes of a reduction fill a CPU, or there is next to nothing for them to do: what
+  /// they reduce is then best computed where it is needed. (Neighbouring lanes of a GPU would read
+  /// distant elements.)
+  bool lanes_suffice(const Equation& e) const {
+    if (!target_.contiguous_per_lane) return false;
+    // Products have tiles of their own, and what is not computed element by element has no choice.
+    for (ValueId v : e.inputs)
+      if (!in_memory_[v])
+        for (std::uint32_t i : cone_of(v).equations)
+          if (g_.equations[i].primitive == &dot_general_p ||
+              g_.equations[i].primitive->lower.kind != Lowering::Kind::element)
+            return false;
+    if (g_.avals[e.outputs[0]].shape.size() >= target_.parallel_lanes) return true;
+    double work = 0;
+    for (ValueId v : e.inputs)
+      work += in_memory_[v] ? 0 : cost_[v] * static_cast<double>(g_.avals[v].shape.size());
+    return work <= 1 << 15;
+  }
+
   void choose_memory() {
     const auto defined = [&](ValueId v) { return uses_.producer[v] != Uses::none; };
     for (ValueId v : g_.outputs) in_memory_[v] = true;
@@ -175,8 +196,14 @@ class Partitioner {
       if (e.primitive->lower.kind == Lowering::Kind::element &&
           e.primitive->lower.cost != Cost::view)
         for (ValueId v : e.inputs)
-          if (g_.avals[v].shape.size() >= 4 * g_.avals[e.outputs[0]].shape.size())
+          if (g_.avals[v].shape.size() >= 4 * g_.avals[e.outputs[0]].shape.size() &&
+              !lanes_suffice(e))
             keep_if_costly(v);
+      // Operands that were turned around for the sake of a product (lower/split.h).
+      if (e.primitive == &dot_general_p && large_product(g_, e))
+        for (ValueId v : e.inputs)
+          if (defined(v) && g_.equations[uses_.producer[v]].primitive == &permute_p)
+            in_memory_[v] = true;
       const double cost = cost_of(e);
       const auto kind = e.primitive->lower.kind;
       for (std::size_t o = 0; o < e.outputs.size(); ++o) {
@@ -532,8 +559,8 @@ class Partitioner {
         layouts_,     roots,        std::vector<bool>(roots.size(), true),
         Mapping::map, shape.size(), options_.name + "_" + std::to_string(clusters_.size()),
         {},           true,         &nest_.iterations};
-    r.tile = choose_tile(g_, uses_, in_memory_, layouts_, roots, target_);
-    if (r.tile) r.lanes = r.tile->lanes(shape, layouts_[roots[0]]);
+    r.tile = choose_tile(placement(), target_, roots);
+    if (r.tile) r.lanes = r.tile->lanes(shape);
     auto d = draft(r, failure);
     if (!d) {
       // A branch asked for other positions than its lane's: every lane computes all it needs by

@@ -1,7 +1,9 @@
-// codegen/lower/mapping.cpp -- finds the product below a kernel's roots and fits a tile to it.
+// codegen/lower/mapping.cpp -- follows positions from the roots down to products and to memory, and
+// fits a tile to what it finds there.
 #include "codegen/lower/mapping.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "codegen/graph/primitive.h"
@@ -12,88 +14,229 @@ namespace gnomon {
 
 namespace {
 
-/// A product whose elements a root takes one by one.
-struct Product {
-  const Equation* equation = nullptr;
-  std::vector<int> axes;  // per axis of the root, the axis of the product that runs with it, or -1
-};
+using Axes = std::vector<int>;  // per axis of the root: the axis that runs with it, or -1
 
-bool elementwise(const Graph& g, const Equation& e, ValueId in) {
-  const Lowering& l = e.primitive->lower;
-  return l.kind == Lowering::Kind::element && l.reuse == Reuse::once && l.cost != Cost::view &&
-         g.avals[in].shape == g.avals[e.outputs[0]].shape;
+std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
+bool contains(const std::vector<int>& axes, int a) {
+  return std::find(axes.begin(), axes.end(), a) != axes.end();
 }
 
 /// Axes of `from` that a reshape to `to` leaves alone, per axis of `to`.
-std::vector<int> kept_axes(const Shape& from, const Shape& to) {
-  std::vector<int> r(static_cast<std::size_t>(to.rank()), -1);
+Axes kept_axes(const Shape& from, const Shape& to) {
+  Axes r(at(to.rank()), -1);
   Dim before_from = 1;
   for (int a = 0; a < from.rank(); before_from *= from[a++]) {
     Dim before_to = 1;
     for (int b = 0; b < to.rank(); before_to *= to[b++])
-      if (before_from == before_to && from[a] == to[b] && to[b] > 1)
-        r[static_cast<std::size_t>(b)] = a;
+      if (before_from == before_to && from[a] == to[b] && to[b] > 1) r[at(b)] = a;
   }
   return r;
 }
 
-/// The first product that `v` reaches through elementwise equations and views that only rename
-/// positions.
-std::optional<Product> product_below(const Graph& g, const Uses& uses,
-                                     const std::vector<bool>& in_memory, ValueId root) {
+/// Calls visit(value, axes) for `root` and what it takes element by element, through elementwise
+/// equations and views that rename positions; goes below a value when `visit` says so.
+void walk(const Placement& r, ValueId root,
+          const std::function<bool(ValueId, const Axes&)>& visit) {
   struct Open {
     ValueId v;
-    std::vector<int> axes;
+    Axes axes;
   };
-  std::vector<int> all;
+  const Graph& g = r.graph;
+  Axes all;
   for (int a = 0; a < g.avals[root].shape.rank(); ++a) all.push_back(a);
   std::vector<Open> open{{root, all}};
   std::set<ValueId> seen;
   while (!open.empty()) {
-    const Open at = std::move(open.back());
+    const Open here = std::move(open.back());
     open.pop_back();
-    if (!seen.insert(at.v).second || (in_memory[at.v] && at.v != root)) continue;
-    if (uses.producer[at.v] == Uses::none) continue;
-    const Equation& e = g.equations[uses.producer[at.v]];
-    if (e.primitive == &dot_general_p) return Product{&e, at.axes};
-    const auto through = [&](const std::vector<int>& below) {
-      std::vector<int> axes;
-      for (int a : at.axes) axes.push_back(a < 0 ? -1 : below[static_cast<std::size_t>(a)]);
+    if (!seen.insert(here.v).second || !visit(here.v, here.axes)) continue;
+    if (r.uses.producer[here.v] == Uses::none) continue;
+    const Equation& e = g.equations[r.uses.producer[here.v]];
+    const auto through = [&](const Axes& below) {
+      Axes axes;
+      for (int a : here.axes) axes.push_back(a < 0 ? -1 : below[at(a)]);
       open.push_back({e.inputs[0], std::move(axes)});
     };
+    const Lowering& l = e.primitive->lower;
     if (e.primitive == &permute_p) {
       through(e.params.as<AxesParams>().axes);
     } else if (e.primitive == &reshape_p) {
-      through(kept_axes(g.avals[e.inputs[0]].shape, g.avals[at.v].shape));
-    } else {
+      through(kept_axes(g.avals[e.inputs[0]].shape, g.avals[here.v].shape));
+    } else if (l.kind == Lowering::Kind::element && l.reuse == Reuse::once &&
+               l.cost != Cost::view) {
       for (ValueId in : e.inputs)
-        if (elementwise(g, e, in)) open.push_back({in, at.axes});
+        if (g.avals[in].shape == g.avals[here.v].shape) open.push_back({in, here.axes});
     }
   }
-  return std::nullopt;
 }
+
+/// The axis of `shape` whose neighbours are neighbours in memory.
+int innermost(const Shape& shape, const std::vector<int>& order) {
+  for (int k = shape.rank() - 1; k >= 0; --k) {
+    const int a = order.empty() ? k : order[at(k)];
+    if (shape[a] > 1) return a;
+  }
+  return -1;
+}
+
+/// The axis of `v` whose neighbours are neighbours in the memory it is read from; -1 when it is
+/// computed or nothing is known.
+int contiguous_axis(const Placement& r, ValueId v) {
+  int found = -1;
+  walk(r, v, [&](ValueId below, const Axes& axes) {
+    if (!r.in_memory[below]) return true;
+    const int inner = innermost(r.graph.avals[below].shape, r.layouts[below]);
+    const auto mine = std::find(axes.begin(), axes.end(), inner);
+    if (found < 0 && inner >= 0 && mine != axes.end())
+      found = static_cast<int>(mine - axes.begin());
+    return false;
+  });
+  return found;
+}
+
+/// A product that a root takes element by element, seen from the root's axes.
+class Product {
+ public:
+  Product(const Placement& r, const Equation& e, const Axes& axes)
+      : p_(e.params.as<DotParams>()),
+        axes_(axes),
+        lhs_(r.graph.avals[e.inputs[0]].shape),
+        rhs_(r.graph.avals[e.inputs[1]].shape) {
+    const auto free = [](const Shape& s, const std::vector<int>& batch,
+                         const std::vector<int>& summed) {
+      std::vector<int> f;
+      for (int a = 0; a < s.rank(); ++a)
+        if (!contains(batch, a) && !contains(summed, a)) f.push_back(a);
+      return f;
+    };
+    lhs_free_ = free(lhs_, p_.lhs_batch, p_.lhs_contracting);
+    rhs_free_ = free(rhs_, p_.rhs_batch, p_.rhs_contracting);
+    lhs_inner_ = contiguous_axis(r, e.inputs[0]);
+    rhs_inner_ = contiguous_axis(r, e.inputs[1]);
+  }
+
+  Dim depth() const {
+    Dim d = 1;
+    for (int a : p_.lhs_contracting) d *= lhs_[a];
+    return d;
+  }
+  bool knows(bool left, int root_axis) const { return operand_axis(left, root_axis) >= 0; }
+  bool free(int root_axis) const { return knows(true, root_axis) != knows(false, root_axis); }
+
+  /// Reads that lanes of `columns` neighbours along `column`, with `rows` along `row`, make for a
+  /// step of the sum, in 16-byte units. Lanes whose neighbours lie apart in memory have caches work
+  /// harder.
+  double reads(int column, int row, double rows, double columns) const {
+    double sum = 0;
+    for (const bool left : {true, false}) {
+      const int inner = left ? lhs_inner_ : rhs_inner_;
+      const bool along_sum = contains(left ? p_.lhs_contracting : p_.rhs_contracting, inner);
+      const bool by_row = row != column && knows(left, row), by_column = knows(left, column);
+      const double elements = (by_row ? rows : 1) * (by_column ? columns : 1);
+      const bool wide = along_sum || (by_row && operand_axis(left, row) == inner) ||
+                        (by_column && operand_axis(left, column) == inner) || inner < 0;
+      const bool apart = by_column && operand_axis(left, column) != inner && inner >= 0;
+      sum += elements * (wide ? 0.25 : 1) * (apart ? 2.5 : 1);
+    }
+    return sum;
+  }
+
+ private:
+  /// The operand's axis that runs with an axis of the root; -1 when none does.
+  int operand_axis(bool left, int root_axis) const {
+    const int a = axes_[at(root_axis)], batches = static_cast<int>(p_.lhs_batch.size());
+    if (a < 0) return -1;
+    if (a < batches) return (left ? p_.lhs_batch : p_.rhs_batch)[at(a)];
+    const int f = a - batches, lefts = static_cast<int>(lhs_free_.size());
+    if (f < lefts) return left ? lhs_free_[at(f)] : -1;
+    return left ? -1 : rhs_free_[at(f - lefts)];
+  }
+
+  const DotParams& p_;
+  Axes axes_;
+  const Shape &lhs_, &rhs_;
+  std::vector<int> lhs_free_, rhs_free_;
+  int lhs_inner_ = -1, rhs_inner_ = -1;
+};
 
 /// Tiles of at most `most` that cover `n`: as few as possible, then as short as possible.
 Dim rows_for(Dim n, Dim most) {
-  if (n <= most) return n;
+  if (n <= most || n % most == 0) return std::min(n, most);
   const Dim blocks = (n + most - 1) / most;
-  return n % most == 0 ? most : std::max((n + blocks - 1) / blocks, most / 2);
+  return std::max((n + blocks - 1) / blocks, most / 2);
+}
+
+std::optional<RegisterTile> tile_product(const Product& product, const Shape& shape, int inner,
+                                         const Target& target) {
+  if (product.depth() <= 16) return std::nullopt;
+  std::optional<RegisterTile> best;
+  double least = 0;
+  const auto columns_of = [&](int c) {
+    return shape[c] < target.tile_columns ? Dim{1} : target.tile_columns;
+  };
+  for (int c = 0; c < shape.rank(); ++c)
+    for (int r = 0; r < shape.rank(); ++r) {
+      if (r == c || shape[c] <= 1 || shape[r] <= 1 || !product.free(r)) continue;
+      if (product.free(c) && product.knows(true, r) == product.knows(true, c)) continue;
+      // Results that lie apart are stored one by one, once for the whole sum.
+      const double stores = (c == inner ? 0.25 : 1) / static_cast<double>(product.depth());
+      const auto tile = static_cast<double>(target.tile_rows * columns_of(c));
+      const double cost = product.reads(c, r, static_cast<double>(target.tile_rows),
+                                        static_cast<double>(columns_of(c))) /
+                              tile +
+                          stores;
+      if (best && cost >= least) continue;
+      least = cost;
+      best = RegisterTile{r, c, 1, columns_of(c), 0};
+    }
+  // A matrix meets a vector: neighbours along the longest axis share the vector.
+  if (!best)
+    for (int a = 0; a < shape.rank(); ++a)
+      if (product.free(a) && shape[a] > (best ? shape[best->row] : 1))
+        best = RegisterTile{a, a, 1, 1, 0};
+  if (!best) return best;
+  // At least a few groups of invocations for every core.
+  const Dim fill = target.parallel_lanes / (target.contiguous_per_lane ? 8 : 4);
+  Dim most = target.tile_rows;
+  while (most > 1 && shape.size() / (most * best->columns) < fill) most /= 2;
+  best->rows = rows_for(shape[best->row], most);
+  if (best->rows <= 1) return std::nullopt;
+  return best;
+}
+
+/// A root that reads memory in another order than it is written in: lanes take blocks whose sides
+/// are runs in both.
+std::optional<RegisterTile> tile_transpose(const Placement& r, const Target& target, ValueId root,
+                                           int inner) {
+  const Shape& shape = r.graph.avals[root].shape;
+  int source = -1;
+  walk(r, root, [&](ValueId v, const Axes& axes) {
+    if (!r.in_memory[v] || v == root) return true;
+    const int a = innermost(r.graph.avals[v].shape, r.layouts[v]);
+    const auto mine = std::find(axes.begin(), axes.end(), a);
+    if (a >= 0 && mine != axes.end() && mine - axes.begin() != inner)
+      source = static_cast<int>(mine - axes.begin());
+    return false;
+  });
+  const Dim rows = target.contiguous_per_lane ? 16 : 4, columns = 4;
+  if (source < 0 || shape[source] < rows || shape[inner] < columns ||
+      shape.size() / (rows * columns) < target.parallel_lanes / 8)
+    return std::nullopt;
+  return RegisterTile{source, inner, rows, columns, 0};
 }
 
 }  // namespace
 
-bool RegisterTile::disjoint(const Shape& shape, const std::vector<int>& order) const {
-  const Dim across = shape[order.empty() ? shape.rank() - 1 : order.back()];
-  return shape[axis] % rows == 0 && across % columns == 0 && (panel == 0 || across % panel == 0);
+bool RegisterTile::disjoint(const Shape& shape) const {
+  return shape[row] % rows == 0 && (row == column || shape[column] % columns == 0);
 }
 
-Dim RegisterTile::lanes(const Shape& shape, const std::vector<int>& order) const {
-  const int inner = order.empty() ? shape.rank() - 1 : order.back();
+Dim RegisterTile::lanes(const Shape& shape) const {
   Dim n = 1;
   for (int a = 0; a < shape.rank(); ++a) {
-    if (a == axis)
+    if (a == row)
       n *= (shape[a] + rows - 1) / rows;
-    else if (a == inner)
+    else if (a == column)
       n *= (shape[a] + columns - 1) / columns * columns;
     else
       n *= shape[a];
@@ -101,61 +244,42 @@ Dim RegisterTile::lanes(const Shape& shape, const std::vector<int>& order) const
   return n;
 }
 
-std::optional<RegisterTile> choose_tile(const Graph& g, const Uses& uses,
-                                        const std::vector<bool>& in_memory,
-                                        const std::vector<std::vector<int>>& layouts,
-                                        const std::vector<ValueId>& roots, const Target& target) {
-  if (target.tile_rows <= 1) return std::nullopt;
-  const Shape& shape = g.avals[roots[0]].shape;
-  const std::vector<int>& order = layouts[roots[0]];
+std::optional<RegisterTile> choose_tile(const Placement& r, const Target& target,
+                                        const std::vector<ValueId>& roots) {
+  const Shape& shape = r.graph.avals[roots[0]].shape;
   for (ValueId v : roots)
-    if (g.avals[v].shape != shape || layouts[v] != order) return std::nullopt;
+    if (r.graph.avals[v].shape != shape) return std::nullopt;
+  const int inner = innermost(shape, r.layouts[roots[0]]);
+  if (target.tile_rows <= 1 || inner < 0) return std::nullopt;
+
   std::optional<Product> product;
-  for (ValueId v : roots)
-    if (!product) product = product_below(g, uses, in_memory, v);
-  if (!product || shape.rank() == 0) return std::nullopt;
-
-  const auto& p = product->equation->params.as<DotParams>();
-  const Shape& lhs = g.avals[product->equation->inputs[0]].shape;
-  Dim depth = 1;
-  for (int a : p.lhs_contracting) depth *= lhs[a];
-  if (depth <= 16) return std::nullopt;
-  const int batch = static_cast<int>(p.lhs_batch.size());
-  const int left = lhs.rank() - batch - static_cast<int>(p.lhs_contracting.size());
-  enum class Side { neither, batches, rows_of_lhs, columns_of_rhs };
-  const auto side = [&](int root_axis) {
-    const int a = product->axes[static_cast<std::size_t>(root_axis)];
-    return a < 0              ? Side::neither
-           : a < batch        ? Side::batches
-           : a < batch + left ? Side::rows_of_lhs
-                              : Side::columns_of_rhs;
-  };
-
-  const int inner = order.empty() ? shape.rank() - 1 : order.back();
-  const Side column = side(inner);
-  if (column == Side::neither) return std::nullopt;
-  // Rows share what they read of the operand that does not know them.
-  const auto shares = [&](int a) {
-    return a != inner && side(a) != column &&
-           (side(a) == Side::rows_of_lhs || side(a) == Side::columns_of_rhs);
-  };
-  RegisterTile tile;
-  tile.axis = inner;  // a matrix times a vector: neighbours share the vector
-  for (int a = 0; a < shape.rank(); ++a)
-    if (shares(a) && (tile.axis == inner || shape[a] >= shape[tile.axis])) tile.axis = a;
-  if (tile.axis == inner && column == Side::batches) return std::nullopt;
-  const bool vector = tile.axis == inner;
-  tile.columns = vector || shape[inner] < target.tile_columns ? 1 : target.tile_columns;
-  // At least a few groups of invocations for every core.
-  const Dim fill =
-      target.contiguous_per_lane ? target.parallel_lanes / 8 : target.parallel_lanes / 4;
-  Dim most = target.tile_rows;
-  while (most > 1 && shape.size() / (most * tile.columns) < fill) most /= 2;
-  tile.rows = rows_for(shape[tile.axis], most);
-  if (tile.rows <= 1) return std::nullopt;
+  for (ValueId root : roots)
+    walk(r, root, [&](ValueId v, const Axes& axes) {
+      if (product || (r.in_memory[v] && v != root)) return false;
+      const std::uint32_t p = r.uses.producer[v];
+      if (p == Uses::none || r.graph.equations[p].primitive != &dot_general_p) return true;
+      product.emplace(r, r.graph.equations[p], axes);
+      return false;
+    });
+  auto tile = product             ? tile_product(*product, shape, inner, target)
+              : roots.size() == 1 ? tile_transpose(r, target, roots[0], inner)
+                                  : std::nullopt;
   const Dim panel = target.tile_panel;
-  if (!vector && panel > 0 && shape[inner] > panel && shape[inner] % panel == 0) tile.panel = panel;
+  if (tile && tile->row != tile->column && panel > 0 && shape[tile->column] > panel &&
+      shape[tile->column] % panel == 0)
+    tile->panel = panel;
   return tile;
+}
+
+bool large_product(const Graph& g, const Equation& dot) {
+  const auto& p = dot.params.as<DotParams>();
+  const Shape &lhs = g.avals[dot.inputs[0]].shape, &rhs = g.avals[dot.inputs[1]].shape;
+  Dim depth = 1, batch = 1;
+  for (int a : p.lhs_contracting) depth *= lhs[a];
+  for (int a : p.lhs_batch) batch *= lhs[a];
+  if (depth <= 16 || batch == 0) return false;
+  const Dim rows = lhs.size() / (depth * batch), columns = rhs.size() / (depth * batch);
+  return rows >= 16 && columns >= 16 && batch * rows * columns * depth >= Dim{1} << 18;
 }
 
 }  // namespace gnomon

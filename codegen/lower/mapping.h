@@ -1,37 +1,42 @@
-// codegen/lower/mapping.h -- which outputs share a lane in kernels that hold a product.
+// codegen/lower/mapping.h -- which outputs share a lane in kernels that hold a product or turn an
+// array around.
 #pragma once
 #include <optional>
 #include <vector>
 
 #include "codegen/graph/graph.h"
-#include "codegen/lower/uses.h"
+#include "codegen/lower/cone.h"
 #include "codegen/program/target.h"
 
 namespace gnomon {
 
-/// A lane computes `rows` neighbours along `axis` of the roots' shape; neighbouring lanes are
-/// `columns` neighbours along the innermost axis, and an invocation takes that many of them. What
-/// the rows read of one operand and the columns of the other is then read once for all.
+/// A lane computes `rows` neighbours along axis `row` of the roots' shape; neighbouring lanes are
+/// `columns` neighbours along axis `column`, and an invocation takes that many of them. What the
+/// rows read of one operand and the columns of the other is then read once for all. (`row` and
+/// `column` are one axis where a matrix meets a vector.)
 ///
 /// Lengths that do not divide evenly end in a tile that overlaps the one before: both compute the
 /// same elements and store the same bits.
 struct RegisterTile {
-  int axis = 0;
+  int row = 0;
+  int column = 0;
   Dim rows = 1;
   Dim columns = 1;
   Dim panel = 0;  // columns that are finished for all rows before the next ones; 0: all of them
 
-  /// Lanes that cover `shape`, walked in `order` (empty: row-major).
-  Dim lanes(const Shape& shape, const std::vector<int>& order) const;
+  /// Lanes that cover `shape`.
+  Dim lanes(const Shape& shape) const;
   /// Whether no two tiles overlap.
-  bool disjoint(const Shape& shape, const std::vector<int>& order) const;
+  bool disjoint(const Shape& shape) const;
 };
 
-/// The tile for a kernel of these roots; none where nothing would be shared, the product is too
-/// small to fill the device with tiles, or the sums are so short that they are unrolled.
-std::optional<RegisterTile> choose_tile(const Graph&, const Uses&,
-                                        const std::vector<bool>& in_memory,
-                                        const std::vector<std::vector<int>>& layouts,
-                                        const std::vector<ValueId>& roots, const Target&);
+/// The tile for a kernel of these roots; none where nothing would be shared, the array is too small
+/// to fill the device with tiles, or the sums are so short that they are unrolled.
+std::optional<RegisterTile> choose_tile(const Placement&, const Target&,
+                                        const std::vector<ValueId>& roots);
+
+/// Whether a product is worth a copy of an operand whose neighbours in memory are summed into one
+/// that has neighbouring results next to each other.
+bool large_product(const Graph&, const Equation& dot);
 
 }  // namespace gnomon

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "codegen/lower/mapping.h"
+#include "codegen/lower/uses.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/trace/trace.h"
 
@@ -13,6 +15,12 @@ namespace gnomon {
 namespace {
 
 constexpr Dim long_reduction = 8192;
+/// Neighbours that one lane adds up side by side: enough to hide the latency of an addition, and
+/// few enough for a loop.
+constexpr Dim longest_run = 16;
+Dim run_of(Dim n) { return n > 16 * longest_run ? longest_run : 4; }
+/// Shorter reductions stay as they are.
+constexpr Dim short_reduction = 64;
 
 Array identity(const Primitive& p, DType t, Loc loc) {
   if (&p == &sum_p) return lax::scalar(t, 0, loc);
@@ -65,12 +73,46 @@ Array in_stages(const Primitive& p, Array x, int axis, Dim lanes, Loc loc) {
   return finish(p, x, axis, loc);
 }
 
+const Primitive& combining(const Primitive& p) {
+  return &p == &sum_p ? add_p : &p == &prod_p ? mul_p : &p == &reduce_max_p ? max_p : min_p;
+}
+
+/// Reduces the last axis, every lane a row: in parts of every 16th (or 4th) element, side by side
+/// in one loop that reads neighbours, then those; what is left over at the end.
+Array by_rows(const Primitive& p, const Array& x, Loc loc) {
+  const int last = x.rank() - 1;
+  const Dim n = x.dim(last), run = run_of(n), rows = n / run;
+  if (n <= short_reduction) return emit1(p, AxesParams{{last}}, {x}, loc);
+  Array y = lax::slice_axis(x, last, 0, rows * run, loc);
+  y = lax::reshape(y, y.shape().with(last, rows).with_inserted(last + 1, run), loc);
+  y = emit1(p, AxesParams{{last}}, {y}, loc);
+  y = emit1(p, AxesParams{{last}}, {y}, loc);
+  if (n % run == 0) return y;
+  const Array rest = lax::slice_axis(x, last, rows * run, n, loc);
+  return emit1(combining(p), {}, {y, emit1(p, AxesParams{{last}}, {rest}, loc)}, loc);
+}
+
+/// Reduces the last axis in contiguous parts, one for each lane that the device has room for.
+Array by_runs(const Primitive& p, const Array& x, Dim lanes, Loc loc) {
+  const int last = x.rank() - 1;
+  const Dim n = x.dim(last), length = n / lanes / longest_run * longest_run;
+  if (lanes <= 1 || length == 0) return by_rows(p, x, loc);
+  Array y = lax::slice_axis(x, last, 0, lanes * length, loc);
+  y = lax::reshape(y, y.shape().with(last, lanes).with_inserted(last + 1, length), loc);
+  y = by_rows(p, by_rows(p, y, loc), loc);
+  if (n == lanes * length) return y;
+  return emit1(combining(p), {},
+               {y, by_rows(p, lax::slice_axis(x, last, lanes * length, n, loc), loc)}, loc);
+}
+
 /// One rewriting of a graph into the active trace.
 class Splitter {
  public:
-  explicit Splitter(const Target& target) : target_(target) {}
+  Splitter(const Graph& g, const Target& target)
+      : g_(g), target_(target), producer_(analyse_uses(g).producer) {}
 
-  bool wants(const Graph& g, const Equation& e) const {
+  bool wants(const Equation& e) const {
+    const Graph& g = g_;
     const Primitive* p = e.primitive;
     const bool product = p == &dot_general_p;
     if (!product && p != &sum_p && p != &prod_p && p != &reduce_max_p && p != &reduce_min_p &&
@@ -79,17 +121,40 @@ class Splitter {
     const Shape& in = g.avals[e.inputs[0]].shape;
     const Dim out = g.avals[e.outputs[0]].shape.size();
     if (out == 0) return false;
+    if (in_runs(*p, in, e)) return true;
     if (!product)
       return in.size() / out >= long_reduction &&
              (out < target_.parallel_lanes || target_.loop_budget > 0);
-    Dim n = 1;
-    for (int a : e.params.as<DotParams>().lhs_contracting) n *= in[a];
-    return n >= long_reduction && lanes_for(n, out, target_, 1) > 1;
+    if (large_product(g, e) && (turned(e, 0) || turned(e, 1) || worth_turning(e))) return true;
+    return long_product(e);
   }
 
-  Array split(const Equation& e, const Arrays& in) const {
-    if (e.primitive == &dot_general_p)
-      return product(in[0], in[1], e.params.as<DotParams>(), e.loc);
+  bool long_product(const Equation& e) const {
+    const Shape& in = g_.avals[e.inputs[0]].shape;
+    Dim n = 1;
+    for (int a : e.params.as<DotParams>().lhs_contracting) n *= in[a];
+    return n >= long_reduction && lanes_for(n, g_.avals[e.outputs[0]].shape.size(), target_, 1) > 1;
+  }
+
+  /// A CPU's lanes read contiguous runs.
+  bool in_runs(const Primitive& p, const Shape& in, const Equation& e) const {
+    if (!target_.contiguous_per_lane ||
+        (&p != &sum_p && &p != &prod_p && &p != &reduce_max_p && &p != &reduce_min_p))
+      return false;
+    const auto& axes = e.params.as<AxesParams>().axes;
+    Dim n = 1;
+    for (int a : axes) n *= in[a];
+    return !axes.empty() && axes.front() + static_cast<int>(axes.size()) == in.rank() &&
+           n > short_reduction;
+  }
+
+  Array split(const Equation& e, const Arrays& env) const {
+    Arrays in;
+    for (ValueId v : e.inputs) in.push_back(env[v]);
+    if (e.primitive == &dot_general_p) {
+      if (long_product(e)) return product(in[0], in[1], e.params.as<DotParams>(), e.loc);
+      return oriented(e, env);
+    }
     if (e.primitive == &argmax_p)
       return extremum(reduce_max_p, in[0], e.params.as<AxisParams>().axis, e.loc);
     if (e.primitive == &argmin_p)
@@ -121,6 +186,8 @@ class Splitter {
     const Dim out = std::max<Dim>(1, merged.size());
     const Dim n = x.size() / out;
     merged.insert(axis, n);
+    if (target_.contiguous_per_lane && !leading && x.dtype() != DType::boolean)
+      return by_runs(p, lax::reshape(x, merged, loc), lanes_for(n, out, target_, 1), loc);
     return in_stages(p, lax::reshape(x, merged, loc), axis, lanes_for(n, out, target_, 64), loc);
   }
 
@@ -133,6 +200,78 @@ class Splitter {
     const Array position = lax::iota(DType::i32, x.shape(), axis, loc);
     const Array none = lax::full_like(position, std::numeric_limits<std::int32_t>::max(), loc);
     return reduction(reduce_min_p, lax::select(hit, position, none, loc), {axis}, loc);
+  }
+
+  /// Whether operand `side` of a product is a permutation.
+  bool turned(const Equation& e, std::size_t side) const {
+    const std::uint32_t p = producer_[e.inputs[side]];
+    return p != Uses::none && g_.equations[p].primitive == &permute_p;
+  }
+
+  /// A product as operands before permutations and their axes.
+  struct Plain {
+    ValueId lhs, rhs;
+    DotParams p;
+  };
+  Plain plain(const Equation& e) const {
+    Plain r{e.inputs[0], e.inputs[1], e.params.as<DotParams>()};
+    const auto look_through = [&](ValueId& v, std::vector<int>& batch, std::vector<int>& summed) {
+      for (;;) {
+        const std::uint32_t p = producer_[v];
+        if (p == Uses::none || g_.equations[p].primitive != &permute_p) return;
+        const auto& axes = g_.equations[p].params.as<AxesParams>().axes;
+        // Free axes give the result its shape: their order must stay.
+        int last = -1;
+        for (int a = 0; a < static_cast<int>(axes.size()); ++a) {
+          if (std::count(batch.begin(), batch.end(), a) +
+                  std::count(summed.begin(), summed.end(), a) >
+              0)
+            continue;
+          if (axes[static_cast<std::size_t>(a)] < last) return;
+          last = axes[static_cast<std::size_t>(a)];
+        }
+        for (std::vector<int>* list : {&batch, &summed})
+          for (int& a : *list) a = axes[static_cast<std::size_t>(a)];
+        v = g_.equations[p].inputs[0];
+      }
+    };
+    look_through(r.lhs, r.p.lhs_batch, r.p.lhs_contracting);
+    look_through(r.rhs, r.p.rhs_batch, r.p.rhs_contracting);
+    return r;
+  }
+
+  /// Whether neighbours of both operands are summed: no lane's results lie next to each other.
+  bool apart(const Plain& d) const {
+    const auto summed_inside = [&](ValueId v, const std::vector<int>& summed) {
+      int inner = g_.avals[v].shape.rank() - 1;
+      while (inner > 0 && g_.avals[v].shape[inner] == 1) --inner;
+      return std::count(summed.begin(), summed.end(), inner) > 0;
+    };
+    return summed_inside(d.lhs, d.p.lhs_contracting) && summed_inside(d.rhs, d.p.rhs_contracting);
+  }
+  bool worth_turning(const Equation& e) const { return apart(plain(e)); }
+
+  /// The same product without permuted operands; where neighbours of both operands are summed, the
+  /// smaller one is turned around first.
+  Array oriented(const Equation& e, const Arrays& env) const {
+    const Plain d = plain(e);
+    DotParams p = d.p;
+    Array a = env[d.lhs], b = env[d.rhs];
+    if (apart(d)) {
+      const bool left = a.size() < b.size();
+      Array& x = left ? a : b;
+      std::vector<int>& batch = left ? p.lhs_batch : p.rhs_batch;
+      std::vector<int>& summed = left ? p.lhs_contracting : p.rhs_contracting;
+      std::vector<int> order = batch;
+      order.insert(order.end(), summed.begin(), summed.end());
+      for (int axis = 0; axis < x.rank(); ++axis)
+        if (std::count(order.begin(), order.end(), axis) == 0) order.push_back(axis);
+      x = lax::permute(x, order, e.loc);
+      int next = 0;
+      for (int& axis : batch) axis = next++;
+      for (int& axis : summed) axis = next++;
+    }
+    return lax::dot_general(a, b, p, e.loc);
   }
 
   /// Neighbours along the summed axes in parts, as a batch axis; then the sum of the parts.
@@ -181,15 +320,17 @@ class Splitter {
     return finish(sum_p, partial, batches, loc);
   }
 
+  const Graph& g_;
   const Target& target_;
+  std::vector<std::uint32_t> producer_;
 };
 
 }  // namespace
 
 Graph split_reductions(const Graph& g, const Target& target) {
-  const Splitter splitter(target);
+  const Splitter splitter(g, target);
   if (std::none_of(g.equations.begin(), g.equations.end(),
-                   [&](const Equation& e) { return splitter.wants(g, e); }))
+                   [&](const Equation& e) { return splitter.wants(e); }))
     return g;
 
   Trace t;
@@ -199,8 +340,8 @@ Graph split_reductions(const Graph& g, const Target& target) {
     t.loc = e.loc;
     Arrays in;
     for (ValueId v : e.inputs) in.push_back(env[v]);
-    const Arrays out = splitter.wants(g, e) ? Arrays{splitter.split(e, in)}
-                                            : emit(*e.primitive, e.params, in, e.loc);
+    const Arrays out = splitter.wants(e) ? Arrays{splitter.split(e, env)}
+                                         : emit(*e.primitive, e.params, in, e.loc);
     for (std::size_t i = 0; i < out.size(); ++i) env[e.outputs[i]] = out[i];
   }
   Arrays outputs;

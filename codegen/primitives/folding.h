@@ -9,12 +9,13 @@ namespace gnomon::rules {
 inline constexpr Dim unroll_limit = 16;
 
 /// carried = body(n, carried) for n = 0 .. count - 1 in order; n is a constant when the range is
-/// unrolled.
+/// unrolled. A trip does `most` positions where they come out even: neighbours are then read as one
+/// wide load, and trips are a budget on some drivers.
 template <class Body>
-kernel::Values fold_range(kernel::Builder& k, Dim count, kernel::Values carried, Body&& body) {
+kernel::Values fold_range(kernel::Builder& k, Dim count, kernel::Values carried, Body&& body,
+                          Dim most = 4) {
   if (count > unroll_limit) {
-    // Four positions a trip where they come out even: neighbours are then read as one wide load.
-    const Dim step = count % 4 == 0 ? 4 : 1;
+    const Dim step = count % most == 0 ? most : 1;
     return k.count_loop(
         k.u32(static_cast<std::uint32_t>(count / step)), static_cast<std::uint64_t>(count / step),
         carried, [&](kernel::Value trip, std::span<const kernel::Value> c) {

@@ -73,11 +73,15 @@ template <auto Identity, auto Combine>
 Value reduce_element(ElementContext& c, const Params& params, std::size_t, const Index& i) {
   const auto& axes = params.as<AxesParams>().axes;
   const Shape& shape = c.inputs[0].shape;
+  // Where neighbours belong to other elements of the result, those share the loop, and a trip of
+  // one position reads as widely.
+  const bool neighbours = axes.empty() || axes.back() == shape.rank() - 1;
   return fold_range(
       c.k, sizes(shape, axes).size(), {Identity(c.k, c.inputs[0].dtype)},
       [&](Value n, const Values& carried) {
         return Values{Combine(c.k, carried[0], c.operand(0, position(c.k, shape, axes, i, n)))};
-      })[0];
+      },
+      neighbours || c.in_loop ? 4 : 1)[0];
 }
 
 template <const Primitive& P, Accepts A, class Host>

@@ -426,13 +426,13 @@ Linear sum(const Linear& a, const Linear& b, std::uint32_t times) {
   return r;
 }
 
-}  // namespace
-
-Linear linear(const std::vector<const Instruction*>& definitions, Value scalar) {
+/// Looks at no more than `budget` values: sums of a value with itself, over and over, would take
+/// twice as long each time.
+Linear linear(const std::vector<const Instruction*>& definitions, Value scalar, int& budget) {
   const Linear itself{{{scalar, 1}}, 0};
   const Instruction* i = definitions[scalar.index];
-  if (i == nullptr) return itself;
-  const auto operand = [&](std::size_t k) { return linear(definitions, i->operands[k]); };
+  if (i == nullptr || --budget < 0) return itself;
+  const auto operand = [&](std::size_t k) { return linear(definitions, i->operands[k], budget); };
   const auto constant = [&](std::size_t k) -> std::optional<std::uint32_t> {
     const Instruction* c = definitions[i->operands[k].index];
     if (c == nullptr || c->op != Op::constant) return std::nullopt;
@@ -464,6 +464,13 @@ Linear linear(const std::vector<const Instruction*>& definitions, Value scalar) 
       return itself;
   }
   return r.terms.size() <= most_terms ? r : itself;
+}
+
+}  // namespace
+
+Linear linear(const std::vector<const Instruction*>& definitions, Value scalar) {
+  int budget = 64;
+  return linear(definitions, scalar, budget);
 }
 
 }  // namespace gnomon::kernel
