@@ -137,6 +137,26 @@ TEST(Contraction, WholeNumbersAreExact) {
   expect_contracts(product, Aval{DType::f64, {65, 34}}, Aval{DType::f64, {34, 66}});
 }
 
+TEST(Contraction, OperandsWhoseNeighboursAreSummedAreTurnedFirst) {
+  const auto layer = [](const Array& x, const Array& w) { return einsum("ij,kj->ik", x, w); };
+  const Program p = compiled(layer, Target::cpu_like(), f32({256, 64}), f32({128, 64}));
+  EXPECT_EQ(p.kernels.size(), 2u) << p.fusion_text;
+  EXPECT_THAT(p.fusion_text, HasSubstr("f32[64,128]"));
+  expect_contracts(layer, f32({96, 64}), f32({80, 64}));
+  expect_contracts([](const Array& x, const Array& w) { return einsum("bij,bkj->bik", exp(x), w); },
+                   f32({2, 96, 64}), f32({2, 80, 64}));
+}
+
+TEST(Contraction, TransposesAreMadeInBlocks) {
+  const auto turn = [](const Array& x) { return swapaxes(x, -1, -2); };
+  EXPECT_THAT(compiled(turn, Target::cpu_like(), f32({512, 512})).fusion_text,
+              HasSubstr("tiles of 16 by 4"));
+  for (const Shape& s : {Shape{64, 96}, Shape{6, 33, 50}, Shape{17, 129}}) {
+    expect_contracts(turn, f32(s));
+    expect_contracts([](const Array& x) { return exp(swapaxes(x, 0, -1)) * 2.0f; }, f32(s));
+  }
+}
+
 TEST(Contraction, RandomShapesAndLayouts) {
   std::mt19937 g(11);
   const auto pick = [&](Dim low, Dim high) {

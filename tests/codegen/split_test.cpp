@@ -76,6 +76,31 @@ TEST(Split, TheFirstOfEqualsAndNaN) {
       i32({20000}));
 }
 
+TEST(Split, RowsOfAnyLength) {
+  for (const Dim n : {64, 65, 100, 255, 256, 257, 272, 300, 1000, 1024})
+    expect_function_lowers(
+        [](const Array& x) {
+          const Array y = whole(x);
+          return std::vector<Array>{sum(y, 1), max(x, 1), min(x, 1), sum(y), any(x > 1.9f, 1)};
+        },
+        f32({5, n}));
+  expect_function_lowers([](const Array& x) { return sum(x, {1, 2}); }, i32({5, 20, 31}));
+}
+
+TEST(Split, RowsAreReadAsRunsByOneLoop) {
+  Trace outer;
+  const Graph g =
+      trace([](const Array& x) { return sum(x, 1); }, outer.input(f32({8192, 1024}))).graph;
+  const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
+  ASSERT_EQ(p.kernels.size(), 1u) << p.fusion_text;
+  EXPECT_LE(kernel::worst_case_trips(p.kernels[0]), 1024u / 16);
+}
+
+TEST(Split, WhatARowReducesIsComputedInItsLane) {
+  expect_function_lowers([](const Array& x) { return softmax(x); }, f32({700, 96}));
+  expect_function_lowers([](const Array& x) { return sum(exp(x) * sin(x), 1); }, f32({600, 130}));
+}
+
 TEST(Split, LongProducts) {
   expect_function_lowers([](const Array& a, const Array& b) { return dot(whole(a), whole(b)); },
                          f32({20001}), f32({20001}));
