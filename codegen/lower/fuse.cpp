@@ -314,7 +314,7 @@ class Partitioner {
     for (const auto& [lead, members] : groups)
       for (ValueId v : members) together_[v] = members;
     for (const auto& [i, device] : device_) {
-      const Cluster c = cluster_of(device.region, device.reason);
+      const Cluster c = device.cluster();
       for (ValueId v : c.writes) {
         cones[v].memory.insert(c.reads.begin(), c.reads.end());
         together_[v] = c.writes;
@@ -339,8 +339,7 @@ class Partitioner {
       }
     }
     if (!map_clusters(plain, cones)) return false;
-    for (const auto& [i, device] : device_)
-      clusters_.push_back(cluster_of(device.region, device.reason));
+    for (const auto& [i, device] : device_) clusters_.push_back(device.cluster());
     sharing_ = share_memory(placement(), clusters_, nest_.carried, updates_.operands());
     if (!sharing_.failed) return true;
     updates_.read_earlier(placement(), in_memory_, *sharing_.failed);
@@ -579,8 +578,11 @@ class Partitioner {
   // ---- loops whose iterations are several kernels
 
   struct Device {
-    std::shared_ptr<LoopRegion> region;
+    std::shared_ptr<LoopRegion> loop;
+    std::shared_ptr<BranchRegion> branch;  // one of them
     std::string reason;
+
+    Cluster cluster() const { return loop ? cluster_of(loop, reason) : cluster_of(branch, reason); }
   };
 
   /// Work per iteration that pays for starting a few kernels. On a CPU a dispatch costs what tens
@@ -612,24 +614,22 @@ class Partitioner {
     return true;
   }
 
-  /// False when the loop has no such form.
+  /// False when the loop or branch has no such form.
   bool run_on_device(std::uint32_t equation, const std::string& reason, std::uint64_t slice = 0) {
     CompileOptions options = options_;
     options.name += "_loop" + std::to_string(device_.size());
-    auto region =
-        loop_region(g_, g_.equations[equation], uses_.live, target_, options, nest_, slice);
-    if (!region) return false;
+    const Equation& e = g_.equations[equation];
+    Device device{loop_region(g_, e, uses_.live, target_, options, nest_, slice),
+                  branch_region(e, uses_.live, target_, options, nest_), reason};
+    if (!device.loop && !device.branch) return false;
     const auto in_rows = [&](ValueId v) {
-      if (v == LoopBody::none) return;
       in_memory_[v] = true;
       layouts_[v].clear();
     };
-    for (const auto& c : region->body.carried) {
-      in_rows(c.init);
-      in_rows(c.result);
-    }
-    for (ValueId v : region->body.constants) in_rows(v);
-    device_.emplace(equation, Device{std::move(region), reason});
+    const Cluster c = device.cluster();
+    for (ValueId v : c.reads) in_rows(v);
+    for (ValueId v : c.writes) in_rows(v);
+    device_.emplace(equation, std::move(device));
     return true;
   }
 

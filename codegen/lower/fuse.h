@@ -11,14 +11,16 @@
 namespace gnomon {
 
 struct LoopRegion;
+struct BranchRegion;
 
-/// One kernel's share of the graph, or a loop whose body has kernels of its own.
+/// One kernel's share of the graph, or a loop or branch whose graphs have kernels of their own.
 struct Cluster {
-  Draft draft;
-  std::shared_ptr<LoopRegion> loop;  // null: `draft` is the kernel
-  std::vector<ValueId> writes;       // values it leaves in memory
-  std::vector<ValueId> reads;        // values it takes from memory
-  std::string reason;                // why this mapping
+  Draft draft;  // the kernel, unless one of these is set
+  std::shared_ptr<LoopRegion> loop;
+  std::shared_ptr<BranchRegion> branch;
+  std::vector<ValueId> writes;  // values it leaves in memory
+  std::vector<ValueId> reads;   // values it takes from memory
+  std::string reason;           // why this mapping
   // Filled when kernels leave lane form.
   std::uint32_t kernel = 0;  // index into Program::kernels
   std::uint32_t groups = 0;

@@ -89,14 +89,14 @@ Array with_row(const Array& all, const Array& row, const Array& at) {
   return with_rows(all, lax::reshape(row, all.shape().with(0, 1)), at);
 }
 
-/// Every next carried value gets an equation of its own: what is an input, or another's next value
-/// as well, is copied.
+/// Every output gets an equation of its own: what is an input, or another output as well, is
+/// copied. The first so many may be the input with their index.
 void own_outputs(Graph& g, std::size_t carried) {
   std::vector<bool> taken(g.avals.size(), false);
   for (ValueId v : g.inputs) taken[v] = true;
-  for (std::size_t i = 0; i < carried; ++i) {
+  for (std::size_t i = 0; i < g.outputs.size(); ++i) {
     ValueId& out = g.outputs[i];
-    if (out == g.inputs[i]) continue;
+    if (i < carried && out == g.inputs[i]) continue;
     if (!taken[out]) {
       taken[out] = true;
       continue;
@@ -355,6 +355,21 @@ std::optional<LoopBody> sliced_loop_body(const Graph& outer, const Equation& e,
   while (part > 1 && length % part != 0) --part;
   if (part < 2 || part == length) return std::nullopt;
   return finished(sliced_scan(outer, e, wanted, part), target);
+}
+
+std::vector<Graph> branch_graphs(const Equation& e, const std::vector<bool>& wanted,
+                                 const Target& target) {
+  std::vector<Graph> r;
+  for (const GraphPtr& branch : e.params.graphs()) {
+    Graph g = *branch;
+    g.outputs.clear();
+    for (std::size_t o = 0; o < e.outputs.size(); ++o)
+      if (wanted[e.outputs[o]]) g.outputs.push_back(branch->outputs[o]);
+    g = split_reductions(simplify(g), target);
+    own_outputs(g, 0);
+    r.push_back(std::move(g));
+  }
+  return r;
 }
 
 }  // namespace gnomon

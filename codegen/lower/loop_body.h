@@ -14,4 +14,7 @@ std::optional<LoopBody> sliced_loop_body(const Graph& outer, const Equation& e,
                                          const std::vector<bool>& wanted, const Target&,
                                          std::uint64_t steps);
 
+/// The branches of `e` with the outputs that are wanted, each defined by an equation of its own.
+std::vector<Graph> branch_graphs(const Equation& e, const std::vector<bool>& wanted, const Target&);
+
 }  // namespace gnomon

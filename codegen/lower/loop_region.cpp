@@ -19,13 +19,15 @@ namespace {
 /// Loops of at most this many iterations need no counter in memory.
 constexpr std::uint64_t most_unrolled = 32;
 
-/// The number of an iteration is no array; loops that begin with it get a copy that is.
+/// The number of an iteration is no array; loops that begin with it, and branches that it
+/// chooses, get a copy that is.
 void store_iterations(Graph& g, const std::map<ValueId, IterationSource>& iterations) {
   std::map<ValueId, ValueId> copies;
   for (Equation& e : g.equations) {
-    if (!is_loop(e) || e.primitive == &cond_p) continue;
-    const int carried = e.primitive == &while_p ? e.params.as<WhileParams>().carried
-                                                : e.params.as<ScanParams>().carried;
+    if (!is_loop(e)) continue;
+    const int carried = e.primitive == &while_p  ? e.params.as<WhileParams>().carried
+                        : e.primitive == &scan_p ? e.params.as<ScanParams>().carried
+                                                 : 1;  // the index of a branch
     for (std::size_t i = 0; i < static_cast<std::size_t>(carried); ++i) {
       if (!iterations.contains(e.inputs[i])) continue;
       const auto [copy, fresh] = copies.try_emplace(e.inputs[i], 0);
@@ -81,7 +83,7 @@ double work_of(const Graph& g) {
 
 bool holds_gates(const Partition& p) {
   return std::any_of(p.clusters.begin(), p.clusters.end(),
-                     [](const Cluster& c) { return c.loop && c.loop->gated; });
+                     [](const Cluster& c) { return c.branch || (c.loop && c.loop->gated); });
 }
 
 /// Dispatches of one iteration with the loops inside written out.
@@ -166,6 +168,41 @@ std::shared_ptr<LoopRegion> loop_region(const Graph& outer, const Equation& e,
     }
   }
   return r;
+}
+
+std::shared_ptr<BranchRegion> branch_region(const Equation& e, const std::vector<bool>& wanted,
+                                            const Target& target, const CompileOptions& options,
+                                            const LoopNest& nest) {
+  if (e.primitive != &cond_p || e.params.as<CondParams>().lanes > 0) return nullptr;
+  auto r = std::make_shared<BranchRegion>();
+  r->index = e.inputs[0];
+  r->operands.assign(e.inputs.begin() + 1, e.inputs.end());
+  for (ValueId v : e.outputs)
+    if (wanted[v]) r->results.push_back(v);
+  if (r->results.empty() || nest.iterations.contains(r->index)) return nullptr;
+  for (Graph& g : branch_graphs(e, wanted, target)) {
+    LoopNest inner{0, {}, true};
+    for (std::size_t i = 0; i < r->operands.size(); ++i)
+      if (auto known = nest.iterations.find(r->operands[i]); known != nest.iterations.end())
+        inner.iterations[g.inputs[i]] = known->second;
+    store_iterations(g, inner.iterations);
+    CompileOptions named = options;
+    named.name += "_side" + std::to_string(r->sides.size());
+    Partition parts = partition(g, target, named, inner);
+    r->sides.push_back({std::move(g), std::move(parts)});
+  }
+  return r;
+}
+
+Cluster cluster_of(std::shared_ptr<BranchRegion> region, std::string reason) {
+  Cluster c;
+  std::set<ValueId> reads(region->operands.begin(), region->operands.end());
+  reads.insert(region->index);
+  c.reads.assign(reads.begin(), reads.end());
+  c.writes = region->results;
+  c.branch = std::move(region);
+  c.reason = std::move(reason);
+  return c;
 }
 
 Cluster cluster_of(std::shared_ptr<LoopRegion> region, std::string reason) {

@@ -52,6 +52,23 @@ struct LoopRegion {
   bool ends_at_home(std::size_t i) const { return gated || in_place(i) || *body.trips % 2 == 0; }
 };
 
+/// A branch of which one side runs, chosen by the device, each with kernels of its own.
+struct BranchRegion {
+  struct Side {
+    Graph graph;  // inputs: `operands`; outputs: `results`
+    Partition parts;
+  };
+  ValueId index = 0;  // of the outer graph, like the rest: one bool or i32
+  std::vector<ValueId> operands, results;
+  std::vector<Side> sides;
+};
+
+/// Takes branch `e` of `outer` apart; null when lanes choose for themselves, or nobody wants its
+/// results.
+std::shared_ptr<BranchRegion> branch_region(const Equation& e, const std::vector<bool>& wanted,
+                                            const Target&, const CompileOptions&,
+                                            const LoopNest& nest);
+
 /// Takes loop `e` of `outer` apart; null when it has no such form, or nobody wants its results.
 /// `wanted`: per value of the outer graph, whether something reads it. `nest`: what surrounds the
 /// outer graph. `slice` > 0: an iteration of the region is a loop of at most that many steps, which
@@ -66,6 +83,7 @@ std::uint64_t most_steps(const Equation& e);
 
 /// The region's place among the kernels of the outer graph.
 Cluster cluster_of(std::shared_ptr<LoopRegion>, std::string reason);
+Cluster cluster_of(std::shared_ptr<BranchRegion>, std::string reason);
 
 /// Instructions that one iteration takes when one lane does everything, inner loops included.
 double work_per_iteration(const Equation& loop);

@@ -9,17 +9,25 @@ namespace gnomon {
 std::string print(const Partition& p, const Graph& g) {
   std::string s;
   for (const Cluster& c : p.clusters) {
-    s += c.loop ? std::string(c.loop->gated ? "gated " : "") + "loop of " +
-                      (c.loop->body.trips ? std::to_string(*c.loop->body.trips) : "any number of") +
-                      " iterations on the device"
-                : "kernel \"" + c.draft.kernel.name + "\" " + c.draft.mapping +
-                      " lanes=" + std::to_string(c.draft.kernel.lanes);
+    s += c.branch ? "branch of " + std::to_string(c.branch->sides.size()) + " sides on the device"
+         : c.loop
+             ? std::string(c.loop->gated ? "gated " : "") + "loop of " +
+                   (c.loop->body.trips ? std::to_string(*c.loop->body.trips) : "any number of") +
+                   " iterations on the device"
+             : "kernel \"" + c.draft.kernel.name + "\" " + c.draft.mapping +
+                   " lanes=" + std::to_string(c.draft.kernel.lanes);
     s += " writes";
     for (ValueId v : c.writes)
       s += " %" + std::to_string(v) + ":" + to_string(g.avals[v].dtype, g.avals[v].shape);
     s += " reads";
     for (ValueId v : c.reads) s += " %" + std::to_string(v);
     s += "  ; " + c.reason + "\n";
+    if (c.branch)
+      for (const BranchRegion::Side& side : c.branch->sides) {
+        s += "  side " + std::to_string(&side - c.branch->sides.data()) + "\n";
+        std::istringstream lines(print(side.parts, side.graph));
+        for (std::string line; std::getline(lines, line);) s += "    " + line + "\n";
+      }
     if (!c.loop) continue;
     if (c.loop->body.condition) {
       std::istringstream lines(print(c.loop->condition, *c.loop->body.condition));

@@ -120,6 +120,11 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
                   const Cluster* left_out = nullptr) {
   for (Cluster& c : parts.clusters) {
     if (&c == left_out) continue;
+    if (c.branch) {
+      for (BranchRegion::Side& side : c.branch->sides)
+        make_kernels(side.parts, side.graph, target, options, program, text);
+      continue;
+    }
     if (c.loop) {
       LoopRegion& loop = *c.loop;
       make_kernels(loop.parts, loop.body.graph, target, options, program, text);

@@ -134,7 +134,9 @@ class Planner {
   void write(Scope& scope, const Cluster* left_out = nullptr) {
     for (const Cluster& c : scope.parts.clusters) {
       if (&c == left_out) continue;
-      if (!c.loop)
+      if (c.branch)
+        write_branch(scope, *c.branch);
+      else if (!c.loop)
         write_kernel(scope, c);
       else if (c.loop->gated)
         write_gated(scope, *c.loop);
@@ -199,6 +201,16 @@ class Planner {
     return h;
   }
 
+  /// Input `to` of an inner graph is `from` of the outer one.
+  void hand_in(Scope& outer, ValueId from, Scope& inner, ValueId to) {
+    if (const auto i = outer.iterations.find(from); i != outer.iterations.end())
+      inner.iterations[to] = i->second;
+    // The number of an iteration may lie nowhere: kernels get it as a parameter then.
+    const bool number = outer.numbers.contains(from);
+    if (number) inner.numbers.insert(to);
+    inner.slot(to) = number ? outer.slot(from) : slot_of(outer, from);
+  }
+
   /// What the inputs of a body or a condition are.
   void enter(Scope& scope, Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
              std::size_t phase, SlotId counter) {
@@ -209,15 +221,8 @@ class Planner {
       scope.slot(inputs[i]) = phase == 1 && second != none ? second : first;
     }
     scope.slot(inputs[n]) = counter;
-    for (std::size_t k = 0; k < loop.body.constants.size(); ++k) {
-      const ValueId from = loop.body.constants[k], to = inputs[n + 1 + k];
-      if (const auto i = outer.iterations.find(from); i != outer.iterations.end())
-        scope.iterations[to] = i->second;
-      // The number of an iteration may lie nowhere: kernels get it as a parameter then.
-      const bool number = outer.numbers.contains(from);
-      if (number) scope.numbers.insert(to);
-      scope.slot(to) = number ? outer.slot(from) : slot_of(outer, from);
-    }
+    for (std::size_t k = 0; k < loop.body.constants.size(); ++k)
+      hand_in(outer, loop.body.constants[k], scope, inputs[n + 1 + k]);
     scope.numbers.insert(inputs[n]);
   }
 
@@ -329,6 +334,36 @@ class Planner {
     operands.push_back(machine_->state);
     operands.push_back(counter);
     append_gate(std::move(gate), std::move(operands), std::move(targets));
+  }
+
+  void write_branch(Scope& outer, const BranchRegion& branch) {
+    std::vector<SlotId> results;
+    for (ValueId v : branch.results) results.push_back(slot_of(outer, v));
+    const bool outermost = !machine_.has_value();
+    if (outermost) begin_machine();
+    Flow& flow = machine_->flow;
+    GateKernel gate;
+    gate.reads = outer.graph.avals[branch.index].dtype;
+    gate.choices = branch.sides.size();
+    std::vector<Flow::Label> targets;
+    for (std::size_t i = 0; i < gate.choices; ++i) targets.push_back(flow.fresh());
+    append_gate(std::move(gate), {slot_of(outer, branch.index), machine_->state}, targets);
+    const Flow::Label behind = flow.fresh();
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      const BranchRegion::Side& side = branch.sides[i];
+      flow.go_on_at(targets[i]);
+      Scope scope(side.graph, side.parts);
+      for (std::size_t o = 0; o < results.size(); ++o)
+        scope.slot(side.graph.outputs[o]) = results[o];
+      for (std::size_t k = 0; k < branch.operands.size(); ++k)
+        hand_in(outer, branch.operands[k], scope, side.graph.inputs[k]);
+      write(scope);
+      flow.join(flow.here(), behind);
+    }
+    flow.go_on_at(behind);
+    if (!outermost) return;
+    if (!machine_->nested) machine_->most_passes = 1;
+    end_machine();
   }
 
   void append_gate(GateKernel gate, std::vector<SlotId> operands,

@@ -238,6 +238,72 @@ TEST(DeviceLoop, TracedBounds) {
   expect_function_lowers(f, f32({40}), f32({}));
 }
 
+TEST(DeviceLoop, TheDeviceChoosesASide) {
+  const auto mix = [](const Array& x, int trips) {
+    return fori_loop(
+        0, trips, [](Array, Array v) { return v * 0.5f + flip(v) * 0.4f; }, x);
+  };
+  for (const float limit : {-100.0f, 100.0f}) {
+    const auto f = [&](const Array& x) {
+      return cond(
+          sum(x) > limit,
+          [&] {
+            return std::pair{mix(x, 7), sum(x)};
+          },
+          [&] {
+            return std::pair{flip(x) + 1, sum(x * x)};
+          });
+    };
+    expect_function_lowers(f, f32({40}));
+    EXPECT_EQ(on_device(f, f32({40})).gated.size(), 1u);
+  }
+  // In loops, by their number; sides that hold gated loops; sides that do nothing.
+  const auto g = [&](const Array& x) {
+    return fori_loop(
+        0, 8,
+        [&](Array i, Array v) {
+          return switch_(i % 4, std::tuple{[&] { return mix(v, 3) + x; }, [&] { return v; },
+                                           [&] {
+                                             return while_loop(
+                                                 [](const Array& u) { return sum(u * u) > 3.0f; },
+                                                 [](Array u) { return u * 0.5f + flip(u) * 0.25f; },
+                                                 v * 5, {.max_steps = 20});
+                                           },
+                                           [&] { return flip(v) + cast(i, DType::f32); }});
+        },
+        x);
+  };
+  expect_function_lowers(g, f32({40}));
+  const auto by_number = [&](const Array& x) {
+    return fori_loop(
+        0, 5,
+        [&](Array i, Array v) {
+          return switch_(i, std::tuple{[&] { return mix(v, 3) + x; }, [&] { return mix(v, 40); },
+                                       [&] { return x; }});
+        },
+        x);
+  };
+  expect_function_lowers(by_number, f32({40}));
+}
+
+TEST(DeviceLoop, TilesOfProductsAreAddedInPlace) {
+  const auto f = [](const Array& a, const Array& b) {
+    return fori_loop(
+        0, 4, [&](Array, Array c) { return c * 0.5f + matmul(b, transpose(b)) * 0.01f; }, a);
+  };
+  expect_function_lowers(f, f32({64, 64}), f32({64, 64}));
+  const auto g = [](const Array& a, const Array& b) {
+    return fori_loop(
+        0, 4,
+        [&](Array i, Array c) {
+          const Array column = b * cast(i + 1, DType::f32);
+          return c - matmul(column, transpose(column)) * 0.01f;
+        },
+        a);
+  };
+  for (const Dim n : {64, 67}) expect_function_lowers(g, f32({n, n}), f32({n, 40}));
+}
+
 /// A driver that stops a kernel after a few hundred loop trips.
 Target impatient() {
   Target t = Target::cpu_like();

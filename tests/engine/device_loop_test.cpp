@@ -8,6 +8,7 @@
 #include "gnomon/control.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"
+#include "gnomon/transform.h"
 #include "tests/engine/fixture.h"
 #include "tests/support/lowering.h"
 
@@ -181,6 +182,45 @@ TEST_F(DeviceLoops, StopInsideOfLoops) {
                           x, {.max_steps = 40});
       },
       f32(60));
+}
+
+TEST_F(DeviceLoops, ChooseASide) {
+  expect_runs(
+      [](const Array& x) {
+        return fori_loop(
+            0, 9,
+            [&](Array i, Array v) {
+              return switch_(
+                  i % 3,
+                  std::tuple{[&] { return until(v * 4, 5, 30); }, [&] { return flip(v) + 1; },
+                             [&] {
+                               return fori_loop(
+                                   0, 3, [](Array, Array u) { return u * 0.5f + flip(u) * 0.4f; },
+                                   v);
+                             }});
+            },
+            x);
+      },
+      f32(70));
+}
+
+TEST_F(DeviceLoops, BeyondTheDriversBudgetGoOnInFurtherDispatches) {
+  // Lanes on trip counts of their own, up to 200,000: one kernel where the driver allows it.
+  const auto f = [](const Array& x) {
+    return vmap([](const Array& v) {
+      return while_loop([](const Array& u) { return u < 1e6f; }, [](Array u) { return u + 8; },
+                        floor(abs(v) * 1e5f), {.max_steps = 200000});
+    })(x);
+  };
+  Trace outer;
+  const Graph g = trace(f, outer.input(f32(40))).graph;
+  const Program p = compile(g, rt.target(), {.name = "test", .keep_text = true});
+  EXPECT_EQ(p.gated.empty(), rt.target().loop_budget == 0) << p.fusion_text;
+  const HostArray host = random_array(f32(40), 3);
+  const auto want = evaluate(g, {host});
+  HostArray got(want[0].aval);
+  rt.to_bytes(on_device(p, {host})[0], got.bytes);
+  EXPECT_EQ(difference(got, want[0], 0), "") << p.fusion_text;
 }
 
 TEST_F(DeviceLoops, RunAgainWithOtherData) {
