@@ -18,6 +18,9 @@ constexpr Dim tiny_lu = 6;
 constexpr Dim panel = 32;
 /// Up to here all columns are one panel.
 constexpr Dim one_panel = 64;
+/// Up to here panels update all columns; more columns are halved, and the right half waits for the
+/// left one.
+constexpr Dim by_panels = 512;
 
 Dim steps(const Array& a) { return std::min(rows(a), columns(a)); }
 
@@ -166,6 +169,26 @@ Factors with_panel(const Factors& f, const Array& first, Dim width) {
   return {a, choose(inside, taken(p.pivots, local), f.pivots), taken(f.permutation, p.order)};
 }
 
+Factors factor(const Array& a);
+
+/// Toledo, Locality of reference in LU decomposition with partial pivoting (1997), at the top
+/// levels; a has at least as many rows as columns.
+Factors factor_by_halves(const Array& a) {
+  const Dim m = rows(a), n = columns(a), h = (n / 2 + panel - 1) / panel * panel;
+  const int last = a.rank() - 2;  // of pivots and permutations
+  const Factors left = factor(column_range(a, 0, h));
+  const Array right = rows_taken(column_range(a, h, n), left.permutation);
+  const Array upper =
+      solve_triangular(row_range(left.lu, 0, h), row_range(right, 0, h), {.unit_diagonal = true});
+  const Array below = row_range(left.lu, h, m);
+  const Factors rest = factor(lax::sub(row_range(right, h, m), product(below, upper)));
+  const Array moved = rows_taken(below, rest.permutation);
+  const Array own = taken(lax::slice_axis(left.permutation, last, h, m), rest.permutation);
+  return {blocks(row_range(left.lu, 0, h), upper, moved, rest.lu),
+          lax::concatenate({left.pivots, lax::add(rest.pivots, static_cast<double>(h))}, last),
+          lax::concatenate({lax::slice_axis(left.permutation, last, 0, h), own}, last)};
+}
+
 Factors factor(const Array& a) {
   const Dim m = rows(a), n = columns(a), k = steps(a);
   if (m <= tiny_lu && n <= tiny_lu) {
@@ -179,6 +202,7 @@ Factors factor(const Array& a) {
     const Array u = solve_triangular(f.lu, rest, {.unit_diagonal = true});
     return {lax::concatenate({f.lu, u}, a.rank() - 1), f.pivots, f.permutation};
   }
+  if (k > by_panels) return factor_by_halves(a);
   const Array zero = lax::scalar_integer(i32, 0);
   if (k <= one_panel) {
     const Panel p = factor_panel(a, zero);

@@ -1,4 +1,8 @@
 // codegen/primitives/linalg_qr.cpp -- table entry of qr, by Householder's reflections.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "codegen/primitives/dense.h"
 #include "codegen/primitives/linalg.h"
 #include "codegen/primitives/matrix.h"
@@ -13,8 +17,9 @@ namespace {
 /// Matrices of up to this many elements are factored element by element.
 constexpr Dim tiny_rows = 6, tiny_columns = 4;
 constexpr Dim panel = 32;
-/// Up to here reflections are applied one by one; beyond in panels.
+/// Up to here reflections are applied one by one; beyond in panels, and beyond that by halves.
 constexpr Dim one_by_one = 64;
+constexpr Dim by_panels = 512;
 
 // A reflection is I - tau v v^T with v zero above its own row and one there. For a column with
 // nothing below its own row tau is zero, as in LAPACK's larfg.
@@ -142,12 +147,36 @@ Reduced qr_one_by_one(const Array& a, Dim width) {
   return {q, upper_part(row_range(r, 0, width))};
 }
 
-/// Panels of reflections; each is applied to all columns behind it by three products, and to q in
-/// the opposite order.
-Reduced qr_by_panels(const Array& whole, Dim width) {
-  const Dim k = std::min(rows(whole), columns(whole)), m = rows(whole);
-  const Array a = column_range(whole, 0, k);
-  const Dim count = (k + panel - 1) / panel, size = count * panel;
+/// The reflections of several panels on the rows from `offset` on: v[.., rows, panels x panel] and
+/// t[.., panels x panel, panel].
+struct Panels {
+  Array v, t;
+  Dim offset = 0;
+
+  Dim count() const { return columns(v) / panel; }
+
+  /// The product of all reflections, or its transpose, on x.
+  Array on(const Array& x, bool transpose) const {
+    const Array top = row_range(x, 0, offset), own = row_range(x, offset, rows(x));
+    const Array moved = repeat(
+        count(), {padded(own, rows(v), columns(x))}, [&](const Array& step, const Arrays& state) {
+          const Array last = lax::full_like(step, static_cast<double>(count() - 1));
+          const Array which = transpose ? step : lax::sub(last, step);
+          const Array first = lax::mul(which, static_cast<double>(panel)),
+                      zero = lax::zeros_like(first);
+          const Array v_here = block_at(v, zero, first, rows(v), panel);
+          const Array t_here = block_at(t, first, zero, panel, panel);
+          return Arrays{applied(v_here, t_here, state[0], transpose)};
+        })[0];
+    const Array bottom = row_range(moved, 0, rows(own));
+    return offset == 0 ? bottom : lax::concatenate({top, bottom}, x.rank() - 2);
+  }
+};
+
+/// Reflects all columns of a, m >= n, panel by panel; each panel is applied to all columns behind
+/// it by three products. The reflections, and the columns after them.
+std::pair<Panels, Array> reflect_panels(const Array& a, Dim offset) {
+  const Dim m = rows(a), count = (columns(a) + panel - 1) / panel, size = count * panel;
   // Columns of zeros behind the last one reflect nothing; rows of zeros give them room.
   const Dim height = std::max(m, size);
   const Array start = padded(a, height, size);
@@ -159,30 +188,69 @@ Reduced qr_by_panels(const Array& whole, Dim width) {
                     zero = lax::zeros_like(first);
         const Reflections h = reflect(block_at(state[0], zero, first, height, panel), first);
         const Array t = compact(h);
-        const Array behind = at_least(column_index(v_shape),
-                                      spread(lax::add(first, static_cast<double>(panel)), v_shape));
+        const Array end = lax::add(first, static_cast<double>(panel));
+        const Array behind = at_least(column_index(v_shape), spread(end, v_shape));
         const Array moved = choose(behind, applied(h.v, t, state[0], true), state[0]);
         return Arrays{with_block(moved, h.r, zero, first), with_block(state[1], h.v, zero, first),
                       with_block(state[2], t, first, zero)};
       });
-  const auto through = [&](const Array& x, bool transpose) {
-    return repeat(count, {x}, [&](const Array& step, const Arrays& state) {
-      const Array last = lax::full_like(step, static_cast<double>(count - 1));
-      const Array which = transpose ? step : lax::sub(last, step);
-      const Array first = lax::mul(which, static_cast<double>(panel)),
-                  zero = lax::zeros_like(first);
-      const Array v = block_at(f[1], zero, first, height, panel);
-      const Array t = block_at(f[2], first, zero, panel, panel);
-      return Arrays{applied(v, t, state[0], transpose)};
-    })[0];
-  };
-  const Array q = through(padded(identity(a.dtype(), batch_of(a), width), height, width), false);
-  Array r = block(f[0], 0, height, 0, k);
-  if (columns(whole) > k) {
-    const Array rest = padded(column_range(whole, k, columns(whole)), height, columns(whole) - k);
-    r = lax::concatenate({r, through(rest, true)}, a.rank() - 1);
+  return {{f[1], f[2], offset}, block(f[0], 0, m, 0, columns(a))};
+}
+
+/// The left half of the columns first, which then reflects the right one; what is below it is a
+/// smaller problem of the same kind.
+void reflect_halves(const Array& a, Dim offset, std::vector<Panels>& done, Arrays& tops) {
+  const Dim m = rows(a), n = columns(a);
+  if (n <= by_panels) {
+    auto [p, r] = reflect_panels(a, offset);
+    done.push_back(std::move(p));
+    tops.push_back(row_range(r, 0, n));
+    return;
   }
-  return {row_range(q, 0, m), upper_part(row_range(r, 0, width))};
+  const Dim h = (n / 2 + panel - 1) / panel * panel;
+  Arrays left;
+  std::vector<Panels> own;
+  reflect_halves(column_range(a, 0, h), 0, own, left);
+  Array right = column_range(a, h, n);
+  for (const Panels& p : own) right = p.on(right, true);
+  for (Panels& p : own) {
+    p.offset += offset;
+    done.push_back(std::move(p));
+  }
+  // Rows of r from the left half reach over the right one.
+  Dim row = 0;
+  for (const Array& top : left) {
+    tops.push_back(lax::concatenate({top, row_range(right, row, row + rows(top))}, a.rank() - 1));
+    row += rows(top);
+  }
+  const Array below = row_range(right, h, m);
+  Arrays rest;
+  reflect_halves(below, offset + h, done, rest);
+  for (const Array& top : rest) {
+    const Shape front = extended(batch_of(a), {rows(top), n - columns(top)});
+    tops.push_back(lax::concatenate({lax::full({a.dtype(), front}, 0), top}, a.rank() - 1));
+  }
+}
+
+Reduced qr_by_panels(const Array& a, Dim width) {
+  const Dim m = rows(a), k = std::min(m, columns(a));
+  std::vector<Panels> done;
+  Arrays tops;
+  reflect_halves(column_range(a, 0, k), 0, done, tops);
+  Array r = padded(lax::concatenate(tops, a.rank() - 2), width, k);
+  if (columns(a) > k) {
+    Array rest = column_range(a, k, columns(a));
+    for (const Panels& p : done) rest = p.on(rest, true);
+    r = lax::concatenate({r, row_range(rest, 0, width)}, a.rank() - 1);
+  }
+  Array q = first_columns(a, width);
+  for (auto p = done.rbegin(); p != done.rend(); ++p) {
+    // Columns of the identity in front of the panel's own rows are zero there.
+    const Array left = column_range(q, 0, p->offset);
+    const Array own = p->on(column_range(q, p->offset, width), false);
+    q = p->offset == 0 ? own : lax::concatenate({left, own}, a.rank() - 1);
+  }
+  return {q, upper_part(r)};
 }
 
 std::vector<Array> expand(const Params& params, const Arrays& in, const Target&, Loc) {

@@ -51,6 +51,8 @@ namespace {
 constexpr Dim diagonal_block = 32;
 /// This many blocks are walked while the graph is built; more in a loop.
 constexpr Dim unrolled_blocks = 8;
+/// Larger systems are halved first: the loop multiplies with rows that are not known yet.
+constexpr Dim in_one_loop = 1024;
 
 /// Forward substitution on a lower triangular matrix of tiny size.
 Array substitute(const Array& a, const Array& b, bool unit) {
@@ -155,6 +157,12 @@ Array solve_lower(const Array& a, const Array& b, bool unit) {
     size = 1;
     while (size < n) size *= 2;
     return row_range(product(inverse_of_lower(a, unit), b), 0, n);
+  }
+  if (n > in_one_loop) {
+    const Dim h = (n / 2 + diagonal_block - 1) / diagonal_block * diagonal_block;
+    const Array first = solve_lower(block(a, 0, h, 0, h), row_range(b, 0, h), unit);
+    const Array rest = lax::sub(row_range(b, h, n), product(block(a, h, n, 0, h), first));
+    return lax::concatenate({first, solve_lower(block(a, h, n, h, n), rest, unit)}, b.rank() - 2);
   }
   size = (n + diagonal_block - 1) / diagonal_block * diagonal_block;
   const Array x =
