@@ -35,6 +35,13 @@ Array random_gamma_grad(Operand a, Operand x) {
   return lax::neg(lax::div(slope, density, a.loc()), a.loc());
 }
 
+Array betaln(Operand a, Operand b) { return binary("betaln", betaln_p, a, b); }
+Array betainc(Operand a, Operand b, Operand x) {
+  const std::array all{a, b, x};
+  const DType t = align::float_dtype(align::common_dtype("betainc", all));
+  return emit1(betainc_p, {}, align::aligned("betainc", all, t), a.loc());
+}
+
 Array i0e(Operand x) { return unary("i0e", i0e_p, x); }
 Array i1e(Operand x) { return unary("i1e", i1e_p, x); }
 

@@ -13,6 +13,8 @@ extern const Primitive lgamma_p, digamma_p, polygamma_p;
 /// Of (a, x): P, Q, dP/da and dP/dx.
 extern const Primitive gammainc_p, gammaincc_p, gammainc_da_p, gamma_density_p;
 
+/// Of (a, b) and of (a, b, x).
+extern const Primitive betaln_p, betainc_p;
 /// Modified Bessel functions of the first kind over e^|x|.
 extern const Primitive i0e_p, i1e_p;
 

@@ -153,6 +153,30 @@ Real gamma_density(Real a, Real x) {
   return std::exp((a - 1) * std::log(x) - x - std::lgamma(a));
 }
 
+Real betaln(Real a, Real b) {
+  if (!(a >= 0) || !(b >= 0)) return not_a_number;
+  if (a == 0 || b == 0) return inf;
+  if (std::isinf(a) || std::isinf(b)) return -inf;
+  return std::lgamma(a) + std::lgamma(b) - std::lgamma(a + b);
+}
+
+// Source: NIST Digital Library of Mathematical Functions, 8.17.22, from far behind to the front.
+Real betainc(Real a, Real b, Real x) {
+  if (!(a >= 0) || !(b >= 0) || !(x >= 0) || x > 1) return not_a_number;
+  if ((a == 0 && b == 0) || (std::isinf(a) && std::isinf(b))) return not_a_number;
+  if (x == 0 || x == 1) return x;
+  if (b == 0 || std::isinf(a)) return 0;
+  if (a == 0 || std::isinf(b)) return 1;
+  if (x > (a + 1) / (a + b + 2)) return 1 - betainc(b, a, 1 - x);
+  Real tail = 1;
+  for (int m = 2000; m >= 0; --m) {
+    const Real p = a + 2 * m;
+    if (m < 2000) tail = 1 + (m + 1) * (b - m - 1) * x / ((p + 1) * (p + 2)) / tail;
+    tail = 1 - (a + m) * (a + b + m) * x / (p * (p + 1)) / tail;
+  }
+  return std::exp(a * std::log(x) + b * std::log1p(-x) - betaln(a, b)) / (a * tail);
+}
+
 // Source: NIST Digital Library of Mathematical Functions, 10.25.2 and 10.40.1.
 Real scaled_bessel(int order, Real x) {
   const Real a = std::fabs(x), sign = order == 1 && x < 0 ? -1 : 1;

@@ -16,6 +16,10 @@ long double gammaincc(long double a, long double x);
 long double gammainc_da(long double a, long double x);
 long double gamma_density(long double a, long double x);
 
+/// log(gamma(a) gamma(b) / gamma(a + b)) and the regularised incomplete beta function.
+long double betaln(long double a, long double b);
+long double betainc(long double a, long double b, long double x);
+
 /// e^-|x| I_order(x) for order 0 or 1.
 long double scaled_bessel(int order, long double x);
 

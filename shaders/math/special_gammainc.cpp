@@ -10,8 +10,6 @@
 // Source: W. Gautschi, "A computational procedure for incomplete gamma functions", ACM TOMS 5
 // (1979), for the series and their regions; NIST Digital Library of Mathematical Functions, 8.9.2,
 // for the continued fraction.
-#include <functional>
-
 #include "shaders/math/elementary.h"
 #include "shaders/math/special.h"
 #include "shaders/math/special_temme.h"
@@ -20,72 +18,9 @@ namespace gnomon::math {
 namespace {
 
 template <class T>
-using Vector = std::vector<Floating<T>>;
-
-/// `compute()` where `p` holds, `otherwise` elsewhere; skipped when no lane wants it.
-template <class T, class F>
-Vector<T> where(Real p, F compute, const Vector<T>& otherwise) {
-  Builder& b = *p.b;
-  const auto values = [](const Vector<T>& v) {
-    kernel::Values r;
-    for (const Floating<T>& x : v) r.push_back(x.v);
-    return r;
-  };
-  const kernel::Values chosen = b.if_(
-      b.any(p.v),
-      [&] {
-        Vector<T> v = compute();
-        for (std::size_t k = 0; k < v.size(); ++k) v[k] = select(p, v[k], otherwise[k]);
-        return values(v);
-      },
-      [&] { return values(otherwise); });
-  Vector<T> r;
-  for (const Value v : chosen) r.push_back({&b, v});
-  return r;
-}
-
-/// Repeats `step(k, state)` for k = 1, 2, ... while `more(state)` holds, at most `trips` times.
-template <class T>
-Vector<T> repeat(const Vector<T>& init, int trips,
-                 const std::function<Real(const Vector<T>&)>& more,
-                 const std::function<Vector<T>(Floating<T>, const Vector<T>&)>& step) {
-  Builder& b = *init[0].b;
-  kernel::Values carried{init[0].like(1).v};
-  for (const Floating<T>& x : init) carried.push_back(x.v);
-  const auto state = [&](std::span<const Value> c) {
-    Vector<T> s;
-    for (const Value v : c.subspan(1)) s.push_back({&b, v});
-    return s;
-  };
-  const kernel::Values end = b.loop(
-      carried, static_cast<std::uint64_t>(trips),
-      [&](std::span<const Value> c) {
-        const Floating<T> k{&b, c[0]};
-        return b.any((more(state(c)) & (k <= static_cast<T>(trips))).v);
-      },
-      [&](std::span<const Value> c) {
-        const Floating<T> k{&b, c[0]};
-        kernel::Values next{(k + T(1)).v};
-        for (const Floating<T>& x : step(k, state(c))) next.push_back(x.v);
-        return next;
-      });
-  return state(end);
-}
-
-template <class T>
 constexpr int series_trips = sizeof(T) == 8 ? 64 : 36;
 template <class T>
 constexpr int fraction_trips = sizeof(T) == 8 ? 90 : 30;
-template <class T>
-constexpr T negligible = std::numeric_limits<T>::epsilon() / 4;
-
-template <class T>
-Floating<T> exp_sum(Twofold<T> x) {
-  Builder& b = *x.high.b;
-  const Floating<T> e{&b, exp(b, x.high.v)};
-  return select(magnitude(x.low) < T(1), e + e * x.low, e);
-}
-
 /// Where the function falls from 1 to 0 as a step does: no float is so near to `a` as its width.
 template <class T>
 constexpr T step_from = sizeof(T) == 8 ? T(0x1p500) : T(0x1p60);
@@ -243,11 +178,6 @@ Floating<T> temme_derivative(Floating<T> a, Floating<T> x) {
   const Floating<T> rest =
       (logarithm - t.inverse * T(0.5)) * sum - (ratio * slope + counted) * t.inverse;
   return -(temme_weight(t) * (leading + rest));
-}
-
-template <class T>
-Real never(Floating<T> x) {
-  return {x.b, x.b->constant({DType::boolean, x.b->type(x.v).width}, 0)};
 }
 
 /// What SciPy has no value for.

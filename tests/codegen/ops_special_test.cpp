@@ -35,6 +35,23 @@ TEST(OpsSpecial, TakeTheirValuesFromMpmath) {
               ElementsAre(near(-0.27455132194588155379), near(-0.02380865685489038646)));
 }
 
+TEST(OpsSpecial, BetaAndBesselFunctionsTakeTheirValuesFromMpmath) {
+  const HostArray a = f64({2.5, 100}), b = f64({0.5, 150}), x = f64({0.3, 0.41});
+  EXPECT_THAT(test::run([](Array p, Array q) { return betaln(p, q); }, a, b),
+              ElementsAre(near(0.16390063283767393729), near(-169.38009494808788731)));
+  EXPECT_THAT(test::run([](Array p, Array q, Array y) { return betainc(p, q, y); }, a, b, x),
+              ElementsAre(near(0.018927124071945651653), near(0.62936566529306553957)));
+  const HostArray y = f64({-3, 60});
+  EXPECT_THAT(test::run([](Array v) { return i0e(v); }, y),
+              ElementsAre(near(0.24300035416182539847), near(0.051611549173609840949)));
+  EXPECT_THAT(test::run([](Array v) { return i1e(v); }, y),
+              ElementsAre(near(-0.19682671329730085363), near(0.051179630189028718118)));
+  EXPECT_THAT(test::run([](Array v) { return i0(v); }, f64({-3})),
+              ElementsAre(near(4.8807925858650240856)));
+  EXPECT_THAT(test::run([](Array v) { return i1(v); }, f64({-3})),
+              ElementsAre(near(-3.9533702174026093965)));
+}
+
 TEST(OpsSpecial, DerivativesOfLgammaAreThePolygammas) {
   const HostArray x = f64({2.25});
   const auto f = [](Array v) { return sum(lgamma(v)); };
@@ -64,6 +81,9 @@ TEST(OpsSpecial, IntegersBecomeFloatsAndShapesBroadcast) {
 TEST(OpsSpecial, MessagesSayWhatIsPossible) {
   EXPECT_THAT(test::usage_error_of([](Array v) { return polygamma(-1, v); }, f64({1})),
               HasSubstr("polygamma: order -1 is not between 0 and 30"));
+  const auto shape = [](Array s) { return grad([](Array t) { return betainc(t, 2.0, 0.5); })(s); };
+  EXPECT_THAT(test::usage_error_of(shape, test::f32(1.5)),
+              HasSubstr("betainc: there is no derivative in `a` and `b`"));
   const auto twice = [](Array s) {
     return grad(grad([](Array t) { return gammainc(t, 2.0); }))(s);
   };

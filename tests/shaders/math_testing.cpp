@@ -1,9 +1,12 @@
 // tests/shaders/math_testing.cpp -- see math_testing.h.
 #include "tests/shaders/math_testing.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <string>
+#include <tuple>
 
 #include "shaders/interpret/interpret.h"
 
@@ -14,23 +17,29 @@ using kernel::Access;
 using kernel::Kernel;
 using kernel::Op;
 
-template <class T, class F>
-std::vector<double> run_kernel(F f, const std::vector<double>& x, const std::vector<double>& y) {
+template <class T, class F, class... Operands>
+std::vector<double> run_kernel(F f, const Operands&... operands) {
   constexpr DType t = sizeof(T) == 8 ? DType::f64 : DType::f32;
   Builder b("math");
-  const std::uint32_t in = b.buffer({t, Access::read, false, false, "x"});
-  const std::uint32_t in2 = b.buffer({t, Access::read, false, false, "y"});
-  const std::uint32_t out = b.buffer({t, Access::write, false, false, "z"});
-  b.kernel().lanes = static_cast<std::uint32_t>(x.size());
+  std::vector<std::vector<T>> data{{operands.begin(), operands.end()}...};
+  const std::size_t lanes = data[0].size();
+  for (std::size_t k = 0; k < data.size(); ++k)
+    b.buffer({t, Access::read, false, false, "x" + std::to_string(k)});
+  const std::uint32_t out = b.buffer({t, Access::write, false, false, "y"});
+  b.kernel().lanes = static_cast<std::uint32_t>(lanes);
   const Value lane = b.source(Op::lane);
-  b.store(out, lane, f(b, b.load(in, lane), b.load(in2, lane)));
+  std::uint32_t next = 0;
+  const auto load = [&](const std::vector<double>&) { return b.load(next++, lane); };
+  const std::array<Value, sizeof...(Operands)> x{load(operands)...};
+  b.store(out, lane, std::apply([&](auto... v) { return f(b, v...); }, x));
   const Kernel k = b.take();
-  std::vector<T> a(x.begin(), x.end()), c(y.begin(), y.end()), z(x.size());
-  const auto bytes = [](std::vector<T>& v) { return std::as_writable_bytes(std::span(v)); };
-  std::span<std::byte> buffers[] = {bytes(a), bytes(c), bytes(z)};
-  const std::uint32_t parameters[7] = {0, 1, 0, 0, 0, 0, 0};
+  data.emplace_back(lanes);
+  std::vector<std::span<std::byte>> buffers;
+  for (std::vector<T>& v : data) buffers.push_back(std::as_writable_bytes(std::span(v)));
+  std::vector<std::uint32_t> parameters(kernel::parameter_header_words + data.size());
+  parameters[1] = 1;
   interpret(k, 0, parameters, buffers);
-  return {z.begin(), z.end()};
+  return {data.back().begin(), data.back().end()};
 }
 
 class Number {
@@ -81,18 +90,26 @@ double distance(double got, mpfr_ptr exact, double least = 0, int digits = 53) {
 }  // namespace
 
 std::vector<double> run(Value (*f)(Builder&, Value), const std::vector<double>& x) {
-  return run_kernel<double>([&](Builder& b, Value a, Value) { return f(b, a); }, x, x);
+  return run_kernel<double>(f, x);
 }
 std::vector<double> run(Value (*f)(Builder&, Value, Value), const std::vector<double>& x,
                         const std::vector<double>& y) {
   return run_kernel<double>(f, x, y);
 }
+std::vector<double> run(Value (*f)(Builder&, Value, Value, Value), const std::vector<double>& x,
+                        const std::vector<double>& y, const std::vector<double>& z) {
+  return run_kernel<double>(f, x, y, z);
+}
 std::vector<double> run_f32(Value (*f)(Builder&, Value), const std::vector<double>& x) {
-  return run_kernel<float>([&](Builder& b, Value a, Value) { return f(b, a); }, x, x);
+  return run_kernel<float>(f, x);
 }
 std::vector<double> run_f32(Value (*f)(Builder&, Value, Value), const std::vector<double>& x,
                             const std::vector<double>& y) {
   return run_kernel<float>(f, x, y);
+}
+std::vector<double> run_f32(Value (*f)(Builder&, Value, Value, Value), const std::vector<double>& x,
+                            const std::vector<double>& y, const std::vector<double>& z) {
+  return run_kernel<float>(f, x, y, z);
 }
 std::vector<double> rounded_to_f32(std::vector<double> x) {
   for (double& v : x) v = static_cast<float>(v);

@@ -12,7 +12,7 @@ namespace gnomon::math {
 using kernel::Builder;
 using kernel::Value;
 
-/// f(x[i]), f(x[i], y[i]) for all i, computed by a kernel in f64.
+/// f(x[i]), f(x[i], y[i]) or f(x[i], y[i], z[i]) for all i, computed by a kernel in f64.
 std::vector<double> run(Value (*f)(Builder&, Value), const std::vector<double>& x);
 std::vector<double> run(Value (*f)(Builder&, Value, Value), const std::vector<double>& x,
                         const std::vector<double>& y);
@@ -21,6 +21,10 @@ std::vector<double> run(Value (*f)(Builder&, Value, Value), const std::vector<do
 std::vector<double> run_f32(Value (*f)(Builder&, Value), const std::vector<double>& x);
 std::vector<double> run_f32(Value (*f)(Builder&, Value, Value), const std::vector<double>& x,
                             const std::vector<double>& y);
+std::vector<double> run(Value (*f)(Builder&, Value, Value, Value), const std::vector<double>& x,
+                        const std::vector<double>& y, const std::vector<double>& z);
+std::vector<double> run_f32(Value (*f)(Builder&, Value, Value, Value), const std::vector<double>& x,
+                            const std::vector<double>& y, const std::vector<double>& z);
 std::vector<double> rounded_to_f32(std::vector<double> x);
 
 /// Distance from the exact result in units of its last place (2^-1074 below the normal numbers).
