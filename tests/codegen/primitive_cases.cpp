@@ -126,11 +126,20 @@ bool takes(const Primitive& p, const Params& params, const std::vector<Aval>& in
   }
 }
 
+bool is_special(const Primitive& p) {
+  const Primitive* const all[] = {
+      &lgamma_p,        &digamma_p, &gammainc_p, &gammaincc_p, &gammainc_da_p,
+      &gamma_density_p, &betaln_p,  &betainc_p,  &i0e_p,       &i1e_p};
+  return std::find(std::begin(all), std::end(all), &p) != std::end(all);
+}
+
 Cases elementwise_cases(const Primitive& p, const Elementwise& e) {
   Cases r;
   for (DType t : {DType::boolean, DType::i8, DType::u8, DType::i16, DType::u16, i32, u32,
                   DType::i64, DType::u64, f32, f64}) {
     for (const Shape& shape : shapes()) {
+      // Rules of one family share what depends on shapes; kernels of special functions are long.
+      if (is_special(p) && shape.rank() != 1) continue;
       const std::vector<Aval> inputs(e.domains.size(), Aval{t, shape});
       if (takes(p, {}, inputs))
         r.push_back({&p, {}, inputs, e.domains, e.linear, e.differentiable, e.orders});
@@ -187,8 +196,8 @@ void select_cases(Maker& m) {
 }
 void polygamma_cases(Maker& m) {
   for (DType t : {f32, f64})
-    for (const Shape& s : shapes())
-      for (int n : {1, 2, 5}) m.add(OrderParams{n}, {{t, s}}, {}, {{0.4, 6}});
+    for (const Shape& s : {Shape{3}, Shape{0}})
+      for (int n : {1, 5}) m.add(OrderParams{n}, {{t, s}}, {}, {{0.4, 6}});
 }
 void constant_cases(Maker& m) {
   for (DType t : {DType::boolean, i32, DType::u64, f32, f64, DType::i8})
