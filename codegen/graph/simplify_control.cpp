@@ -57,23 +57,6 @@ std::vector<bool> used_inputs(const Graph& graph) {
   return result;
 }
 
-/// Inputs that the flagged outputs depend on.
-std::vector<bool> needed_inputs(const Graph& graph, const std::vector<bool>& outputs) {
-  std::vector<bool> needed(graph.avals.size(), false);
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i]) needed[graph.outputs[i]] = true;
-  }
-  for (auto e = graph.equations.rbegin(); e != graph.equations.rend(); ++e) {
-    bool wanted = false;
-    for (ValueId v : e->outputs) wanted = wanted || needed[v];
-    if (!wanted) continue;
-    for (ValueId v : e->inputs) needed[v] = true;
-  }
-  std::vector<bool> result;
-  for (ValueId v : graph.inputs) result.push_back(needed[v]);
-  return result;
-}
-
 template <class T>
 std::vector<T> kept(const std::vector<T>& values, const std::vector<bool>& keep) {
   std::vector<T> result;
@@ -83,11 +66,34 @@ std::vector<T> kept(const std::vector<T>& values, const std::vector<bool>& keep)
   return result;
 }
 
+/// What the flagged outputs depend on, inside loops and branches too. All inputs stay.
+Graph live_part(const Graph& graph, const std::vector<bool>& outputs) {
+  Graph result = graph;
+  result.outputs = kept(graph.outputs, outputs);
+  result.equations.clear();
+  std::vector<bool> used(graph.avals.size(), false);
+  for (ValueId v : result.outputs) used[v] = true;
+  for (auto e = graph.equations.rbegin(); e != graph.equations.rend(); ++e) {
+    std::vector<bool> here;
+    for (ValueId v : e->outputs) here.push_back(used[v]);
+    if (std::find(here.begin(), here.end(), true) == here.end()) continue;
+    Equation live = trim_outputs(*e, here);
+    for (ValueId v : live.inputs) used[v] = true;
+    result.equations.push_back(std::move(live));
+  }
+  std::reverse(result.equations.begin(), result.equations.end());
+  return result;
+}
+
+/// Inputs that the flagged outputs depend on.
+std::vector<bool> needed_inputs(const Graph& graph, const std::vector<bool>& outputs) {
+  return used_inputs(live_part(graph, outputs));
+}
+
 GraphPtr restricted(const Graph& graph, const std::vector<bool>& inputs,
                     const std::vector<bool>& outputs) {
-  Graph result = graph;
+  Graph result = live_part(graph, outputs);
   result.inputs = kept(graph.inputs, inputs);
-  result.outputs = kept(graph.outputs, outputs);
   return std::make_shared<Graph>(canonicalize(result));
 }
 

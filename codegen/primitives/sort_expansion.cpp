@@ -5,7 +5,8 @@
 // before it. Longer rows are cut into runs that are sorted so, and runs are merged in pairs: every
 // lane of a merge finds by bisection where its part of the result begins in both runs (merge path:
 // Odeh, Green, Mwassi, Shmueli, Birk, "Merge Path", IPDPSW 2012) and merges `merge_length` elements
-// in turn. A pass is two kernels, and there are log2(n / run_length) passes.
+// in turn. There are log2(n / run_length) passes of a few kernels each: kernels of their own where
+// the work is small, else those of one loop, which are made once.
 #include <algorithm>
 
 #include "codegen/primitives/gather_scatter.h"
@@ -17,8 +18,11 @@ namespace gnomon {
 namespace {
 
 constexpr Dim network_length = 8, run_length = 64, merge_length = 16;
+/// Elements from which on the passes are a loop.
+constexpr Dim loop_size = 1 << 15;
 
 constexpr DType i32 = DType::i32;
+using Pair = std::vector<Array>;
 
 Array both(const Array& a, const Array& b) { return lax::logical_and(a, b); }
 Array either(const Array& a, const Array& b) { return emit1(or_p, {}, {a, b}, {}); }
@@ -133,29 +137,65 @@ Rows by_counting(const Rows& rows) {
   return r;
 }
 
-/// Merges neighbouring runs of `run` elements. `rows` may be longer than n; what is behind n is
-/// never looked at.
-Rows merged(const Rows& rows, Dim run, Dim n) {
-  const Dim b = rows.batch(), parts = (n + merge_length - 1) / merge_length;
+/// Rows in the order in which merging writes them: element `part * merge_length + i` of row r is
+/// values[i, r * parts + part]. Rows have up to merge_length - 1 elements behind n, which are never
+/// looked at.
+struct Parts {
+  Arrays values;
+  std::size_t keys = 0;
+  Dim batch = 1, n = 0;
+
+  Dim count() const { return (n + merge_length - 1) / merge_length; }
+  Dim length() const { return count() * merge_length; }
+};
+
+Parts parts_of(const Rows& rows) {
+  Parts r{{}, rows.keys, rows.batch(), rows.length()};
+  for (const Array& a : rows.values) {
+    const Array zero = lax::full({a.dtype(), {}}, 0);
+    const Array padded =
+        r.length() == r.n ? a : lax::pad(a, zero, PadParams{{0, 0}, {0, r.length() - r.n}, {0, 0}});
+    const Array split = lax::reshape(padded, {r.batch * r.count(), merge_length});
+    r.values.push_back(lax::permute(split, {1, 0}));
+  }
+  return r;
+}
+
+Rows rows_of(const Parts& parts) {
+  Rows r{{}, parts.keys};
+  for (const Array& a : parts.values) {
+    const Array rows = lax::reshape(lax::permute(a, {1, 0}), {parts.batch, parts.length()});
+    r.values.push_back(parts.length() == parts.n ? rows : lax::slice_axis(rows, 1, 0, parts.n));
+  }
+  return r;
+}
+
+/// Merges neighbouring runs of `run` (i32[]) elements. `bisect(body, range)` repeats the body until
+/// a range of `run` + 1 possibilities has been halved down to one.
+template <class Bisect>
+Arrays merged(const Parts& parts, const Array& run, const Bisect& bisect) {
   // One lane per part of every row: loops run by lane along the first axis.
-  const Shape lanes{b * parts};
+  const Shape lanes{parts.batch * parts.count()};
   const auto full = [&](Dim x) { return lax::full({i32, lanes}, static_cast<double>(x)); };
-  const Array lane = lax::iota(i32, lanes, 0), zero = full(0);
-  const Array row = b == 1 ? zero : lax::div(lane, full(parts));
-  const Array part = b == 1 ? lane : emit1(rem_p, {}, {lane, full(parts)}, {});
+  const Array zero = full(0), n = full(parts.n), count = full(parts.count());
+  const Array lane = lax::iota(i32, lanes, 0);
+  const Array row = parts.batch == 1 ? zero : lax::div(lane, count);
+  const Array part = parts.batch == 1 ? lane : emit1(rem_p, {}, {lane, count}, {});
   // Where both runs begin, how long they are, and how many elements come before the lane's own.
+  const Array size = lax::broadcast(run, lanes, {});
   const Array begin = lax::mul(part, static_cast<double>(merge_length));
-  const Array left_place = emit1(and_p, {}, {begin, full(-2 * run)}, {});
-  const Array right_place = at_most(plus(left_place, run), full(n));
+  const Array left_place = emit1(and_p, {}, {begin, lax::mul(size, -2)}, {});
+  const Array right_place = at_most(lax::add(left_place, size), n);
   const Array left_size = lax::sub(right_place, left_place);
-  const Array right_size = lax::sub(at_most(plus(left_place, 2 * run), full(n)), right_place);
+  const Array right_size = lax::sub(at_most(lax::add(right_place, size), n), right_place);
   const Array done = lax::sub(begin, left_place);
-  const Array first = lax::mul(row, static_cast<double>(rows.length()));
+  const Array first = lax::mul(row, static_cast<double>(parts.length()));
   const Array left = lax::add(first, left_place), right = lax::add(first, right_place);
 
   Arrays flat;
-  for (const Array& a : rows.values) flat.push_back(lax::reshape(a, {a.size()}));
-  const std::span<const Array> keys = std::span(flat).first(rows.keys);
+  for (const Array& a : parts.values)
+    flat.push_back(lax::reshape(lax::permute(a, {1, 0}), {a.size()}));
+  const std::span<const Array> keys = std::span(flat).first(parts.keys);
   const auto at = [&](std::span<const Array> values, const Array& index) {
     Arrays r;
     for (const Array& a : values) r.push_back(pick_flat(a, index));
@@ -163,11 +203,7 @@ Rows merged(const Rows& rows, Dim run, Dim n) {
   };
 
   // How many of them are of the left run: the smallest count whose next element is not among them.
-  Dim steps = 1;
-  while ((Dim{1} << steps) < run + 1) ++steps;
-  using Pair = std::vector<Array>;
-  const Pair found = fori_loop(
-      0, steps,
+  const Pair found = bisect(
       [&](const Array&, const Pair& range) {
         const Array &low = range[0], &high = range[1];
         const Array middle = emit1(shr_p, {}, {lax::add(low, high), lax::full_like(low, 1)}, {});
@@ -182,39 +218,71 @@ Rows merged(const Rows& rows, Dim run, Dim n) {
   // Then one element after the other; what was taken is read anew.
   struct Heads {
     Array i, j;  // positions of both heads
-    std::vector<Array> mine, theirs;
+    Arrays mine, theirs;
   };
   const Array i = lax::add(left, found[0]), j = lax::add(right, lax::sub(done, found[0]));
   const Array left_end = right, right_end = lax::add(right, right_size);
-  const auto [last, merged_rows] = scan(
-      [&](const Heads& h, None) {
-        const Array has_left = lax::lt(h.i, left_end), has_right = lax::lt(h.j, right_end);
-        const Array later = both(has_left, lax::unary(not_p, before(h.theirs, h.mine)));
-        const Array from_left = either(later, lax::unary(not_p, has_right));
-        std::vector<Array> taken = select_each(from_left, h.mine, h.theirs);
-        taken.push_back(pick_flat(flat.back(), lax::select(from_left, h.i, h.j)));
-        const Array next_i = lax::select(from_left, plus(h.i, 1), h.i);
-        const Array next_j = lax::select(from_left, h.j, plus(h.j, 1));
-        const Arrays next = at(keys, lax::select(from_left, next_i, next_j));
-        return std::pair{Heads{next_i, next_j, select_each(from_left, next, h.mine),
-                               select_each(from_left, h.theirs, next)},
-                         std::move(taken)};
-      },
-      Heads{i, j, at(keys, i), at(keys, j)}, none, {.length = merge_length});
+  return scan(
+             [&](const Heads& h, None) {
+               const Array has_left = lax::lt(h.i, left_end), has_right = lax::lt(h.j, right_end);
+               const Array later = both(has_left, lax::unary(not_p, before(h.theirs, h.mine)));
+               const Array from_left = either(later, lax::unary(not_p, has_right));
+               Arrays taken = select_each(from_left, h.mine, h.theirs);
+               taken.push_back(pick_flat(flat.back(), lax::select(from_left, h.i, h.j)));
+               const Array next_i = lax::select(from_left, plus(h.i, 1), h.i);
+               const Array next_j = lax::select(from_left, h.j, plus(h.j, 1));
+               const Arrays next = at(keys, lax::select(from_left, next_i, next_j));
+               return std::pair{Heads{next_i, next_j, select_each(from_left, next, h.mine),
+                                      select_each(from_left, h.theirs, next)},
+                                std::move(taken)};
+             },
+             Heads{i, j, at(keys, i), at(keys, j)}, none, {.length = merge_length})
+      .second;
+}
 
-  Rows r{{}, rows.keys};
-  for (const Array& a : merged_rows)
-    r.values.push_back(lax::reshape(lax::permute(a, {1, 0}), {b, parts * merge_length}));
-  return r;
+/// Halvings that leave one of `run` + 1 possibilities.
+Dim halvings(Dim run) {
+  Dim steps = 1;
+  while ((Dim{1} << steps) < run + 1) ++steps;
+  return steps;
+}
+
+Rows by_merging(const Rows& sorted_runs) {
+  Parts parts = parts_of(sorted_runs);
+  Dim passes = 0;
+  while ((run_length << passes) < parts.n) ++passes;
+  if (parts.batch * parts.n < loop_size) {
+    for (Dim pass = 0; pass < passes; ++pass) {
+      const Dim run = run_length << pass;
+      parts.values =
+          merged(parts, lax::scalar(i32, static_cast<double>(run)), [&](auto&& body, Pair range) {
+            return fori_loop(0, halvings(run), body, std::move(range));
+          });
+    }
+    return rows_of(parts);
+  }
+  parts.values = fori_loop(
+      0, passes,
+      [&](const Array& pass, const Arrays& values) {
+        const Array run =
+            emit1(shl_p, {}, {lax::scalar(i32, static_cast<double>(run_length)), pass}, {});
+        Parts now = parts;
+        now.values = values;
+        return merged(now, run, [&](auto&& body, Pair range) {
+          const Array steps = plus(pass, halvings(run_length));
+          return fori_loop(0, steps, body, std::move(range),
+                           {.max_steps = halvings(run_length << (passes - 1))});
+        });
+      },
+      parts.values);
+  return rows_of(parts);
 }
 
 /// Rows sorted by their keys.
-Rows sorted(Rows rows) {
-  const Dim n = rows.length();
-  if (n <= network_length) return by_network(rows);
-  rows = by_counting(rows);
-  for (Dim run = run_length; run < n; run *= 2) rows = merged(rows, run, n);
-  return rows;
+Rows sorted(const Rows& rows) {
+  if (rows.length() <= network_length) return by_network(rows);
+  const Rows runs = by_counting(rows);
+  return rows.length() <= run_length ? runs : by_merging(runs);
 }
 
 }  // namespace
@@ -256,15 +324,14 @@ std::vector<Array> expand_sort(const Params& params, const std::vector<Array>& i
   moved.erase(p.axis);
   moved.append(n);
   const auto from_rows = [&](const Array& a) {
-    const Array exact = a.shape()[1] == n ? a : lax::slice_axis(a, 1, 0, n);
-    return lax::move_axis(lax::reshape(exact, moved), last, p.axis);
+    return lax::move_axis(lax::reshape(a, moved), last, p.axis);
   };
 
   // Keys travel; everything else is fetched by the permutation in the end.
   Rows rows{{}, static_cast<std::size_t>(p.num_keys)};
   for (std::size_t k = 0; k < rows.keys; ++k) rows.values.push_back(to_rows(inputs[k]));
   rows.values.push_back(lax::iota(i32, {batch, n}, 1));
-  const Rows result = sorted(std::move(rows));
+  const Rows result = sorted(rows);
   const Array permutation = from_rows(result.permutation());
   for (std::size_t k = 0; k < inputs.size(); ++k)
     out[k] = k < result.keys

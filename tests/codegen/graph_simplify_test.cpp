@@ -182,6 +182,28 @@ TEST(Simplify, DropsCarriedValuesThatNothingNeeds) {
   EXPECT_EQ(evaluate(after, {f32(3)}), evaluate(before, {f32(3)}));
 }
 
+TEST(Simplify, DropsWhatOnlyInnerLoopsWouldKeepAlive) {
+  // b never reaches a, although one inner loop makes both.
+  const auto f = [](const Array& x, const Array& y) {
+    return fori_loop(
+               0, 3,
+               [](const Array&, const std::pair<Array, Array>& outer) {
+                 return fori_loop(
+                     0, 2,
+                     [](const Array&, const std::pair<Array, Array>& s) {
+                       return std::pair{s.first * 2, s.second + s.first};
+                     },
+                     outer);
+               },
+               std::pair{x, y})
+        .first;
+  };
+  const Graph g = simplify(test::graph_of(f, test::f32({1, 2}), test::f32({3, 4})));
+  EXPECT_EQ(test::count_equations(g, "add"), 0) << print(g);
+  EXPECT_EQ(test::numbers(evaluate(g, {test::f32({1, 2}), test::f32({3, 4})})[0]),
+            (test::Numbers{64, 128}));
+}
+
 TEST(Simplify, DropsRowsAndSequencesThatNothingNeeds) {
   struct State {
     Array sum, product;
