@@ -68,12 +68,15 @@ const Primitive betainc_p{
         [](const Params&, std::span<const Aval> out, std::span<const HostArray> in) {
           HostArray r(out[0]);
           host::dispatch(out[0].dtype, "betainc", [&]<class T>() {
-            if constexpr (std::is_floating_point_v<T>)
+            if constexpr (host::is_real<T>) {
+              const auto element = [&](std::size_t k, Dim i) {
+                return static_cast<host::Computed<T>>(host::get<T>(in[k], i));
+              };
               for (Dim i = 0; i < r.size(); ++i)
                 host::put<T>(
                     r, i,
-                    static_cast<T>(host::betainc(host::get<T>(in[0], i), host::get<T>(in[1], i),
-                                                 host::get<T>(in[2], i))));
+                    static_cast<T>(host::betainc(element(0, i), element(1, i), element(2, i))));
+            }
           });
           return std::vector<HostArray>{std::move(r)};
         },
