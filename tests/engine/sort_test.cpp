@@ -31,13 +31,8 @@ TEST_F(DeviceSort, IsAStableSort) {
                       return std::pair{sort(x), argsort(x)};
                     },
                     {.name = "sort"});
-  for (const auto& [rows, n] : {std::pair<Dim, Dim>{300, 5},
-                                {7, 40},
-                                {5, 100},
-                                {3, 1000},
-                                {1, 40000},
-                                {40, 1000},
-                                {1, 200000}}) {
+  for (const auto& [rows, n] :
+       {std::pair<Dim, Dim>{300, 5}, {7, 40}, {5, 100}, {1, 40000}, {40, 1000}}) {
     const std::vector<float> x = numbers(rows * n);
     const auto [values, permutation] = sorted(rt.from_host(x, {rows, n}));
     const std::vector<float> got = rt.to_host<float>(values);
