@@ -268,6 +268,46 @@ TEST(Legalize, EveryHalfOfAnF32IsRoundedOnce) {
   }
 }
 
+TEST(Legalize, HalvesOfWiderNumbersAreRoundedOnce) {
+  // Next to the middle of two values, nearer than an f32 can tell: rounding to f32 first would
+  // leave the middle itself, and ties go to even.
+  struct Middle {
+    DType from, to;
+    double middle, apart;
+  };
+  for (const Middle& m : {Middle{DType::f64, DType::f16, 1 + 0x1p-11, 0x1p-40},
+                          Middle{DType::f64, DType::f16, 1 + 0x3p-11, 0x1p-40},
+                          Middle{DType::f64, DType::bf16, 1 + 0x1p-8, 0x1p-45},
+                          Middle{DType::f64, DType::bf16, -1 - 0x3p-8, 0x1p-45},
+                          Middle{DType::i32, DType::bf16, 0x1p30 + 0x1p22, 1},
+                          Middle{DType::i32, DType::bf16, -0x1p30 - 0x3p22, 1},
+                          Middle{DType::u32, DType::bf16, 0x1p31 + 0x1p23, 1},
+                          Middle{DType::i64, DType::bf16, 0x1p50 + 0x1p42, 1},
+                          Middle{DType::u64, DType::bf16, 0x1p52 + 0x3p44, 1}}) {
+    // The number is loaded: a constant would be converted on the host.
+    Builder b("middle");
+    b.kernel().lanes = 2;
+    const Value lane = b.source(Op::lane);
+    const std::uint32_t in = b.buffer({m.from, Access::read, false, false, "x"});
+    const std::uint32_t out = b.buffer({m.to, Access::write, false, false, "y"});
+    b.store(out, lane, b.convert(b.load(in, lane), m.to));
+    Bytes numbers(2 * size_of(m.from));
+    for (std::size_t k = 0; k < 2; ++k) {
+      const std::uint64_t bits = from_double(m.from, m.middle + (k == 0 ? -m.apart : m.apart));
+      std::memcpy(numbers.data() + k * size_of(m.from), &bits, size_of(m.from));
+    }
+    const Kernel wide = coarsen(b.take(), {2, 8});
+    for (const bool int64 : {false, true}) {
+      const Bytes y = run(legalize(wide, {.int64 = int64}), 1, {numbers, Bytes(4)})[1];
+      for (std::size_t k = 0; k < 2; ++k) {
+        const double x = m.middle + (k == 0 ? -m.apart : m.apart);
+        EXPECT_EQ(element(y, m.to, k), m.to == DType::f16 ? f16_bits(x) : bf16_bits(x))
+            << name(m.from) << " " << x;
+      }
+    }
+  }
+}
+
 TEST(Legalize, SixtyFourBitDivisionOfAllLengths) {
   for (DType t : {DType::i64, DType::u64})
     for (Op op : {Op::div, Op::rem})
