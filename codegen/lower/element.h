@@ -45,6 +45,7 @@ class ElementContext {
   std::span<const Aval> inputs;
   std::span<const Aval> outputs;
   bool in_loop = false;  // this runs once a trip of a loop around it
+  bool built_ins = false;  // the driver's own exp, sin, ... will do (CompileOptions::fast_math)
 
   /// The element of input `i` at `index` (u32 coordinates within its shape; in bounds, always:
   /// clamp first). bool arrays give Op values of dtype boolean.

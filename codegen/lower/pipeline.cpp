@@ -157,7 +157,9 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
 
 }  // namespace
 
-Program compile(const Graph& input, const Target& target, const CompileOptions& options) {
+Program compile(const Graph& input, const Target& device, const CompileOptions& options) {
+  Target target = device;
+  target.built_in_functions |= options.fast_math;
   const auto dump = [&](const char* stage, auto text) {
     if (options.dump) options.dump(options.dump_user, stage, text());
   };

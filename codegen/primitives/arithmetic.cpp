@@ -132,7 +132,7 @@ const Primitive rem_p =
            }>("rem");
 
 /// x^y of floats. d/dx is 0 for y == 0; d/dy takes the logarithm of 1 where x == 0.
-const Primitive pow_p =
+const Primitive pow_p = lowered(
     binary<pow_p, Accepts::floats, [](auto a, auto b) { return std::pow(a, b); }, math::pow,
            [](const Array& a, const Array& b, const Array&, const Array& d) {
              const Array zero = lax::zeros_like(b), constant = lax::eq(b, zero);
@@ -144,16 +144,18 @@ const Primitive pow_p =
              const Array base =
                  lax::select(lax::eq(a, lax::zeros_like(a)), lax::full_like(a, 1), a);
              return lax::mul(d, lax::mul(lax::unary(log_p, base), y));
-           }>("pow", Cost::heavy);
+           }>("pow"),
+    Lowering::per_element(element2_or_built_in<math::pow, kernel::Op::pow>, Cost::heavy));
 
-const Primitive atan2_p =
+const Primitive atan2_p = lowered(
     binary<atan2_p, Accepts::floats, [](auto a, auto b) { return std::atan2(a, b); }, math::atan2,
            [](const Array& a, const Array& b, const Array&, const Array& d) {
              return lax::mul(d, lax::div(b, lax::add(lax::mul(a, a), lax::mul(b, b))));
            },
            [](const Array& a, const Array& b, const Array&, const Array& d) {
              return lax::neg(lax::mul(d, lax::div(a, lax::add(lax::mul(a, a), lax::mul(b, b)))));
-           }>("atan2", Cost::heavy);
+           }>("atan2"),
+    Lowering::per_element(element2_or_built_in<math::atan2, kernel::Op::atan2>, Cost::heavy));
 
 /// NaN when either operand is; equal operands share the tangent.
 const Primitive max_p =

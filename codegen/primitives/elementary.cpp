@@ -14,9 +14,18 @@ using kernel::Value;
 
 namespace {
 
+using kernel::Op;
+
 template <const Primitive& P, auto Host, auto Kernel, auto Derivative>
 constexpr Primitive elementary(std::string_view name) {
   return unary<P, Accepts::floats, Host, Kernel, Derivative>(name, Cost::heavy);
+}
+/// With a built-in function of the drivers for fast_math.
+template <const Primitive& P, auto Host, auto Kernel, auto Derivative, Op BuiltIn>
+constexpr Primitive elementary(std::string_view name) {
+  Primitive entry = elementary<P, Host, Kernel, Derivative>(name);
+  entry.lower = Lowering::per_element(element1_or_built_in<Kernel, BuiltIn>, Cost::heavy);
+  return entry;
 }
 
 Array square(const Array& x) { return lax::integer_pow(x, 2); }
@@ -72,22 +81,26 @@ Array share(const Array& x, const Array& y, const Array& d) {
 // Exponentials and logarithms.
 const Primitive exp_p =
     elementary<exp_p, [](auto x) { return std::exp(x); }, math::exp,
-               [](const Array&, const Array& y, const Array& d) { return lax::mul(d, y); }>("exp");
+               [](const Array&, const Array& y, const Array& d) { return lax::mul(d, y); },
+               Op::exp>("exp");
 const Primitive exp2_p = elementary<exp2_p, [](auto x) { return std::exp2(x); }, math::exp2,
                                     [](const Array&, const Array& y, const Array& d) {
                                       return lax::mul(d, lax::mul(y, std::numbers::ln2));
-                                    }>("exp2");
+                                    },
+                                    Op::exp2>("exp2");
 const Primitive expm1_p = elementary<expm1_p, [](auto x) { return std::expm1(x); }, math::expm1,
                                      [](const Array&, const Array& y, const Array& d) {
                                        return lax::mul(d, lax::add(y, 1));
                                      }>("expm1");
 const Primitive log_p =
     elementary<log_p, [](auto x) { return std::log(x); }, math::log,
-               [](const Array& x, const Array&, const Array& d) { return lax::div(d, x); }>("log");
+               [](const Array& x, const Array&, const Array& d) { return lax::div(d, x); },
+               Op::log>("log");
 const Primitive log2_p = elementary<log2_p, [](auto x) { return std::log2(x); }, math::log2,
                                     [](const Array& x, const Array&, const Array& d) {
                                       return lax::div(d, lax::mul(x, std::numbers::ln2));
-                                    }>("log2");
+                                    },
+                                    Op::log2>("log2");
 const Primitive log10_p = elementary<log10_p, [](auto x) { return std::log10(x); }, math::log10,
                                      [](const Array& x, const Array&, const Array& d) {
                                        return lax::div(d, lax::mul(x, std::numbers::ln10));
@@ -106,7 +119,8 @@ const Primitive rsqrt_p =
     elementary<rsqrt_p, [](auto x) { return decltype(x){1} / std::sqrt(x); }, math::rsqrt,
                [](const Array& x, const Array& y, const Array& d) {
                  return lax::mul(d, lax::mul(lax::div(y, x), -0.5));
-               }>("rsqrt");
+               },
+               Op::rsqrt>("rsqrt");
 const Primitive cbrt_p = elementary<cbrt_p, [](auto x) { return std::cbrt(x); }, math::cbrt,
                                     [](const Array&, const Array& y, const Array& d) {
                                       return lax::div(d, lax::mul(square(y), 3));
@@ -116,56 +130,68 @@ const Primitive cbrt_p = elementary<cbrt_p, [](auto x) { return std::cbrt(x); },
 const Primitive sin_p = elementary<sin_p, [](auto x) { return std::sin(x); }, math::sin,
                                    [](const Array& x, const Array&, const Array& d) {
                                      return lax::mul(d, lax::unary(cos_p, x));
-                                   }>("sin");
+                                   },
+                                   Op::sin>("sin");
 const Primitive cos_p = elementary<cos_p, [](auto x) { return std::cos(x); }, math::cos,
                                    [](const Array& x, const Array&, const Array& d) {
                                      return lax::neg(lax::mul(d, lax::unary(sin_p, x)));
-                                   }>("cos");
+                                   },
+                                   Op::cos>("cos");
 const Primitive tan_p = elementary<tan_p, [](auto x) { return std::tan(x); }, math::tan,
                                    [](const Array&, const Array& y, const Array& d) {
                                      return lax::mul(d, lax::add(square(y), 1));
-                                   }>("tan");
+                                   },
+                                   Op::tan>("tan");
 const Primitive asin_p = elementary<asin_p, [](auto x) { return std::asin(x); }, math::asin,
                                     [](const Array& x, const Array&, const Array& d) {
                                       return lax::mul(d, rsqrt(lax::sub_from(1, square(x))));
-                                    }>("asin");
+                                    },
+                                    Op::asin>("asin");
 const Primitive acos_p =
     elementary<acos_p, [](auto x) { return std::acos(x); }, math::acos,
                [](const Array& x, const Array&, const Array& d) {
                  return lax::neg(lax::mul(d, rsqrt(lax::sub_from(1, square(x)))));
-               }>("acos");
+               },
+               Op::acos>("acos");
 const Primitive atan_p = elementary<atan_p, [](auto x) { return std::atan(x); }, math::atan,
                                     [](const Array& x, const Array&, const Array& d) {
                                       return lax::div(d, lax::add(square(x), 1));
-                                    }>("atan");
+                                    },
+                                    Op::atan>("atan");
 
 // Hyperbolic functions.
 const Primitive sinh_p = elementary<sinh_p, [](auto x) { return std::sinh(x); }, math::sinh,
                                     [](const Array& x, const Array&, const Array& d) {
                                       return lax::mul(d, lax::unary(cosh_p, x));
-                                    }>("sinh");
+                                    },
+                                    Op::sinh>("sinh");
 const Primitive cosh_p = elementary<cosh_p, [](auto x) { return std::cosh(x); }, math::cosh,
                                     [](const Array& x, const Array&, const Array& d) {
                                       return lax::mul(d, lax::unary(sinh_p, x));
-                                    }>("cosh");
+                                    },
+                                    Op::cosh>("cosh");
 const Primitive tanh_p = elementary<tanh_p, [](auto x) { return std::tanh(x); }, math::tanh,
                                     [](const Array&, const Array& y, const Array& d) {
                                       return lax::mul(d, lax::sub_from(1, square(y)));
-                                    }>("tanh");
+                                    },
+                                    Op::tanh>("tanh");
 const Primitive asinh_p = elementary<asinh_p, [](auto x) { return std::asinh(x); }, math::asinh,
                                      [](const Array& x, const Array&, const Array& d) {
                                        return lax::mul(d, rsqrt(lax::add(square(x), 1)));
-                                     }>("asinh");
+                                     },
+                                     Op::asinh>("asinh");
 const Primitive acosh_p =
     elementary<acosh_p, [](auto x) { return std::acosh(x); }, math::acosh,
                [](const Array& x, const Array&, const Array& d) {
                  return lax::mul(d, rsqrt(lax::mul(lax::add(x, -1), lax::add(x, 1))));
-               }>("acosh");
+               },
+               Op::acosh>("acosh");
 const Primitive atanh_p =
     elementary<atanh_p, [](auto x) { return std::atanh(x); }, math::atanh,
                [](const Array& x, const Array&, const Array& d) {
                  return lax::div(d, lax::mul(lax::add(x, 1), lax::sub_from(1, x)));
-               }>("atanh");
+               },
+               Op::atanh>("atanh");
 
 // Sigmoid and error functions.
 const Primitive logistic_p =

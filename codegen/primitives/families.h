@@ -156,6 +156,19 @@ kernel::Value element2(ElementContext& c, const Params&, std::size_t, const Inde
   const kernel::Value a = c.operand(0, i);
   return F(c.k, a, c.operand(1, i));
 }
+/// The driver's own function where fast_math asks for it and the driver has one.
+template <auto F, kernel::Op op>
+kernel::Value element1_or_built_in(ElementContext& c, const Params&, std::size_t, const Index& i) {
+  const kernel::Value a = c.operand(0, i);
+  const bool loose = c.built_ins && c.inputs[0].dtype == DType::f32;
+  return loose ? c.k.unary(op, a) : F(c.k, a);
+}
+template <auto F, kernel::Op op>
+kernel::Value element2_or_built_in(ElementContext& c, const Params&, std::size_t, const Index& i) {
+  const kernel::Value a = c.operand(0, i), b = c.operand(1, i);
+  const bool loose = c.built_ins && c.inputs[0].dtype == DType::f32;
+  return loose ? c.k.binary(op, a, b) : F(c.k, a, b);
+}
 template <kernel::Op op>
 kernel::Value k_unary(kernel::Builder& k, kernel::Value a) {
   return k.unary(op, a);
@@ -264,6 +277,11 @@ constexpr Primitive comparison(std::string_view name) {
       .lower = Lowering::per_element(element2<k_compare<op>>),
       .reference = map2<P, A, Host>,
   };
+}
+/// `entry` with another lowering.
+constexpr Primitive lowered(Primitive entry, Lowering lower) {
+  entry.lower = lower;
+  return entry;
 }
 /// `entry` with its own transpose rule: for the operations that are linear.
 constexpr Primitive linear(Primitive entry, Rule<Tangents(const TransposeArgs&)> transpose) {

@@ -24,6 +24,7 @@ std::string Target::text() const {
        number("group_size", group_size) + number("parallel_lanes", parallel_lanes);
   s += number("tile_rows", tile_rows) + number("tile_columns", tile_columns) +
        number("tile_panel", tile_panel) + number("accumulators", accumulators);
+  if (built_in_functions) s += " built_in_functions";
   return s;
 }
 

@@ -37,6 +37,10 @@ struct Target {
   std::uint32_t tile_panel = 0;     // columns whose operand stays in a core's cache; 0: whole rows
   std::uint32_t accumulators = 16;  // values that an invocation's loop carries in registers
 
+  /// Elementary functions of f32 by the driver's own instructions: fast, and as loose as the driver
+  /// likes. Set for one program by CompileOptions::fast_math.
+  bool built_in_functions = false;
+
   std::string text() const;
 
   /// Vulkan 1.1's guaranteed minimum (GNOMON_TARGET=minimum).

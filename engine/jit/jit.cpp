@@ -128,6 +128,7 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
     Dump dump{&environment, options_.name, entry->number, {}, {}};
     CompileOptions options;
     options.name = options_.name;
+    options.fast_math = options_.fast_math;
     if (environment.dump != 0) {
       options.dump = Dump::stage;
       options.dump_user = &dump;
@@ -143,7 +144,8 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
       return std::make_shared<Executable>(state_->context, std::move(program), executable);
     }
   };
-  entry->executable = state_->programs.find_or_make(entry->graph, "", make, made);
+  const char* const kind = options_.fast_math ? "fast_math" : "";
+  entry->executable = state_->programs.find_or_make(entry->graph, kind, make, made);
   const double compile_ms = milliseconds() - start;
   ++(made ? state_->programs_compiled : state_->programs_shared);
   log_line(environment, Topic::cache,
@@ -251,6 +253,7 @@ std::string JitCore::text(std::string_view stage) const {
   }
   CompileOptions options;
   options.name = options_.name;
+  options.fast_math = options_.fast_math;
   options.dump = Dump::stage;
   options.dump_user = &dump;
   compile(entry.graph, state_->context->device.target(), options);

@@ -38,7 +38,9 @@ Real erfc_tail(Real x) {
 
 Real erf_of(Real x) {
   const Real a = magnitude(x);
-  return select(a < 1.0f, x + erf_excess(x), flip(1.0f - erfc_tail(a), sign_bit(x)));
+  // Of the smallest numbers the excess would be subnormal, and lost on some devices.
+  const Real center = select(a < 1e-30f, x * 1.12837917f, x + erf_excess(x));
+  return select(a < 1.0f, center, flip(1.0f - erfc_tail(a), sign_bit(x)));
 }
 
 Real erfc_of(Real x) {
@@ -73,7 +75,9 @@ Real erf_inv_of(Real x) {
   Real p = coefficient(9);
   for (std::size_t k = 9; k-- > 0;) p = p * t + coefficient(k);
   // The polynomials are what is more than 1, 1 and 2.
-  const Real y = a * select(central | middle, 1.0f, a.like(2.0f)) + a * p;
+  const Real sum = a * select(central | middle, 1.0f, a.like(2.0f)) + a * p;
+  // As in erf.
+  const Real y = select(a < 1e-30f, a * 0.886226925f, sum);
   return flip(select(a < 1.0f, y, select(a == 1.0f, infinity, a.like(nan))), sign_bit(x));
 }
 

@@ -18,7 +18,7 @@ Real cbrt_of(Real x) {
   for (int step = 0; step < 3; ++step) y = y - (y - c / (y * y)) * 0.333333333f;
   y = select(subnormal, y * 0.00390625f, y);
   const Real regular = a < infinity;
-  return select(regular, select(a == 0.0f, x, flip(y, sign_bit(x))), x);
+  return select(regular, flip(select(a == 0.0f, 0.0f, y), sign_bit(x)), x);
 }
 
 /// a^y for finite a > 0, as 2^n (1 + q): y log(a) to twice the precision, since what it is off
@@ -49,7 +49,8 @@ int root_of_exponent(Real y) {
 Real root_power(Real x, Real y, int signed_n) {
   const int n = signed_n < 0 ? -signed_n : signed_n;
   const auto inverse = static_cast<float>(1.0 / n);
-  const Real subnormal = x < smallest_normal;
+  // Or so small that a tenth of it is.
+  const Real subnormal = x < 16.0f * smallest_normal;
   // A power of 2^n, so that the root is off by a power of two.
   const int lift = (24 + n - 1) / n;
   const Real a = select(subnormal, x * std::ldexp(1.0f, lift * n), x);

@@ -21,6 +21,12 @@ namespace gnomon {
 struct JitOptions {
   std::string name = "function";  // in messages, dumps and timings
   int max_traces = 0;  // tracing more often is a UsageError that says what changed; 0: any number
+  /// Functions of f32 that the device has itself (exp, exp2, log, log2, rsqrt, pow and the circular
+  /// and hyperbolic ones with their inverses) by its own instructions. Gives up what the others
+  /// promise: Vulkan lets sin and cos be off by 2^-11 and only in [-pi, pi], log near 1 and tanh
+  /// near 0 lose most of their digits, pow of a negative base is NaN, infinities and NaN may be
+  /// lost, and drivers disagree.
+  bool fast_math = false;
 };
 
 /// How often a jitted function met types it knew.
