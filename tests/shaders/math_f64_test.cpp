@@ -11,6 +11,7 @@
 #include "shaders/interpret/interpret.h"
 #include "shaders/math/elementary.h"
 #include "tests/shaders/math_testing.h"
+#include "tests/support/mpfr_functions.h"
 
 namespace gnomon::math {
 namespace {
@@ -18,63 +19,9 @@ namespace {
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double quiet = std::numeric_limits<double>::quiet_NaN();
 
-int exact_rsqrt(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) {
-  mpfr_sqrt(y, x, r);
-  return mpfr_ui_div(y, 1, y, r);
-}
-
-int exact_logistic(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) {
-  mpfr_neg(y, x, r);
-  mpfr_exp(y, y, r);
-  mpfr_add_ui(y, y, 1, r);
-  return mpfr_ui_div(y, 1, y, r);
-}
-
-/// Newton's method on erf, or on erfc where erf has no digits left.
-int exact_erf_inv(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) {
-  const double a = std::fabs(mpfr_get_d(x, MPFR_RNDN));
-  if (!(a < 1)) {
-    mpfr_set_d(y, a == 1 ? mpfr_get_d(x, MPFR_RNDN) * inf : quiet, r);
-    return 0;
-  }
-  if (a == 0) return mpfr_set(y, x, r);
-  mpfr_t rest, e, guess;
-  for (mpfr_ptr v : {&rest[0], &e[0], &guess[0]}) mpfr_init2(v, mpfr_get_prec(y) + 64);
-  mpfr_d_sub(rest, 1, x, r);
-  mpfr_set_d(guess, a, r);
-  mpfr_ui_sub(rest, 1, guess, r);  // 1 - a
-  double start = a * 0.886;
-  if (a > 0.7) start = std::sqrt(-std::log((1 - a) * (1 + a)));
-  mpfr_set_d(guess, start, r);
-  for (int step = 0; step < 60; ++step) {
-    mpfr_erfc(e, guess, r);
-    if (a < 0.5) {
-      mpfr_erf(e, guess, r);
-      mpfr_t target;
-      mpfr_init2(target, mpfr_get_prec(y) + 64);
-      mpfr_abs(target, x, r);
-      mpfr_sub(e, target, e, r);
-      mpfr_clear(target);
-    } else {
-      mpfr_sub(e, e, rest, r);
-    }
-    mpfr_t slope;
-    mpfr_init2(slope, mpfr_get_prec(y));
-    mpfr_sqr(slope, guess, r);
-    mpfr_exp(slope, slope, r);
-    mpfr_mul(e, e, slope, r);
-    mpfr_const_pi(slope, r);
-    mpfr_sqrt(slope, slope, r);
-    mpfr_div_ui(slope, slope, 2, r);
-    mpfr_mul(e, e, slope, r);
-    mpfr_clear(slope);
-    mpfr_add(guess, guess, e, r);
-    if (mpfr_zero_p(e) || mpfr_get_exp(e) < mpfr_get_exp(guess) - 90) break;
-  }
-  mpfr_setsign(y, guess, std::signbit(mpfr_get_d(x, MPFR_RNDN)), r);
-  for (mpfr_ptr v : {&rest[0], &e[0], &guess[0]}) mpfr_clear(v);
-  return 0;
-}
+using testing::exact_erf_inv;
+using testing::exact_logistic;
+using testing::exact_rsqrt;
 
 struct Case {
   const char* name;
@@ -204,7 +151,7 @@ void expect_pairs(const char* name, Value (*f)(Builder&, Value, Value), Exact2 e
     const double e = units(z[i], exact, x[i], y[i]);
     if (!(e <= worst)) worst = e, at = i;
   }
-  testing::Test::RecordProperty(name, std::to_string(worst));
+  ::testing::Test::RecordProperty(name, std::to_string(worst));
   EXPECT_LE(worst, bound) << name << "(" << x[at] << ", " << y[at] << ") = " << z[at];
 }
 

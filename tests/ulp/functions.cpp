@@ -3,11 +3,16 @@
 
 #include <limits>
 
+#include "tests/support/mpfr_functions.h"
+
 namespace ulp {
 namespace {
 
 using gnomon::Array;
 using gnomon::Operand;
+using gnomon::testing::exact_erf_inv;
+using gnomon::testing::exact_logistic;
+using gnomon::testing::exact_rsqrt;
 
 constexpr double largest = std::numeric_limits<double>::max();
 constexpr double smallest = std::numeric_limits<double>::min();
@@ -60,7 +65,31 @@ constexpr Binary binary[] = {
 
 constexpr Double doubles[] = {
     {"sqrt", gnomon::sqrt, mpfr_sqrt, smallest, largest, 0.5},
-    {"rsqrt", gnomon::rsqrt, mpfr_rec_sqrt, smallest, largest, 2},
+    {"rsqrt", gnomon::rsqrt, exact_rsqrt, smallest, largest, 2},
+    {"exp", gnomon::exp, mpfr_exp, -746, 710, 1},
+    {"exp2", gnomon::exp2, mpfr_exp2, -1076, 1025, 1},
+    {"expm1", gnomon::expm1, mpfr_expm1, -50, 710, 1.25},
+    {"log", gnomon::log, mpfr_log, smallest, largest, 1},
+    {"log2", gnomon::log2, mpfr_log2, smallest, largest, 1},
+    {"log10", gnomon::log10, mpfr_log10, smallest, largest, 1},
+    {"log1p", gnomon::log1p, mpfr_log1p, smallest, largest, 1},
+    {"cbrt", gnomon::cbrt, mpfr_cbrt, -largest, largest, 1},
+    {"sin", gnomon::sin, mpfr_sin, -largest, largest, 1},
+    {"cos", gnomon::cos, mpfr_cos, -largest, largest, 1},
+    {"tan", gnomon::tan, mpfr_tan, -largest, largest, 1.5},
+    {"asin", gnomon::asin, mpfr_asin, -1, 1, 1},
+    {"acos", gnomon::acos, mpfr_acos, -1, 1, 1},
+    {"atan", gnomon::atan, mpfr_atan, -largest, largest, 1},
+    {"sinh", gnomon::sinh, mpfr_sinh, -711, 711, 1},
+    {"cosh", gnomon::cosh, mpfr_cosh, -711, 711, 1.25},
+    {"tanh", gnomon::tanh, mpfr_tanh, -23, 23, 1},
+    {"asinh", gnomon::asinh, mpfr_asinh, -largest, largest, 1.5},
+    {"acosh", gnomon::acosh, mpfr_acosh, 1, largest, 1.5},
+    {"atanh", gnomon::atanh, mpfr_atanh, -1, 1, 1},
+    {"sigmoid", gnomon::sigmoid, exact_logistic, -746, 746, 2},
+    {"erf", gnomon::erf, mpfr_erf, -6, 6, 1.25},
+    {"erfc", gnomon::erfc, mpfr_erfc, -6, 28, 1.5},
+    {"erf_inv", gnomon::erf_inv, exact_erf_inv, -1, 1, 1.5},
 };
 
 }  // namespace
