@@ -16,6 +16,7 @@
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
+#include "codegen/primitives/window.h"
 
 namespace gnomon {
 
@@ -204,6 +205,10 @@ class Partitioner {
         for (ValueId v : e.inputs)
           if (defined(v) && g_.equations[uses_.producer[v]].primitive == &permute_p)
             in_memory_[v] = true;
+      // Many windows show an element of an image: the border is put around it once.
+      if (e.primitive == &conv_p && defined(e.inputs[0]) &&
+          g_.equations[uses_.producer[e.inputs[0]]].primitive == &pad_p)
+        in_memory_[e.inputs[0]] = true;
       const double cost = cost_of(e);
       const auto kind = e.primitive->lower.kind;
       for (std::size_t o = 0; o < e.outputs.size(); ++o) {

@@ -7,7 +7,9 @@
 
 #include "codegen/lower/mapping.h"
 #include "codegen/lower/uses.h"
+#include "codegen/lower/split_scatter.h"
 #include "codegen/primitives/lax.h"
+#include "codegen/primitives/window.h"
 #include "codegen/trace/trace.h"
 
 namespace gnomon {
@@ -115,6 +117,8 @@ class Splitter {
     const Graph& g = g_;
     const Primitive* p = e.primitive;
     const bool product = p == &dot_general_p;
+    if (p == &conv_p) return wants_conv(g, e);
+    if (wants_parts(g, e, target_)) return true;
     if (!product && p != &sum_p && p != &prod_p && p != &reduce_max_p && p != &reduce_min_p &&
         p != &argmax_p && p != &argmin_p)
       return false;
@@ -155,6 +159,10 @@ class Splitter {
       if (long_product(e)) return product(in[0], in[1], e.params.as<DotParams>(), e.loc);
       return oriented(e, env);
     }
+    if (e.primitive->lower.kind == Lowering::Kind::scatter) return scatter_in_parts(e, in, target_);
+    if (e.primitive == &conv_p)
+      return convolution(in[0], in[1], e.params.as<ConvParams>(),
+                         g_.avals[e.outputs[0]].shape.size(), e.loc);
     if (e.primitive == &argmax_p)
       return extremum(reduce_max_p, in[0], e.params.as<AxisParams>().axis, e.loc);
     if (e.primitive == &argmin_p)
@@ -163,6 +171,67 @@ class Splitter {
   }
 
  private:
+  static Dim products(const ConvParams& p, const Shape& rhs) {
+    return rhs.part(p.batch_dims + 1, rhs.rank()).size();
+  }
+  /// Whether windows leave the image, so that every read has to be checked.
+  static bool bordered(const ConvParams& p) {
+    for (std::size_t i = 0; i < p.lo.size(); ++i)
+      if (p.lo[i] > 0 || p.hi[i] > 0 || p.base[i] > 1) return true;
+    return false;
+  }
+  bool long_sums(const ConvParams& p, const Shape& rhs, Dim out) const {
+    const Dim n = products(p, rhs);
+    return n >= long_reduction && lanes_for(n, out, target_, 1) > 1;
+  }
+  bool wants_conv(const Graph& g, const Equation& e) const {
+    const Shape &lhs = g.avals[e.inputs[0]].shape, &rhs = g.avals[e.inputs[1]].shape;
+    const auto& p = e.params.as<ConvParams>();
+    const Dim out = g.avals[e.outputs[0]].shape.size();
+    if (lhs.size() == 0 || rhs.size() == 0 || out == 0) return false;
+    // Large enough that a copy of the image with its border pays.
+    return long_sums(p, rhs, out) ||
+           (bordered(p) && products(p, rhs) >= 8 && out * products(p, rhs) >= Dim{1} << 16);
+  }
+
+  Array convolution(const Array& lhs, const Array& rhs, const ConvParams& p, Dim out,
+                    Loc loc) const {
+    if (long_sums(p, rhs.shape(), out)) return as_product(lhs, rhs, p, loc);
+    const auto front = static_cast<std::size_t>(p.batch_dims) + 2;
+    const std::vector<Dim> none(front, 0);
+    PadParams border{none, none, none};
+    ConvParams inside = p;
+    for (std::size_t i = 0; i < p.lo.size(); ++i) {
+      border.lo.push_back(p.lo[i]);
+      border.hi.push_back(p.hi[i]);
+      border.interior.push_back(p.base[i] - 1);
+      inside.lo[i] = inside.hi[i] = 0;
+      inside.base[i] = 1;
+    }
+    const Array image = lax::pad(lhs, lax::scalar(lhs.dtype(), 0, loc), border, loc);
+    return emit1(conv_p, inside, {image, rhs}, loc);
+  }
+
+  /// As the product of what the windows show with the kernel: sums over (channel, k).
+  Array as_product(const Array& lhs, const Array& rhs, const ConvParams& p, Loc loc) const {
+    const int b = p.batch_dims;
+    const Array patches = conv_patches(p, lhs, rhs.shape(), loc);  // [B.., n, c, k, t]
+    const Shape merged = rhs.shape().part(0, b + 2);
+    Shape flat = merged;
+    flat.append(rhs.shape().part(b + 2, rhs.rank()).size());
+    DotParams q{{b + 1, b + 2}, {b + 1, b + 2}, {}, {}};
+    for (int i = 0; i < b; ++i) {
+      q.lhs_batch.push_back(i);
+      q.rhs_batch.push_back(i);
+    }
+    const Array y = product(patches, lax::reshape(rhs, flat, loc), q, loc);  // [B.., n, t, o]
+    Shape out = lhs.shape().part(0, b + 1);
+    out.append(rhs.shape()[b]);
+    for (int i = 0; i + b + 2 < lhs.rank(); ++i)
+      out.append(window_axis(p, lhs.shape(), rhs.shape(), i).count());
+    return lax::reshape(lax::move_axis(y, b + 2, b + 1, loc), out, loc);
+  }
+
   /// All reduced axes become one, behind the rest where they are not in front already.
   Array reduction(const Primitive& p, Array x, const std::vector<int>& axes, Loc loc) const {
     std::vector<int> order;

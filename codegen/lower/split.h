@@ -1,4 +1,4 @@
-// codegen/lower/split.h -- long reductions and products in stages.
+// codegen/lower/split.h -- long reductions, products, convolutions and scatters in stages.
 #pragma once
 #include "codegen/graph/graph.h"
 #include "codegen/program/target.h"

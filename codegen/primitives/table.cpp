@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "codegen/primitives/control.h"
+#include "codegen/primitives/cumulative.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/linalg.h"
 #include "codegen/primitives/sort.h"
 #include "codegen/primitives/special.h"
+#include "codegen/primitives/window.h"
 
 namespace gnomon {
 namespace {
@@ -44,6 +46,10 @@ std::vector<const Primitive*> sorted_table() {
       &sum_p, &prod_p, &reduce_max_p, &reduce_min_p, &argmax_p, &argmin_p, &dot_general_p,
       // linear algebra
       &cholesky_p, &triangular_solve_p, &lu_p, &solve_p, &qr_p, &eigh_p, &svd_p, &pinv_p,
+      // along an axis
+      &cumsum_p, &cumprod_p, &cummax_p, &cummin_p, &cumlogsumexp_p, &linear_recurrence_p,
+      // windows
+      &window_sum_p, &window_max_p, &window_min_p, &window_argmax_p, &window_argmin_p, &conv_p,
       // loops and branches
       &while_p, &scan_p, &cond_p};
   std::sort(all.begin(), all.end(),

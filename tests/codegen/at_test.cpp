@@ -319,6 +319,19 @@ TEST(AtLowering, OfEveryKindAgreesWithTheReference) {
   expect_function_lowers(strided, f32({6, 3}), f32({3, 3}));
 }
 
+TEST(AtLowering, OfManyUpdatesGoesInParts) {
+  using gnomon::testing::expect_function_lowers;
+  using A = const Array&;
+  const auto f = [](A a, A i, A u) { return std::tuple{a.at(i).set(u), a.at(i).add(u)}; };
+  expect_function_lowers(f, gnomon::testing::i32({5, 2}), gnomon::testing::i32({9001}),
+                         gnomon::testing::i32({9001, 2}));
+  const auto extremum = [](A a, A i, A u) {
+    return vmap([](A b, A k, A v) { return b.at(k).min(v); })(a, i, u);
+  };
+  expect_function_lowers(extremum, gnomon::testing::f32({2, 3}), gnomon::testing::i32({2, 8200}),
+                         gnomon::testing::f32({2, 8200}));
+}
+
 TEST(AtLowering, InsideALoop) {
   using gnomon::testing::expect_function_lowers;
   using A = const Array&;

@@ -8,11 +8,13 @@
 #include <random>
 
 #include "codegen/primitives/control.h"
+#include "codegen/primitives/cumulative.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/primitives/linalg.h"
 #include "codegen/primitives/sort.h"
 #include "codegen/primitives/special.h"
+#include "codegen/primitives/window.h"
 #include "codegen/trace/trace.h"
 
 namespace gnomon::test {
@@ -389,6 +391,55 @@ void scatter_mul_cases(Maker& m) {
           {{}, {-1, 4}, {}});
   }
 }
+void cumulative_cases(Maker& m, const std::vector<DType>& types, const Masks& linear = {},
+                      std::size_t operands = 1) {
+  for (DType t : types)
+    for (bool reverse : {false, true}) {
+      const auto add = [&](const Shape& s, int axis) {
+        m.add(CumulativeParams{axis, reverse}, std::vector<Aval>(operands, {t, s}),
+              is_float(t) ? linear : Masks{});
+      };
+      add({5}, 0);
+      add({2, 3}, 1);
+      add({3, 2}, 0);
+      add({2, 3, 2}, 1);
+      add({1}, 0);
+      add({0, 2}, 0);
+    }
+}
+void window_cases(Maker& m, const Masks& linear = {}) {
+  for (DType t : {f64, f32, i32}) {
+    const Masks masks = is_float(t) ? linear : Masks{};
+    const auto add = [&](const Shape& s, WindowParams p) { m.add(std::move(p), {{t, s}}, masks); };
+    add({6}, {{3}, {1}, {0}, {0}, {1}, {1}});
+    add({7}, {{2}, {3}, {1}, {2}, {1}, {2}});
+    add({4}, {{3}, {2}, {2}, {1}, {3}, {1}});
+    add({5}, {{2}, {1}, {-1}, {-1}, {1}, {1}});
+    add({4, 5}, {{2, 3}, {2, 1}, {0, 1}, {0, 1}, {1, 1}, {1, 1}});
+    add({2, 5, 3}, {{1, 3, 2}, {1, 2, 1}, {0, 1, 0}, {0, 1, 1}, {1, 1, 2}, {1, 1, 1}});
+    add({9}, {{40}, {2}, {20}, {22}, {1}, {1}});
+    add({2}, {{4}, {1}, {0}, {0}, {1}, {1}});
+    // Windows with nothing in them: infinities have no differences.
+    if (t == i32 || !masks.empty()) add({0}, {{2}, {1}, {2}, {1}, {1}, {1}});
+  }
+}
+void conv_cases(Maker& m) {
+  const Masks linear{{true, false}, {false, true}};
+  for (DType t : {f64, f32, i32}) {
+    const auto add = [&](const Shape& x, const Shape& w, ConvParams p) {
+      m.add(std::move(p), {{t, x}, {t, w}}, is_float(t) ? linear : Masks{});
+    };
+    add({2, 3, 5}, {4, 3, 3}, {0, {1}, {1}, {1}, {1}, {1}});
+    add({1, 2, 7}, {2, 2, 2}, {0, {2}, {1}, {3}, {1}, {3}});
+    add({1, 1, 4}, {1, 1, 3}, {0, {2}, {2}, {1}, {2}, {1}});
+    add({1, 2, 6}, {1, 2, 2}, {0, {3}, {-1}, {0}, {1}, {1}});
+    add({2, 2, 4, 5}, {3, 2, 2, 3}, {0, {1, 2}, {0, 1}, {1, 1}, {1, 1}, {2, 1}});
+    add({2, 1, 2, 4}, {2, 3, 2, 2}, {1, {1}, {0}, {0}, {1}, {1}});
+    add({1, 1, 40}, {1, 1, 36}, {0, {1}, {0}, {1}, {1}, {1}});
+    add({2, 3}, {4, 3}, {0, {}, {}, {}, {}, {}});
+    add({1, 2, 2}, {1, 2, 4}, {0, {1}, {0}, {0}, {1}, {1}});
+  }
+}
 void dynamic_slice_cases(Maker& m) {
   for (DType t : {f64, f32, i32}) {
     m.add(DynamicSliceParams{{2}, 0}, {{t, {5}}, {i32, {}}}, {{true, false}}, {{}, {-1, 6}});
@@ -607,6 +658,36 @@ const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters()
       {"scatter_mul", scatter_mul_cases},
       {"scatter_min", [](Maker& m) { scatter_cases(m, {}); }},
       {"scatter_max", [](Maker& m) { scatter_cases(m, {}); }},
+      {"cumsum",
+       [](Maker& m) {
+         cumulative_cases(m, {f64, f32, i32, u32}, {{true}});
+       }},
+      {"cumprod",
+       [](Maker& m) {
+         cumulative_cases(m, {f64, f32, i32});
+       }},
+      {"cummax",
+       [](Maker& m) {
+         cumulative_cases(m, {f64, f32, i32, u32});
+       }},
+      {"cummin",
+       [](Maker& m) {
+         cumulative_cases(m, {f64, f32, i32, DType::i8});
+       }},
+      {"cumlogsumexp",
+       [](Maker& m) {
+         cumulative_cases(m, {f64, f32});
+       }},
+      {"linear_recurrence",
+       [](Maker& m) {
+         cumulative_cases(m, {f64, f32, i32}, {{false, true}}, 2);
+       }},
+      {"window_sum", [](Maker& m) { window_cases(m, {{true}}); }},
+      {"window_max", [](Maker& m) { window_cases(m); }},
+      {"window_min", [](Maker& m) { window_cases(m); }},
+      {"window_argmax", [](Maker& m) { window_cases(m); }},
+      {"window_argmin", [](Maker& m) { window_cases(m); }},
+      {"conv", conv_cases},
       {"dynamic_slice", dynamic_slice_cases},
       {"dynamic_update_slice", dynamic_update_slice_cases},
       {"cholesky", cholesky_cases},

@@ -5,8 +5,8 @@
 //              unsigned types are taken as they are.
 // Out of range reads clip to the nearest element unless told otherwise, writes are dropped; slices
 //              are moved so that they fit. Nothing here fails when a program runs.
-// Repeated     indices meet an element in the order of the indices, so the result is the same on
-//              every run: of several values set, the last one stays.
+// Repeated     indices meet an element in the order of the indices (the last value set stays); many
+//              floats add up in parts that depend on shapes and device only: reproducible.
 // Derivatives  go to the elements that were read or written; what was clipped goes to the edge,
 //              what was dropped to nobody.
 //

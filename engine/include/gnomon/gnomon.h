@@ -2,9 +2,12 @@
 // running.
 #pragma once
 #include "gnomon/activations.h"
+#include "gnomon/arrange.h"
 #include "gnomon/array.h"
 #include "gnomon/complex.h"
 #include "gnomon/control.h"
+#include "gnomon/convolution.h"
+#include "gnomon/cumulative.h"
 #include "gnomon/error.h"
 #include "gnomon/fft.h"
 #include "gnomon/indexing.h"

@@ -1,0 +1,123 @@
+// codegen/lower/split_scatter.cpp -- rewrites scatters of many updates.
+#include "codegen/lower/split_scatter.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/lax.h"
+
+namespace gnomon {
+namespace {
+
+constexpr Dim long_scatter = 8192;  // updates
+constexpr Dim least_part = 256;
+
+/// What combines with anything to that thing.
+Array identity(const Primitive& p, DType t, Loc loc) {
+  if (&p == &scatter_add_p) return lax::scalar(t, 0, loc);
+  if (&p == &scatter_mul_p) return lax::scalar(t, 1, loc);
+  const bool low = &p == &scatter_max_p;
+  if (is_float(t)) {
+    const double inf = std::numeric_limits<double>::infinity();
+    return lax::scalar(t, low ? -inf : inf, loc);
+  }
+  const unsigned bits = bits_of(t) - (is_signed(t) ? 1 : 0);
+  const auto highest = static_cast<std::int64_t>(bits >= 64 ? ~0ull : (1ull << bits) - 1);
+  return lax::scalar_integer(t, low ? (is_signed(t) ? -highest - 1 : 0) : highest, loc);
+}
+
+struct Pair {
+  const Primitive &reduce, &combine;
+};
+Pair reduction_of(const Primitive& p) {
+  if (&p == &scatter_add_p) return {sum_p, add_p};
+  if (&p == &scatter_mul_p) return {prod_p, mul_p};
+  if (&p == &scatter_max_p) return {reduce_max_p, max_p};
+  GNOMON_CHECK(&p == &scatter_min_p, std::string(p.name) + " has no reduction");
+  return {reduce_min_p, min_p};
+}
+
+/// Parts of a scatter of `n` updates along an axis of `length` in `columns` columns: lanes enough
+/// for the device, but neither much more memory than the updates take nor parts of a few.
+Dim parts_for(Dim n, Dim length, Dim columns, const Target& target) {
+  const Dim lanes = target.contiguous_per_lane ? 64 : static_cast<Dim>(target.parallel_lanes);
+  const Dim memory = std::max(8 * n / length, (Dim{1} << 20) / (length * columns));
+  return std::min({lanes / columns, n / least_part, memory});
+}
+
+Dim columns_of(const ScatterParams& p, const Shape& operand) {
+  return operand.with(p.axis, 1).size();
+}
+
+/// `x` with `value` behind it along `axis` until its length is `length`.
+Array padded(const Array& x, const Array& value, int axis, Dim length, Loc loc) {
+  const auto rank = static_cast<std::size_t>(x.rank());
+  PadParams pad{std::vector<Dim>(rank, 0), std::vector<Dim>(rank, 0), std::vector<Dim>(rank, 0)};
+  pad.hi[static_cast<std::size_t>(axis)] = length - x.shape()[axis];
+  return lax::pad(x, value, pad, loc);
+}
+
+/// A scatter that combines, in parts.
+Array combine_parts(const Primitive& p, const ScatterParams& params, const Arrays& in,
+                    const Target& target, Loc loc) {
+  const int b = params.batch_dims, axis = params.axis;
+  const Dim n = in[1].shape()[b];
+  const Shape& out = in[0].shape();
+  const Dim parts = parts_for(n, out[axis], columns_of(params, out), target);
+  if (parts < 2) return emit1(p, params, in, loc);
+  const Dim size = (n + parts - 1) / parts;
+  const Array indices =
+      padded(in[1], lax::scalar_integer(DType::i32, -1, loc), b, parts * size, loc);
+  const Array updates = padded(in[2], lax::scalar(in[2].dtype(), 0, loc), axis, parts * size, loc);
+  const Shape cut = indices.shape().with(b, parts).with_inserted(b + 1, size);
+  const Array rows =
+      lax::reshape(updates, updates.shape().with(axis, parts).with_inserted(axis + 1, size), loc);
+  const Array nothing =
+      lax::broadcast(identity(p, in[0].dtype(), loc), out.with_inserted(b, parts), {}, loc);
+  const Array partial =
+      emit1(p, ScatterParams{axis + 1, b + 1, params.unique},
+            {nothing, lax::reshape(indices, cut, loc), lax::move_axis(rows, axis, b, loc)}, loc);
+  const auto [reduce, combine] = reduction_of(p);
+  return emit1(combine, {}, {in[0], emit1(reduce, AxesParams{{b}}, {partial}, loc)}, loc);
+}
+
+}  // namespace
+
+bool wants_parts(const Graph& g, const Equation& e, const Target& target) {
+  if (e.primitive->lower.kind != Lowering::Kind::scatter) return false;
+  const auto& p = e.params.as<ScatterParams>();
+  const Shape& out = g.avals[e.inputs[0]].shape;
+  const Dim n = g.avals[e.inputs[1]].shape[p.batch_dims];
+  if (n < long_scatter || out.size() == 0 || out.rank() == Shape::max_rank) return false;
+  if (e.primitive == &scatter_set_p) {
+    Shape indexed = out.part(0, p.batch_dims);
+    indexed.append(out[p.axis]);
+    return parts_for(n, out[p.axis], indexed.part(0, p.batch_dims).size(), target) >= 2;
+  }
+  return parts_for(n, out[p.axis], columns_of(p, out), target) >= 2;
+}
+
+Array scatter_in_parts(const Equation& e, const std::vector<Array>& in, const Target& target) {
+  const auto& p = e.params.as<ScatterParams>();
+  if (e.primitive != &scatter_set_p) return combine_parts(*e.primitive, p, in, target, e.loc);
+  const int b = p.batch_dims;
+  const Loc loc = e.loc;
+  const Shape& out = in[0].shape();
+  Shape indexed = out.part(0, b);
+  indexed.append(out[p.axis]);
+  const Array none = lax::full({DType::i32, indexed}, -1, loc);
+  const Array last =
+      combine_parts(scatter_max_p, ScatterParams{b, b, p.unique},
+                    {none, in[1], lax::iota(DType::i32, in[1].shape(), b, loc)}, target, loc);
+  std::vector<int> axes;
+  for (int i = 0; i < b; ++i) axes.push_back(i);
+  axes.push_back(p.axis);
+  const Array written =
+      lax::broadcast(emit1(ge_p, {}, {last, lax::zeros_like(last, loc)}, loc), out, axes, loc);
+  const Array fresh =
+      emit1(gather_p, GatherParams{p.axis, b, GatherMode::clip}, {in[2], last}, loc);
+  return lax::select(written, fresh, in[0], loc);
+}
+
+}  // namespace gnomon

@@ -1,0 +1,275 @@
+// tests/codegen/convolution_test.cpp -- convolutions and pooling, against loops written here and
+// values of published examples.
+#include "gnomon/convolution.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "codegen/lower/split.h"
+#include "codegen/primitives/window.h"
+#include "tests/codegen/graph_host.h"
+#include "tests/support/lowering.h"
+
+namespace gnomon::test {
+namespace {
+
+using ::testing::HasSubstr;
+using A = const Array&;
+
+HostArray counting(const Shape& shape, DType t = DType::f32) {
+  HostArray h(Aval{t, shape});
+  for (Dim i = 0; i < h.size(); ++i) h.set_number(i, static_cast<double>(i % 7) - 2);
+  return h;
+}
+
+/// A 2d convolution, straight from its definition: zeros are put around and between the elements of
+/// the image first, and the kernel is spread out.
+struct Plain {
+  int stride = 1, lo = 0, hi = 0, dilation = 1, input_dilation = 1, groups = 1;
+
+  Numbers operator()(const HostArray& x, const HostArray& w) const {
+    const auto d = [](const HostArray& a, int i) { return static_cast<int>(a.aval.shape[i]); };
+    const int n = d(x, 0), c = d(x, 1), o = d(w, 0), kh = d(w, 2), kw = d(w, 3);
+    const int gaps = input_dilation;
+    const int rows = (d(x, 2) - 1) * gaps + 1 + lo + hi,
+              columns = (d(x, 3) - 1) * gaps + 1 + lo + hi;
+    const auto pixel = [&](int b, int ch, int i, int j) {
+      i -= lo;
+      j -= lo;
+      if (i < 0 || j < 0 || i % gaps || j % gaps || i / gaps >= d(x, 2) || j / gaps >= d(x, 3))
+        return 0.0;
+      return x.number(((b * c + ch) * d(x, 2) + i / gaps) * d(x, 3) + j / gaps);
+    };
+    Numbers r;
+    for (int b = 0; b < n; ++b)
+      for (int f = 0; f < o; ++f)
+        for (int i = 0; i + (kh - 1) * dilation < rows; i += stride)
+          for (int j = 0; j + (kw - 1) * dilation < columns; j += stride) {
+            double sum = 0;
+            const int share = c / groups, first = f / (o / groups) * share;
+            for (int ch = 0; ch < share; ++ch)
+              for (int p = 0; p < kh; ++p)
+                for (int q = 0; q < kw; ++q)
+                  sum += pixel(b, first + ch, i + p * dilation, j + q * dilation) *
+                         w.number(((f * share + ch) * kh + p) * kw + q);
+            r.push_back(sum);
+          }
+    return r;
+  }
+};
+
+TEST(Conv, IsItsDefinition) {
+  const HostArray x = counting({2, 4, 6, 5}), w = counting({4, 4, 3, 2});
+  EXPECT_EQ(run([](A a, A k) { return conv(a, k); }, x, w), Plain{}(x, w));
+  const auto padded = [](A a, A k) {
+    return conv(a, k, {.stride = {2, 2}, .padding = {{1, 2}, {1, 2}}});
+  };
+  EXPECT_EQ(run(padded, x, w), (Plain{.stride = 2, .lo = 1, .hi = 2}(x, w)));
+  const auto spread = [](A a, A k) {
+    return conv(a, k, {.padding = {{3, 3}, {3, 3}}, .dilation = {2, 2}, .input_dilation = {3, 3}});
+  };
+  EXPECT_EQ(run(spread, x, w), (Plain{.lo = 3, .hi = 3, .dilation = 2, .input_dilation = 3}(x, w)));
+  const HostArray narrow = counting({6, 2, 2, 2});
+  const auto grouped = [](A a, A k) { return conv(a, k, {.groups = 2}); };
+  EXPECT_EQ(run(grouped, x, narrow), (Plain{.groups = 2}(x, narrow)));
+}
+
+TEST(Conv, PadsToTheSameLength) {
+  const auto shape = [](const HostArray& x, const HostArray& w, std::vector<Dim> stride) {
+    return run_arrays(
+               [=](A a, A k) { return conv(a, k, {.stride = stride, .padding = Padding::same}); },
+               x, w)[0]
+        .aval.shape;
+  };
+  EXPECT_EQ(shape(counting({1, 1, 7}), counting({1, 1, 3}), {}), Shape(1, 1, 7));
+  EXPECT_EQ(shape(counting({1, 1, 7}), counting({1, 1, 4}), {2}), Shape(1, 1, 4));
+  EXPECT_EQ(shape(counting({1, 1, 8, 9}), counting({1, 1, 1, 2}), {3, 3}), Shape(1, 1, 3, 3));
+  // An even kernel has the larger half behind.
+  const auto f = [](A a, A k) { return conv(a, k, {.padding = Padding::same}); };
+  EXPECT_EQ(run(f, f32({1, 1, 3}, {1, 2, 3}), f32({1, 1, 2}, {10, 1})), (Numbers{12, 23, 30}));
+}
+
+TEST(Conv, TakesChannelsLast) {
+  const HostArray x = counting({2, 5, 4, 3}), w = counting({2, 3, 3, 6});
+  const auto last = [](A a, A k) { return conv(a, k, {.channels_last = true}); };
+  const auto moved = [](A a, A k) {
+    return moveaxis(conv(moveaxis(a, -1, 1), transpose(k, {3, 2, 0, 1})), 1, -1);
+  };
+  EXPECT_EQ(run(last, x, w), run(moved, x, w));
+  EXPECT_EQ(run_arrays(last, x, w)[0].aval.shape, Shape(2, 4, 2, 6));
+}
+
+TEST(Conv, OfOneAndThreeAxes) {
+  EXPECT_EQ(run([](A a, A k) { return conv(a, k); }, f32({1, 1, 4}, {1, 2, 3, 4}),
+                f32({1, 1, 2}, {1, 10})),
+            (Numbers{21, 32, 43}));
+  const HostArray x = f32({1, 1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const auto f = [](A a) { return conv(a, ones({1, 1, 2, 2, 2})); };
+  EXPECT_EQ(run(f, x), Numbers{36});
+}
+
+TEST(ConvTranspose, Enlarges) {
+  const auto with = [](std::vector<Dim> stride, Padding padding) {
+    return [=](A a, A k) { return conv_transpose(a, k, {.stride = stride, .padding = padding}); };
+  };
+  const HostArray x = f32({1, 1, 3}, {1, 2, 3}), w = f32({1, 1, 3}, {1, 10, 100});
+  // Element i puts the turned kernel at 2 i.
+  EXPECT_EQ(run(with({2}, Padding::valid), x, w), (Numbers{100, 10, 201, 20, 302, 30, 3}));
+  EXPECT_EQ(run_arrays(with({2}, Padding::same), x, w)[0].aval.shape, Shape(1, 1, 6));
+  EXPECT_EQ(run_arrays(with({3}, Padding::valid), x, w)[0].aval.shape, Shape(1, 1, 9));
+}
+
+TEST(ConvTranspose, IsTheAdjointOfAConvolution) {
+  const HostArray x = counting({1, 2, 5, 4}), w = counting({3, 2, 2, 3}),
+                  y = counting({1, 3, 4, 2});
+  const auto gradient = [](A a, A k, A ct) {
+    return grad([&](A v) { return sum(ct * conv(v, k)); })(a);
+  };
+  const auto direct = [](A, A k, A ct) {
+    return conv_transpose(ct, k, {.transpose_kernel = true});
+  };
+  EXPECT_EQ(run(gradient, x, w, y), run(direct, x, w, y));
+}
+
+TEST(Conv, VmapsOverEitherSideAndBoth) {
+  const HostArray x = counting({3, 1, 2, 5}), w = counting({3, 2, 2, 2});
+  const auto one = [](A a, A k) { return conv(a, k); };
+  const auto loop = [&](bool over_x, bool over_w) {
+    Numbers r;
+    for (Dim i = 0; i < 3; ++i) {
+      const auto f = [=](A a, A k) {
+        return one(over_x ? Array(a[i]) : Array(a[0]), over_w ? Array(k[i]) : Array(k[0]));
+      };
+      for (double v : run(f, x, w)) r.push_back(v);
+    }
+    return r;
+  };
+  EXPECT_EQ(run([&](A a, A k) { return vmap(one)(a, k); }, x, w), loop(true, true));
+  EXPECT_EQ(run([&](A a, A k) { return vmap([&](A v) { return one(v, k[0]); })(a); }, x, w),
+            loop(true, false));
+  EXPECT_EQ(run([&](A a, A k) { return vmap([&](A v) { return one(a[0], v); })(k); }, x, w),
+            loop(false, true));
+}
+
+TEST(Conv, PatchesGiveTheSame) {
+  const ConvParams p{0, {2, 1}, {1, 0}, {1, 2}, {1, 2}, {1, 2}};
+  const HostArray x = counting({2, 3, 5, 4}), w = counting({4, 3, 2, 3});
+  const auto direct = [&](A a, A k) { return emit1(conv_p, p, {a, k}, {}); };
+  const auto product = [&](A a, A k) {
+    const Array patches = conv_patches(p, a, k.shape(), {});
+    const Array y = einsum("ncks,ock->nos", patches, reshape(k, {4, 3, 6}));
+    return reshape(y, emit1(conv_p, p, {a, k}, {}).shape());
+  };
+  EXPECT_EQ(run(product, x, w), run(direct, x, w));
+}
+
+TEST(Pooling, TakesWindows) {
+  const HostArray x = f32({1, 1, 4, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
+  EXPECT_EQ(run([](A a) { return max_pool(a, {2, 2}); }, x), (Numbers{6, 8, 14, 16}));
+  EXPECT_EQ(run([](A a) { return min_pool(a, {2, 2}); }, x), (Numbers{1, 3, 9, 11}));
+  EXPECT_EQ(run([](A a) { return avg_pool(a, {2, 2}); }, x), (Numbers{3.5, 5.5, 11.5, 13.5}));
+  const auto shared = [](bool count) {
+    return
+        [=](A a) { return avg_pool(a, {3}, {.padding = Padding::same, .count_padding = count}); };
+  };
+  EXPECT_EQ(run(shared(true), f32({1, 1, 4}, {3, 6, 9, 12})), (Numbers{3, 7}));
+  EXPECT_EQ(run(shared(false), f32({1, 1, 4}, {3, 6, 9, 12})), (Numbers{4.5, 10.5}));
+  const auto last = [](A a) { return max_pool(a, {2}, {.stride = {1}, .channels_last = true}); };
+  EXPECT_EQ(run(last, f32({1, 3, 2}, {1, 6, 2, 5, 3, 4})), (Numbers{2, 6, 3, 5}));
+}
+
+TEST(ReduceWindow, SlidesOverAllAxes) {
+  const auto f = [](A a) {
+    return reduce_window(a, WindowKind::sum, {2, 2},
+                         {.stride = {1, 2}, .padding = {{1, 0}, {0, 1}}});
+  };
+  EXPECT_EQ(run(f, f32({2, 3}, {1, 2, 3, 4, 5, 6})), (Numbers{3, 3, 12, 9}));
+  const auto apart = [](A a) { return reduce_window(a, WindowKind::max, {2}, {.dilation = {2}}); };
+  EXPECT_EQ(run(apart, f32({4, 1, 2, 3})), (Numbers{4, 3}));
+}
+
+TEST(PoolingGrad, GoesToTheFirstMaximum) {
+  const auto f = [](A a) {
+    return grad([](A v) { return sum(max_pool(v, {3}, {.stride = {1}}) * array({1., 10.})); })(a);
+  };
+  EXPECT_EQ(run(f, f32({1, 1, 4}, {5, 5, 5, 1})), (Numbers{1, 10, 0, 0}));
+  // Windows of many elements go by one gather.
+  const auto wide = [](A a) {
+    return grad([](A v) { return sum(max_pool(v, {6, 7}, {.stride = {1, 1}})); })(a);
+  };
+  Numbers x(7 * 8, 0), want(7 * 8, 0);
+  x[3 * 8 + 4] = 1;
+  want[3 * 8 + 4] = 4;
+  EXPECT_EQ(run(wide, f32({1, 1, 7, 8}, x)), want);
+}
+
+TEST(ConvolutionErrors, NameBothSides) {
+  const HostArray x = counting({1, 3, 5}), w = counting({2, 2, 3});
+  EXPECT_THAT(
+      usage_error_of([](A a, A k) { return conv(a, k); }, x, w),
+      HasSubstr("gnomon::conv: images with 3 channels and a kernel from 2 to 2 do not fit 1 "
+                "groups"));
+  EXPECT_THAT(usage_error_of([](A a, A k) { return conv(a, k[0]); }, x, w),
+              HasSubstr("need one rank"));
+  EXPECT_THAT(usage_error_of(
+                  [](A a, A k) {
+                    return conv(a, k, {.stride = {1, 1}});
+                  },
+                  x, w),
+              HasSubstr("2 numbers of `stride` for 1 axes"));
+  EXPECT_THAT(usage_error_of(
+                  [](A a, A k) {
+                    return conv(a, k, {.padding = {{1, 1}, {1, 1}}});
+                  },
+                  x, counting({2, 3, 3})),
+              HasSubstr("2 pairs of `padding` for 1 axes"));
+  EXPECT_THAT(
+      usage_error_of(
+          [](A a) {
+            return max_pool(a, {2, 2});
+          },
+          x),
+      HasSubstr("a window [2,2] for f32[1,3,5], which has 1 spatial axes (convolution_test"));
+}
+
+TEST(ConvolutionLowering, AgreesWithTheReference) {
+  using gnomon::testing::expect_function_lowers;
+  using gnomon::testing::f32;
+  const auto f = [](A a, A k) {
+    const auto value = [](const std::pair<Array, Array>& in) {
+      const Array y = conv(in.first, in.second, {.stride = {2, 1}, .padding = Padding::same});
+      return sum(square(max_pool(y, {2, 2}, {.stride = {1, 2}})));
+    };
+    return grad(value)(std::pair{a, k});
+  };
+  expect_function_lowers(f, f32({2, 3, 6, 7}), f32({4, 3, 3, 3}));
+  const auto pooled = [](A a) {
+    return std::tuple{avg_pool(a, {3, 3}, {.padding = Padding::same}),
+                      reduce_window(a, WindowKind::min, {1, 1, 5, 8}), grad([](A v) {
+                        return sum(square(min_pool(v, {5, 7})));
+                      })(a)};
+  };
+  expect_function_lowers(pooled, f32({2, 2, 7, 9}));
+}
+
+TEST(ConvolutionLowering, PutsABorderAroundLargeImagesOnce) {
+  const auto f = [](A a, A k) {
+    return conv(a, k, {.padding = Padding::same, .input_dilation = {2, 1}});
+  };
+  gnomon::testing::expect_function_lowers(f, gnomon::testing::f32({1, 3, 16, 20}),
+                                          gnomon::testing::f32({4, 3, 3, 3}));
+}
+
+TEST(ConvolutionLowering, SplitsLongSums) {
+  // A weight gradient adds up 8 x 40 x 40 products per weight.
+  const auto f = [](A a, A ct) {
+    return grad([&](A k) { return sum(ct * conv(a, k, {.padding = Padding::same})); })(
+        zeros({1, 1, 3, 3}));
+  };
+  gnomon::testing::expect_function_lowers(f, gnomon::testing::f32({8, 1, 40, 40}),
+                                          gnomon::testing::f32({8, 1, 40, 40}));
+}
+
+}  // namespace
+}  // namespace gnomon::test
