@@ -167,8 +167,8 @@ struct Sum {
 struct Maximum {
   template <class T>
   static T identity() {
-    if constexpr (std::floating_point<T>)
-      return -std::numeric_limits<T>::infinity();
+    if constexpr (host::is_real<T>)
+      return T(-std::numeric_limits<host::Computed<T>>::infinity());
     else
       return std::numeric_limits<T>::lowest();
   }
@@ -180,8 +180,8 @@ struct Maximum {
 struct Minimum {
   template <class T>
   static T identity() {
-    if constexpr (std::floating_point<T>)
-      return std::numeric_limits<T>::infinity();
+    if constexpr (host::is_real<T>)
+      return T(std::numeric_limits<host::Computed<T>>::infinity());
     else
       return std::numeric_limits<T>::max();
   }
