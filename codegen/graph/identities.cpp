@@ -49,6 +49,7 @@ class Identities {
     if (auto v = inverse()) return v;
     if (auto v = choice()) return v;
     if (auto v = cast()) return v;
+    if (auto v = extreme()) return v;
     return view();
   }
 
@@ -179,6 +180,20 @@ class Identities {
     if (!inner) return std::nullopt;
     std::vector<int> axes = inner->params.as<BroadcastParams>().axes;
     for (int& a : axes) a = params_.as<BroadcastParams>().axes[at(a)];
+    return r_.emit1(broadcast_p, BroadcastParams{out_.shape, axes}, {inner->inputs[0]}, loc_);
+  }
+
+  /// The largest (smallest) of copies of one element is that element.
+  std::optional<ValueId> extreme() {
+    if (!is(reduce_max_p) && !is(reduce_min_p)) return std::nullopt;
+    const Equation* inner = r_.maker(in_[0], broadcast_p);
+    if (!inner || r_.aval(in_[0]).shape.size() == 0) return std::nullopt;
+    const std::vector<int>& gone = params_.as<AxesParams>().axes;
+    std::vector<int> axes = inner->params.as<BroadcastParams>().axes;
+    for (int& a : axes) {
+      if (std::find(gone.begin(), gone.end(), a) != gone.end()) return std::nullopt;
+      a -= static_cast<int>(std::count_if(gone.begin(), gone.end(), [&](int g) { return g < a; }));
+    }
     return r_.emit1(broadcast_p, BroadcastParams{out_.shape, axes}, {inner->inputs[0]}, loc_);
   }
 

@@ -67,6 +67,22 @@ TEST(Simplify, UndoesInverses) {
   EXPECT_EQ(body("%2: f32[2,3] = stop_gradient %0 return %2"), "return %0");
 }
 
+TEST(Simplify, TakesTheExtremeOfCopiesForGranted) {
+  EXPECT_EQ(body("%2: i32[2,5,3] = broadcast[shape=[2,5,3] axes=(0)] %1 "
+                 "%3: i32[2,3] = reduce_max[axes=(1)] %2 return %3"),
+            "%2: i32[2,3] = broadcast[shape=[2,3] axes=(0)] %1\n  return %2");
+  EXPECT_EQ(body("%2: i32[2,5] = broadcast[shape=[2,5] axes=(0)] %1 "
+                 "%3: i32[2] = reduce_min[axes=(1)] %2 return %3"),
+            "return %1");
+  // One of the copied axes itself, and no copies at all.
+  EXPECT_NE(body("%2: i32[2,5] = broadcast[shape=[2,5] axes=(0)] %1 "
+                 "%3: i32[5] = reduce_max[axes=(0)] %2 return %3"),
+            "return %1");
+  EXPECT_NE(body("%2: i32[2,0] = broadcast[shape=[2,0] axes=(0)] %1 "
+                 "%3: i32[2] = reduce_max[axes=(1)] %2 return %3"),
+            "return %1");
+}
+
 TEST(Simplify, CollapsesViewsOfViews) {
   EXPECT_EQ(
       body("%2: f32[6] = reshape[shape=[6]] %0 %3: f32[3,2] = reshape[shape=[3,2]] %2 return %3"),
