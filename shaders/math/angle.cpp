@@ -38,7 +38,10 @@ Angle everyday(Real a, Grid grid) {
   const Real rest = front - both;
   const Real odd = sign_of_parity(shift == 0 ? whole : whole + 1.0f);
   if (grid != Grid::half_multiples) return {rest - lost, a.like(0.0f), odd};
-  return {rest, ((front - rest) - both) - lost, odd};
+  // Next to a grid point `low` is more than what a rounding loses: the two are added up again.
+  const Real low_parts = ((front - rest) - both) - lost;
+  const Real sum = rest + low_parts;
+  return {sum, low_parts - (sum - rest), odd};
 }
 
 /// The 96 bits of 1 / pi from `position` on, counted from 32 bits before the point; most
