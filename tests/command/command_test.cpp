@@ -32,7 +32,11 @@ Outcome gnomon(const std::string& arguments) {
 
 class Command : public testing::Test {
  protected:
-  Command() : folder_(std::filesystem::path(testing::TempDir()) / "gnomon_command_test") {
+  // Tests run side by side, each in a folder of its own.
+  Command()
+      : folder_(std::filesystem::path(testing::TempDir()) /
+                (std::string("gnomon_command_") +
+                 testing::UnitTest::GetInstance()->current_test_info()->name())) {
     std::filesystem::create_directories(folder_);
     std::ofstream(path("scale.graph")) << R"(; rows of %0 scaled by %1, summed
 graph(%0: f32[2,3], %1: f32[3]) {
