@@ -7,11 +7,14 @@
 
 #include "codegen/primitives/blocked_scan.h"
 #include "codegen/primitives/families.h"
+#include "codegen/primitives/monoid.h"
 
 namespace gnomon {
 using namespace rules;
 
 namespace {
+
+using namespace monoid;
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
@@ -152,30 +155,6 @@ void for_each_line(const Shape& shape, const CumulativeParams& p, F&& step) {
       }
 }
 
-struct Sum {
-  template <class T>
-  static T combine(T a, T b) {
-    return host::plus(a, b);
-  }
-};
-struct Product {
-  template <class T>
-  static T combine(T a, T b) {
-    return host::times(a, b);
-  }
-};
-struct Maximum {
-  template <class T>
-  static T combine(T a, T b) {
-    return host::larger(a, b);
-  }
-};
-struct Minimum {
-  template <class T>
-  static T combine(T a, T b) {
-    return host::smaller(a, b);
-  }
-};
 struct LogSumExp {
   template <class T>
   static T combine(T a, T b) {

@@ -1,10 +1,10 @@
 // codegen/primitives/reduce.cpp -- reductions over axes. All go through the reduced elements in
 // row-major order, starting from the identity, on the host and in kernels alike.
 #include <algorithm>
-#include <limits>
 
 #include "codegen/primitives/families.h"
 #include "codegen/primitives/folding.h"
+#include "codegen/primitives/monoid.h"
 #include "shaders/math/elementary.h"
 
 namespace gnomon {
@@ -16,6 +16,8 @@ using kernel::Value;
 using kernel::Values;
 
 namespace {
+
+using namespace monoid;
 
 std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
 bool contains(const std::vector<int>& axes, int a) {
@@ -177,70 +179,6 @@ Tangents jvp_product(const Params& params, const Arrays& in, const Arrays& out, 
   }
   return {lax::reshape(t, out[0].shape())};
 }
-
-Value k_zero(Builder& k, DType t) { return k.number(t, 0); }
-Value k_one(Builder& k, DType t) { return k.number(t, 1); }
-Value k_lowest(Builder& k, DType t) {
-  if (is_float(t)) return k.number(t, -std::numeric_limits<double>::infinity());
-  return k.constant({t}, is_signed(t) ? std::uint64_t{1} << (bits_of(t) - 1) : 0);
-}
-Value k_highest(Builder& k, DType t) {
-  if (is_float(t)) return k.number(t, std::numeric_limits<double>::infinity());
-  return k.constant({t}, ~std::uint64_t{0} >> (64 - bits_of(t) + (is_signed(t) ? 1 : 0)));
-}
-Value k_larger(Builder& k, Value a, Value b) {
-  return k.type(a).scalar == DType::boolean ? k.lor(a, b) : math::maximum_nan(k, a, b);
-}
-Value k_smaller(Builder& k, Value a, Value b) {
-  return k.type(a).scalar == DType::boolean ? k.land(a, b) : math::minimum_nan(k, a, b);
-}
-
-struct Sum {
-  template <class T>
-  static T identity() {
-    return T{0};
-  }
-  template <class T>
-  static T combine(T a, T b) {
-    return host::plus(a, b);
-  }
-};
-struct Product {
-  template <class T>
-  static T identity() {
-    return T{1};
-  }
-  template <class T>
-  static T combine(T a, T b) {
-    return host::times(a, b);
-  }
-};
-struct Maximum {
-  template <class T>
-  static T identity() {
-    if constexpr (host::is_real<T>)
-      return T(-std::numeric_limits<host::Computed<T>>::infinity());
-    else
-      return std::numeric_limits<T>::lowest();
-  }
-  template <class T>
-  static T combine(T a, T b) {
-    return host::larger(a, b);
-  }
-};
-struct Minimum {
-  template <class T>
-  static T identity() {
-    if constexpr (host::is_real<T>)
-      return T(std::numeric_limits<host::Computed<T>>::infinity());
-    else
-      return std::numeric_limits<T>::max();
-  }
-  template <class T>
-  static T combine(T a, T b) {
-    return host::smaller(a, b);
-  }
-};
 
 }  // namespace
 

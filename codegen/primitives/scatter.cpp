@@ -3,6 +3,7 @@
 
 #include "codegen/primitives/families.h"
 #include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/monoid.h"
 #include "codegen/trace/trace.h"
 #include "shaders/math/elementary.h"
 
@@ -19,6 +20,8 @@ kernel::Value rules::combined(kernel::Builder& k, const Primitive& scatter, kern
 }
 
 namespace {
+
+using namespace monoid;
 
 /// A scatter onto zeros: what each element gets in total.
 Array added_up(const Array& like, const Array& indices, const Array& updates,
@@ -156,31 +159,6 @@ struct Last {
     return update;
   }
 };
-struct Sum {
-  template <class T>
-  static T combine(T a, T b) {
-    return host::plus(a, b);
-  }
-};
-struct Product {
-  template <class T>
-  static T combine(T a, T b) {
-    return host::times(a, b);
-  }
-};
-struct Smaller {
-  template <class T>
-  static T combine(T a, T b) {
-    return host::smaller(a, b);
-  }
-};
-struct Larger {
-  template <class T>
-  static T combine(T a, T b) {
-    return host::larger(a, b);
-  }
-};
-
 template <const Primitive& P, rules::Accepts A, class Host>
 std::vector<HostArray> scatter_reference(const Params& params, std::span<const Aval>,
                                          std::span<const HostArray> in) {
@@ -241,9 +219,9 @@ const Primitive scatter_add_p =
     scatter<scatter_add_p, Accepts::numbers, Sum>("scatter_add", jvp_add, transpose_add);
 const Primitive scatter_mul_p =
     scatter<scatter_mul_p, Accepts::numbers, Product>("scatter_mul", jvp_mul, transpose_mul);
-const Primitive scatter_min_p = scatter<scatter_min_p, Accepts::numbers, Smaller>(
+const Primitive scatter_min_p = scatter<scatter_min_p, Accepts::numbers, Minimum>(
     "scatter_min", jvp_extremum, rules::not_linear<scatter_min_p>);
-const Primitive scatter_max_p = scatter<scatter_max_p, Accepts::numbers, Larger>(
+const Primitive scatter_max_p = scatter<scatter_max_p, Accepts::numbers, Maximum>(
     "scatter_max", jvp_extremum, rules::not_linear<scatter_max_p>);
 
 }  // namespace gnomon

@@ -3,12 +3,12 @@
 #include "codegen/primitives/window.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "codegen/primitives/families.h"
 #include "codegen/primitives/folding.h"
 #include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/monoid.h"
 #include "shaders/math/elementary.h"
 
 namespace gnomon {
@@ -62,6 +62,8 @@ WindowAxis window_axis(const WindowParams& p, const Shape& operand, int axis) {
 
 namespace {
 
+using namespace monoid;
+
 void push(WindowParams& p, const WindowAxis& w) {
   p.window.push_back(w.window);
   p.strides.push_back(w.stride);
@@ -112,18 +114,6 @@ Values over_window(ElementContext& c, const WindowParams& p, const Index& i, Val
   });
 }
 
-Value k_zero(Builder& k, DType t) { return k.number(t, 0); }
-Value k_lowest(Builder& k, DType t) {
-  if (is_float(t)) return k.number(t, -std::numeric_limits<double>::infinity());
-  return k.constant({t}, is_signed(t) ? std::uint64_t{1} << (bits_of(t) - 1) : 0);
-}
-Value k_highest(Builder& k, DType t) {
-  if (is_float(t)) return k.number(t, std::numeric_limits<double>::infinity());
-  return k.constant({t}, ~std::uint64_t{0} >> (64 - bits_of(t) + (is_signed(t) ? 1 : 0)));
-}
-Value k_larger(Builder& k, Value a, Value b) { return math::maximum_nan(k, a, b); }
-Value k_smaller(Builder& k, Value a, Value b) { return math::minimum_nan(k, a, b); }
-
 template <auto Identity, auto Combine>
 Value window_element(ElementContext& c, const Params& params, std::size_t, const Index& i) {
   Builder& k = c.k;
@@ -153,43 +143,6 @@ void for_each_in_windows(const WindowParams& p, const Shape& operand, const Shap
     }
   }
 }
-
-struct Sum {
-  template <class T>
-  static T identity() {
-    return T{0};
-  }
-  template <class T>
-  static T combine(T a, T b) {
-    return host::plus(a, b);
-  }
-};
-struct Maximum {
-  template <class T>
-  static T identity() {
-    if constexpr (host::is_real<T>)
-      return T(-std::numeric_limits<host::Computed<T>>::infinity());
-    else
-      return std::numeric_limits<T>::lowest();
-  }
-  template <class T>
-  static T combine(T a, T b) {
-    return host::larger(a, b);
-  }
-};
-struct Minimum {
-  template <class T>
-  static T identity() {
-    if constexpr (host::is_real<T>)
-      return T(std::numeric_limits<host::Computed<T>>::infinity());
-    else
-      return std::numeric_limits<T>::max();
-  }
-  template <class T>
-  static T combine(T a, T b) {
-    return host::smaller(a, b);
-  }
-};
 
 template <const Primitive& P, class Host>
 std::vector<HostArray> window_reference(const Params& params, std::span<const Aval> out,
