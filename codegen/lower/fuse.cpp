@@ -2,64 +2,32 @@
 #include "codegen/lower/fuse.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
 
 #include "codegen/graph/primitive.h"
-#include "codegen/lower/cone.h"
+#include "codegen/lower/companions.h"
+#include "codegen/lower/loop_lanes.h"
 #include "codegen/lower/loop_region.h"
+#include "codegen/lower/residence.h"
 #include "codegen/lower/sharing.h"
 #include "codegen/lower/updates.h"
-#include "codegen/primitives/control.h"
-#include "codegen/primitives/gather_scatter.h"
-#include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
-#include "codegen/primitives/window.h"
 
 namespace gnomon {
 
 namespace {
 
-constexpr double unbounded_cost = 1e9;
-
-/// How often consumers in other positions ask for an element: not, by broadcasting, or by a
-/// product, gather or loop.
-enum class Demand : std::uint8_t { once, broadcast, repeated };
-
-/// The largest number of lanes among the per-lane loops in a graph, nested ones included.
-Dim laned_loop(const Graph& g);
-Dim laned_loop(const Equation& e) {
-  Dim n = 0;
-  if (e.primitive == &while_p) n = e.params.as<WhileParams>().lanes;
-  for (const GraphPtr& sub : e.params.graphs()) n = std::max(n, laned_loop(*sub));
-  return n;
-}
-Dim laned_loop(const Graph& g) {
-  Dim n = 0;
-  for (const Equation& e : g.equations) n = std::max(n, laned_loop(e));
-  return n;
-}
-
 class Partitioner {
  public:
   Partitioner(const Graph& g, const Target& target, const CompileOptions& options, LoopNest nest)
-      : g_(g),
-        target_(target),
-        options_(options),
-        nest_(std::move(nest)),
-        uses_(analyse_uses(g)),
-        in_memory_(g.avals.size(), false),
-        cost_(g.avals.size(), 0),
-        demand_(g.avals.size(), Demand::once),
-        layouts_(g.avals.size()) {}
+      : g_(g), target_(target), options_(options), nest_(std::move(nest)), uses_(analyse_uses(g)) {}
 
   Partition run() {
-    for (ValueId v : g_.inputs) in_memory_[v] = true;
-    find_demand();
-    choose_memory();
-    choose_layouts();
+    Residence start = choose_residence(g_, uses_, target_, options_);
+    in_memory_ = std::move(start.in_memory);
+    layouts_ = std::move(start.layouts);
     updates_ = Updates(g_, uses_, nest_.carried);
     for (ValueId v : updates_.outputs()) {
       in_memory_[v] = true;
@@ -74,204 +42,6 @@ class Partitioner {
   }
 
  private:
-  void find_demand() {
-    for (std::size_t i = g_.equations.size(); i-- > 0;) {
-      const Equation& e = g_.equations[i];
-      const Lowering& lower = e.primitive->lower;
-      Demand out = Demand::once;
-      for (ValueId v : e.outputs) out = std::max(out, demand_[v]);
-      for (std::size_t j = 0; j < e.inputs.size(); ++j) {
-        Demand d = Demand::once;
-        switch (lower.kind) {
-          case Lowering::Kind::element:
-            if (lower.reuse == Reuse::many)
-              d = e.primitive->name == "broadcast" ? Demand::broadcast : Demand::repeated;
-            if (lower.cost == Cost::view) d = std::max(d, out);
-            break;
-          case Lowering::Kind::cond:
-            d = j == 0 ? Demand::broadcast : Demand::once;
-            break;
-          case Lowering::Kind::scatter:
-            d = j == 1 ? Demand::repeated : Demand::once;
-            break;
-          case Lowering::Kind::while_loop:
-            d = static_cast<int>(j) < e.params.as<WhileParams>().carried ? Demand::once
-                                                                         : Demand::repeated;
-            break;
-          case Lowering::Kind::scan: {
-            const auto& p = e.params.as<ScanParams>();
-            d = static_cast<int>(j) < p.carried + p.sequences ? Demand::once : Demand::repeated;
-            break;
-          }
-          case Lowering::Kind::expand:
-            break;
-        }
-        demand_[e.inputs[j]] = std::max(demand_[e.inputs[j]], d);
-      }
-    }
-  }
-
-  /// Instructions per element, operands included up to memory.
-  double cost_of(const Equation& e) const {
-    double inputs = 0;
-    for (ValueId v : e.inputs) inputs += in_memory_[v] ? 0 : cost_[v];
-    switch (e.primitive->lower.kind) {
-      case Lowering::Kind::element:
-        break;
-      case Lowering::Kind::cond:
-        return is_loop(e) ? unbounded_cost : inputs + 16;
-      case Lowering::Kind::scatter:
-      case Lowering::Kind::while_loop:
-      case Lowering::Kind::scan:
-      case Lowering::Kind::expand:
-        return unbounded_cost;
-    }
-    double own = 1;
-    if (e.primitive->lower.cost == Cost::view) own = 0;
-    if (e.primitive->lower.cost == Cost::heavy) own = 12;
-    // A reduction or product reads more elements than it gives.
-    double trips = 1;
-    const double out = static_cast<double>(std::max<Dim>(1, g_.avals[e.outputs[0]].shape.size()));
-    for (ValueId v : e.inputs)
-      trips = std::max(trips, static_cast<double>(g_.avals[v].shape.size()) / out);
-    if (e.primitive->lower.cost == Cost::view) trips = 1;
-    if (e.primitive->name == "dot_general" && !e.inputs.empty()) {
-      const double a = static_cast<double>(g_.avals[e.inputs[0]].shape.size());
-      const double b = static_cast<double>(g_.avals[e.inputs[1]].shape.size());
-      trips = std::max(1.0, std::sqrt(a * b / out));
-    }
-    return std::min(unbounded_cost, trips * (own + inputs));
-  }
-
-  bool expensive_for(ValueId v, Demand demand) const {
-    const bool scalar = g_.avals[v].shape.size() <= 1;
-    switch (demand) {
-      case Demand::once:
-        return false;
-      case Demand::broadcast:
-        return cost_[v] > (scalar ? 80 : 4);
-      case Demand::repeated:
-        return cost_[v] > (scalar ? 40 : 0);
-    }
-    return false;
-  }
-
-  /// Puts what `v` shows, itself or through views, in memory when it costs a lot.
-  void keep_if_costly(ValueId v) {
-    const std::uint32_t p = uses_.producer[v];
-    if (p == Uses::none || in_memory_[v] || cost_[v] < 64) return;
-    const Equation& e = g_.equations[p];
-    if (e.primitive->lower.kind != Lowering::Kind::element ||
-        e.primitive->lower.cost != Cost::view) {
-      in_memory_[v] = true;
-    } else {
-      for (ValueId in : e.inputs) keep_if_costly(in);
-    }
-  }
-
-  /// Whether the lanes of a reduction fill a CPU, or there is next to nothing for them to do: what
-  /// they reduce is then best computed where it is needed. (Neighbouring lanes of a GPU would read
-  /// distant elements.)
-  bool lanes_suffice(const Equation& e) const {
-    if (!target_.contiguous_per_lane) return false;
-    // Products have tiles of their own, and what is not computed element by element has no choice.
-    for (ValueId v : e.inputs)
-      if (!in_memory_[v])
-        for (std::uint32_t i : cone_of(v).equations)
-          if (g_.equations[i].primitive == &dot_general_p ||
-              g_.equations[i].primitive->lower.kind != Lowering::Kind::element)
-            return false;
-    if (g_.avals[e.outputs[0]].shape.size() >= target_.parallel_lanes) return true;
-    double work = 0;
-    for (ValueId v : e.inputs)
-      work += in_memory_[v] ? 0 : cost_[v] * static_cast<double>(g_.avals[v].shape.size());
-    return work <= 1 << 15;
-  }
-
-  void choose_memory() {
-    const auto defined = [&](ValueId v) { return uses_.producer[v] != Uses::none; };
-    for (ValueId v : g_.outputs) in_memory_[v] = true;
-    for (const Equation& e : g_.equations) {
-      // A reduction has fewer lanes than its operand: what costs a lot there is computed by the
-      // operand's lanes.
-      if (e.primitive->lower.kind == Lowering::Kind::element &&
-          e.primitive->lower.cost != Cost::view)
-        for (ValueId v : e.inputs)
-          if (g_.avals[v].shape.size() >= 4 * g_.avals[e.outputs[0]].shape.size() &&
-              !lanes_suffice(e))
-            keep_if_costly(v);
-      // Operands that were turned around for the sake of a product (lower/split.h).
-      if (e.primitive == &dot_general_p && large_product(g_, e))
-        for (ValueId v : e.inputs)
-          if (defined(v) && g_.equations[uses_.producer[v]].primitive == &permute_p)
-            in_memory_[v] = true;
-      // Many windows show an element of an image: the border is put around it once.
-      if (e.primitive == &conv_p && defined(e.inputs[0]) &&
-          g_.equations[uses_.producer[e.inputs[0]]].primitive == &pad_p)
-        in_memory_[e.inputs[0]] = true;
-      const double cost = cost_of(e);
-      const auto kind = e.primitive->lower.kind;
-      for (std::size_t o = 0; o < e.outputs.size(); ++o) {
-        const ValueId v = e.outputs[o];
-        cost_[v] = cost;
-        if (!uses_.live[v]) continue;
-        const bool stacked = kind == Lowering::Kind::scan &&
-                             static_cast<int>(o) >= e.params.as<ScanParams>().carried;
-        if (kind == Lowering::Kind::scatter || stacked || !options_.fuse ||
-            expensive_for(v, demand_[v]))
-          in_memory_[v] = true;
-      }
-    }
-    // A value that several roots need is computed once, unless it costs next to nothing.
-    constexpr ValueId nobody = ~0u;
-    constexpr ValueId several = ~0u - 1;
-    std::vector<ValueId> owner(g_.avals.size(), nobody);
-    for (std::size_t i = g_.equations.size(); i-- > 0;) {
-      const Equation& e = g_.equations[i];
-      const bool loop = is_loop(e);
-      for (ValueId v : e.outputs) {
-        if (owner[v] == several && !loop && cost_[v] > 4) in_memory_[v] = true;
-        if (in_memory_[v]) owner[v] = v;
-      }
-      for (ValueId v : e.outputs) {
-        // Outputs of a loop come together: one owner for all that feeds it.
-        const ValueId o = loop ? e.outputs[0] : owner[v];
-        if (o == nobody) continue;
-        for (ValueId in : e.inputs)
-          if (defined(in)) owner[in] = owner[in] == nobody || owner[in] == o ? o : several;
-      }
-    }
-  }
-
-  /// Intermediates that lanes read or write get the lane axis innermost. Inputs and outputs are
-  /// row-major.
-  void choose_layouts() {
-    std::vector<bool> fixed(g_.avals.size(), false);
-    for (ValueId v : g_.inputs) fixed[v] = true;
-    for (ValueId v : g_.outputs) fixed[v] = true;
-    const auto outermost =
-        [&](ValueId v, int axis) {  // the axis that lanes walk, in front of those they share
-          const int rank = g_.avals[v].shape.rank();
-          if (fixed[v] || rank < 2 || axis == 0) return;
-          layouts_[v] = {axis};
-          for (int a = 0; a < rank; ++a)
-            if (a != axis) layouts_[v].push_back(a);
-        };
-    for (const Equation& e : g_.equations) {
-      if (e.primitive->lower.kind == Lowering::Kind::scatter)
-        outermost(e.outputs[0], e.params.as<ScatterParams>().axis);
-      if (e.primitive == &gather_p) outermost(e.inputs[0], e.params.as<GatherParams>().axis);
-      if (e.primitive == &while_p && e.params.as<WhileParams>().lanes > 0)
-        for (ValueId v : e.outputs) {
-          const int rank = g_.avals[v].shape.rank();
-          if (fixed[v] || rank < 2) continue;
-          layouts_[v].clear();
-          for (int a = 1; a < rank; ++a) layouts_[v].push_back(a);
-          layouts_[v].push_back(0);
-        }
-    }
-  }
-
   Placement placement() const { return {g_, uses_, in_memory_, layouts_}; }
   Cone cone_of(ValueId root) const { return gnomon::cone_of(placement(), root); }
 
@@ -295,47 +65,31 @@ class Partitioner {
     for (std::uint32_t i = 0; i < g_.equations.size(); ++i)
       for (ValueId v : g_.equations[i].outputs)
         if (in_memory_[v] && uses_.live[v] && !device_.contains(i)) roots.push_back(v);
-    std::map<ValueId, Cone> cones;
+    Cones cones;
     for (ValueId v : roots) {
       cones[v] = cone_of(v);
       if (updates_.contains(v) && !cones[v].loops.empty() && cut(cones[v])) return false;
     }
 
-    // Roots that share a loop share a kernel: a loop is never run twice.
-    std::map<ValueId, ValueId> leader;
-    for (ValueId v : roots) leader[v] = v;
-    const std::function<ValueId(ValueId)> find = [&](ValueId v) {
-      return leader[v] == v ? v : leader[v] = find(leader[v]);
-    };
-    std::map<std::uint32_t, ValueId> first_of_loop;
-    for (ValueId v : roots)
-      for (std::uint32_t l : cones[v].loops) {
-        auto [it, fresh] = first_of_loop.try_emplace(l, v);
-        if (!fresh) leader[find(v)] = find(it->second);
-      }
-    std::map<ValueId, std::vector<ValueId>> groups;
-    for (ValueId v : roots) groups[find(v)].push_back(v);
-    together_.clear();
-    for (const auto& [lead, members] : groups)
-      for (ValueId v : members) together_[v] = members;
+    const std::map<ValueId, std::vector<ValueId>> groups = group_by_loops(roots, cones);
+    companions_ = {};
+    for (const auto& [lead, members] : groups) companions_.set(members);
     for (const auto& [i, device] : device_) {
       const Cluster c = device.cluster();
-      for (ValueId v : c.writes) {
-        cones[v].memory.insert(c.reads.begin(), c.reads.end());
-        together_[v] = c.writes;
-      }
+      for (ValueId v : c.writes) cones[v].memory.insert(c.reads.begin(), c.reads.end());
+      companions_.set(c.writes);
     }
 
-    std::vector<std::vector<ValueId>> plain;
-    for (auto& [lead, members] : groups) {
+    std::vector<ValueId> plain;
+    for (const auto& [lead, members] : groups) {
       std::set<std::uint32_t> loops;
       for (ValueId v : members) loops.insert(cones[v].loops.begin(), cones[v].loops.end());
       if (loops.empty()) {
-        plain.push_back(members);
+        plain.insert(plain.end(), members.begin(), members.end());
         continue;
       }
       for (ValueId v : members)
-        if (depends_on(cones, cones[v].memory, members) && cut(cones[v])) return false;
+        if (companions_.depends_on(cones, cones[v].memory, members) && cut(cones[v])) return false;
       try {
         if (!loop_cluster(members, loops, cones)) return false;
       } catch (const KernelTooLarge&) {
@@ -351,64 +105,14 @@ class Partitioner {
     return false;
   }
 
-  /// Whether any of `from` is computed from a root in `targets`; what shares a kernel waits for all
-  /// that kernel reads.
-  bool depends_on(const std::map<ValueId, Cone>& cones, const std::set<ValueId>& from,
-                  const std::vector<ValueId>& targets) const {
-    std::set<ValueId> seen;
-    std::vector<ValueId> open(from.begin(), from.end());
-    while (!open.empty()) {
-      const ValueId v = open.back();
-      open.pop_back();
-      if (!seen.insert(v).second) continue;
-      if (std::find(targets.begin(), targets.end(), v) != targets.end()) return true;
-      if (auto mates = together_.find(v); mates != together_.end())
-        for (ValueId m : mates->second) {
-          const std::set<ValueId>& reads = cones.at(m).memory;
-          open.insert(open.end(), reads.begin(), reads.end());
-        }
-    }
-    return false;
-  }
-
-  std::vector<Dim> lane_candidates(const std::set<std::uint32_t>& loops) const {
-    std::vector<Dim> r;
-    const auto add = [&](Dim n) {
-      if (n > 1 && std::find(r.begin(), r.end(), n) == r.end()) r.push_back(n);
-    };
-    std::vector<Dim> sizes;
-    std::vector<Shape> carried;
-    for (std::uint32_t l : loops) {
-      const Equation& e = g_.equations[l];
-      add(laned_loop(e));
-      for (std::size_t o = 0; o < e.outputs.size(); ++o) {
-        const Shape& s = g_.avals[e.outputs[o]].shape;
-        const bool stacked =
-            e.primitive == &scan_p && static_cast<int>(o) >= e.params.as<ScanParams>().carried;
-        if (s.rank() > (stacked ? 1 : 0)) sizes.push_back(s[stacked ? 1 : 0]);
-        if (!stacked) carried.push_back(s);
-      }
-    }
-    std::sort(sizes.begin(), sizes.end(), std::greater<>());
-    // What is carried without the lane axis is computed by every lane: not most of it.
-    const auto shared = [&](Dim n) {
-      Dim own = 0, same = 0;
-      for (const Shape& s : carried) (s.rank() > 0 && s[0] == n ? own : same) += s.size();
-      return same > own;
-    };
-    for (Dim n : sizes)
-      if (!shared(n)) add(n);
-    return r;
-  }
-
   bool loop_cluster(const std::vector<ValueId>& members, const std::set<std::uint32_t>& loops,
-                    const std::map<ValueId, Cone>& cones) {
+                    const Cones& cones) {
     const bool sequential = options_.loops == LoopMapping::sequential;
     std::string why = sequential ? "asked for" : "";
     if (!sequential) {
       ValueId blamed = members[0];
       bool only_consumers_failed = false;
-      for (Dim lanes : lane_candidates(loops)) {
+      for (Dim lanes : lane_candidates(g_, loops)) {
         DraftFailure failure;
         if (auto d = try_draft(members, Mapping::lane, lanes, failure)) {
           if (!within_budget(*d, loops, members, cones)) return false;
@@ -446,19 +150,22 @@ class Partitioner {
     return true;
   }
 
+  /// The next kernel, which computes `roots`.
+  DraftRequest request(const std::vector<ValueId>& roots, Mapping mapping, Dim lanes) const {
+    return {g_,       target_, in_memory_,
+            layouts_, roots,   std::vector<bool>(roots.size(), true),
+            mapping,  lanes,   options_.name + "_" + std::to_string(clusters_.size()),
+            {},       true,    &nest_.iterations};
+  }
+
   std::optional<Draft> try_draft(const std::vector<ValueId>& roots, Mapping mapping, Dim lanes,
                                  DraftFailure& failure) {
-    DraftRequest r{g_,       target_, in_memory_,
-                   layouts_, roots,   std::vector<bool>(roots.size(), true),
-                   mapping,  lanes,   options_.name + "_" + std::to_string(clusters_.size()),
-                   {},       true,    &nest_.iterations};
-    auto d = draft(r, failure);
+    auto d = draft(request(roots, mapping, lanes), failure);
     if (d) d->has_loop = true;
     return d;
   }
 
-  void add(Draft d, const std::vector<ValueId>& roots, const std::map<ValueId, Cone>& cones,
-           std::string reason) {
+  void add(Draft d, const std::vector<ValueId>& roots, const Cones& cones, std::string reason) {
     Cluster c;
     std::set<ValueId> reads;
     for (ValueId v : roots)
@@ -471,62 +178,17 @@ class Partitioner {
     clusters_.push_back(std::move(c));
   }
 
-  bool pointwise(ValueId root, ValueId target) const {
-    return gnomon::pointwise(placement(), root, target);
-  }
-
-  bool map_clusters(const std::vector<std::vector<ValueId>>& plain,
-                    const std::map<ValueId, Cone>& cones) {
-    struct Group {
-      std::vector<ValueId> roots;
-    };
-    std::vector<Group> groups;
-    std::vector<ValueId> order;
-    for (const auto& p : plain) order.insert(order.end(), p.begin(), p.end());
-    std::sort(order.begin(), order.end(),
-              [&](ValueId a, ValueId b) { return uses_.producer[a] < uses_.producer[b]; });
-    for (ValueId v : order) {
-      const Equation& e = g_.equations[uses_.producer[v]];
-      bool joined = false;
-      if (options_.fuse && e.primitive->lower.kind == Lowering::Kind::element &&
-          !updates_.contains(v))
-        for (Group& group : groups) {
-          if (updates_.contains(group.roots[0])) continue;
-          const Equation& first = g_.equations[uses_.producer[group.roots[0]]];
-          if (first.primitive->lower.kind != Lowering::Kind::element) continue;
-          if (g_.avals[group.roots[0]].shape != g_.avals[v].shape) continue;
-          const bool uses_group = std::any_of(group.roots.begin(), group.roots.end(),
-                                              [&](ValueId r) { return pointwise(v, r); });
-          const bool same_equation = uses_.producer[group.roots[0]] == uses_.producer[v];
-          // Small kernels cost more to start than to run: neighbours that need nothing of each
-          // other go together.
-          const bool small = g_.avals[v].shape.size() <= 4096 && group.roots.size() < 8;
-          if (!uses_group && !same_equation && !small) continue;
-          // Everything else it reads must be computable before the group.
-          std::set<ValueId> others;
-          bool clean = true;
-          for (ValueId m : cones.at(v).memory)
-            if (std::find(group.roots.begin(), group.roots.end(), m) == group.roots.end())
-              others.insert(m);
-            else
-              clean = clean && pointwise(v, m);
-          if (!clean || depends_on(cones, others, group.roots)) continue;
-          std::set<ValueId> reads;
-          for (ValueId r : group.roots)
-            reads.insert(cones.at(r).memory.begin(), cones.at(r).memory.end());
-          if (depends_on(cones, reads, {v})) continue;
-          group.roots.push_back(v);
-          for (ValueId r : group.roots) together_[r] = group.roots;
-          joined = true;
-          break;
-        }
-      if (!joined) groups.push_back({{v}});
-    }
-    for (const Group& group : groups) {
+  bool map_clusters(const std::vector<ValueId>& roots, const Cones& cones) {
+    std::vector<std::vector<ValueId>> groups;
+    if (options_.fuse)
+      groups = group_elements(placement(), updates_, cones, roots, companions_);
+    else
+      for (ValueId v : roots) groups.push_back({v});
+    for (const std::vector<ValueId>& group : groups) {
       try {
-        if (!map_cluster(group.roots, cones)) return false;
+        if (!map_cluster(group, cones)) return false;
       } catch (const KernelTooLarge&) {
-        fuse_less(group.roots, cones);
+        fuse_less(group, cones);
         return false;
       }
     }
@@ -534,7 +196,7 @@ class Partitioner {
   }
 
   /// A kernel of these roots is too large: what computes them goes through memory from here on.
-  void fuse_less(const std::vector<ValueId>& roots, const std::map<ValueId, Cone>& cones) {
+  void fuse_less(const std::vector<ValueId>& roots, const Cones& cones) {
     bool changed = false;
     for (ValueId root : roots)
       for (std::uint32_t i : cones.at(root).equations)
@@ -548,7 +210,7 @@ class Partitioner {
                 e.loc);
   }
 
-  bool map_cluster(const std::vector<ValueId>& roots, const std::map<ValueId, Cone>& cones) {
+  bool map_cluster(const std::vector<ValueId>& roots, const Cones& cones) {
     const Equation& e = g_.equations[uses_.producer[roots[0]]];
     const Shape& shape = g_.avals[roots[0]].shape;
     if (shape.size() == 0) return true;
@@ -558,11 +220,7 @@ class Partitioner {
       return true;
     }
     DraftFailure failure;
-    DraftRequest r{
-        g_,           target_,      in_memory_,
-        layouts_,     roots,        std::vector<bool>(roots.size(), true),
-        Mapping::map, shape.size(), options_.name + "_" + std::to_string(clusters_.size()),
-        {},           true,         &nest_.iterations};
+    DraftRequest r = request(roots, Mapping::map, shape.size());
     r.tile = choose_tile(placement(), target_, roots);
     if (r.tile) r.lanes = r.tile->lanes(shape);
     auto d = draft(r, failure);
@@ -597,7 +255,7 @@ class Partitioner {
   /// False when something was changed: a kernel of these loops would take more trips than the
   /// driver lets it take.
   bool within_budget(const Draft& d, const std::set<std::uint32_t>& loops,
-                     const std::vector<ValueId>& members, const std::map<ValueId, Cone>& cones) {
+                     const std::vector<ValueId>& members, const Cones& cones) {
     const std::uint64_t trips = kernel::worst_case_trips(d.kernel);
     if (target_.loop_budget == 0 || trips <= target_.loop_budget) return true;
     bool changed = false;
@@ -638,21 +296,9 @@ class Partitioner {
     return true;
   }
 
-  bool update_cluster(ValueId v, const Equation& e, const std::map<ValueId, Cone>& cones) {
+  bool update_cluster(ValueId v, const Equation& e, const Cones& cones) {
     if (updates_.store_operands(placement(), in_memory_, e)) return false;
-    Draft d = draft_update({g_,
-                            target_,
-                            in_memory_,
-                            layouts_,
-                            {v},
-                            {true},
-                            Mapping::map,
-                            1,
-                            options_.name + "_" + std::to_string(clusters_.size()),
-                            {},
-                            true,
-                            &nest_.iterations},
-                           e);
+    Draft d = draft_update(request({v}, Mapping::map, 1), e);
     add(std::move(d), {v}, cones, "in place, one lane per element of the update");
     return true;
   }
@@ -663,21 +309,10 @@ class Partitioner {
     Cone operand = in_memory_[e.inputs[0]] ? Cone{} : cone_of(e.inputs[0]);
     if (in_memory_[e.inputs[0]]) operand.memory.insert(e.inputs[0]);
     DraftFailure failure;
-    const std::string name = options_.name + "_" + std::to_string(clusters_.size());
-    const Dim size = g_.avals[v].shape.size();
-    auto first = draft({g_,
-                        target_,
-                        in_memory_,
-                        layouts_,
-                        {v},
-                        {true},
-                        Mapping::map,
-                        size,
-                        name + "_init",
-                        e.inputs[0],
-                        true,
-                        &nest_.iterations},
-                       failure);
+    DraftRequest r = request({v}, Mapping::map, g_.avals[v].shape.size());
+    r.name += "_init";
+    r.stand_in = e.inputs[0];
+    auto first = draft(r, failure);
     GNOMON_CHECK(first.has_value(), failure.why);
     Cluster init;
     init.draft = std::move(*first);
@@ -688,19 +323,7 @@ class Partitioner {
     if (g_.avals[e.inputs[2]].shape.size() == 0) return;
 
     Cluster c;
-    c.draft = draft_scatter({g_,
-                             target_,
-                             in_memory_,
-                             layouts_,
-                             {v},
-                             {true},
-                             Mapping::lane,
-                             1,
-                             name,
-                             {},
-                             true,
-                             &nest_.iterations},
-                            e);
+    c.draft = draft_scatter(request({v}, Mapping::lane, 1), e);
     std::set<ValueId> reads{v};
     for (ValueId in : {e.inputs[1], e.inputs[2]}) {
       if (in_memory_[in]) {
@@ -751,10 +374,8 @@ class Partitioner {
   LoopNest nest_;
   Uses uses_;
   std::vector<bool> in_memory_;
-  std::vector<double> cost_;
-  std::vector<Demand> demand_;
   std::vector<std::vector<int>> layouts_;
-  std::map<ValueId, std::vector<ValueId>> together_;  // per root: the roots of its kernel
+  Companions companions_;
   std::vector<Cluster> clusters_;
   std::map<std::uint32_t, Device> device_;  // per equation: loops taken apart
   Updates updates_;

@@ -1,0 +1,93 @@
+// codegen/lower/companions.cpp -- groups roots that share loops, positions or a dispatch.
+#include "codegen/lower/companions.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "codegen/graph/primitive.h"
+
+namespace gnomon {
+
+bool Companions::depends_on(const Cones& cones, const std::set<ValueId>& from,
+                            const std::vector<ValueId>& targets) const {
+  std::set<ValueId> seen;
+  std::vector<ValueId> open(from.begin(), from.end());
+  while (!open.empty()) {
+    const ValueId v = open.back();
+    open.pop_back();
+    if (!seen.insert(v).second) continue;
+    if (std::find(targets.begin(), targets.end(), v) != targets.end()) return true;
+    if (auto mates = mates_.find(v); mates != mates_.end())
+      for (ValueId m : mates->second) {
+        const std::set<ValueId>& reads = cones.at(m).memory;
+        open.insert(open.end(), reads.begin(), reads.end());
+      }
+  }
+  return false;
+}
+
+std::map<ValueId, std::vector<ValueId>> group_by_loops(const std::vector<ValueId>& roots,
+                                                       const Cones& cones) {
+  std::map<ValueId, ValueId> leader;
+  for (ValueId v : roots) leader[v] = v;
+  const std::function<ValueId(ValueId)> find = [&](ValueId v) {
+    return leader[v] == v ? v : leader[v] = find(leader[v]);
+  };
+  std::map<std::uint32_t, ValueId> first_of_loop;
+  for (ValueId v : roots)
+    for (std::uint32_t l : cones.at(v).loops) {
+      auto [it, fresh] = first_of_loop.try_emplace(l, v);
+      if (!fresh) leader[find(v)] = find(it->second);
+    }
+  std::map<ValueId, std::vector<ValueId>> groups;
+  for (ValueId v : roots) groups[find(v)].push_back(v);
+  return groups;
+}
+
+std::vector<std::vector<ValueId>> group_elements(const Placement& place, const Updates& updates,
+                                                 const Cones& cones, std::vector<ValueId> roots,
+                                                 Companions& companions) {
+  const Graph& g = place.graph;
+  const Uses& uses = place.uses;
+  std::vector<std::vector<ValueId>> groups;
+  std::sort(roots.begin(), roots.end(),
+            [&](ValueId a, ValueId b) { return uses.producer[a] < uses.producer[b]; });
+  for (ValueId v : roots) {
+    const Equation& e = g.equations[uses.producer[v]];
+    bool joined = false;
+    if (e.primitive->lower.kind == Lowering::Kind::element && !updates.contains(v))
+      for (std::vector<ValueId>& group : groups) {
+        if (updates.contains(group[0])) continue;
+        const Equation& first = g.equations[uses.producer[group[0]]];
+        if (first.primitive->lower.kind != Lowering::Kind::element) continue;
+        if (g.avals[group[0]].shape != g.avals[v].shape) continue;
+        const bool uses_group = std::any_of(group.begin(), group.end(),
+                                            [&](ValueId r) { return pointwise(place, v, r); });
+        const bool same_equation = uses.producer[group[0]] == uses.producer[v];
+        // Small kernels cost more to start than to run: neighbours that need nothing of each
+        // other go together.
+        const bool small = g.avals[v].shape.size() <= 4096 && group.size() < 8;
+        if (!uses_group && !same_equation && !small) continue;
+        // Everything else it reads must be computable before the group.
+        std::set<ValueId> others;
+        bool clean = true;
+        for (ValueId m : cones.at(v).memory)
+          if (std::find(group.begin(), group.end(), m) == group.end())
+            others.insert(m);
+          else
+            clean = clean && pointwise(place, v, m);
+        if (!clean || companions.depends_on(cones, others, group)) continue;
+        std::set<ValueId> reads;
+        for (ValueId r : group) reads.insert(cones.at(r).memory.begin(), cones.at(r).memory.end());
+        if (companions.depends_on(cones, reads, {v})) continue;
+        group.push_back(v);
+        companions.set(group);
+        joined = true;
+        break;
+      }
+    if (!joined) groups.push_back({v});
+  }
+  return groups;
+}
+
+}  // namespace gnomon

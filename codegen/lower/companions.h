@@ -1,0 +1,40 @@
+// codegen/lower/companions.h -- which values that go to memory are computed by one kernel.
+#pragma once
+#include <map>
+#include <set>
+#include <vector>
+
+#include "codegen/lower/cone.h"
+#include "codegen/lower/updates.h"
+
+namespace gnomon {
+
+using Cones = std::map<ValueId, Cone>;  // per root: what it is computed from
+
+/// Who shares a kernel with whom, as far as it was decided.
+class Companions {
+ public:
+  void set(const std::vector<ValueId>& roots) {
+    for (ValueId v : roots) mates_[v] = roots;
+  }
+  /// Whether any of `from` is computed from a root in `targets`; what shares a kernel waits for all
+  /// that kernel reads.
+  bool depends_on(const Cones&, const std::set<ValueId>& from,
+                  const std::vector<ValueId>& targets) const;
+
+ private:
+  std::map<ValueId, std::vector<ValueId>> mates_;
+};
+
+/// Roots that share a loop share a kernel: a loop is never run twice. By one root of each group.
+std::map<ValueId, std::vector<ValueId>> group_by_loops(const std::vector<ValueId>& roots,
+                                                       const Cones&);
+
+/// Groups `roots`, none of which needs a loop, into kernels of one shape: outputs of one equation,
+/// what is computed element by element from a root of the group, and small neighbours that need
+/// nothing of each other. Adds the groups to `companions`.
+std::vector<std::vector<ValueId>> group_elements(const Placement&, const Updates&, const Cones&,
+                                                 std::vector<ValueId> roots,
+                                                 Companions& companions);
+
+}  // namespace gnomon

@@ -1,0 +1,262 @@
+// codegen/lower/residence.cpp -- weighs what an element costs against how often it is asked for.
+#include "codegen/lower/residence.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "codegen/graph/primitive.h"
+#include "codegen/lower/cone.h"
+#include "codegen/lower/mapping.h"
+#include "codegen/primitives/control.h"
+#include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/op_params.h"
+#include "codegen/primitives/table.h"
+#include "codegen/primitives/window.h"
+
+namespace gnomon {
+
+namespace {
+
+constexpr double unbounded_cost = 1e9;
+
+/// How often consumers in other positions ask for an element: not, by broadcasting, or by a
+/// product, gather or loop.
+enum class Demand : std::uint8_t { once, broadcast, repeated };
+
+class Chooser {
+ public:
+  Chooser(const Graph& g, const Uses& uses, const Target& target, const CompileOptions& options)
+      : g_(g),
+        uses_(uses),
+        target_(target),
+        options_(options),
+        in_memory_(g.avals.size(), false),
+        layouts_(g.avals.size()),
+        cost_(g.avals.size(), 0),
+        demand_(g.avals.size(), Demand::once) {}
+
+  Residence run() {
+    for (ValueId v : g_.inputs) in_memory_[v] = true;
+    find_demand();
+    choose_memory();
+    choose_layouts();
+    return {std::move(in_memory_), std::move(layouts_)};
+  }
+
+ private:
+  void find_demand() {
+    for (std::size_t i = g_.equations.size(); i-- > 0;) {
+      const Equation& e = g_.equations[i];
+      const Lowering& lower = e.primitive->lower;
+      Demand out = Demand::once;
+      for (ValueId v : e.outputs) out = std::max(out, demand_[v]);
+      for (std::size_t j = 0; j < e.inputs.size(); ++j) {
+        Demand d = Demand::once;
+        switch (lower.kind) {
+          case Lowering::Kind::element:
+            if (lower.reuse == Reuse::many)
+              d = e.primitive->name == "broadcast" ? Demand::broadcast : Demand::repeated;
+            if (lower.cost == Cost::view) d = std::max(d, out);
+            break;
+          case Lowering::Kind::cond:
+            d = j == 0 ? Demand::broadcast : Demand::once;
+            break;
+          case Lowering::Kind::scatter:
+            d = j == 1 ? Demand::repeated : Demand::once;
+            break;
+          case Lowering::Kind::while_loop:
+            d = static_cast<int>(j) < e.params.as<WhileParams>().carried ? Demand::once
+                                                                         : Demand::repeated;
+            break;
+          case Lowering::Kind::scan: {
+            const auto& p = e.params.as<ScanParams>();
+            d = static_cast<int>(j) < p.carried + p.sequences ? Demand::once : Demand::repeated;
+            break;
+          }
+          case Lowering::Kind::expand:
+            break;
+        }
+        demand_[e.inputs[j]] = std::max(demand_[e.inputs[j]], d);
+      }
+    }
+  }
+
+  /// Instructions per element, operands included up to memory.
+  double cost_of(const Equation& e) const {
+    double inputs = 0;
+    for (ValueId v : e.inputs) inputs += in_memory_[v] ? 0 : cost_[v];
+    switch (e.primitive->lower.kind) {
+      case Lowering::Kind::element:
+        break;
+      case Lowering::Kind::cond:
+        return is_loop(e) ? unbounded_cost : inputs + 16;
+      case Lowering::Kind::scatter:
+      case Lowering::Kind::while_loop:
+      case Lowering::Kind::scan:
+      case Lowering::Kind::expand:
+        return unbounded_cost;
+    }
+    double own = 1;
+    if (e.primitive->lower.cost == Cost::view) own = 0;
+    if (e.primitive->lower.cost == Cost::heavy) own = 12;
+    // A reduction or product reads more elements than it gives.
+    double trips = 1;
+    const double out = static_cast<double>(std::max<Dim>(1, g_.avals[e.outputs[0]].shape.size()));
+    for (ValueId v : e.inputs)
+      trips = std::max(trips, static_cast<double>(g_.avals[v].shape.size()) / out);
+    if (e.primitive->lower.cost == Cost::view) trips = 1;
+    if (e.primitive->name == "dot_general" && !e.inputs.empty()) {
+      const double a = static_cast<double>(g_.avals[e.inputs[0]].shape.size());
+      const double b = static_cast<double>(g_.avals[e.inputs[1]].shape.size());
+      trips = std::max(1.0, std::sqrt(a * b / out));
+    }
+    return std::min(unbounded_cost, trips * (own + inputs));
+  }
+
+  bool expensive_for(ValueId v, Demand demand) const {
+    const bool scalar = g_.avals[v].shape.size() <= 1;
+    switch (demand) {
+      case Demand::once:
+        return false;
+      case Demand::broadcast:
+        return cost_[v] > (scalar ? 80 : 4);
+      case Demand::repeated:
+        return cost_[v] > (scalar ? 40 : 0);
+    }
+    return false;
+  }
+
+  /// Puts what `v` shows, itself or through views, in memory when it costs a lot.
+  void keep_if_costly(ValueId v) {
+    const std::uint32_t p = uses_.producer[v];
+    if (p == Uses::none || in_memory_[v] || cost_[v] < 64) return;
+    const Equation& e = g_.equations[p];
+    if (e.primitive->lower.kind != Lowering::Kind::element ||
+        e.primitive->lower.cost != Cost::view) {
+      in_memory_[v] = true;
+    } else {
+      for (ValueId in : e.inputs) keep_if_costly(in);
+    }
+  }
+
+  /// Whether the lanes of a reduction fill a CPU, or there is next to nothing for them to do: what
+  /// they reduce is then best computed where it is needed. (Neighbouring lanes of a GPU would read
+  /// distant elements.)
+  bool lanes_suffice(const Equation& e) const {
+    if (!target_.contiguous_per_lane) return false;
+    // Products have tiles of their own, and what is not computed element by element has no choice.
+    for (ValueId v : e.inputs)
+      if (!in_memory_[v])
+        for (std::uint32_t i : cone_of({g_, uses_, in_memory_, layouts_}, v).equations)
+          if (g_.equations[i].primitive == &dot_general_p ||
+              g_.equations[i].primitive->lower.kind != Lowering::Kind::element)
+            return false;
+    if (g_.avals[e.outputs[0]].shape.size() >= target_.parallel_lanes) return true;
+    double work = 0;
+    for (ValueId v : e.inputs)
+      work += in_memory_[v] ? 0 : cost_[v] * static_cast<double>(g_.avals[v].shape.size());
+    return work <= 1 << 15;
+  }
+
+  void choose_memory() {
+    const auto defined = [&](ValueId v) { return uses_.producer[v] != Uses::none; };
+    for (ValueId v : g_.outputs) in_memory_[v] = true;
+    for (const Equation& e : g_.equations) {
+      // A reduction has fewer lanes than its operand: what costs a lot there is computed by the
+      // operand's lanes.
+      if (e.primitive->lower.kind == Lowering::Kind::element &&
+          e.primitive->lower.cost != Cost::view)
+        for (ValueId v : e.inputs)
+          if (g_.avals[v].shape.size() >= 4 * g_.avals[e.outputs[0]].shape.size() &&
+              !lanes_suffice(e))
+            keep_if_costly(v);
+      // Operands that were turned around for the sake of a product (lower/split.h).
+      if (e.primitive == &dot_general_p && large_product(g_, e))
+        for (ValueId v : e.inputs)
+          if (defined(v) && g_.equations[uses_.producer[v]].primitive == &permute_p)
+            in_memory_[v] = true;
+      // Many windows show an element of an image: the border is put around it once.
+      if (e.primitive == &conv_p && defined(e.inputs[0]) &&
+          g_.equations[uses_.producer[e.inputs[0]]].primitive == &pad_p)
+        in_memory_[e.inputs[0]] = true;
+      const double cost = cost_of(e);
+      const auto kind = e.primitive->lower.kind;
+      for (std::size_t o = 0; o < e.outputs.size(); ++o) {
+        const ValueId v = e.outputs[o];
+        cost_[v] = cost;
+        if (!uses_.live[v]) continue;
+        const bool stacked = kind == Lowering::Kind::scan &&
+                             static_cast<int>(o) >= e.params.as<ScanParams>().carried;
+        if (kind == Lowering::Kind::scatter || stacked || !options_.fuse ||
+            expensive_for(v, demand_[v]))
+          in_memory_[v] = true;
+      }
+    }
+    // A value that several roots need is computed once, unless it costs next to nothing.
+    constexpr ValueId nobody = ~0u;
+    constexpr ValueId several = ~0u - 1;
+    std::vector<ValueId> owner(g_.avals.size(), nobody);
+    for (std::size_t i = g_.equations.size(); i-- > 0;) {
+      const Equation& e = g_.equations[i];
+      const bool loop = is_loop(e);
+      for (ValueId v : e.outputs) {
+        if (owner[v] == several && !loop && cost_[v] > 4) in_memory_[v] = true;
+        if (in_memory_[v]) owner[v] = v;
+      }
+      for (ValueId v : e.outputs) {
+        // Outputs of a loop come together: one owner for all that feeds it.
+        const ValueId o = loop ? e.outputs[0] : owner[v];
+        if (o == nobody) continue;
+        for (ValueId in : e.inputs)
+          if (defined(in)) owner[in] = owner[in] == nobody || owner[in] == o ? o : several;
+      }
+    }
+  }
+
+  /// Intermediates that lanes read or write get the lane axis innermost. Inputs and outputs are
+  /// row-major.
+  void choose_layouts() {
+    std::vector<bool> fixed(g_.avals.size(), false);
+    for (ValueId v : g_.inputs) fixed[v] = true;
+    for (ValueId v : g_.outputs) fixed[v] = true;
+    const auto outermost =
+        [&](ValueId v, int axis) {  // the axis that lanes walk, in front of those they share
+          const int rank = g_.avals[v].shape.rank();
+          if (fixed[v] || rank < 2 || axis == 0) return;
+          layouts_[v] = {axis};
+          for (int a = 0; a < rank; ++a)
+            if (a != axis) layouts_[v].push_back(a);
+        };
+    for (const Equation& e : g_.equations) {
+      if (e.primitive->lower.kind == Lowering::Kind::scatter)
+        outermost(e.outputs[0], e.params.as<ScatterParams>().axis);
+      if (e.primitive == &gather_p) outermost(e.inputs[0], e.params.as<GatherParams>().axis);
+      if (e.primitive == &while_p && e.params.as<WhileParams>().lanes > 0)
+        for (ValueId v : e.outputs) {
+          const int rank = g_.avals[v].shape.rank();
+          if (fixed[v] || rank < 2) continue;
+          layouts_[v].clear();
+          for (int a = 1; a < rank; ++a) layouts_[v].push_back(a);
+          layouts_[v].push_back(0);
+        }
+    }
+  }
+
+  const Graph& g_;
+  const Uses& uses_;
+  const Target& target_;
+  const CompileOptions& options_;
+  std::vector<bool> in_memory_;
+  std::vector<std::vector<int>> layouts_;
+  std::vector<double> cost_;
+  std::vector<Demand> demand_;
+};
+
+}  // namespace
+
+Residence choose_residence(const Graph& g, const Uses& uses, const Target& target,
+                           const CompileOptions& options) {
+  return Chooser(g, uses, target, options).run();
+}
+
+}  // namespace gnomon

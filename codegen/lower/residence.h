@@ -1,0 +1,21 @@
+// codegen/lower/residence.h -- which values live in memory, and the order of their axes there.
+#pragma once
+#include <vector>
+
+#include "codegen/graph/graph.h"
+#include "codegen/lower/pipeline.h"
+#include "codegen/lower/uses.h"
+
+namespace gnomon {
+
+struct Residence {
+  std::vector<bool> in_memory;            // per value
+  std::vector<std::vector<int>> layouts;  // per value: order of axes in memory, empty for row-major
+};
+
+/// Where the values of a graph should live before any kernel was tried: in memory are inputs,
+/// outputs, what several kernels need and costs something, what a consumer asks for repeatedly, and
+/// what a reduction would compute with too few lanes.
+Residence choose_residence(const Graph&, const Uses&, const Target&, const CompileOptions&);
+
+}  // namespace gnomon
