@@ -24,6 +24,8 @@ struct Cluster {
   // Filled when kernels leave lane form.
   std::uint32_t kernel = 0;  // index into Program::kernels
   std::uint32_t groups = 0;
+  /// > 0: its lanes take turns, in so many dispatches; the last operand is the counter they share.
+  std::uint64_t turns = 0;
 };
 
 struct Partition {

@@ -17,6 +17,7 @@
 #include "shaders/passes/coarsen.h"
 #include "shaders/passes/jam.h"
 #include "shaders/passes/legalize.h"
+#include "shaders/passes/refill.h"
 #include "shaders/passes/schedule.h"
 #include "shaders/passes/simplify.h"
 #include "shaders/passes/vectorize.h"
@@ -93,6 +94,23 @@ std::uint32_t group_size(std::uint32_t invocations, const Target& t) {
   return size;
 }
 
+/// Makes the lanes of a kernel take turns, if it is of that kind and there are enough of them.
+/// `width`: lanes per invocation.
+void take_turns(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target& target) {
+  // A CPU's core finishes one group of lanes before it begins another: a few groups do, and more
+  // of them let a dispatch do more elements for certain where trips are limited.
+  const std::uint32_t most = target.contiguous_per_lane ? 256 * width : target.parallel_lanes;
+  const std::uint32_t slots = std::min(most, k.lanes / 4) / width * width;
+  if (slots < 32 * width) return;
+  auto turns = kernel::refill(k, {slots, target.loop_budget});
+  constexpr std::uint64_t most_dispatches = 64;  // each of them costs something, even when idle
+  if (!turns || turns->dispatches > most_dispatches) return;
+  GNOMON_CHECK(turns->counter == c.draft.operands.size(), "the counter is the last operand");
+  c.draft.operands.push_back({true, 0, sizeof(std::int32_t)});
+  c.turns = turns->dispatches;
+  k = kernel::simplify(std::move(turns->kernel));
+}
+
 void check_budget(const kernel::Kernel& k, const Cluster& c, const Graph& g, const Target& target,
                   const std::string& name) {
   if (target.loop_budget == 0) return;
@@ -135,12 +153,14 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
     }
     kernel::Kernel k = kernel::simplify(c.draft.kernel);
     k = kernel::simplify(kernel::jam(std::move(k), {loop_limit(c.draft, target)}));
-    const std::uint32_t lanes = k.lanes;
     const std::uint32_t width = coarsening(c.draft, k, target);
+    if (options.refill == Refill::on && c.draft.mapping == "lane")
+      take_turns(k, c, width, target);
+    const std::uint32_t lanes = k.lanes;
     const std::uint32_t count = kernel::invocations(lanes, width);
     const std::uint32_t size = group_size(count, target);
     // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
-    const bool uneven = c.draft.has_loop && target.contiguous_per_lane;
+    const bool uneven = c.draft.has_loop && target.contiguous_per_lane && c.turns == 0;
     k = kernel::coarsen(k, {width, size, uneven ? 16u : 1u});
     k = kernel::legalize(std::move(k), {.int64 = target.features.int64, .alone = lanes == 1});
     k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});

@@ -158,7 +158,9 @@ class Planner {
       s.iterations.push_back({word, scope.iterations.at(v)});
     for (const auto& words : c.draft.parameters) {
       s.parameters = words;
-      append(s, operands);
+      if (c.turns > 0) append(count(false, 0), {operands.back()});
+      for (std::uint64_t turn = 0; turn < std::max<std::uint64_t>(1, c.turns); ++turn)
+        append(s, operands);
     }
   }
 

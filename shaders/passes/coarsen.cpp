@@ -35,7 +35,8 @@ class OneLane : public Rewriter {
 
 void check_supported(const Region& region) {
   for (const Instruction& i : region.body) {
-    const bool between_lanes = is_atomic(i.op) || i.op == Op::barrier ||
+    const bool between_lanes = i.op == Op::atomic_and || i.op == Op::atomic_or ||
+                               i.op == Op::barrier ||
                                i.op == Op::shared_load || i.op == Op::shared_store ||
                                i.op == Op::group_index || i.op == Op::local_index ||
                                i.op == Op::invocation;

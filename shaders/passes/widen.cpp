@@ -150,6 +150,9 @@ class Widener {
       case Op::private_store:
         private_store(i, lanes);
         return;
+      case Op::atomic_add:
+        atomic_add(i, lanes);
+        return;
       case Op::loop:
         if (fact(i.regions[0].yields[0]).uniform()) {
           uniform_loop(i, lanes);
@@ -240,6 +243,32 @@ class Widener {
     } else {
       emit_store(i, as(index, !fact(index).uniform()), wide(value), mask.wide);
     }
+  }
+
+  /// One addition for all lanes that take part, each of which sees what those before it have added.
+  void atomic_add(const Instruction& i, const Lanes& lanes) {
+    const Value index = i.operands[0], value = i.operands[1];
+    GNOMON_CHECK(fact(index).uniform() && fact(value).uniform(),
+                 "lanes add different numbers, or to different elements");
+    const Value zero = out_.constant(out_.type(base(value)), 0);
+    Value sum = zero;
+    Values before;
+    for (std::uint32_t k = 0; k < width_; ++k) {
+      before.push_back(sum);
+      const Value part = lanes.mask.valid()
+                             ? out_.select(out_.extract(lanes.mask, k), base(value), zero)
+                             : base(value);
+      sum = out_.add(sum, part);
+    }
+    const auto add = [&] {
+      return out_.atomic_add(static_cast<std::uint32_t>(i.immediate), base(index), sum);
+    };
+    const Value some = once(lanes.mask, lanes.some);
+    const Value old = some.valid() ? out_.if_(
+                                         some, [&] { return Values{add()}; },
+                                         [&] { return Values{zero}; })[0]
+                                   : add();
+    map(i.results[0], out_.add(out_.splat(old, width_), out_.construct(before)));
   }
 
   // ---- branches
