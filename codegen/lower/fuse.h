@@ -26,6 +26,8 @@ struct Cluster {
   std::uint32_t groups = 0;
   /// > 0: its lanes take turns, in so many dispatches; the last operand is the counter they share.
   std::uint64_t turns = 0;
+  /// > 0: its last operand gets the trips of every lane, of which so many wait for one another.
+  std::uint32_t counts_together = 0;
 };
 
 struct Partition {

@@ -94,9 +94,14 @@ std::uint32_t group_size(std::uint32_t invocations, const Target& t) {
   return size;
 }
 
-/// Makes the lanes of a kernel take turns, if it is of that kind and there are enough of them.
-/// `width`: lanes per invocation.
-void take_turns(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target& target) {
+/// Invocations that a device runs in step, as far as the estimate of what waiting costs goes.
+constexpr std::uint32_t lanes_in_step = 8;
+
+/// How the lanes of a kernel with a loop share their time: each for itself, measured or not, or
+/// taking turns, if it is of that kind and there are enough of them. `width`: lanes per invocation.
+void share_time(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target& target,
+                Refill wanted) {
+  if (wanted == Refill::off || c.draft.mapping != "lane") return;
   // A CPU's core finishes one group of lanes before it begins another: a few groups do, and more
   // of them let a dispatch do more elements for certain where trips are limited.
   const std::uint32_t most = target.contiguous_per_lane ? 256 * width : target.parallel_lanes;
@@ -105,10 +110,21 @@ void take_turns(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target
   auto turns = kernel::refill(k, {slots, target.loop_budget});
   constexpr std::uint64_t most_dispatches = 64;  // each of them costs something, even when idle
   if (!turns || turns->dispatches > most_dispatches) return;
-  GNOMON_CHECK(turns->counter == c.draft.operands.size(), "the counter is the last operand");
-  c.draft.operands.push_back({true, 0, sizeof(std::int32_t)});
-  c.turns = turns->dispatches;
-  k = kernel::simplify(std::move(turns->kernel));
+  std::uint32_t memory = 0;
+  if (wanted == Refill::on) {
+    k = std::move(turns->kernel);
+    c.turns = turns->dispatches;
+    c.draft.operands.push_back({true, 0, sizeof(std::int32_t)});
+    memory = turns->counter;
+  } else {
+    auto counted = kernel::count_trips(k);
+    c.draft.operands.push_back({true, 0, std::uint64_t{k.lanes} * sizeof(std::uint32_t)});
+    c.counts_together = lanes_in_step * width;
+    memory = counted->trips;
+    k = std::move(counted->kernel);
+  }
+  GNOMON_CHECK(memory + 1 == c.draft.operands.size(), "what turns need is the last operand");
+  k = kernel::simplify(std::move(k));
 }
 
 void check_budget(const kernel::Kernel& k, const Cluster& c, const Graph& g, const Target& target,
@@ -154,8 +170,7 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
     kernel::Kernel k = kernel::simplify(c.draft.kernel);
     k = kernel::simplify(kernel::jam(std::move(k), {loop_limit(c.draft, target)}));
     const std::uint32_t width = coarsening(c.draft, k, target);
-    if (options.refill == Refill::on && c.draft.mapping == "lane")
-      take_turns(k, c, width, target);
+    share_time(k, c, width, target, options.refill);
     const std::uint32_t lanes = k.lanes;
     const std::uint32_t count = kernel::invocations(lanes, width);
     const std::uint32_t size = group_size(count, target);

@@ -5,6 +5,7 @@
 #include "codegen/graph/graph.h"
 #include "codegen/program/program.h"
 #include "codegen/program/target.h"
+#include "gnomon/refill.h"
 
 namespace gnomon {
 
@@ -12,19 +13,13 @@ namespace gnomon {
 /// per iteration where such a form exists.
 enum class LoopMapping : std::uint8_t { automatic, sequential, device };
 
-/// Whether the lanes of a loop in one kernel take turns (shaders/passes/refill): where their trips
-/// differ much, a lane that is done begins the next element instead of waiting for its neighbours.
-/// No bit of a result depends on it. `automatic`: where an earlier run was measured to have wasted
-/// more than it used.
-enum class Refill : std::uint8_t { automatic, off, on };
-
 struct CompileOptions {
   std::string name = "program";
   bool fuse = true;  // off: every equation is its own kernel (tests)
   LoopMapping loops = LoopMapping::automatic;
-  Refill refill = Refill::automatic;
-  bool fast_math = false;  // sets Target::built_in_functions
-  bool keep_text = false;  // fill Program::graph_text and fusion_text
+  Refill refill = Refill::automatic;  // automatic: programs that measure, where it is in doubt
+  bool fast_math = false;             // sets Target::built_in_functions
+  bool keep_text = false;             // fill Program::graph_text and fusion_text
   /// Called with ("graph" | "fusion" | "kernel" | "memory" | "plan", text) as stages complete; may
   /// be null.
   void (*dump)(void* user, const std::string& stage, const std::string& text) = nullptr;

@@ -82,7 +82,12 @@ class Planner {
       const SlotId from = top.slot(g.outputs[i]);
       if (!(*slots_[from].fixed == place)) copy(from, fixed(place, g.avals[g.outputs[i]]));
     }
+    // What was counted is read when all is over.
+    for (const Record& r : records_)
+      slots_[r.slot].last = static_cast<std::uint32_t>(program_.steps.size()) - 1;
     place_slots();
+    for (const Record& r : records_)
+      program_.trips.push_back({*slots_[r.slot].fixed, r.lanes, r.together});
   }
 
  private:
@@ -150,6 +155,10 @@ class Planner {
     for (const DraftOperand& o : c.draft.operands)
       operands.push_back(o.scratch ? slot(c.draft.kernel.name + " scratch", o.scratch_bytes)
                                    : slot_of(scope, o.value));
+    if (c.counts_together > 0 && open_.empty() && !machine_)
+      records_.push_back({operands.back(),
+                          static_cast<std::uint32_t>(slots_[operands.back()].bytes / 4),
+                          c.counts_together});
     Step s;
     s.kernel = c.kernel;
     s.groups = c.groups;
@@ -562,7 +571,12 @@ class Planner {
   const Target& target_;
   std::optional<Machine> machine_;
   std::map<std::uint32_t, std::pair<SlotId, std::uint32_t>> counts_;  // per step: state and word
-  std::vector<SlotId> states_;                                        // per gated block
+  struct Record {
+    SlotId slot;
+    std::uint32_t lanes, together;
+  };
+  std::vector<Record> records_;
+  std::vector<SlotId> states_;  // per gated block
 };
 
 }  // namespace

@@ -82,6 +82,14 @@ struct Allocation {
   std::uint32_t first_step = 0, last_step = 0;
 };
 
+/// Trips that the lanes of one kernel's loop made: one u32 for each lane, in the arena, there when
+/// the program has run.
+struct TripRecord {
+  Place place;
+  std::uint32_t lanes = 0;
+  std::uint32_t together = 1;  // neighbours that wait for one another
+};
+
 struct Program {
   std::string name = "program";
   std::vector<Aval> inputs, outputs;
@@ -89,6 +97,7 @@ struct Program {
   std::vector<Step> steps;
   std::vector<LoopBlock> loops;   // by first step, outer ones before inner ones
   std::vector<GatedBlock> gated;  // by first step; no loop around them
+  std::vector<TripRecord> trips;  // of what might better take turns (gnomon/refill.h)
   std::uint64_t arena_bytes = 0;
   std::vector<Allocation> allocations;
   std::vector<std::byte> constants;  // uploaded once

@@ -67,8 +67,10 @@ struct JitCore::Entry {
   Graph graph;
   Arrays captures;
   std::shared_ptr<const void> result;
-  std::shared_ptr<Executable> executable;
   std::uint64_t number = 0;  // which trace of the function this is, from 1
+  // Behind the lock.
+  mutable std::shared_ptr<Executable> executable;
+  mutable Refill refill = Refill::automatic;  // automatic: not decided yet
 };
 
 JitCore::JitCore(const std::shared_ptr<RuntimeState>& state, JitOptions options)
@@ -102,6 +104,65 @@ void JitCore::before_trace(const SignatureText& signature, Loc loc) const {
            "`" + options_.name + "` traced a " + ordinal(count) + " time: " + difference);
 }
 
+CompileOptions JitCore::compile_options(Refill refill) const {
+  CompileOptions options;
+  options.name = options_.name;
+  options.fast_math = options_.fast_math;
+  options.refill = refill;
+  return options;
+}
+
+std::shared_ptr<Executable> JitCore::make(const Entry& entry, Refill refill, bool& made) const {
+  const Environment& environment = state_->environment;
+  const auto compiled = [&] {
+    Dump dump{&environment, options_.name, entry.number, {}, {}};
+    CompileOptions options = compile_options(refill);
+    if (environment.dump != 0) {
+      options.dump = Dump::stage;
+      options.dump_user = &dump;
+    }
+    ExecutableOptions executable;
+    executable.validate_modules = state_->validate;
+    executable.debug_info = state_->validate || environment.dumps(Stage::spirv);
+    Program program = compile(entry.graph, state_->context->device.target(), options);
+    try {
+      return std::make_shared<Executable>(state_->context, program, executable);
+    } catch (const DeviceError&) {
+      if (state_->programs.clear() == 0) throw;
+      return std::make_shared<Executable>(state_->context, std::move(program), executable);
+    }
+  };
+  std::string kind = options_.fast_math ? "fast_math" : "";
+  if (refill != Refill::automatic) kind += refill == Refill::on ? " in turns" : " waiting";
+  return state_->programs.find_or_make(entry.graph, kind, compiled, made);
+}
+
+std::shared_ptr<Executable> JitCore::settled(const Entry& entry) {
+  // Lanes that lose more than half of their time had better take turns, which costs something too.
+  constexpr double worth_it = 2;
+  const std::lock_guard lock(mutex_);
+  if (entry.refill != Refill::automatic) return entry.executable;
+  const std::optional<double> waiting = entry.executable->waiting();
+  if (!waiting) return entry.executable;
+  entry.refill = *waiting > worth_it ? Refill::on : Refill::off;
+  if (entry.refill == Refill::on) {
+    bool made = false;
+    try {
+      entry.executable = make(entry, Refill::on, made);
+    } catch (const Error& error) {
+      log_line(state_->environment, Topic::cache,
+               "`" + options_.name + "` stays as it is: " + error.what());
+    }
+  }
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, "%.2f", *waiting);
+  log_line(state_->environment, Topic::cache,
+           "`" + options_.name + "`: lanes took " + ratio +
+               " times the trips they made, waiting included; they " +
+               (entry.refill == Refill::on ? "take turns from now on" : "go on as they are"));
+  return entry.executable;
+}
+
 const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string statics,
                                    SignatureText signature, Graph graph, Arrays captures,
                                    std::shared_ptr<const void> result, double trace_ms) {
@@ -124,28 +185,10 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
 
   const double start = milliseconds();
   bool made = false;
-  const auto make = [&] {
-    Dump dump{&environment, options_.name, entry->number, {}, {}};
-    CompileOptions options;
-    options.name = options_.name;
-    options.fast_math = options_.fast_math;
-    if (environment.dump != 0) {
-      options.dump = Dump::stage;
-      options.dump_user = &dump;
-    }
-    ExecutableOptions executable;
-    executable.validate_modules = state_->validate;
-    executable.debug_info = state_->validate || environment.dumps(Stage::spirv);
-    Program program = compile(entry->graph, state_->context->device.target(), options);
-    try {
-      return std::make_shared<Executable>(state_->context, program, executable);
-    } catch (const DeviceError&) {
-      if (state_->programs.clear() == 0) throw;
-      return std::make_shared<Executable>(state_->context, std::move(program), executable);
-    }
-  };
-  const char* const kind = options_.fast_math ? "fast_math" : "";
-  entry->executable = state_->programs.find_or_make(entry->graph, kind, make, made);
+  entry->refill = options_.refill;
+  entry->executable = make(*entry, entry->refill, made);
+  if (entry->executable->program().trips.empty() && entry->refill == Refill::automatic)
+    entry->refill = Refill::off;
   const double compile_ms = milliseconds() - start;
   ++(made ? state_->programs_compiled : state_->programs_shared);
   log_line(environment, Topic::cache,
@@ -160,13 +203,14 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
 }
 
 std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> leaves, bool hit) {
+  const std::shared_ptr<Executable> executable = settled(entry);
   std::vector<Array> inputs, outputs;
   std::vector<std::uint8_t> donated;
   inputs.reserve(leaves.size() + entry.captures.size());
   const bool any =
       std::any_of(leaves.begin(), leaves.end(), [](const LeafRef& leaf) { return leaf.donate; });
   if (any) donated.resize(leaves.size());
-  const Executable::Times before = hit ? Executable::Times{} : entry.executable->times();
+  const Executable::Times before = hit ? Executable::Times{} : executable->times();
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     if (leaves[i].donate) {
       donated[i] = 1;
@@ -178,11 +222,11 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
   inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
   try {
     try {
-      entry.executable->run(inputs, outputs, donated);
+      executable->run(inputs, outputs, donated);
     } catch (const DeviceError&) {
       // Arenas of programs that nothing calls any more may stand in the way.
       if (state_->programs.clear() == 0) throw;
-      entry.executable->run(inputs, outputs, donated);
+      executable->run(inputs, outputs, donated);
     }
   } catch (...) {
     for (std::size_t i = 0; i < leaves.size(); ++i) {
@@ -193,7 +237,7 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
   const std::lock_guard lock(mutex_);
   ++(hit ? info_.hits : info_.misses);
   if (!hit) {
-    const Executable::Times now = entry.executable->times();
+    const Executable::Times now = executable->times();
     times_.compile_ms += now.emit_ms - before.emit_ms;
     times_.pipeline_ms = now.pipeline_ms - before.pipeline_ms;
     log_line(state_->environment, Topic::timing,
@@ -202,7 +246,7 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
                  milliseconds_text(times_.pipeline_ms));
     if (state_->environment.dumps(Stage::spirv)) {
       dump_stage(state_->environment, options_.name, entry.number, "spirv", "",
-                 entry.executable->spirv_text());
+                 executable->spirv_text());
     }
   }
   return outputs;
@@ -251,9 +295,7 @@ std::string JitCore::text(std::string_view stage) const {
     throw UsageError("gnomon::jit: there is no stage `" + std::string(stage) +
                      "`; use graph, fusion, kernel, spirv, memory or plan");
   }
-  CompileOptions options;
-  options.name = options_.name;
-  options.fast_math = options_.fast_math;
+  CompileOptions options = compile_options(entry.refill);
   options.dump = Dump::stage;
   options.dump_user = &dump;
   compile(entry.graph, state_->context->device.target(), options);

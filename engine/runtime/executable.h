@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,6 +54,10 @@ class Executable {
     double emit_ms = 0, pipeline_ms = 0;
   };
   Times times() const;
+  /// Trips that lanes of loops made or waited for, over those they made: the most among the kernels
+  /// that count them. Nothing when none does, or before the first run has ended. Reads them from the
+  /// device.
+  std::optional<double> waiting();
   /// Disassembly of every module made so far.
   std::string spirv_text() const;
 

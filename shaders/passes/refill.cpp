@@ -152,7 +152,9 @@ class Refill : public Rewriter {
               held, [&] { return evaluate(loop.regions[0]); }, [&] { return Values{no}; })[0];
           Values next = out_.if_(
               goes_on, [&] { return evaluate(loop.regions[1]); },
-              [&] { return Values(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(steps)); });
+              [&] {
+                return Values(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(steps));
+              });
           next.insert(next.end(), now.begin() + static_cast<std::ptrdiff_t>(steps), now.end());
 
           Values change{out_.unary(Op::bnot, goes_on), held, element};
@@ -217,9 +219,8 @@ class Refill : public Rewriter {
           enter(element, {});
           for (const Instruction& i : parts_.before())
             if (i.op != Op::lane &&
-                (i.results.empty() || std::any_of(i.results.begin(), i.results.end(), [&](Value v) {
-                   return parts_.own[v.index];
-                 })))
+                (i.results.empty() || std::any_of(i.results.begin(), i.results.end(),
+                                                  [&](Value v) { return parts_.own[v.index]; })))
               copy(i);
           Values begin = mapped(parts_.loop().operands);
           for (Value v : parts_.carried) begin.push_back(mapped(v));
@@ -227,7 +228,8 @@ class Refill : public Rewriter {
         },
         [&] {
           Values nothing;
-          for (std::size_t k = 0; k < steps; ++k) nothing.push_back(zero(parts_.loop().operands[k]));
+          for (std::size_t k = 0; k < steps; ++k)
+            nothing.push_back(zero(parts_.loop().operands[k]));
           for (Value v : parts_.carried) nothing.push_back(zero(v));
           return nothing;
         });
@@ -237,6 +239,43 @@ class Refill : public Rewriter {
 
   const Parts& parts_;
   std::uint64_t most_trips_;
+};
+
+/// Copies a kernel; the loop carries one value more.
+class Count : public Rewriter {
+ public:
+  Count(const Parts& parts, Builder& out)
+      : Rewriter(parts.kernel, out),
+        loop_(&parts.loop()),
+        trips_(out.buffer({DType::u32, Access::write, false, false, "trips"})) {}
+
+  std::uint32_t trips() const { return trips_; }
+
+ protected:
+  void visit(const Instruction& i) override {
+    if (&i != loop_) return copy(i);
+    Values start = mapped(i.operands);
+    start.push_back(out_.u32(0));
+    const auto enter = [&](const Region& region, std::span<const Value> carried) {
+      map(region.arguments, carried.first(carried.size() - 1));
+      Rewriter::copy(region);
+      return mapped(region.yields);
+    };
+    const Values end = out_.loop(
+        start, i.immediate,
+        [&](std::span<const Value> carried) { return enter(i.regions[0], carried)[0]; },
+        [&](std::span<const Value> carried) {
+          Values next = enter(i.regions[1], carried);
+          next.push_back(out_.add(carried.back(), out_.u32(1)));
+          return next;
+        });
+    map(i.results, std::span(end).first(end.size() - 1));
+    out_.store(trips_, out_.source(Op::lane), end.back());
+  }
+
+ private:
+  const Instruction* loop_;
+  std::uint32_t trips_;
 };
 
 Kernel build(const Parts& parts, std::uint32_t slots, std::uint64_t most_trips,
@@ -269,6 +308,17 @@ std::optional<Refilled> refill(const Kernel& source, RefillOptions options) {
   const std::uint64_t each = (trips - most - 2) / (most + 1) + 1;  // elements a lane certainly does
   r.dispatches = (source.lanes + each * options.slots - 1) / (each * options.slots);
   return r;
+}
+
+std::optional<Counted> count_trips(const Kernel& source) {
+  Parts parts(source);
+  if (source.lanes == 0 || !parts.find()) return std::nullopt;
+  Builder out(source.name);
+  copy_header(source, out);
+  out.kernel().lanes = source.lanes;
+  Count count(parts, out);
+  count.Rewriter::copy(source.body);
+  return Counted{out.take(), count.trips()};
 }
 
 }  // namespace gnomon::kernel

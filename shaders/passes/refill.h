@@ -39,4 +39,12 @@ struct Refilled {
 /// known most number of trips of which the budget allows two.
 std::optional<Refilled> refill(const Kernel& lane_form, RefillOptions);
 
+struct Counted {
+  Kernel kernel;            // lane form
+  std::uint32_t trips = 0;  // its buffer of one u32 per lane: the trips of the lane's loop
+};
+
+/// The same kernel, which also leaves the trips of that loop. Nothing when `refill` gives nothing.
+std::optional<Counted> count_trips(const Kernel& lane_form);
+
 }  // namespace gnomon::kernel

@@ -264,10 +264,10 @@ class Widener {
       return out_.atomic_add(static_cast<std::uint32_t>(i.immediate), base(index), sum);
     };
     const Value some = once(lanes.mask, lanes.some);
-    const Value old = some.valid() ? out_.if_(
-                                         some, [&] { return Values{add()}; },
-                                         [&] { return Values{zero}; })[0]
-                                   : add();
+    const Value old =
+        some.valid() ? out_.if_(
+                           some, [&] { return Values{add()}; }, [&] { return Values{zero}; })[0]
+                     : add();
     map(i.results[0], out_.add(out_.splat(old, width_), out_.construct(before)));
   }
 

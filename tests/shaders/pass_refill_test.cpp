@@ -92,8 +92,10 @@ std::vector<std::uint32_t> numbers() {
 
 Memory run(const Kernel& k, std::uint32_t groups, std::uint64_t dispatches) {
   verify(k);
-  Memory memory{numbers(), std::vector<std::uint32_t>(lanes, 7777),
-                std::vector<std::uint32_t>(lanes, 7777), {0}};
+  Memory memory{numbers(),
+                std::vector<std::uint32_t>(lanes, 7777),
+                std::vector<std::uint32_t>(lanes, 7777),
+                {0}};
   memory.resize(k.buffers.size());
   std::vector<std::span<std::byte>> bytes;
   for (auto& words : memory) bytes.push_back(std::as_writable_bytes(std::span(words)));

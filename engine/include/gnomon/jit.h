@@ -13,10 +13,14 @@
 
 #include "codegen/trace/function.h"
 #include "codegen/trace/signature.h"
+#include "gnomon/refill.h"
 #include "gnomon/runtime.h"
 #include "gnomon/tree.h"
 
 namespace gnomon {
+
+struct CompileOptions;
+class Executable;
 
 struct JitOptions {
   std::string name = "function";  // in messages, dumps and timings
@@ -27,6 +31,8 @@ struct JitOptions {
   /// near 0 lose most of their digits, pow of a negative base is NaN, infinities and NaN may be
   /// lost, and drivers disagree.
   bool fast_math = false;
+  /// How lanes of vmapped loops whose steps differ share their time (gnomon/refill.h).
+  Refill refill = Refill::automatic;
 };
 
 /// How often a jitted function met types it knew.
@@ -87,6 +93,10 @@ class JitCore {
 
  private:
   const Entry& newest(const char* op) const;
+  CompileOptions compile_options(Refill) const;
+  std::shared_ptr<Executable> make(const Entry&, Refill, bool& made) const;
+  /// What to run: decides how lanes share their time as soon as that was measured.
+  std::shared_ptr<Executable> settled(const Entry&);
 
   std::shared_ptr<RuntimeState> state_;
   JitOptions options_;

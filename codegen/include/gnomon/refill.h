@@ -1,0 +1,12 @@
+// codegen/include/gnomon/refill.h -- whether lanes of a loop wait for one another.
+#pragma once
+#include <cstdint>
+
+namespace gnomon {
+
+/// What a lane of a vmapped loop does whose steps are done while its neighbours go on: wait, or take
+/// turns, which is to begin the next element. No bit of a result depends on it. `automatic`: wait;
+/// where a first call is measured to have waited for longer than it worked, later calls take turns.
+enum class Refill : std::uint8_t { automatic, off, on };
+
+}  // namespace gnomon
