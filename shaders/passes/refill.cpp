@@ -17,6 +17,14 @@ void for_each_instruction(const Region& region, const F& f) {
   }
 }
 
+/// Steps that lanes do between two looks at who is done.
+constexpr std::uint32_t steps_on_end = 16;
+
+/// The most trips that an element takes when `loop` is done in so many steps on end.
+std::uint64_t trips_of_element(const Instruction& loop) {
+  return std::max<std::uint64_t>(1, (loop.immediate + steps_on_end - 1) / steps_on_end);
+}
+
 /// Marks what an instruction uses, in its regions too.
 void mark_uses(const Instruction& i, std::vector<bool>& used) {
   const auto mark = [&](const std::vector<Value>& values) {
@@ -143,21 +151,34 @@ class Refill : public Rewriter {
           const Value held = c[1], element = c[2], trip = c[3];
           const std::span<const Value> now = c.subspan(header);
           enter(element, now.subspan(steps));
-          const auto evaluate = [&](const Region& region) {
-            map(region.arguments, now.first(steps));
+          const auto evaluate = [&](const Region& region, std::span<const Value> at) {
+            map(region.arguments, at.first(steps));
             copy(region);
             return mapped(region.yields);
           };
-          const Value goes_on = out_.if_(
-              held, [&] { return evaluate(loop.regions[0]); }, [&] { return Values{no}; })[0];
-          Values next = out_.if_(
-              goes_on, [&] { return evaluate(loop.regions[1]); },
-              [&] {
-                return Values(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(steps));
+          const auto goes_on = [&](std::span<const Value> at) {
+            const auto yes = [&] { return evaluate(loop.regions[0], at); };
+            return out_.if_(held, yes, [&] { return Values{no}; })[0];
+          };
+          // A few steps on end, for which lanes that are done do wait.
+          Values first(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(steps));
+          first.push_back(out_.u32(0));
+          Values next = out_.loop(
+              first, steps_on_end,
+              [&](std::span<const Value> at) {
+                return out_.land(out_.compare(Op::lt, at[steps], out_.u32(steps_on_end)),
+                                 goes_on(at));
+              },
+              [&](std::span<const Value> at) {
+                Values then = evaluate(loop.regions[1], at);
+                then.push_back(out_.add(at[steps], out_.u32(1)));
+                return then;
               });
+          next.pop_back();
+          const Value over = out_.unary(Op::bnot, goes_on(next));
           next.insert(next.end(), now.begin() + static_cast<std::ptrdiff_t>(steps), now.end());
 
-          Values change{out_.unary(Op::bnot, goes_on), held, element};
+          Values change{over, held, element};
           change.insert(change.end(), next.begin(), next.end());
           const Values changed = out_.loop(
               change, 1, [](std::span<const Value> d) { return d[0]; },
@@ -205,8 +226,7 @@ class Refill : public Rewriter {
     if (most_trips_ == 0) {
       element = next()[0];
     } else {
-      // An element takes a trip for each of its steps and one to end.
-      const std::uint64_t one = parts_.loop().immediate + 1;
+      const std::uint64_t one = trips_of_element(parts_.loop());
       const auto last = static_cast<std::uint32_t>(most_trips_ > one ? most_trips_ - one : 1);
       element = out_.if_(out_.compare(Op::lt, trip, out_.u32(last)), next,
                          [&] { return Values{end}; })[0];
@@ -300,12 +320,13 @@ std::optional<Refilled> refill(const Kernel& source, RefillOptions options) {
   // The budget pays for whatever each trip may take in its turn.
   const std::uint64_t once = worst_case_trips(build(parts, options.slots, 1, r.counter));
   const std::uint64_t twice = worst_case_trips(build(parts, options.slots, 2, r.counter));
-  const std::uint64_t most = parts.loop().immediate;
-  if (most == 0 || twice == ~0ull || once > options.trip_budget) return std::nullopt;
+  const std::uint64_t one = trips_of_element(parts.loop());
+  if (parts.loop().immediate == 0 || twice == ~0ull || once > options.trip_budget)
+    return std::nullopt;
   const std::uint64_t trips = 1 + (options.trip_budget - once) / (twice - once);
-  if (trips / 2 < most + 2) return std::nullopt;
+  if (trips < 2 * one + 1) return std::nullopt;
   r.kernel = build(parts, options.slots, trips, r.counter);
-  const std::uint64_t each = (trips - most - 2) / (most + 1) + 1;  // elements a lane certainly does
+  const std::uint64_t each = (trips - one - 1) / one + 1;  // elements a lane certainly does
   r.dispatches = (source.lanes + each * options.slots - 1) / (each * options.slots);
   return r;
 }

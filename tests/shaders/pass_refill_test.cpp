@@ -112,7 +112,7 @@ TEST_P(Refill, GivesTheSameWithAnyNumberOfSlotsAndAnyBudget) {
   const Kernel source = parse_kernel(kernel(body));
   const Memory expected = run(source, 0, 1);
   for (const std::uint32_t slots : {16u, 32u, 96u}) {
-    for (const std::uint64_t budget : {0ull, 800ull, 2000ull, 65535ull}) {
+    for (const std::uint64_t budget : {0ull, 600ull, 4000ull, 65535ull}) {
       const auto refilled = refill(source, {slots, budget});
       ASSERT_TRUE(refilled.has_value());
       EXPECT_EQ(refilled->kernel.lanes, slots);
@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Refill,
 TEST(RefillShape, ManyElementsOfABudgetOnceNeedMoreDispatches) {
   const Kernel source = parse_kernel(kernel(collatz));
   EXPECT_EQ(refill(source, {16, 0})->dispatches, 1u);
-  const auto small = refill(source, {16, 800}), large = refill(source, {16, 65535});
+  const auto small = refill(source, {16, 600}), large = refill(source, {16, 65535});
   EXPECT_GT(small->dispatches, large->dispatches);
   EXPECT_EQ(large->dispatches, 1u);
   // Less than two elements in turn: not worth it.
