@@ -17,7 +17,7 @@ struct CompileOptions {
   std::string name = "program";
   bool fuse = true;  // off: every equation is its own kernel (tests)
   LoopMapping loops = LoopMapping::automatic;
-  Refill refill = Refill::automatic;  // automatic: programs that measure, where it is in doubt
+  Refill refill = Refill::off;  // automatic: count trips where it is in doubt (Program::trips)
   bool fast_math = false;             // sets Target::built_in_functions
   bool keep_text = false;             // fill Program::graph_text and fusion_text
   /// Called with ("graph" | "fusion" | "kernel" | "memory" | "plan", text) as stages complete; may
