@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "codegen/graph/primitive.h"
+#include "codegen/lower/workshop.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
-#include "shaders/passes/unloop.h"
 
 namespace gnomon {
 
@@ -16,113 +16,11 @@ using kernel::Values;
 
 namespace {
 
-std::uint32_t word(Dim d) { return static_cast<std::uint32_t>(d); }
-
-/// The kernel, its emitter and the buffers that stand for values in memory, made when first asked
-/// for.
-class Workshop {
- public:
-  explicit Workshop(const DraftRequest& r)
-      : request(r), k(r.name), emitter(k, r.target), buffers_(r.graph.avals.size()) {
-    k.kernel().lanes = r.mapping == Mapping::sequential ? 1 : word(r.lanes);
-    if (r.mapping != Mapping::sequential) {
-      emitter.lane = k.source(Op::lane);
-      emitter.lanes = r.lanes;
-      emitter.pins = r.pins;
-    }
-  }
-
-  std::uint32_t buffer(ValueId v, kernel::Access access) {
-    auto& slot = buffers_[v];
-    if (!slot) {
-      const bool input =
-          std::count(request.graph.inputs.begin(), request.graph.inputs.end(), v) > 0;
-      slot = k.buffer({request.graph.avals[v].dtype, access, false, false,
-                       (input ? "in" : "v") + std::to_string(v)});
-      note(*slot, {false, v, 0});
-    }
-    return *slot;
-  }
-  MemoryRef memory(ValueId v, kernel::Access access) {
-    return {buffer(v, access), request.layouts[v]};
-  }
-  void note(std::uint32_t buffer, DraftOperand o) {
-    if (operands.size() <= buffer) operands.resize(buffer + 1);
-    operands[buffer] = o;
-  }
-
-  void bind_inputs(Frame& f) {
-    std::vector<bool> here(request.graph.avals.size(), false);
-    for (ValueId v : request.roots) here[v] = true;
-    for (ValueId v = 0; v < request.graph.avals.size(); ++v) {
-      if (!request.in_memory[v] || here[v]) continue;
-      if (request.iterations != nullptr)
-        if (const auto i = request.iterations->find(v); i != request.iterations->end()) {
-          f.bind(v, [this, v, from = i->second](const Index&) { return iteration(v, from); });
-          continue;
-        }
-      f.bind(v, [this, v](const Index& index) {
-        return emitter.load(memory(v, kernel::Access::read), request.graph.avals[v].shape, index);
-      });
-    }
-  }
-
-  Value iteration(ValueId v, IterationSource from) {
-    Value sum = k.i32(from.offset);
-    if (from.word) {
-      const auto [word, fresh] = iteration_words_.try_emplace(v, 0);
-      if (fresh) word->second = k.parameter_word();
-      sum = k.add(sum, k.convert(k.parameter(word->second), DType::i32));
-    }
-    if (from.counter) sum = k.add(sum, k.load(buffer(v, kernel::Access::read), k.u32(0)));
-    return sum;
-  }
-
-  Draft finish(std::string mapping) {
-    Draft d;
-    for (const auto& [v, word] : iteration_words_) d.iterations.emplace_back(word, v);
-    for (const auto& s : emitter.scratch)
-      note(s.buffer, {true, 0, static_cast<std::uint64_t>(s.elements) * size_of(s.dtype)});
-    d.operands = std::move(operands);
-    d.kernel = k.take();
-    const std::uint64_t budget = request.target.loop_budget;
-    if (budget > 0 && kernel::worst_case_trips(d.kernel) > budget) d.kernel = unloop(d.kernel);
-    d.operands.resize(d.kernel.buffers.size());
-    d.mapping = std::move(mapping);
-    d.parameters.push_back(std::vector<std::uint32_t>(d.kernel.parameters, 0));
-    return d;
-  }
-
-  const DraftRequest& request;
-  kernel::Builder k;
-  Emitter emitter;
-  std::vector<DraftOperand> operands;
-
- private:
-  std::vector<std::optional<std::uint32_t>> buffers_;
-  std::map<ValueId, std::uint32_t> iteration_words_;
-};
-
 /// Axis of a root's shape that runs over the lanes; -1 when there is none.
 int root_axis(const Shape& s, Dim lanes) {
   for (int a = 0; a < s.rank(); ++a)
     if (s[a] == lanes) return a;
   return -1;
-}
-
-/// The element a lane of a map kernel computes: lanes walk the output in the order it has in
-/// memory.
-Index map_position(Workshop& w, ValueId v) {
-  const Shape& shape = w.request.graph.avals[v].shape;
-  const auto& order = w.request.layouts[v];
-  if (order.empty()) return Index::flat(shape, w.emitter.lane);
-  Shape walked;
-  for (int a : order) walked.append(shape[a]);
-  const Index at = Index::flat(walked, w.emitter.lane);
-  Values c(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    c[static_cast<std::size_t>(order[i])] = at(w.k, static_cast<int>(i));
-  return Index::coordinates(shape, std::move(c));
 }
 
 /// The elements a lane of a tiled map kernel computes.
@@ -182,7 +80,7 @@ void store_root(Workshop& w, Frame& f, ValueId v) {
   switch (r.mapping) {
     case Mapping::map: {
       if (!r.tile) {
-        put(map_position(w, v));
+        put(w.position(v));
         return;
       }
       std::vector<std::pair<Index, Value>> tile;
@@ -196,6 +94,8 @@ void store_root(Workshop& w, Frame& f, ValueId v) {
       return;
     case Mapping::lane:
       break;
+    case Mapping::group:
+      GNOMON_CHECK(false, "workgroups have drafts of their own");
   }
   Tile t;
   t.shape = shape;
@@ -247,7 +147,7 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Dim s
     // All elements first, stores after: a root may come to lie where another one is read from.
     std::vector<std::pair<Index, Value>> values;
     for (std::size_t i = 0; i < r.roots.size(); ++i) {
-      const Index at = map_position(w, r.roots[i]);
+      const Index at = w.position(r.roots[i]);
       try {
         values.emplace_back(at, f.element(r.roots[i], at));
       } catch (const NotLaneLocal& reason) {
@@ -280,8 +180,7 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Dim s
   if (r.tile) {
     d.width = word(r.tile->columns);
     d.carried = word(r.tile->rows);
-    for (ValueId v : r.roots)
-      d.disjoint = d.disjoint && r.tile->disjoint(r.graph.avals[v].shape);
+    for (ValueId v : r.roots) d.disjoint = d.disjoint && r.tile->disjoint(r.graph.avals[v].shape);
   }
   return d;
 }
@@ -325,8 +224,6 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
   Workshop w(request);
   Frame f(w.emitter, r.graph);
   w.bind_inputs(f);
-  const std::uint32_t first_word = w.k.parameter_word();
-  const std::uint32_t count_word = w.k.parameter_word();
   auto& k = w.k;
   const MemoryRef memory = w.memory(out, kernel::Access::read_write);
   const Value owner = k.div(w.emitter.lane, k.u32(word(rest)));
@@ -337,7 +234,11 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
   const Dim unroll = n % 4 == 0 ? 4 : 1;
   const Dim most =
       r.target.loop_budget ? static_cast<Dim>(r.target.loop_budget) / 2 * unroll : Dim{1} << 20;
-  const auto trips = static_cast<std::uint64_t>(std::min(n, most) / unroll + 1);
+  const bool several = n > most;
+  const auto trips = static_cast<std::uint64_t>(std::min(n, most) / unroll);
+  const Value first_trip = several ? k.parameter(k.parameter_word()) : k.u32(0);
+  const Value count =
+      several ? k.parameter(k.parameter_word()) : k.u32(static_cast<std::uint32_t>(trips));
   const auto update = [&](Value i) {
     Values batch, source, target;
     Shape indices;
@@ -366,17 +267,18 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
         },
         [] { return Values{}; });
   };
-  k.count_loop(k.div(k.parameter(count_word), k.u32(word(unroll))), trips, {},
-               [&](Value trip, std::span<const Value>) {
-                 const Value first =
-                     k.add(k.parameter(first_word), k.mul(trip, k.u32(word(unroll))));
-                 for (Dim u = 0; u < unroll; ++u) update(k.add(first, k.u32(word(u))));
-                 return Values{};
-               });
+  k.count_loop(count, trips, {}, [&](Value trip, std::span<const Value>) {
+    // A multiple of what a trip takes: neighbours are read together.
+    const Value first = k.mul(k.add(first_trip, trip), k.u32(word(unroll)));
+    for (Dim u = 0; u < unroll; ++u) update(k.add(first, k.u32(word(u))));
+    return Values{};
+  });
   Draft d = w.finish("scatter");
+  d.width = 1;  // lanes are few, and each store is one of its own anyway
+  if (!several) return d;
   d.parameters.clear();
   for (Dim first = 0; first < n; first += most)
-    d.parameters.push_back({word(first), word(std::min(most, n - first))});
+    d.parameters.push_back({word(first / unroll), word(std::min(most, n - first) / unroll)});
   for (auto& words : d.parameters) words.resize(d.kernel.parameters, 0);
   return d;
 }

@@ -29,19 +29,20 @@ struct IterationSource {
 };
 
 struct Draft {
-  kernel::Kernel kernel;  // lane form
+  kernel::Kernel kernel;     // lane form, or invocation form where workgroups work together
+  std::uint32_t groups = 0;  // workgroups, in invocation form
   std::vector<DraftOperand> operands;
   std::vector<std::vector<std::uint32_t>>
       parameters;  // one dispatch each, in order; normally one, empty
   std::vector<std::pair<std::uint32_t, ValueId>> iterations;  // words that hold an iteration
-  std::string mapping;  // "map", "lane", "sequential", "scatter"
+  std::string mapping;  // "map", "tile", "lane", "sequential", "scatter", "update", "group"
   bool has_loop = false;
   bool disjoint = true;       // no element is computed by two lanes
   std::uint32_t width = 0;    // lanes per invocation; 0: as the device likes it
   std::uint32_t carried = 0;  // values that its loops may carry together; 0: as the device likes it
 };
 
-enum class Mapping : std::uint8_t { map, lane, sequential };
+enum class Mapping : std::uint8_t { map, lane, sequential, group };
 
 struct DraftRequest {
   const Graph& graph;

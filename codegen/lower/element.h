@@ -13,6 +13,9 @@
 namespace gnomon {
 
 struct Target;
+namespace kernel {
+struct Team;
+}
 
 /// A position in an array while kernels are built: coordinates, a flat row-major index, or both;
 /// each is derived from the other on demand, so that an elementwise chain over one shape never
@@ -45,6 +48,7 @@ class ElementContext {
   std::span<const Aval> inputs;
   std::span<const Aval> outputs;
   bool in_loop = false;  // this runs once a trip of a loop around it
+  const kernel::Team* team = nullptr;  // invocations that compute this element together
   bool built_ins = false;  // the driver's own exp, sin, ... will do (CompileOptions::fast_math)
 
   /// The element of input `i` at `index` (u32 coordinates within its shape; in bounds, always:

@@ -129,6 +129,7 @@ class Emitter {
   const Target& target;
   kernel::Value lane;  // invalid: the kernel has no lane axis (sequential)
   Dim lanes = 0;
+  const kernel::Team* team = nullptr;  // invocations that share a lane
   bool pins = true;       // a value whose axis runs with the lanes is held by each lane for itself
   Dim scalar_limit = 64;  // tiles up to this many elements are scalars
   Dim private_limit = 1024;  // and up to this many a private array

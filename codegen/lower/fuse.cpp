@@ -13,6 +13,7 @@
 #include "codegen/lower/residence.h"
 #include "codegen/lower/sharing.h"
 #include "codegen/lower/updates.h"
+#include "codegen/lower/workgroup.h"
 #include "codegen/primitives/table.h"
 
 namespace gnomon {
@@ -221,6 +222,10 @@ class Partitioner {
     }
     DraftFailure failure;
     DraftRequest r = request(roots, Mapping::map, shape.size());
+    if (auto d = draft_workgroup(r, placement())) {
+      add(std::move(d->draft), roots, cones, std::move(d->reason));
+      return true;
+    }
     r.tile = choose_tile(placement(), target_, roots);
     if (r.tile) r.lanes = r.tile->lanes(shape);
     auto d = draft(r, failure);

@@ -3,95 +3,20 @@
 #include "codegen/lower/mapping.h"
 
 #include <algorithm>
-#include <functional>
-#include <set>
 
 #include "codegen/graph/primitive.h"
+#include "codegen/lower/follow.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
+#include "codegen/primitives/window.h"
 
 namespace gnomon {
 
 namespace {
 
-using Axes = std::vector<int>;  // per axis of the root: the axis that runs with it, or -1
-
 std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
 bool contains(const std::vector<int>& axes, int a) {
   return std::find(axes.begin(), axes.end(), a) != axes.end();
-}
-
-/// Axes of `from` that a reshape to `to` leaves alone, per axis of `to`.
-Axes kept_axes(const Shape& from, const Shape& to) {
-  Axes r(at(to.rank()), -1);
-  Dim before_from = 1;
-  for (int a = 0; a < from.rank(); before_from *= from[a++]) {
-    Dim before_to = 1;
-    for (int b = 0; b < to.rank(); before_to *= to[b++])
-      if (before_from == before_to && from[a] == to[b] && to[b] > 1) r[at(b)] = a;
-  }
-  return r;
-}
-
-/// Calls visit(value, axes) for `root` and what it takes element by element, through elementwise
-/// equations and views that rename positions; goes below a value when `visit` says so.
-void walk(const Placement& r, ValueId root,
-          const std::function<bool(ValueId, const Axes&)>& visit) {
-  struct Open {
-    ValueId v;
-    Axes axes;
-  };
-  const Graph& g = r.graph;
-  Axes all;
-  for (int a = 0; a < g.avals[root].shape.rank(); ++a) all.push_back(a);
-  std::vector<Open> open{{root, all}};
-  std::set<ValueId> seen;
-  while (!open.empty()) {
-    const Open here = std::move(open.back());
-    open.pop_back();
-    if (!seen.insert(here.v).second || !visit(here.v, here.axes)) continue;
-    if (r.uses.producer[here.v] == Uses::none) continue;
-    const Equation& e = g.equations[r.uses.producer[here.v]];
-    const auto through = [&](const Axes& below) {
-      Axes axes;
-      for (int a : here.axes) axes.push_back(a < 0 ? -1 : below[at(a)]);
-      open.push_back({e.inputs[0], std::move(axes)});
-    };
-    const Lowering& l = e.primitive->lower;
-    if (e.primitive == &permute_p) {
-      through(e.params.as<AxesParams>().axes);
-    } else if (e.primitive == &reshape_p) {
-      through(kept_axes(g.avals[e.inputs[0]].shape, g.avals[here.v].shape));
-    } else if (l.kind == Lowering::Kind::element && l.reuse == Reuse::once &&
-               l.cost != Cost::view) {
-      for (ValueId in : e.inputs)
-        if (g.avals[in].shape == g.avals[here.v].shape) open.push_back({in, here.axes});
-    }
-  }
-}
-
-/// The axis of `shape` whose neighbours are neighbours in memory.
-int innermost(const Shape& shape, const std::vector<int>& order) {
-  for (int k = shape.rank() - 1; k >= 0; --k) {
-    const int a = order.empty() ? k : order[at(k)];
-    if (shape[a] > 1) return a;
-  }
-  return -1;
-}
-
-/// The axis of `v` whose neighbours are neighbours in the memory it is read from; -1 when it is
-/// computed or nothing is known.
-int contiguous_axis(const Placement& r, ValueId v) {
-  int found = -1;
-  walk(r, v, [&](ValueId below, const Axes& axes) {
-    if (!r.in_memory[below]) return true;
-    const int inner = innermost(r.graph.avals[below].shape, r.layouts[below]);
-    const auto mine = std::find(axes.begin(), axes.end(), inner);
-    if (found < 0 && inner >= 0 && mine != axes.end())
-      found = static_cast<int>(mine - axes.begin());
-    return false;
-  });
-  return found;
 }
 
 /// A product that a root takes element by element, seen from the root's axes.
@@ -225,6 +150,23 @@ std::optional<RegisterTile> tile_transpose(const Placement& r, const Target& tar
   return RegisterTile{source, inner, rows, columns, 0};
 }
 
+/// Output channels of a convolution share what they read of the image, neighbours along a row of it
+/// what they read of the kernel.
+std::optional<RegisterTile> tile_convolution(const Equation& e, const Axes& axes,
+                                             const Shape& shape, int inner, const Target& target) {
+  const int channel = e.params.as<ConvParams>().batch_dims + 1;
+  const auto found = std::find(axes.begin(), axes.end(), channel);
+  const int row = static_cast<int>(found - axes.begin());
+  if (found == axes.end() || row == inner || shape[inner] < target.tile_columns)
+    return std::nullopt;
+  const Dim fill = target.parallel_lanes / (target.contiguous_per_lane ? 8 : 4);
+  Dim most = target.tile_rows;
+  while (most > 1 && shape.size() / (most * target.tile_columns) < fill) most /= 2;
+  const Dim rows = rows_for(shape[row], most);
+  if (rows <= 1) return std::nullopt;
+  return RegisterTile{row, inner, rows, target.tile_columns, 0};
+}
+
 }  // namespace
 
 bool RegisterTile::disjoint(const Shape& shape) const {
@@ -253,15 +195,20 @@ std::optional<RegisterTile> choose_tile(const Placement& r, const Target& target
   if (target.tile_rows <= 1 || inner < 0) return std::nullopt;
 
   std::optional<Product> product;
+  std::optional<RegisterTile> convolution;
   for (ValueId root : roots)
     walk(r, root, [&](ValueId v, const Axes& axes) {
       if (product || (r.in_memory[v] && v != root)) return false;
       const std::uint32_t p = r.uses.producer[v];
-      if (p == Uses::none || r.graph.equations[p].primitive != &dot_general_p) return true;
+      if (p == Uses::none) return true;
+      if (r.graph.equations[p].primitive == &conv_p && !convolution)
+        convolution = tile_convolution(r.graph.equations[p], axes, shape, inner, target);
+      if (r.graph.equations[p].primitive != &dot_general_p) return true;
       product.emplace(r, r.graph.equations[p], axes);
       return false;
     });
-  auto tile = product             ? tile_product(*product, shape, inner, target)
+  auto tile = convolution         ? convolution
+              : product           ? tile_product(*product, shape, inner, target)
               : roots.size() == 1 ? tile_transpose(r, target, roots[0], inner)
                                   : std::nullopt;
   const Dim panel = target.tile_panel;

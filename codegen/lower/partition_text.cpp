@@ -15,7 +15,8 @@ std::string print(const Partition& p, const Graph& g) {
                    (c.loop->body.trips ? std::to_string(*c.loop->body.trips) : "any number of") +
                    " iterations on the device"
              : "kernel \"" + c.draft.kernel.name + "\" " + c.draft.mapping +
-                   " lanes=" + std::to_string(c.draft.kernel.lanes);
+                   (c.draft.groups > 0 ? " groups=" + std::to_string(c.draft.groups)
+                                       : " lanes=" + std::to_string(c.draft.kernel.lanes));
     s += " writes";
     for (ValueId v : c.writes)
       s += " %" + std::to_string(v) + ":" + to_string(g.avals[v].dtype, g.avals[v].shape);

@@ -127,6 +127,20 @@ void share_time(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target
   k = kernel::simplify(std::move(k));
 }
 
+/// A kernel that lanes run each for themselves, as invocations run it; sets the number of
+/// workgroups.
+kernel::Kernel invocations_of(kernel::Kernel k, Cluster& c, const Target& target, Refill refill) {
+  k = kernel::simplify(kernel::jam(std::move(k), {loop_limit(c.draft, target)}));
+  const std::uint32_t width = coarsening(c.draft, k, target);
+  share_time(k, c, width, target, refill);
+  const std::uint32_t count = kernel::invocations(k.lanes, width);
+  const std::uint32_t size = group_size(count, target);
+  c.groups = (count + size - 1) / size;
+  // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
+  const bool uneven = c.draft.has_loop && target.contiguous_per_lane && c.turns == 0;
+  return kernel::coarsen(k, {width, size, uneven ? 16u : 1u});
+}
+
 void check_budget(const kernel::Kernel& k, const Cluster& c, const Graph& g, const Target& target,
                   const std::string& name) {
   if (target.loop_budget == 0) return;
@@ -168,15 +182,9 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
       continue;
     }
     kernel::Kernel k = kernel::simplify(c.draft.kernel);
-    k = kernel::simplify(kernel::jam(std::move(k), {loop_limit(c.draft, target)}));
-    const std::uint32_t width = coarsening(c.draft, k, target);
-    share_time(k, c, width, target, options.refill);
     const std::uint32_t lanes = k.lanes;
-    const std::uint32_t count = kernel::invocations(lanes, width);
-    const std::uint32_t size = group_size(count, target);
-    // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
-    const bool uneven = c.draft.has_loop && target.contiguous_per_lane && c.turns == 0;
-    k = kernel::coarsen(k, {width, size, uneven ? 16u : 1u});
+    c.groups = c.draft.groups;
+    if (lanes > 0) k = invocations_of(std::move(k), c, target, options.refill);
     k = kernel::legalize(std::move(k), {.int64 = target.features.int64, .alone = lanes == 1});
     k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});
     k = kernel::simplify(std::move(k));
@@ -184,7 +192,6 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
     kernel::verify(k);
     check_budget(k, c, graph, target, options.name);
     c.kernel = static_cast<std::uint32_t>(program.kernels.size());
-    c.groups = (count + size - 1) / size;
     if (options.dump) text += kernel::print(k) + "\n";
     program.kernels.push_back(std::move(k));
   }

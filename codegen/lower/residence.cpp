@@ -143,7 +143,7 @@ class Chooser {
   /// they reduce is then best computed where it is needed. (Neighbouring lanes of a GPU would read
   /// distant elements.)
   bool lanes_suffice(const Equation& e) const {
-    if (!target_.contiguous_per_lane) return false;
+    if (!target_.contiguous_per_lane && target_.team == 0) return false;
     // Products have tiles of their own, and what is not computed element by element has no choice.
     for (ValueId v : e.inputs)
       if (!in_memory_[v])
@@ -151,7 +151,9 @@ class Chooser {
           if (g_.equations[i].primitive == &dot_general_p ||
               g_.equations[i].primitive->lower.kind != Lowering::Kind::element)
             return false;
-    if (g_.avals[e.outputs[0]].shape.size() >= target_.parallel_lanes) return true;
+    const Dim out = g_.avals[e.outputs[0]].shape.size();
+    if (!target_.contiguous_per_lane) return out * target_.team >= target_.parallel_lanes;
+    if (out >= target_.parallel_lanes) return true;
     double work = 0;
     for (ValueId v : e.inputs)
       work += in_memory_[v] ? 0 : cost_[v] * static_cast<double>(g_.avals[v].shape.size());

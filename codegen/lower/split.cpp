@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "codegen/lower/mapping.h"
-#include "codegen/lower/uses.h"
 #include "codegen/lower/split_scatter.h"
+#include "codegen/lower/uses.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/primitives/window.h"
 #include "codegen/trace/trace.h"
@@ -105,6 +105,24 @@ Array by_runs(const Primitive& p, const Array& x, Dim lanes, Loc loc) {
   if (n == lanes * length) return y;
   return emit1(combining(p), {},
                {y, by_rows(p, lax::slice_axis(x, last, lanes * length, n, loc), loc)}, loc);
+}
+
+/// Reduces the last axis in parts that a workgroup each takes in one go, then those.
+Array by_teams(const Primitive& p, Array x, const Target& target, Loc loc) {
+  const int last = x.rank() - 1;
+  const Dim n = x.dim(last), team = target.team, out = std::max<Dim>(1, x.size() / n);
+  Dim parts = 1;
+  while (2 * parts * out * team <= static_cast<Dim>(target.parallel_lanes) &&
+         n / (2 * parts) >= 8 * team)
+    parts *= 2;
+  // Fewer would be reduced where their sum is asked for.
+  if (parts >= 4) {
+    x = padded(x, identity(p, x.dtype(), loc), last, parts, loc);
+    x = lax::reshape(x, x.shape().with(last, parts).with_inserted(last + 1, x.dim(last) / parts),
+                     loc);
+    x = emit1(p, AxesParams{{last + 1}}, {x}, loc);
+  }
+  return emit1(p, AxesParams{{last}}, {x}, loc);
 }
 
 /// One rewriting of a graph into the active trace.
@@ -257,6 +275,8 @@ class Splitter {
     merged.insert(axis, n);
     if (target_.contiguous_per_lane && !leading && x.dtype() != DType::boolean)
       return by_runs(p, lax::reshape(x, merged, loc), lanes_for(n, out, target_, 1), loc);
+    if (target_.team > 0 && (trailing || !leading))
+      return by_teams(p, lax::reshape(x, merged, loc), target_, loc);
     return in_stages(p, lax::reshape(x, merged, loc), axis, lanes_for(n, out, target_, 64), loc);
   }
 
@@ -311,6 +331,7 @@ class Splitter {
 
   /// Whether neighbours of both operands are summed: no lane's results lie next to each other.
   bool apart(const Plain& d) const {
+    if (target_.team > 0) return false;  // panels turn what they read in shared memory
     const auto summed_inside = [&](ValueId v, const std::vector<int>& summed) {
       int inner = g_.avals[v].shape.rank() - 1;
       while (inner > 0 && g_.avals[v].shape[inner] == 1) --inner;

@@ -215,13 +215,18 @@ const Primitive dot_general_p{
           Values out;
           for (int a = 0; a < i.rank(); ++a) out.push_back(i(k, a));
           const Values zero{k.number(c.inputs[0].dtype, 0)};
-          return fold_range(k, layout.contraction.size(), zero, [&](Value n, const Values& sum) {
+          const auto add_product = [&](Value n, const Values& sum) {
             const Values inner =
                 layout.contraction.rank() == 1 ? Values{n} : unravel(k, layout.contraction, n);
             const Value a = c.operand(0, Index::coordinates(lhs, layout.lhs_position(out, inner)));
             const Value b = c.operand(1, Index::coordinates(rhs, layout.rhs_position(out, inner)));
             return Values{k.add(sum[0], k.mul(a, b))};
-          })[0];
+          };
+          const auto join = [&](const Values& x, const Values& y) {
+            return Values{k.add(x[0], y[0])};
+          };
+          return fold_jointly(c, layout.contraction.size(), zero, add_product, join,
+                              kernel::Op::subgroup_add)[0];
         },
         Cost::heavy, Reuse::many),
     .reference =

@@ -1,7 +1,10 @@
 // codegen/primitives/folding.h -- kernels that run over a range of positions: reductions and
 // contractions.
 #pragma once
+#include <optional>
+
 #include "codegen/lower/element.h"
+#include "shaders/library/team.h"
 
 namespace gnomon::rules {
 
@@ -29,6 +32,20 @@ kernel::Values fold_range(kernel::Builder& k, Dim count, kernel::Values carried,
   for (Dim n = 0; n < count; ++n)
     carried = body(k.u32(static_cast<std::uint32_t>(n)), std::move(carried));
   return carried;
+}
+
+/// As fold_range, of what does not depend on the order: a team that shares the element shares the
+/// range as well, and `join(a, b)` combines what two of its members have. `over_subgroup` is the
+/// instruction that does the same, if there is one.
+template <class Body, class Join>
+kernel::Values fold_jointly(ElementContext& c, Dim count, kernel::Values identity, Body&& body,
+                            Join&& join, std::optional<kernel::Op> over_subgroup, Dim most = 4) {
+  // In a loop or branch the team's members may be at different places.
+  if (c.team == nullptr || c.k.depth() > 0 || count <= unroll_limit)
+    return fold_range(c.k, count, std::move(identity), body, most);
+  return kernel::fold(
+      c.k, *c.team,
+      {static_cast<std::uint64_t>(count), std::move(identity), body, join, over_subgroup});
 }
 
 /// Coordinates within `shape` of a flat position.

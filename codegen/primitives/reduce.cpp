@@ -69,6 +69,17 @@ Index position(Builder& k, const Shape& shape, const std::vector<int>& axes, con
   return Index::coordinates(shape, std::move(c));
 }
 
+/// The instruction that combines over a subgroup as `Combine` does. Those for the extrema of floats
+/// promise nothing about NaN.
+template <auto Combine>
+std::optional<Op> over_subgroup(DType t) {
+  if constexpr (Combine == k_binary<Op::add>) return Op::subgroup_add;
+  if (is_float(t)) return std::nullopt;
+  if constexpr (Combine == k_larger) return Op::subgroup_max;
+  if constexpr (Combine == k_smaller) return Op::subgroup_min;
+  return std::nullopt;
+}
+
 /// One of: identity(k, dtype) and combine(k, a, b) for kernels, Host::identity and Host::combine
 /// for the host.
 template <auto Identity, auto Combine>
@@ -78,12 +89,13 @@ Value reduce_element(ElementContext& c, const Params& params, std::size_t, const
   // Where neighbours belong to other elements of the result, those share the loop, and a trip of
   // one position reads as widely.
   const bool neighbours = axes.empty() || axes.back() == shape.rank() - 1;
-  return fold_range(
-      c.k, sizes(shape, axes).size(), {Identity(c.k, c.inputs[0].dtype)},
+  return fold_jointly(
+      c, sizes(shape, axes).size(), {Identity(c.k, c.inputs[0].dtype)},
       [&](Value n, const Values& carried) {
         return Values{Combine(c.k, carried[0], c.operand(0, position(c.k, shape, axes, i, n)))};
       },
-      neighbours || c.in_loop ? 4 : 1)[0];
+      [&](const Values& a, const Values& b) { return Values{Combine(c.k, a[0], b[0])}; },
+      over_subgroup<Combine>(c.inputs[0].dtype), neighbours || c.in_loop ? 4 : 1)[0];
 }
 
 template <const Primitive& P, Accepts A, class Host>
@@ -246,12 +258,20 @@ constexpr Primitive arg_extremum(std::string_view name) {
             const auto element = [&](Value n) {
               return c.operand(0, position(k, shape, axes, i, n));
             };
-            const Values best = fold_range(
-                k, shape[axes[0]], {element(k.u32(0)), k.u32(0)},
+            const Values best = fold_jointly(
+                c, shape[axes[0]], {element(k.u32(0)), k.u32(0)},
                 [&](Value n, const Values& carried) {
                   const Value x = element(n), wins = k_beats<better>(k, x, carried[0]);
                   return Values{k.select(wins, x, carried[0]), k.select(wins, n, carried[1])};
-                });
+                },
+                [&](const Values& a, const Values& b) {
+                  const Value loses = k_beats<better>(k, a[0], b[0]);
+                  const Value wins =
+                      k.lor(k_beats<better>(k, b[0], a[0]),
+                            k.land(k.unary(Op::bnot, loses), k.compare(Op::lt, b[1], a[1])));
+                  return Values{k.select(wins, b[0], a[0]), k.select(wins, b[1], a[1])};
+                },
+                std::nullopt);
             return k.convert(best[1], DType::i32);
           },
           Cost::heavy),

@@ -12,6 +12,7 @@ std::vector<std::uint32_t> module_words(const kernel::Kernel& kernel, const Targ
                                         ModuleOptions options) {
   auto words = spirv::emit(kernel, {.features = target.features,
                                     .windows = {windows.begin(), windows.end()},
+                                    .window_bytes = options.window_bytes,
                                     .debug_info = options.debug_info});
   if (options.validate) {
     if (const auto complaint = spirv::validate(words)) {

@@ -11,8 +11,9 @@
 namespace gnomon {
 
 struct ModuleOptions {
-  bool debug_info = false;  // names and source lines; they change the words
-  bool validate = false;    // through spirv-val
+  bool debug_info = false;         // names and source lines; they change the words
+  std::uint64_t window_bytes = 0;  // what a window shows; for buffers that span several
+  bool validate = false;           // through spirv-val
 };
 
 /// The module of `kernel` for `target`; `windows` is the window of each buffer.

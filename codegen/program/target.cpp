@@ -11,7 +11,8 @@ std::string Target::text() const {
   std::string s = "target \"" + device + "\"";
   s += number("spirv", f.version) + number("int64", f.int64) + number("float64", f.float64) +
        number("int16", f.int16) + number("int8", f.int8) + number("float16", f.float16) +
-       number("addresses", f.addresses) + number("storage16", f.storage_16) +
+       number("addresses", f.addresses) + number("subgroups", f.subgroup_basic) +
+       number("subgroup_arithmetic", f.subgroup_arithmetic) + number("storage16", f.storage_16) +
        number("storage8", f.storage_8) + number("preserve32", f.signed_zero_inf_nan_preserve_f32) +
        number("preserve64", f.signed_zero_inf_nan_preserve_f64) +
        number("rte32", f.rounding_rte_f32) + number("rte64", f.rounding_rte_f64) +
@@ -23,7 +24,9 @@ std::string Target::text() const {
        number("loop_coarsening", loop_coarsening) + number("map_coarsening", map_coarsening) +
        number("group_size", group_size) + number("parallel_lanes", parallel_lanes);
   s += number("tile_rows", tile_rows) + number("tile_columns", tile_columns) +
-       number("tile_panel", tile_panel) + number("accumulators", accumulators);
+       number("tile_panel", tile_panel) + number("accumulators", accumulators) +
+       number("team", team) + number("panel_depth", panel_depth) +
+       number("subgroup_size", subgroup_size);
   if (built_in_functions) s += " built_in_functions";
   return s;
 }
@@ -36,6 +39,7 @@ Target Target::gpu_like() {
   t.max_group_invocations = 1024;
   t.max_shared_bytes = 49152;
   t.parallel_lanes = 1u << 17;
+  t.team = 256;
   return t;
 }
 

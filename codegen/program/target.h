@@ -37,6 +37,11 @@ struct Target {
   std::uint32_t tile_panel = 0;     // columns whose operand stays in a core's cache; 0: whole rows
   std::uint32_t accumulators = 16;  // values that an invocation's loop carries in registers
 
+  // Workgroups whose invocations work together, through shared memory (lower/workgroup.h).
+  std::uint32_t team = 0;  // invocations of such a workgroup, a power of two; 0: there are none
+  std::uint32_t panel_depth = 8;    // products: positions of the sum in shared memory at a time
+  std::uint32_t subgroup_size = 1;  // as the device tells; nothing may rely on it
+
   /// Elementary functions of f32 by the driver's own instructions: fast, and as loose as the driver
   /// likes. Set for one program by CompileOptions::fast_math.
   bool built_in_functions = false;

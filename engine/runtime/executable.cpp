@@ -252,9 +252,10 @@ VkPipeline Executable::pipeline(std::uint32_t kernel, std::span<const std::uint8
   Module module;
   module.kernel = kernel;
   module.windows.assign(windows.begin(), windows.end());
-  module.words =
-      module_words(source, context_->device.target(), windows,
-                   {.debug_info = options_.debug_info, .validate = options_.validate_modules});
+  module.words = module_words(source, context_->device.target(), windows,
+                              {.debug_info = options_.debug_info,
+                               .window_bytes = context_->device.max_window_bytes(),
+                               .validate = options_.validate_modules});
   times_.emit_ms += milliseconds_since(start);
   const auto driver = std::chrono::steady_clock::now();
   module.pipeline = context_->pipelines.pipeline(module.words, source.name);

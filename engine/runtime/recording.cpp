@@ -36,7 +36,8 @@ const vulkan::Range& Executable::range_of(const Place& place) const {
 }
 
 // Windows where they reach, addresses for the rest: blocks larger than a window, and where there
-// are addresses what does not fit into four windows. Texels need a window, so they come first.
+// are addresses what does not fit into four windows. Without addresses a large block has several
+// windows in a row. Texels need a window, so they come first.
 Executable::Reach Executable::reach(const Work& work) const {
   const bool addresses = context_->device.target().features.addresses;
   const auto& buffers = schedule_.kernels[work.kernel].buffers;
@@ -50,14 +51,15 @@ Executable::Reach Executable::reach(const Work& work) const {
         result.windows[o] = 0;
         continue;
       }
-      const bool shown = texels ? block->texels != VK_NULL_HANDLE
-                                : block->bytes <= context_->device.max_window_bytes();
-      if (!shown) continue;
+      const std::uint64_t most = context_->device.max_window_bytes();
+      const bool whole = texels && block->texels != VK_NULL_HANDLE;
+      const auto parts = static_cast<unsigned>(addresses ? 1 : (block->bytes + most - 1) / most);
+      if (addresses && !whole && (texels || block->bytes > most)) continue;
       const auto at = std::find(result.blocks.begin(), result.blocks.end(), block);
       const auto window = static_cast<std::size_t>(at - result.blocks.begin());
       if (addresses && !buffers[o].coherent && window >= spirv::max_windows) continue;
-      if (at == result.blocks.end()) result.blocks.push_back(block);
-      result.windows[o] = static_cast<std::uint8_t>(window);
+      if (at == result.blocks.end()) result.blocks.insert(at, parts, block);
+      result.windows[o] = spirv::spanning(static_cast<unsigned>(window), whole ? 1 : parts);
     }
   }
   return result;
@@ -78,6 +80,8 @@ std::vector<bool> Executable::inputs_to_gather() const {
     std::vector<Candidate> candidates;
     for (const vulkan::Block* block : blocks) {
       Candidate candidate{block};
+      // Many windows of one block would not become fewer.
+      candidate.movable = std::count(blocks.begin(), blocks.end(), block) == 1;
       std::vector<bool> counted(chosen.size());
       for (const Place& place : work.operands) {
         if (range_of(place).block != block) continue;
@@ -95,9 +99,9 @@ std::vector<bool> Executable::inputs_to_gather() const {
     // The copies take one window themselves.
     const std::size_t moved = blocks.size() + 1 - spirv::max_windows;
     if (candidates.size() < moved) {
-      throw DeviceError("gnomon::run: `" + work.label + "` of `" + program_.name +
-                        "` writes arrays in " + std::to_string(blocks.size()) +
-                        " memory blocks and a kernel sees 4; use smaller arrays");
+      throw DeviceError("gnomon::run: `" + work.label + "` of `" + program_.name + "` needs " +
+                        std::to_string(blocks.size()) +
+                        " windows to its arrays and a kernel has 4; use smaller arrays");
     }
     for (const Place& place : work.operands) {
       if (place.kind != Place::Kind::input) continue;

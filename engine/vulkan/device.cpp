@@ -34,9 +34,10 @@ Device::Device(const DeviceOptions& options)
     max_window_bytes_ =
         std::min(max_window_bytes_, std::max<std::uint64_t>(options.window_bytes, 256));
   max_window_bytes_ &= ~std::uint64_t{255};
-  max_block_bytes_ = max_window_bytes_;
-  if (target_.features.addresses)
-    max_block_bytes_ = std::min(d.max_allocation_bytes, d.max_buffer_bytes) & ~std::uint64_t{255};
+  // Without addresses an array may take all windows of a kernel.
+  max_block_bytes_ = std::min(d.max_allocation_bytes, d.max_buffer_bytes) & ~std::uint64_t{255};
+  if (!target_.features.addresses)
+    max_block_bytes_ = std::min(max_block_bytes_, spirv::max_windows * max_window_bytes_);
 
   instance_.vk().memory_properties(physical_.handle, &memory_);
   const VkMemoryPropertyFlags shared = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |

@@ -340,6 +340,10 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device,
   if (d.float_controls) chain(properties.pNext, floats);
   vk_.physical_device_properties2(device, &properties);
   d.subgroup_size = subgroup.subgroupSize;
+  if (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) {
+    d.subgroup_basic = subgroup.supportedOperations & VK_SUBGROUP_FEATURE_BASIC_BIT;
+    d.subgroup_arithmetic = subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
+  }
   d.driver = driver.driverName;
   d.driver_info = driver.driverInfo;
   d.max_allocation_bytes = maintenance3.maxMemoryAllocationSize;

@@ -2,6 +2,7 @@
 #include "engine/vulkan/quirks.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <string_view>
 
@@ -45,7 +46,7 @@ Quirks quirks_of(const DeviceDescription& device) {
   if (device.kind == DeviceDescription::Kind::cpu)
     return {.contiguous_per_lane = true, .map_coarsening = 16, .parallel_lanes = 256};
   // A GPU hides latency with lanes, not with work per lane; four elements give 16-byte accesses.
-  return {.map_coarsening = 4, .parallel_lanes = 65536};
+  return {.map_coarsening = 4, .parallel_lanes = 65536, .team = 256};
 }
 
 Target target_of(const DeviceDescription& device) {
@@ -64,6 +65,8 @@ Target target_of(const DeviceDescription& device) {
   target.features.storage_16 = device.storage16;
   target.features.storage_8 = device.storage8;
   target.features.addresses = device.addresses;
+  target.features.subgroup_basic = device.subgroup_basic;
+  target.features.subgroup_arithmetic = device.subgroup_basic && device.subgroup_arithmetic;
   if (device.float_controls) {
     target.features.signed_zero_inf_nan_preserve_f32 = device.float32_controls.preserve_nan_inf;
     target.features.signed_zero_inf_nan_preserve_f64 =
@@ -90,6 +93,8 @@ Target target_of(const DeviceDescription& device) {
   target.tile_rows = quirks.tile_rows;
   target.tile_panel = quirks.tile_panel;
   target.accumulators = quirks.accumulators;
+  target.team = std::bit_floor(std::min(quirks.team, target.max_group_invocations));
+  target.subgroup_size = device.subgroup_size;
   target.group_size = std::min<std::uint32_t>(64, target.max_group_invocations);
   return target;
 }

@@ -21,6 +21,7 @@ struct Quirks {
   std::uint32_t tile_rows = 4;
   std::uint32_t tile_panel = 0;
   std::uint32_t accumulators = 16;
+  std::uint32_t team = 0;  // most invocations of a workgroup that works together
 };
 
 Quirks quirks_of(const DeviceDescription&);

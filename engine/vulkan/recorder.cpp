@@ -121,9 +121,14 @@ void Recording::create_sets(const Range& parameters, std::uint32_t parameter_ran
     std::array<VkBufferView, spirv::max_windows> views;
     std::uint32_t used = 0;
     for (; used < spirv::max_windows && windows_[i][used] != nullptr; ++used) {
-      // A block that is larger than a window is there for its texels only.
-      storage[used] = {windows_[i][used]->buffer, 0,
-                       std::min(windows_[i][used]->bytes, device_.max_window_bytes())};
+      // A block that is larger than a window is there for its texels only, or has several windows
+      // in a row, for one part after the other.
+      const vulkan::Block& block_of_window = *windows_[i][used];
+      const std::uint64_t most = device_.max_window_bytes();
+      const bool next = used > 0 && windows_[i][used - 1] == windows_[i][used];
+      const std::uint64_t offset = next ? storage[used - 1].offset + most : 0;
+      storage[used] = {block_of_window.buffer, offset,
+                       std::min(block_of_window.bytes - offset, most)};
       views[used] = windows_[i][used]->texels;
     }
     std::array<VkWriteDescriptorSet, 3> writes;

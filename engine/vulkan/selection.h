@@ -47,6 +47,7 @@ struct DeviceDescription {
   std::uint32_t max_groups = 0;  // per axis, the smaller of x and y
   std::uint32_t max_shared_bytes = 0;
   std::uint32_t subgroup_size = 1;
+  bool subgroup_basic = false, subgroup_arithmetic = false;  // in compute shaders
 
   /// "1.1".
   std::string api() const;

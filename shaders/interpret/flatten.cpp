@@ -96,6 +96,12 @@ class Flattener {
     flat_.steps.back().function = scalar_function(combine, t);
   }
 
+  void combine(Op with, const Instruction& i) {
+    flat_.stops = true;
+    simple(StepKind::combine, i);
+    flat_.steps.back().function = scalar_function(with, kernel_.type(i.results[0]).scalar);
+  }
+
   void instruction(const Instruction& i) {
     switch (i.op) {
       case Op::constant:
@@ -163,8 +169,24 @@ class Flattener {
         return atomic(Op::band, i);
       case Op::atomic_or:
         return atomic(Op::bor, i);
+      case Op::subgroup_index:
+        return simple(StepKind::subgroup_index, i);
+      case Op::subgroup_count:
+        return simple(StepKind::subgroup_count, i);
+      case Op::subgroup_first:
+        return simple(StepKind::subgroup_first, i);
+      case Op::subgroup_add:
+        return combine(Op::add, i);
+      case Op::subgroup_min:
+        return combine(Op::minimum, i);
+      case Op::subgroup_max:
+        return combine(Op::maximum, i);
+      case Op::subgroup_and:
+        return combine(Op::band, i);
+      case Op::subgroup_or:
+        return combine(Op::bor, i);
       case Op::barrier:
-        flat_.has_barrier = true;
+        flat_.stops = true;
         add(StepKind::barrier, i);
         return;
       case Op::loop:

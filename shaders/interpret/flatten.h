@@ -26,6 +26,10 @@ enum class StepKind : std::uint8_t {
   load,  // and the local ones
   store,
   atomic,  // registers[to + k] = what was there; there = function(what was there, registers[b + k])
+  subgroup_index,
+  subgroup_count,
+  subgroup_first,
+  combine,  // registers[to] = what function makes of registers[a] in all of a subgroup
   barrier,
   jump,
   jump_unless,  // registers[a] is 0
@@ -56,7 +60,7 @@ struct FlatKernel {
   std::vector<Step> steps;
   std::uint32_t registers = 0;
   std::vector<std::uint8_t> private_widths;  // arrays of each private array: one per component
-  bool has_barrier = false;
+  bool stops = false;                        // at barriers, or where a subgroup combines
 };
 
 /// `k` must verify, and outlive the result.

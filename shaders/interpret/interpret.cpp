@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "shaders/interpret/flatten.h"
+#include "shaders/interpret/races.h"
 #include "shaders/kernel/text.h"
 #include "shaders/kernel/verify.h"
 #include "shaders/support/check.h"
@@ -65,6 +66,7 @@ class Machine {
                           parameters[parameter_header_words + b]});
     }
     for (const LocalArray& a : k.shareds) allocate(a, shared_bytes_, shareds_);
+    for (const LocalArray& a : k.shareds) races_.add_array(a.length);
   }
 
   void run_lanes() {
@@ -78,7 +80,8 @@ class Machine {
   void run_group(std::uint32_t group) {
     for (std::vector<std::byte>& bytes : shared_bytes_) poison(bytes);
     const std::uint32_t first = group * kernel_.group_size;
-    if (!flat_.has_barrier) {
+    races_.settle();
+    if (!flat_.stops) {
       if (invocations_.empty()) invocations_.push_back(make());
       for (std::uint32_t local = 0; local < kernel_.group_size; ++local) {
         start(invocations_[0], first + local, local, group);
@@ -98,6 +101,9 @@ class Machine {
         const std::uint32_t waiting = std::min(i.step, invocations_[0].step);
         fail("only a part of a workgroup reaches a barrier", flat_.steps[waiting - 1].source);
       }
+      const Step& stop = flat_.steps[invocations_[0].step - 1];
+      if (stop.kind == StepKind::barrier) races_.settle();
+      if (stop.kind == StepKind::combine && invocations_[0].step != end) combine(stop);
     } while (invocations_[0].step != end);
   }
 
@@ -199,7 +205,7 @@ class Machine {
           break;
         case StepKind::store:
           for (std::uint32_t k = 0; k < s.width; ++k) {
-            if (active(s, r, k)) write(element(i, s, r, k), s.dtype, r[s.b + k]);
+            if (active(s, r, k)) write(element(i, s, r, k, true), s.dtype, r[s.b + k]);
           }
           break;
         case StepKind::atomic:
@@ -210,6 +216,16 @@ class Machine {
             r[s.to + k] = old;
           }
           break;
+        case StepKind::subgroup_index:
+          r[s.to] = i.local % subgroups();
+          break;
+        case StepKind::subgroup_count:
+          r[s.to] = subgroups();
+          break;
+        case StepKind::subgroup_first:
+          r[s.to] = i.local < subgroups();
+          break;
+        case StepKind::combine:
         case StepKind::barrier:
           i.step = at;
           return;
@@ -233,11 +249,26 @@ class Machine {
     i.step = end;
   }
 
+  /// Subgroups of about four invocations that are no neighbours: nothing may rely on their size or
+  /// order.
+  std::uint32_t subgroups() const { return (kernel_.group_size + 3) / 4; }
+
+  void combine(const Step& s) {
+    for (std::uint32_t first = 0; first < subgroups(); ++first) {
+      std::uint64_t all = invocations_[first].registers[s.a];
+      for (std::uint32_t i = first + subgroups(); i < kernel_.group_size; i += subgroups())
+        all = s.function(all, invocations_[i].registers[s.a], 0);
+      for (std::uint32_t i = first; i < kernel_.group_size; i += subgroups())
+        invocations_[i].registers[s.to] = all;
+    }
+  }
+
   static bool active(const Step& s, const std::uint64_t* r, std::uint32_t k) {
     return s.mask_width == 0 || r[s.c + (s.mask_width > 1 ? k : 0)] != 0;
   }
 
-  std::byte* element(Invocation& i, const Step& s, const std::uint64_t* r, std::uint32_t k) {
+  std::byte* element(Invocation& i, const Step& s, const std::uint64_t* r, std::uint32_t k,
+                     bool writes = false) {
     const bool is_private = s.space == Space::private_array;
     const Memory& m = s.space == Space::buffer ? buffers_[s.target]
                       : is_private             ? i.privates[i.first_private[s.target] + k]
@@ -254,6 +285,10 @@ class Machine {
                std::to_string(m.elements - std::min(m.base, m.elements)) + " elements",
            s.source);
     }
+    if (s.space == Space::shared_array && races_.race(s.target, index, i.local, writes))
+      fail("two invocations meet at element " + std::to_string(index) + " of shared array " +
+               std::to_string(s.target) + " without a barrier between them",
+           s.source);
     return m.data + (index + m.base) * size_of(s.dtype);
   }
 
@@ -271,6 +306,7 @@ class Machine {
   std::vector<Memory> buffers_;
   std::vector<std::vector<std::byte>> shared_bytes_;
   std::vector<Memory> shareds_;
+  Races races_;
   std::vector<Invocation> invocations_;
 };
 

@@ -21,8 +21,9 @@ namespace gnomon::kernel {
 /// f32 and rounded; fma rounds twice.
 ///
 /// Throws InternalError, naming the instruction, for a kernel that does not verify, an index out of
-/// bounds (array, index and size), more trips of a loop than it states, and a barrier that only a
-/// part of a workgroup reaches.
+/// bounds (array, index and size), more trips of a loop than it states, a barrier that only a part
+/// of a workgroup reaches, and an element of shared memory where two invocations meet, one of them
+/// writing, without a barrier between them.
 void interpret(const Kernel&, std::uint32_t groups, std::span<const std::uint32_t> parameters,
                std::span<std::span<std::byte>> buffers);
 

@@ -425,6 +425,14 @@ Value Builder::atomic(Op op, std::uint32_t b, Value index, Value value) {
   return emit(op, type(value), operands, b, depth(), false);
 }
 
+Value Builder::subgroup(Op op, Value x) {
+  if (op == Op::subgroup_index || op == Op::subgroup_count)
+    return emit(op, u32_type, {}, 0, 0, true);
+  if (op == Op::subgroup_first) return emit(op, {DType::boolean}, {}, 0, depth(), false);
+  GNOMON_CHECK(is_subgroup_reduction(op), op_text(op) + " does not combine a subgroup");
+  return emit(op, type(x), std::span<const Value>(&x, 1), 0, depth(), false);
+}
+
 void Builder::barrier() { emit_effect(Op::barrier, {}, 0); }
 
 // ---- structure

@@ -112,6 +112,8 @@ class Builder {
     return atomic(Op::atomic_add, buffer, index, value);
   }
   void barrier();
+  /// An instruction over the invocations of a subgroup; `x` for those that combine.
+  Value subgroup(Op, Value x = {});
 
   // ---- structure
   /// `condition` maps the carried values to bool, `body` to the next carried values (same types,

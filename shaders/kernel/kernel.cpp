@@ -47,6 +47,12 @@ bool has_effects(const Instruction& i) {
     case Op::atomic_add:
     case Op::atomic_and:
     case Op::atomic_or:
+    case Op::subgroup_first:
+    case Op::subgroup_add:
+    case Op::subgroup_min:
+    case Op::subgroup_max:
+    case Op::subgroup_and:
+    case Op::subgroup_or:
     case Op::barrier:
       return true;
     default:
@@ -213,6 +219,22 @@ std::string_view name(Op op) {
       return "atomic_and";
     case Op::atomic_or:
       return "atomic_or";
+    case Op::subgroup_index:
+      return "subgroup_index";
+    case Op::subgroup_count:
+      return "subgroup_count";
+    case Op::subgroup_first:
+      return "subgroup_first";
+    case Op::subgroup_add:
+      return "subgroup_add";
+    case Op::subgroup_min:
+      return "subgroup_min";
+    case Op::subgroup_max:
+      return "subgroup_max";
+    case Op::subgroup_and:
+      return "subgroup_and";
+    case Op::subgroup_or:
+      return "subgroup_or";
     case Op::barrier:
       return "barrier";
     case Op::loop:

@@ -30,6 +30,10 @@
 //   (body) maps them to the next ones; its results are the carried values for which the condition
 //   was false. `if_` yields from region 0 when the predicate is true, else from region 1; a region
 //   that is not taken has no effects.
+//
+//   A workgroup consists of subgroups, `subgroup_count` of them, of a size and an order of their
+//   members that nobody knows. Instructions over a subgroup are reached by all invocations of the
+//   workgroup together, as barriers are, but order no memory.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -89,6 +93,10 @@ enum class Op : std::uint8_t {
   shared_load, shared_store,
   // Buffers of u32 or i32: index, value -> old value. `and` and `or` order nothing but themselves.
   atomic_add, atomic_and, atomic_or,
+  // Over the invocations of a subgroup. f32, i32, u32; `and` and `or` integers only.
+  subgroup_index, subgroup_count,  // -> u32
+  subgroup_first,                  // -> bool, true in one invocation of each subgroup
+  subgroup_add, subgroup_min, subgroup_max, subgroup_and, subgroup_or,  // T -> T
   barrier,     // workgroup execution and memory barrier over shared memory and coherent buffers
   // Structure.
   loop,  // carried...; regions condition, body; `immediate` = most trips, 0 when unknown
@@ -165,6 +173,12 @@ bool has_effects(const Instruction&);
 constexpr bool is_atomic(Op op) {
   return op == Op::atomic_add || op == Op::atomic_and || op == Op::atomic_or;
 }
+/// Whether an instruction combines the values of a subgroup's invocations.
+constexpr bool is_subgroup_reduction(Op op) {
+  return op >= Op::subgroup_add && op <= Op::subgroup_or;
+}
+/// Whether all invocations of a workgroup reach it together.
+constexpr bool is_collective(Op op) { return op >= Op::subgroup_first && op <= Op::barrier; }
 /// Worst case of loop trips one invocation can make, nested loops multiplied; ~0ull when a loop is
 /// unbounded.
 std::uint64_t worst_case_trips(const Kernel&);

@@ -38,6 +38,13 @@ class Analysis {
       case Op::lane:
       case Op::invocation:
       case Op::local_index:
+      case Op::subgroup_index:
+      case Op::subgroup_first:
+      case Op::subgroup_add:
+      case Op::subgroup_min:
+      case Op::subgroup_max:
+      case Op::subgroup_and:
+      case Op::subgroup_or:
       case Op::private_load:
       case Op::atomic_add:
       case Op::atomic_and:
@@ -85,7 +92,7 @@ class Analysis {
 
 bool has_barrier(const Region& r) {
   return std::any_of(r.body.begin(), r.body.end(), [](const Instruction& i) {
-    return i.op == Op::barrier || std::any_of(i.regions.begin(), i.regions.end(), has_barrier);
+    return is_collective(i.op) || std::any_of(i.regions.begin(), i.regions.end(), has_barrier);
   });
 }
 

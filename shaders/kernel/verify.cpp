@@ -203,6 +203,26 @@ class Verifier {
         require(kernel_.buffers[i.immediate].access == Access::read_write,
                 "the buffer is not read_write", i);
         return;
+      case Op::subgroup_index:
+      case Op::subgroup_count:
+      case Op::subgroup_first:
+        counts(i, 0, 1);
+        require(result == (i.op == Op::subgroup_first ? bool_type : Type{DType::u32, 1}),
+                "the result has another type", i);
+        require(kernel_.lanes == 0, "lane form knows no subgroups", i);
+        return;
+      case Op::subgroup_add:
+      case Op::subgroup_min:
+      case Op::subgroup_max:
+      case Op::subgroup_and:
+      case Op::subgroup_or:
+        counts(i, 1, 1);
+        require(type(i, 0) == result && result.width == 1 && bits_of(result.scalar) == 32 &&
+                    (result.scalar != DType::f32 ||
+                     (i.op != Op::subgroup_and && i.op != Op::subgroup_or)),
+                "the types do not fit", i);
+        require(kernel_.lanes == 0, "lane form knows no subgroups", i);
+        return;
       case Op::barrier:
         counts(i, 0, 0);
         require(kernel_.lanes == 0, "lane form has a barrier", i);

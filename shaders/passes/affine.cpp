@@ -260,6 +260,14 @@ class Analysis {
       case Op::atomic_add:
       case Op::atomic_and:
       case Op::atomic_or:
+      case Op::subgroup_index:
+      case Op::subgroup_count:
+      case Op::subgroup_first:
+      case Op::subgroup_add:
+      case Op::subgroup_min:
+      case Op::subgroup_max:
+      case Op::subgroup_and:
+      case Op::subgroup_or:
         set(i.results[0], {options_.span > 1, 0, 0});
         return;
       case Op::store:

@@ -36,7 +36,8 @@ class OneLane : public Rewriter {
 void check_supported(const Region& region) {
   for (const Instruction& i : region.body) {
     const bool between_lanes = i.op == Op::atomic_and || i.op == Op::atomic_or ||
-                               i.op == Op::barrier ||
+                               is_collective(i.op) || i.op == Op::subgroup_index ||
+                               i.op == Op::subgroup_count ||
                                i.op == Op::shared_load || i.op == Op::shared_store ||
                                i.op == Op::group_index || i.op == Op::local_index ||
                                i.op == Op::invocation;

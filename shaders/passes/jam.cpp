@@ -75,6 +75,12 @@ class Jammer {
       case Op::shared_load:
       case Op::shared_store:
       case Op::atomic_add:
+      case Op::subgroup_first:
+      case Op::subgroup_add:
+      case Op::subgroup_min:
+      case Op::subgroup_max:
+      case Op::subgroup_and:
+      case Op::subgroup_or:
       case Op::barrier:
         f.synchronises = true;
         break;

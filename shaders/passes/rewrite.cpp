@@ -9,7 +9,7 @@ namespace gnomon::kernel {
 
 bool writes(Op op) {
   return op == Op::store || op == Op::private_store || op == Op::shared_store ||
-         is_atomic(op) || op == Op::barrier;
+         is_atomic(op) || is_collective(op);
 }
 
 void copy_header(const Kernel& source, Builder& out) {
@@ -137,6 +137,16 @@ Value emit_like(Builder& out, const Kernel& source, const Instruction& i, std::s
     case Op::atomic_and:
     case Op::atomic_or:
       return out.atomic(i.op, number, x[0], x[1]);
+    case Op::subgroup_index:
+    case Op::subgroup_count:
+    case Op::subgroup_first:
+      return out.subgroup(i.op);
+    case Op::subgroup_add:
+    case Op::subgroup_min:
+    case Op::subgroup_max:
+    case Op::subgroup_and:
+    case Op::subgroup_or:
+      return out.subgroup(i.op, x[0]);
     case Op::barrier:
       out.barrier();
       return {};

@@ -37,7 +37,10 @@ void Emitter::check_kernel() const {
                    " buffers, but windows are given for " +
                    std::to_string(options_.windows.size()));
   for (std::uint8_t window : options_.windows) {
-    GNOMON_CHECK(window < max_windows || (window == by_address && options_.features.addresses),
+    const bool bound = window != by_address &&
+                       first_window(window) + window_count(window) <= max_windows &&
+                       (window_count(window) == 1 || options_.window_bytes > 0);
+    GNOMON_CHECK(bound || (window == by_address && options_.features.addresses),
                  "window " + std::to_string(window) + " of kernel `" + kernel_.name +
                      "`; there are " + std::to_string(max_windows));
   }
@@ -316,6 +319,20 @@ Ref Emitter::invocation() {
   return invocation_;
 }
 
+Ref Emitter::subgroup_word(spv::BuiltIn builtin, Ref& cache) {
+  if (cache != 0) return cache;
+  if (!options_.features.subgroup_basic)
+    throw InternalError("gnomon::spirv: kernel `" + kernel_.name +
+                        "` asks for subgroups, which the target does not offer");
+  module_.capability(spv::Capability::GroupNonUniform);
+  return cache = in_prologue([&] {
+           const Ref variable = module_.variable(spv::StorageClass::Input, word_type());
+           module_.decorate(variable, spv::Decoration::BuiltIn,
+                            {static_cast<std::uint32_t>(builtin)});
+           return op({spv::Op::OpLoad, word_type(), {variable}});
+         });
+}
+
 // ---- One case per instruction
 
 void Emitter::region(const Region& r) {
@@ -438,6 +455,17 @@ void Emitter::instruction(const Instruction& in) {
     case Op::atomic_and:
     case Op::atomic_or:
       return atomic(in);
+    case Op::subgroup_index:
+      return define(in, one(subgroup_word(spv::BuiltIn::SubgroupId, subgroup_index_)));
+    case Op::subgroup_count:
+      return define(in, one(subgroup_word(spv::BuiltIn::NumSubgroups, subgroup_count_)));
+    case Op::subgroup_first:
+    case Op::subgroup_add:
+    case Op::subgroup_min:
+    case Op::subgroup_max:
+    case Op::subgroup_and:
+    case Op::subgroup_or:
+      return subgroup(in);
     case Op::barrier:
       return barrier();
     case Op::loop:

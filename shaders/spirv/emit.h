@@ -30,6 +30,15 @@ inline constexpr unsigned first_window_binding = 1;
 inline constexpr unsigned first_texel_binding = 5;
 inline constexpr unsigned max_windows = 4;
 inline constexpr std::uint8_t by_address = 0xff;  // in place of a window
+/// In place of a window: `count` of them from `first` on show one part of the buffer each, of
+/// EmitOptions::window_bytes.
+constexpr std::uint8_t spanning(unsigned first, unsigned count) {
+  return static_cast<std::uint8_t>(first | (count - 1) << 4);
+}
+constexpr unsigned first_window(std::uint8_t window) { return window & 15u; }
+constexpr unsigned window_count(std::uint8_t window) {
+  return window == by_address ? 1u : (window >> 4) + 1u;
+}
 
 /// What a module may use. A kernel that needs more is an InternalError: passes lower it before.
 struct Features {
@@ -41,7 +50,9 @@ struct Features {
   bool float16 = false;
   bool storage_16 = false;  // 16-bit elements in storage buffers
   bool storage_8 = false;
-  bool addresses = false;  // 64-bit addresses of buffers
+  bool subgroup_basic = false;       // numbers of subgroups, and one of their members
+  bool subgroup_arithmetic = false;  // sums and the like over a subgroup
+  bool addresses = false;            // 64-bit addresses of buffers
   bool signed_zero_inf_nan_preserve_f32 = false;
   bool signed_zero_inf_nan_preserve_f64 = false;
   bool rounding_rte_f32 = false;
@@ -53,6 +64,7 @@ struct Features {
 struct EmitOptions {
   Features features = {};
   std::vector<std::uint8_t> windows = {};  // of each buffer; empty: all in window 0
+  std::uint64_t window_bytes = 0;          // what a window shows of a buffer that spans several
   bool debug_info = false;                 // names and source lines; they change the words
 };
 

@@ -56,8 +56,8 @@ std::uint32_t Emitter::window_of(std::uint32_t buffer) const {
 }
 
 // The variable through which a buffer is seen as elements (width 1) or as 4-vectors.
-Ref Emitter::buffer_variable(std::uint32_t buffer, std::uint32_t width) {
-  Ref& variable = buffer_variables_[{buffer, width}];
+Ref Emitter::buffer_variable(std::uint32_t buffer, std::uint32_t width, std::uint32_t part) {
+  Ref& variable = buffer_variables_[{buffer, width, part}];
   if (variable != 0) return variable;
   const kernel::Buffer& b = kernel_.buffers[buffer];
   const std::uint32_t bytes = size_of(b.dtype);
@@ -75,7 +75,9 @@ Ref Emitter::buffer_variable(std::uint32_t buffer, std::uint32_t width) {
   const Ref elements = module_.runtime_array(type(in_buffer(b.dtype), width), bytes * width);
   variable = module_.variable(spv::StorageClass::StorageBuffer, module_.block(elements));
   module_.decorate(variable, spv::Decoration::DescriptorSet, {0});
-  module_.decorate(variable, spv::Decoration::Binding, {first_window_binding + window_of(buffer)});
+  module_.decorate(
+      variable, spv::Decoration::Binding,
+      {first_window_binding + first_window(static_cast<std::uint8_t>(window_of(buffer))) + part});
   module_.decorate(variable, spv::Decoration::Aliased);
   if (b.access == kernel::Access::read) {
     module_.decorate(variable, spv::Decoration::NonWritable);
@@ -86,7 +88,7 @@ Ref Emitter::buffer_variable(std::uint32_t buffer, std::uint32_t width) {
 }
 
 bool Emitter::is_texel(std::uint32_t buffer) const {
-  return kernel_.buffers[buffer].texel && !is_by_address(buffer);
+  return kernel_.buffers[buffer].texel && !is_by_address(buffer) && parts_of(buffer) == 1;
 }
 
 std::uint32_t Emitter::addresses(std::size_t count) const {
@@ -120,9 +122,24 @@ Ref Emitter::buffer_base(std::uint32_t buffer) {
   return parameter_word(kernel::parameter_header_words + buffer);
 }
 
-Ref Emitter::buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index) {
+std::uint32_t Emitter::parts_of(std::uint32_t buffer) const {
+  return window_count(static_cast<std::uint8_t>(window_of(buffer)));
+}
+
+Emitter::InPart Emitter::in_part(std::uint32_t buffer, std::uint32_t width, Ref index,
+                                 std::uint32_t part) {
+  const auto count = static_cast<std::uint32_t>(options_.window_bytes /
+                                                (size_of(kernel_.buffers[buffer].dtype) * width));
+  const Ref own =
+      part == 0 ? index : op({spv::Op::OpISub, word_type(), {index, module_.u32(part * count)}});
+  // What lies in front wraps around.
+  return {own, op({spv::Op::OpULessThan, type(DType::boolean), {own, module_.u32(count)}})};
+}
+
+Ref Emitter::buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index,
+                            std::uint32_t part) {
   const bool address = is_by_address(buffer);
-  const Ref base = address ? buffer_address(buffer, width) : buffer_variable(buffer, width);
+  const Ref base = address ? buffer_address(buffer, width) : buffer_variable(buffer, width, part);
   const Ref pointee = type(in_buffer(kernel_.buffers[buffer].dtype), width);
   const auto storage =
       address ? spv::StorageClass::PhysicalStorageBuffer : spv::StorageClass::StorageBuffer;
@@ -133,6 +150,21 @@ Ref Emitter::buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index
 Ref Emitter::buffer_load(std::uint32_t buffer, std::uint32_t width, Ref index) {
   const DType t = kernel_.buffers[buffer].dtype;
   const Ref loaded = type(in_buffer(t), width);
+  if (const std::uint32_t parts = parts_of(buffer); parts > 1) {
+    // Every part is read where it has something, so that nothing branches.
+    Ref result = 0;
+    for (std::uint32_t p = 0; p < parts; ++p) {
+      const InPart at = in_part(buffer, width, index, p);
+      const Ref pointer = buffer_pointer(buffer, width, guarded(at.inside, at.index, 0), p);
+      const Ref x = op({spv::Op::OpLoad, loaded, {pointer}});
+      const std::array<Ref, 4> same{at.inside, at.inside, at.inside, at.inside};
+      const Ref chosen = width == 1 ? at.inside
+                                    : op(spv::Op::OpCompositeConstruct, type(DType::boolean, width),
+                                         std::span(same).first(width));
+      result = p == 0 ? x : op({spv::Op::OpSelect, loaded, {chosen, x, result}});
+    }
+    return result;
+  }
   const Ref pointer = buffer_pointer(buffer, width, index);
   if (!is_by_address(buffer)) return op({spv::Op::OpLoad, loaded, {pointer}});
   return op(
@@ -142,6 +174,17 @@ Ref Emitter::buffer_load(std::uint32_t buffer, std::uint32_t width, Ref index) {
 }
 
 void Emitter::buffer_store(std::uint32_t buffer, std::uint32_t width, Ref index, Ref stored) {
+  if (const std::uint32_t parts = parts_of(buffer); parts > 1) {
+    for (std::uint32_t p = 0; p < parts; ++p) {
+      const InPart at = in_part(buffer, width, index, p);
+      branch(at.inside,
+             [&] {
+               effect(spv::Op::OpStore, {buffer_pointer(buffer, width, at.index, p), stored});
+             },
+             {});
+    }
+    return;
+  }
   const Ref pointer = buffer_pointer(buffer, width, index);
   if (!is_by_address(buffer)) return effect(spv::Op::OpStore, {pointer, stored});
   effect(spv::Op::OpStore,
@@ -409,11 +452,68 @@ void Emitter::atomic(const Instruction& in) {
   const Ref base = buffer_base(buffer);
   std::vector<Ref> old;
   for (std::uint32_t k = 0; k < t.width; ++k) {
-    const Ref pointer = buffer_pointer(buffer, 1, add(base, component(in.operands[0], k)));
-    old.push_back(
-        op({opcode, type(t.scalar), {pointer, scope, semantics, component(in.operands[1], k)}}));
+    const Ref index = add(base, component(in.operands[0], k)), x = component(in.operands[1], k);
+    const auto update = [&](Ref at, std::uint32_t part) {
+      const Ref pointer = buffer_pointer(buffer, 1, at, part);
+      return op({opcode, type(t.scalar), {pointer, scope, semantics, x}});
+    };
+    const std::uint32_t parts = parts_of(buffer);
+    Ref result = parts == 1 ? update(index, 0) : 0;
+    for (std::uint32_t p = 0; p < parts && parts > 1; ++p) {
+      const InPart at = in_part(buffer, 1, index, p);
+      const Ref before = result == 0 ? constant(t.scalar, 1, 0) : result;
+      Ref mine = 0, sides[2] = {};
+      branch(
+          at.inside,
+          [&] {
+            mine = update(at.index, p);
+            sides[0] = block_;
+          },
+          [&] { sides[1] = block_; });
+      result = op({spv::Op::OpPhi, type(t.scalar), {mine, sides[0], before, sides[1]}});
+    }
+    old.push_back(result);
   }
   define(in, compose(t, old));
+}
+
+void Emitter::subgroup(const Instruction& in) {
+  const Features& f = options_.features;
+  const bool combines = kernel::is_subgroup_reduction(in.op);
+  if (!(combines ? f.subgroup_arithmetic : f.subgroup_basic))
+    unsupported(in, "needs subgroup operations that the target does not offer");
+  module_.capability(spv::Capability::GroupNonUniform);
+  const Ref scope = module_.u32(word(spv::Scope::Subgroup));
+  const kernel::Type t = type_of(in.results[0]);
+  if (!combines) {
+    const Ref elected = op({spv::Op::OpGroupNonUniformElect, type(t.scalar), {scope}});
+    return define(in, Parts{{elected}, 1});
+  }
+  module_.capability(spv::Capability::GroupNonUniformArithmetic);
+  const bool real = is_float(t.scalar), with_sign = is_signed(t.scalar);
+  const auto opcode = [&] {
+    switch (in.op) {
+      case Op::subgroup_add:
+        return real ? spv::Op::OpGroupNonUniformFAdd : spv::Op::OpGroupNonUniformIAdd;
+      case Op::subgroup_min:
+        return real        ? spv::Op::OpGroupNonUniformFMin
+               : with_sign ? spv::Op::OpGroupNonUniformSMin
+                           : spv::Op::OpGroupNonUniformUMin;
+      case Op::subgroup_max:
+        return real        ? spv::Op::OpGroupNonUniformFMax
+               : with_sign ? spv::Op::OpGroupNonUniformSMax
+                           : spv::Op::OpGroupNonUniformUMax;
+      case Op::subgroup_and:
+        return spv::Op::OpGroupNonUniformBitwiseAnd;
+      default:
+        return spv::Op::OpGroupNonUniformBitwiseOr;
+    }
+  }();
+  const Ref result = op(
+      {opcode,
+       type(t.scalar),
+       {scope, static_cast<std::uint32_t>(spv::GroupOperation::Reduce), scalar(in.operands[0])}});
+  define(in, Parts{{result}, 1});
 }
 
 void Emitter::barrier() {

@@ -78,6 +78,7 @@ class Emitter {
   Ref local_index();
   Ref group_index();
   Ref invocation();
+  Ref subgroup_word(spv::BuiltIn builtin, Ref& cache);
 
   // ---- emit_arithmetic.cpp: everything componentwise
   void arithmetic(const Instruction& in);
@@ -101,12 +102,20 @@ class Emitter {
   void local_store(const Instruction& in);
   void atomic(const Instruction& in);
   void barrier();
+  void subgroup(const Instruction& in);
   /// Between a value of type `t` and what stands for it in memory.
   Ref to_memory(DType t, DType as, std::uint32_t width, Ref value);
   Ref from_memory(DType t, DType as, std::uint32_t width, Ref stored);
-  Ref buffer_variable(std::uint32_t buffer, std::uint32_t width);
+  Ref buffer_variable(std::uint32_t buffer, std::uint32_t width, std::uint32_t part);
   Ref buffer_base(std::uint32_t buffer);
-  Ref buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index);
+  Ref buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index, std::uint32_t part = 0);
+  /// How many windows show parts of a buffer, and element (or 4-vector) `index` in one of them:
+  /// where it lies, and whether it does.
+  std::uint32_t parts_of(std::uint32_t buffer) const;
+  struct InPart {
+    Ref index, inside;
+  };
+  InPart in_part(std::uint32_t buffer, std::uint32_t width, Ref index, std::uint32_t part);
   Ref buffer_load(std::uint32_t buffer, std::uint32_t width, Ref index);
   void buffer_store(std::uint32_t buffer, std::uint32_t width, Ref index, Ref stored);
   bool is_texel(std::uint32_t buffer) const;
@@ -157,12 +166,13 @@ class Emitter {
   std::vector<Ref> quarters_;                        // x where a value is x << 2; 0 for others
   std::array<std::array<Ref, 5>, 13> types_{};       // [dtype][width]
 
-  std::map<std::uint32_t, Ref> quad_bases_;          // per buffer: its base in 16-byte units
+  std::map<std::uint32_t, Ref> quad_bases_;  // per buffer: its base in 16-byte units
   Ref parameter_block_ = 0;
   std::map<std::uint32_t, Ref> parameter_rows_, parameter_words_;
   Ref workgroup_id_ = 0, local_id_ = 0;
+  Ref subgroup_index_ = 0, subgroup_count_ = 0;
   Ref local_index_ = 0, group_index_ = 0, invocation_ = 0;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Ref> buffer_variables_;  // (buffer, width)
+  std::map<std::array<std::uint32_t, 3>, Ref> buffer_variables_;  // (buffer, width, part)
   std::map<std::pair<std::uint32_t, std::uint32_t>, Ref> buffer_addresses_;  // likewise
   std::array<Ref, max_windows> texel_images_{};
   std::vector<PrivateArray> privates_;

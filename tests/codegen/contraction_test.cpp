@@ -32,6 +32,7 @@ Program compiled(F f, const Target& target, const A&... avals) {
 std::vector<Target> eager() {
   Target cpu = Target::cpu_like(), gpu = Target::gpu_like(), odd = Target::minimum();
   cpu.parallel_lanes = gpu.parallel_lanes = odd.parallel_lanes = 1;
+  gpu.team = 0;  // lanes for themselves
   odd.tile_rows = 3;
   odd.tile_columns = 8;
   odd.tile_panel = 16;

@@ -1,6 +1,8 @@
 // tests/engine/large_test.cpp -- arrays larger than what a kernel can bind at once.
 #include <gmock/gmock.h>
 
+#include <numeric>
+
 #include "gnomon/gnomon.h"
 #include "tests/engine/fixture.h"
 
@@ -12,7 +14,9 @@ using ::testing::HasSubstr;
 class LargeArrays : public DeviceTest {
  protected:
   void SetUp() override {
-    if (context()->device.max_block_bytes() < bytes)
+    // Without addresses an array that takes all windows leaves none for the result.
+    if (context()->device.max_block_bytes() < bytes ||
+        (!rt.target().features.addresses && context()->device.max_window_bytes() < bytes))
       GTEST_SKIP() << rt.device_name() << " allocates at most "
                    << context()->device.max_block_bytes() << " bytes";
   }
@@ -73,17 +77,61 @@ TEST_F(LargeArrays, TravelAndPassThroughKernelsWhole) {
     ASSERT_EQ(back[i], host[host.size() - 1 - i] ^ 0x5a5au) << i;
 }
 
-TEST(LargeArraysWithoutAddresses, AreRefusedWithTheLimit) {
-  RuntimeOptions options = validated();
-  options.minimum_target = true;
-  Runtime rt(options);
+/// As on a device without addresses whose windows show 4 KiB.
+class SeveralWindows : public DeviceTest {
+ protected:
+  SeveralWindows()
+      : DeviceTest([] {
+          RuntimeOptions options = validated();
+          options.minimum_target = true;
+          options.window_bytes = 4096;
+          return options;
+        }()) {}
+};
+
+TEST_F(SeveralWindows, ShowOneArray) {
+  std::vector<std::uint32_t> host(2000);
+  for (std::size_t i = 0; i < host.size(); ++i)
+    host[i] = static_cast<std::uint32_t>(i * 2654435761u);
+  auto turned = jit(rt, [](const Array& a) { return flip(a) ^ 0x5a5a; });
+  const auto back = rt.to_host<std::uint32_t>(turned(rt.from_host(host)));
+  for (std::size_t i = 0; i < host.size(); ++i)
+    ASSERT_EQ(back[i], host[host.size() - 1 - i] ^ 0x5a5au) << i;
+  // Three windows are read, one is written: every row in one kernel, with wide loads.
+  std::vector<float> x(3000);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 101);
+  auto sums = jit(rt, [](const Array& a) { return sum(reshape(a, {30, 100}), 1); });
+  const auto total = rt.to_host<float>(sums(rt.from_host(x)));
+  for (std::size_t r = 0; r < 30; ++r)
+    ASSERT_EQ(total[r],
+              std::accumulate(x.begin() + static_cast<std::ptrdiff_t>(100 * r),
+                              x.begin() + static_cast<std::ptrdiff_t>(100 * r + 100), 0.0f));
+}
+
+TEST_F(SeveralWindows, AreWrittenByteByByteByAtomics) {
+  std::vector<std::int32_t> where(500);
+  for (std::size_t i = 0; i < where.size(); ++i) where[i] = static_cast<std::int32_t>(i * 16 + 3);
+  auto set = jit(rt, [](const Array& i) { return at_set(zeros({8000}, DType::u8), i, 5); });
+  const auto back = rt.to_host<std::uint8_t>(set(rt.from_host(where)));
+  for (std::size_t i = 0; i < back.size(); ++i) ASSERT_EQ(back[i], i % 16 == 3 ? 5 : 0) << i;
+}
+
+TEST_F(SeveralWindows, RefuseWhatIsLargerThanAllOfThem) {
   try {
-    rt.from_host(std::vector<float>((std::size_t{128} << 20) / 4 + 1));
-    FAIL() << "an array larger than a window was taken";
+    rt.from_host(std::vector<float>(4097));
+    FAIL() << "an array larger than four windows was taken";
   } catch (const DeviceError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("this device binds at most 128.0 MiB at once"));
+    EXPECT_THAT(e.what(), HasSubstr("this device binds at most 16.0 KiB at once"));
   }
-  EXPECT_EQ(rt.to_host<float>(rt.from_host(std::vector<float>{1, 2}))[1], 2.0f);
+  auto sum = jit(rt, [](const Array& a, const Array& b) { return a + b; });
+  const Array large = rt.from_host(std::vector<float>(2000)),
+              other = rt.from_host(std::vector<float>(2000));
+  try {
+    sum(large, other);
+    FAIL() << "six windows were taken";
+  } catch (const DeviceError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("needs 6 windows to its arrays and a kernel has 4"));
+  }
 }
 
 }  // namespace

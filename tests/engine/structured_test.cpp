@@ -31,7 +31,12 @@ class Structured : public DeviceTest {
     gpu.tile_rows = like.tile_rows;
     gpu.tile_panel = like.tile_panel;
     gpu.accumulators = like.accumulators;
-    return {rt.target(), eager, gpu};
+    gpu.team = 64;
+    // The same without subgroups, and with workgroups that some subgroups do not divide.
+    Target plain = gpu;
+    plain.features.subgroup_arithmetic = false;
+    plain.team = 2;
+    return {rt.target(), eager, gpu, plain};
   }
 
   template <class F, class... A>

@@ -233,6 +233,7 @@ TEST(Interpret, SharedMemoryIsSeenAfterABarrier) {
         %half: u32 = shr %d %1
         yield %half
       }
+      barrier
       %first: bool = eq %l %0
       %sum: u32 = shared_load 0 %0
       store 0 %g %sum %first

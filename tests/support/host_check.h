@@ -22,6 +22,8 @@ inline Target odd_target(std::uint64_t seed) {
   t.tile_rows = 1 + seed % 9;
   t.tile_columns = 1u << seed % 4;
   t.accumulators = 1u << seed % 7;
+  t.team = seed % 4 == 0 ? 0 : 1u << (seed / 4 % 6 + 1);
+  t.features.subgroup_basic = t.features.subgroup_arithmetic = seed % 5 < 3;
   return t;
 }
 

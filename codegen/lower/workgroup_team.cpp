@@ -1,0 +1,144 @@
+// codegen/lower/workgroup_team.cpp -- a team of invocations per element.
+#include <algorithm>
+#include <bit>
+
+#include "codegen/graph/primitive.h"
+#include "codegen/lower/follow.h"
+#include "codegen/lower/workgroup.h"
+#include "codegen/lower/workshop.h"
+#include "codegen/primitives/op_params.h"
+#include "codegen/primitives/table.h"
+#include "shaders/library/team.h"
+
+namespace gnomon {
+
+using kernel::Op;
+using kernel::Value;
+using kernel::Values;
+
+namespace {
+
+bool contains(const std::vector<int>& axes, int a) {
+  return std::find(axes.begin(), axes.end(), a) != axes.end();
+}
+
+/// Elements that go into one of a value's, and whether neighbours in memory are among them.
+struct Range {
+  Dim length = 1;
+  bool neighbours = false;
+};
+
+/// Whether one of the axes is where neighbours are; taken for granted of what is computed.
+bool inside(const Placement& p, ValueId operand, const std::vector<int>& axes) {
+  const int inner = contiguous_axis(p, operand);
+  return contains(axes, inner < 0 ? p.graph.avals[operand].shape.rank() - 1 : inner);
+}
+
+std::optional<Range> range_of(const Placement& p, const Equation& e) {
+  const Primitive* f = e.primitive;
+  if (e.inputs.empty()) return std::nullopt;
+  const Shape& in = p.graph.avals[e.inputs[0]].shape;
+  std::vector<int> axes;
+  if (f == &dot_general_p) {
+    const auto& d = e.params.as<DotParams>();
+    // Where only one operand has neighbours in the sum, those of the other are results'.
+    const bool both =
+        inside(p, e.inputs[0], d.lhs_contracting) && inside(p, e.inputs[1], d.rhs_contracting);
+    Dim length = 1;
+    for (int a : d.lhs_contracting) length *= in[a];
+    return Range{length, both};
+  }
+  if (f == &sum_p || f == &prod_p || f == &reduce_max_p || f == &reduce_min_p)
+    axes = e.params.as<AxesParams>().axes;
+  else if (f == &argmax_p || f == &argmin_p)
+    axes = {e.params.as<AxisParams>().axis};
+  else
+    return std::nullopt;
+  Dim length = 1;
+  for (int a : axes) length *= in[a];
+  return Range{length, inside(p, e.inputs[0], axes)};
+}
+
+/// The longest range that a root's elements take in and that is worth a team; 0 when there is none.
+Dim longest(const DraftRequest& r, const Placement& p, Dim out) {
+  Dim n = 0;
+  for (ValueId root : r.roots)
+    walk(p, root, [&](ValueId v, const Axes&) {
+      if (p.in_memory[v] && v != root) return false;
+      if (p.uses.producer[v] == Uses::none) return false;
+      const auto range = range_of(p, p.graph.equations[p.uses.producer[v]]);
+      if (!range) return true;
+      if (has_team(r.target, range->length, out, range->neighbours)) n = std::max(n, range->length);
+      return false;
+    });
+  return n;
+}
+
+}  // namespace
+
+bool has_team(const Target& target, Dim n, Dim out, bool neighbours) {
+  constexpr Dim short_run = 32, short_range = 128;
+  if (target.team == 0) return false;
+  if (neighbours) return n >= short_run;
+  return n >= short_range && out < static_cast<Dim>(target.parallel_lanes) / 8;
+}
+
+std::optional<WorkgroupDraft> draft_teams(const DraftRequest& r, const Placement& p) {
+  const Target& target = r.target;
+  const Dim out = r.graph.avals[r.roots[0]].shape.size();
+  const Dim n = longest(r, p, out);
+  if (n == 0) return std::nullopt;
+  // A few elements for each member where that leaves enough for all lanes; much smaller teams where
+  // there are more elements than lanes anyway.
+  const auto lanes = static_cast<Dim>(target.parallel_lanes);
+  const Dim members =
+      out * n < 4 * lanes ? n : std::min(n / 4, std::max<Dim>(32, 16 * lanes / out));
+  const auto size = static_cast<std::uint32_t>(std::min<Dim>(
+      target.team, static_cast<Dim>(std::bit_floor(static_cast<std::uint64_t>(members)))));
+  const std::uint32_t per_group = target.team / size;
+
+  DraftRequest request = r;
+  request.mapping = Mapping::group;
+  request.lanes = out;
+  request.tile.reset();
+  Workshop w(request);
+  auto& k = w.k;
+  k.kernel().group_size = target.team;
+  const kernel::Team team =
+      kernel::Team::of(k, size, target.team, target.features.subgroup_arithmetic);
+  w.emitter.team = &team;
+  const Value number = team.number(k);
+  const Value last = k.u32(word(out - 1));
+  // The last workgroup's surplus teams compute the last element once more: barriers want everybody.
+  const bool even = out % per_group == 0;
+  w.emitter.lane = even ? number : k.binary(Op::minimum, number, last);
+  w.emitter.lanes = out;
+
+  Frame f(w.emitter, r.graph);
+  w.bind_inputs(f);
+  std::vector<std::pair<Index, Value>> values;
+  for (ValueId v : r.roots) {
+    const Index at = w.position(v);
+    values.emplace_back(at, f.element(v, at));
+  }
+  Value mine = k.compare(Op::eq, team.member, k.u32(0));
+  if (!even) mine = k.land(mine, k.compare(Op::le, number, last));
+  k.if_(
+      mine,
+      [&] {
+        for (std::size_t i = 0; i < r.roots.size(); ++i)
+          if (r.stored[i])
+            w.emitter.store(w.memory(r.roots[i], kernel::Access::write),
+                            r.graph.avals[r.roots[i]].shape, values[i].first, values[i].second);
+        return Values{};
+      },
+      [] { return Values{}; });
+  Draft d = w.finish("group");
+  d.disjoint = false;
+  d.groups = static_cast<std::uint32_t>((out + per_group - 1) / per_group);
+  return WorkgroupDraft{std::move(d), "teams of " + std::to_string(size) + " invocations for " +
+                                          "elements of " +
+                                          to_string(r.graph.avals[r.roots[0]].shape)};
+}
+
+}  // namespace gnomon

@@ -1,0 +1,92 @@
+// codegen/lower/workshop.cpp -- operands of a kernel under construction.
+#include "codegen/lower/workshop.h"
+
+#include <algorithm>
+
+#include "shaders/passes/unloop.h"
+
+namespace gnomon {
+
+using kernel::Op;
+using kernel::Value;
+
+Workshop::Workshop(const DraftRequest& r)
+    : request(r), k(r.name), emitter(k, r.target), buffers_(r.graph.avals.size()) {
+  if (r.mapping == Mapping::group) return;  // whoever maps says what a lane is
+  k.kernel().lanes = r.mapping == Mapping::sequential ? 1 : word(r.lanes);
+  if (r.mapping != Mapping::sequential) {
+    emitter.lane = k.source(Op::lane);
+    emitter.lanes = r.lanes;
+    emitter.pins = r.pins;
+  }
+}
+
+std::uint32_t Workshop::buffer(ValueId v, kernel::Access access) {
+  auto& slot = buffers_[v];
+  if (!slot) {
+    const bool input = std::count(request.graph.inputs.begin(), request.graph.inputs.end(), v) > 0;
+    slot = k.buffer({request.graph.avals[v].dtype, access, false, false,
+                     (input ? "in" : "v") + std::to_string(v)});
+    note(*slot, {false, v, 0});
+  }
+  return *slot;
+}
+
+void Workshop::bind_inputs(Frame& f) {
+  std::vector<bool> here(request.graph.avals.size(), false);
+  for (ValueId v : request.roots) here[v] = true;
+  for (ValueId v = 0; v < request.graph.avals.size(); ++v) {
+    if (!request.in_memory[v] || here[v]) continue;
+    if (request.iterations != nullptr)
+      if (const auto i = request.iterations->find(v); i != request.iterations->end()) {
+        f.bind(v, [this, v, from = i->second](const Index&) { return iteration(v, from); });
+        continue;
+      }
+    f.bind(v, [this, v](const Index& index) {
+      return emitter.load(memory(v, kernel::Access::read), request.graph.avals[v].shape, index);
+    });
+  }
+}
+
+Value Workshop::iteration(ValueId v, IterationSource from) {
+  Value sum = k.i32(from.offset);
+  if (from.word) {
+    const auto [word, fresh] = iteration_words_.try_emplace(v, 0);
+    if (fresh) word->second = k.parameter_word();
+    sum = k.add(sum, k.convert(k.parameter(word->second), DType::i32));
+  }
+  if (from.counter) sum = k.add(sum, k.load(buffer(v, kernel::Access::read), k.u32(0)));
+  return sum;
+}
+
+Index Workshop::position(ValueId v) {
+  const Shape& shape = request.graph.avals[v].shape;
+  const auto& order = request.layouts[v];
+  if (order.empty()) return Index::flat(shape, emitter.lane);
+  Shape walked;
+  for (int a : order) walked.append(shape[a]);
+  const Index at = Index::flat(walked, emitter.lane);
+  kernel::Values c(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    c[static_cast<std::size_t>(order[i])] = at(k, static_cast<int>(i));
+  return Index::coordinates(shape, std::move(c));
+}
+
+Draft Workshop::finish(std::string mapping) {
+  Draft d;
+  for (const auto& [v, word] : iteration_words_) d.iterations.emplace_back(word, v);
+  for (const auto& s : emitter.scratch)
+    note(s.buffer, {true, 0, static_cast<std::uint64_t>(s.elements) * size_of(s.dtype)});
+  d.operands = std::move(operands);
+  d.kernel = k.take();
+  const std::uint64_t budget = request.target.loop_budget;
+  if (budget > 0 && request.mapping != Mapping::group &&
+      kernel::worst_case_trips(d.kernel) > budget)
+    d.kernel = unloop(d.kernel);
+  d.operands.resize(d.kernel.buffers.size());
+  d.mapping = std::move(mapping);
+  d.parameters.push_back(std::vector<std::uint32_t>(d.kernel.parameters, 0));
+  return d;
+}
+
+}  // namespace gnomon

@@ -1,0 +1,191 @@
+// tests/codegen/workgroup_test.cpp -- workgroups whose invocations work together: what is mapped to
+// them, what they compute on the host, and that a missing barrier does not go unnoticed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "gnomon/numeric.h"
+#include "gnomon/ops.h"
+#include "tests/support/lowering.h"
+
+namespace gnomon {
+namespace {
+
+using namespace testing;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Workgroups of 64 and of 8, with subgroups and without.
+std::vector<Target> together() {
+  std::vector<Target> all;
+  for (const std::uint32_t team : {64u, 8u})
+    for (const bool subgroups : {true, false}) {
+      Target t = Target::gpu_like();
+      t.team = team;
+      t.parallel_lanes = 512;
+      t.features.subgroup_basic = t.features.subgroup_arithmetic = subgroups;
+      t.features.int64 = t.features.float64 = true;
+      all.push_back(t);
+    }
+  return all;
+}
+
+/// Holds every such target against the reference; the partition's text says `how`.
+template <class F, class... A>
+void expect_together(const std::string& how, F f, const A&... inputs) {
+  std::vector<HostArray> host;
+  std::uint32_t seed = 1;
+  (host.push_back(random_array(inputs, seed++)), ...);
+  Trace outer;
+  const Graph g = trace(f, outer.input(inputs)...).graph;
+  const auto want = evaluate(g, host);
+  for (const Target& target : together()) {
+    const Program p = compile(g, target, {.keep_text = true});
+    EXPECT_THAT(p.fusion_text, HasSubstr(how)) << target.text();
+    const auto got = run_on_host(p, host);
+    for (std::size_t i = 0; i < want.size(); ++i)
+      ASSERT_EQ(difference(got[i], want[i], 2e-5), "")
+          << target.text() << p.fusion_text << print(p);
+  }
+}
+
+TEST(Workgroups, TeamsReduceRowsWithWhatIsFused) {
+  for (const Dim n : {33, 64, 100, 1000})
+    expect_together(
+        "teams of",
+        [](const Array& x, const Array& b) { return sqrt(sum(abs(x) * 2.0f, 1) + b) - 1.0f; },
+        f32({7, n}), f32({7}));
+}
+
+TEST(Workgroups, TeamsReduceEveryMonoidOfEveryType) {
+  for (const DType t :
+       {DType::f32, DType::i32, DType::u32, DType::i64, DType::u8, DType::f16, DType::f64})
+    expect_together(
+        "teams of",
+        [](const Array& x) {
+          return std::vector<Array>{sum(x, 1),    max(x, 1),    min(x, 1),
+                                    argmax(x, 1), argmin(x, 1), prod(minimum(x, 1), 1)};
+        },
+        Aval{t, {5, 131}});
+  expect_together(
+      "teams of",
+      [](const Array& x) {
+        return std::vector<Array>{max(x > 1.5f, 1), min(x < 1.9f, 1)};
+      },
+      f32({5, 131}));
+}
+
+TEST(Workgroups, ExtremaKeepNaN) {
+  expect_together(
+      "teams of",
+      [](const Array& x) {
+        const Array y = log(x);  // of negative numbers as well
+        return std::vector<Array>{max(y, 1), argmin(y, 1)};
+      },
+      f32({4, 200}));
+}
+
+TEST(Workgroups, LongReductionsAreTwoKernels) {
+  expect_together(
+      "teams of",
+      [](const Array& x) {
+        return std::vector<Array>{sum(x * x), max(x)};
+      },
+      f32({20011}));
+  expect_together(
+      "teams of",
+      [](const Array& x) {
+        return sum(x, {0, 2});
+      },
+      f32({64, 3, 300}));
+}
+
+TEST(Workgroups, ATeamWithinATeamIsOneInvocation) {
+  // The inner range depends on the outer position; the largest element does not.
+  expect_together(
+      "teams of", [](const Array& x) { return sum(exp(x - expand_dims(max(x, 1), 1)) * 0.5f, 1); },
+      f32({9, 160}));
+}
+
+TEST(Workgroups, ProductsOfVectorsHaveTeams) {
+  expect_together(
+      "teams of", [](const Array& a, const Array& x) { return matmul(a, x) + 1.0f; },
+      f32({30, 200}), f32({200}));
+}
+
+TEST(Workgroups, PanelsMultiplyAnyShapes) {
+  for (const auto& [m, n, l] :
+       {std::tuple<Dim, Dim, Dim>{64, 64, 64}, {33, 70, 50}, {130, 9, 17}, {8, 100, 24}}) {
+    expect_together(
+        "panels", [](const Array& a, const Array& b) { return matmul(a, b); }, f32({m, l}),
+        f32({l, n}));
+    expect_together(
+        "panels", [](const Array& a, const Array& b) { return matmul(transpose(a), b); },
+        f32({l, m}), f32({l, n}));
+    expect_together(
+        "panels", [](const Array& a, const Array& b) { return matmul(a, transpose(b)); },
+        f32({m, l}), f32({n, l}));
+    expect_together(
+        "panels", [](const Array& a, const Array& b) { return transpose(matmul(a, b)); },
+        f32({m, l}), f32({l, n}));
+  }
+}
+
+TEST(Workgroups, PanelsMultiplyBatchesAndAllTypes) {
+  expect_together(
+      "panels", [](const Array& a, const Array& b) { return einsum("bik,bkj->bij", a, b); },
+      f32({3, 20, 33}), f32({3, 33, 41}));
+  expect_together(
+      "panels", [](const Array& a, const Array& b) { return einsum("ikbl,lkjb->jbi", a, b); },
+      f32({20, 5, 2, 7}), f32({7, 5, 41, 2}));
+  for (const DType t : {DType::i32, DType::i64, DType::f64, DType::u8})
+    expect_together(
+        "panels", [](const Array& a, const Array& b) { return matmul(a, b); }, Aval{t, {20, 33}},
+        Aval{t, {33, 18}});
+}
+
+TEST(Workgroups, PanelsTakeWhatIsAroundThem) {
+  expect_together(
+      "panels",
+      [](const Array& a, const Array& b, const Array& bias, const Array& more) {
+        const Array y = matmul(slice(a, {1, 0}, {41, 30}), b) + bias;
+        return std::vector<Array>{maximum(y, 0) * more, tanh(y)};
+      },
+      f32({45, 30}), f32({30, 50}), f32({50}), f32({40, 50}));
+  // Two products of one kernel, and one that is asked for both ways round.
+  expect_together(
+      "panels",
+      [](const Array& a, const Array& b, const Array& c) {
+        return matmul(a, b) + matmul(c, b) * 2.0f;
+      },
+      f32({40, 30}), f32({30, 50}), f32({40, 30}));
+  expect_together(
+      "", [](const Array& a) { return matmul(a, a) + transpose(matmul(a, a)); }, f32({40, 40}));
+}
+
+TEST(Workgroups, SquaresAreTurned) {
+  expect_together(
+      "turned", [](const Array& x) { return transpose(x) * 2.0f; }, f32({100, 70}));
+  expect_together(
+      "turned",
+      [](const Array& x, const Array& y) {
+        return transpose(x, {2, 0, 1}) + y;
+      },
+      f32({10, 70, 64}), f32({64, 10, 70}));
+  expect_together(
+      "turned", [](const Array& x) { return x - transpose(x); }, f32({80, 80}));
+  for (const DType t : {DType::u8, DType::boolean, DType::i64, DType::f16})
+    expect_together(
+        "turned", [](const Array& x) { return transpose(x); }, Aval{t, {90, 65}});
+}
+
+TEST(Workgroups, ShortRangesStayWithOneLane) {
+  Trace outer;
+  const Graph g = trace([](const Array& x) { return sum(x, 1); }, outer.input(f32({5, 20}))).graph;
+  for (const Target& target : together())
+    EXPECT_THAT(compile(g, target, {.keep_text = true}).fusion_text, Not(HasSubstr("teams of")));
+}
+
+}  // namespace
+}  // namespace gnomon
