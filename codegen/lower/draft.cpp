@@ -7,6 +7,7 @@
 #include "codegen/lower/workshop.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/table.h"
 
 namespace gnomon {
 
@@ -97,16 +98,33 @@ void store_root(Workshop& w, Frame& f, ValueId v) {
     case Mapping::group:
       GNOMON_CHECK(false, "workgroups have drafts of their own");
   }
+  // A root that shows another shape of what the lanes have is stored from there.
+  const auto uses = w.emitter.uses_of(r.graph);
+  ValueId own = v;
+  const auto made_by = [&](const Primitive& p) {
+    const std::uint32_t e = uses->producer[own];
+    return e != Uses::none && r.graph.equations[e].primitive == &p;
+  };
   Tile t;
   t.shape = shape;
-  t.pinned = root_axis(shape, r.lanes);
+  while ((t.pinned = root_axis(t.shape, r.lanes)) < 0 && made_by(reshape_p)) {
+    own = r.graph.equations[uses->producer[own]].inputs[0];
+    t.shape = r.graph.avals[own].shape;
+  }
   if (t.pinned < 0)
     throw NotLaneLocal{to_string(shape) + " has no axis of " + std::to_string(r.lanes) + " lanes"};
+  const auto store = [&](const Index& at, Value value) {
+    w.emitter.store(w.memory(v, kernel::Access::write), shape,
+                    own == v ? at : at.reshaped(w.k, shape), value);
+  };
   if (t.count() > 4 * w.emitter.scalar_limit) {
     // What a loop gives is in the lane already; anything else has a kernel with a lane per element.
-    const std::uint32_t producer = w.emitter.uses_of(r.graph)->producer[v];
+    const std::uint32_t producer = uses->producer[own];
     if (producer != Uses::none && is_loop(r.graph.equations[producer])) {
-      w.emitter.for_each(t.count(), [&](Value j) { put(w.emitter.tile_index(t, j)); });
+      w.emitter.for_each(t.count(), [&](Value j) {
+        const Index at = w.emitter.tile_index(t, j);
+        store(at, f.element(own, at));
+      });
       return;
     }
     throw NotLaneLocal{"each lane would write " + std::to_string(t.count()) + " elements of " +
@@ -117,10 +135,9 @@ void store_root(Workshop& w, Frame& f, ValueId v) {
   std::vector<std::pair<Index, Value>> values;
   for (Dim j = 0; j < t.count(); ++j) {
     const Index at = w.emitter.tile_index(t, w.k.u32(word(j)));
-    values.emplace_back(at, f.element(v, at));
+    values.emplace_back(at, f.element(own, at));
   }
-  for (const auto& [at, value] : values)
-    w.emitter.store(w.memory(v, kernel::Access::write), shape, at, value);
+  for (const auto& [at, value] : values) store(at, value);
 }
 
 bool stacked_output(const Graph& g, const Uses& uses, ValueId v) {

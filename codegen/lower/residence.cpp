@@ -44,6 +44,11 @@ class Chooser {
   }
 
  private:
+  /// A product whose operands pass through shared memory: few workgroups ask for each element.
+  bool in_panels(const Equation& e) const {
+    return target_.team > 0 && e.primitive == &dot_general_p && large_product(g_, e);
+  }
+
   void find_demand() {
     for (std::size_t i = g_.equations.size(); i-- > 0;) {
       const Equation& e = g_.equations[i];
@@ -55,7 +60,8 @@ class Chooser {
         switch (lower.kind) {
           case Lowering::Kind::element:
             if (lower.reuse == Reuse::many)
-              d = e.primitive->name == "broadcast" ? Demand::broadcast : Demand::repeated;
+              d = e.primitive->name == "broadcast" || in_panels(e) ? Demand::broadcast
+                                                                   : Demand::repeated;
             if (lower.cost == Cost::view) d = std::max(d, out);
             break;
           case Lowering::Kind::cond:
@@ -230,7 +236,9 @@ class Chooser {
             if (a != axis) layouts_[v].push_back(a);
         };
     for (const Equation& e : g_.equations) {
-      if (e.primitive->lower.kind == Lowering::Kind::scatter)
+      // Lanes that see the same indices write neighbours; those of a batch have their own.
+      if (e.primitive->lower.kind == Lowering::Kind::scatter &&
+          e.params.as<ScatterParams>().axis > e.params.as<ScatterParams>().batch_dims)
         outermost(e.outputs[0], e.params.as<ScatterParams>().axis);
       if (e.primitive == &gather_p) outermost(e.inputs[0], e.params.as<GatherParams>().axis);
       if (e.primitive == &while_p && e.params.as<WhileParams>().lanes > 0)

@@ -242,7 +242,26 @@ class Splitter {
       q.lhs_batch.push_back(i);
       q.rhs_batch.push_back(i);
     }
-    const Array y = product(patches, lax::reshape(rhs, flat, loc), q, loc);  // [B.., n, t, o]
+    Array y;  // [B.., n, t, o]
+    const Dim depth = flat[b + 1] * flat[b + 2], results = patches.size() / depth * flat[b];
+    const bool few_trips =
+        target_.loop_budget == 0 || depth / 4 < static_cast<Dim>(target_.loop_budget) / 2;
+    if (results >= static_cast<Dim>(target_.parallel_lanes) && few_trips) {
+      // Enough results for all lanes, which share what they read when channels are neighbours.
+      Shape one = flat.part(0, b + 1), rows = patches.shape().part(0, b + 1);
+      one.append(depth);
+      rows.append(depth);
+      rows.append(patches.dim(-1));
+      std::vector<int> order;
+      for (int i = 0; i < b; ++i) order.push_back(i);
+      order.insert(order.end(), {b + 1, b});
+      q.lhs_contracting = {b + 1};
+      q.rhs_contracting = {b};
+      y = lax::dot_general(lax::reshape(patches, rows, loc),
+                           lax::permute(lax::reshape(rhs, one, loc), order, loc), q, loc);
+    } else {
+      y = product(patches, lax::reshape(rhs, flat, loc), q, loc);
+    }
     Shape out = lhs.shape().part(0, b + 1);
     out.append(rhs.shape()[b]);
     for (int i = 0; i + b + 2 < lhs.rank(); ++i)

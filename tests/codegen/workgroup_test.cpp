@@ -164,6 +164,14 @@ TEST(Workgroups, PanelsTakeWhatIsAroundThem) {
       "", [](const Array& a) { return matmul(a, a) + transpose(matmul(a, a)); }, f32({40, 40}));
 }
 
+TEST(Workgroups, PanelsFuseCheapProducers) {
+  const auto f = [](const Array& a, const Array& b) { return matmul(maximum(a, 0), b) * 2.0f; };
+  expect_together("panels", f, f32({64, 64}), f32({64, 65}));
+  Trace outer;
+  const Graph g = trace(f, outer.input(f32({64, 64})), outer.input(f32({64, 65}))).graph;
+  EXPECT_EQ(compile(g, together()[0]).kernels.size(), 1u);
+}
+
 TEST(Workgroups, SquaresAreTurned) {
   expect_together(
       "turned", [](const Array& x) { return transpose(x) * 2.0f; }, f32({100, 70}));
