@@ -1,5 +1,5 @@
 // shaders/math/floating.h -- kernel values of a float type known at compile time, as formulas.
-// Internal to shaders/math.
+// Internal to shaders/math and shaders/passes.
 //
 // `Real` (real.h) serves f32 alone and carries the words and truth values of all of them; here one
 // template writes a function for f32 and f64.

@@ -15,8 +15,8 @@ using kernel::Value;
 Value lgamma(Builder&, Value x);
 
 /// The derivative of log gamma. Within 2 units for x > 0, its zero 1.46163... included, and within
-/// 4 units of max(1, log |x|, |result|) for x < 0. Minus infinity at 0 (infinity at -0), NaN at
-/// -1, -2, ... and at minus infinity.
+/// 2 units of max(1, |result|) for x < 0. Minus infinity at 0 (infinity at -0), NaN at -1, -2, ...
+/// and at minus infinity.
 Value digamma(Builder&, Value x);
 
 /// The n-th derivative of digamma, 1 <= n <= max_polygamma_order + 1. A few n units for x > 0; for

@@ -76,11 +76,24 @@ Twofold<T> positive_lgamma(Floating<T> a) {
   return select(large, select(a > huge, leading, stirling), lgamma_near_two(u) + -l);
 }
 
-/// digamma(a), digamma(1 + a) and 1 / a for finite a > 0.
+/// Below that 1 / a is all that digamma is.
+template <class T>
+constexpr T tiny_pole = sizeof(T) == 8 ? T(1e-20) : T(1e-10);
+
+/// 1 / a; without its low part where that is nothing and splitting might overflow.
+template <class T>
+Twofold<T> inverse_twofold(Floating<T> a) {
+  const Floating<T> q = T(1) / a;
+  const Twofold<T> p = product_exact(q, a);
+  const Real extreme = (magnitude(a) < tiny_pole<T>) | (magnitude(a) > T(1) / tiny_pole<T>);
+  return {q, select(extreme, T(0), ((T(1) - p.high) - p.low) * q)};
+}
+
+/// digamma(a) and digamma(1 + a) for finite a > 0.
 template <class T>
 struct Digamma {
-  Floating<T> value, of_one_more;
-  Twofold<T> inverse;
+  Floating<T> value;
+  Twofold<T> of_one_more;
 };
 
 template <class T>
@@ -93,22 +106,32 @@ Digamma<T> positive_digamma(Floating<T> a) {
   const Floating<T> beyond_one = select(below_one, a, a - T(1));
   Twofold<T> t = sum_exact(beyond_one, a.like(one_less_root.high));
   t = sum_ordered(t.high, t.low + one_less_root.low);
-  const Floating<T> slope =
-      fitted(t.high, {0.9676722454476212,     -0.4427631689835921,    0.2584997609556486,
-                      -0.16394270544241185,   0.10782405069169396,    -0.07219956125611157,
-                      0.04880428813432675,    -0.03316112647808798,   0.022597649287806613,
-                      -0.015424766264193335,  0.010538769877363581,   -0.0072045195984646055,
-                      0.004927058684066293,   -0.003370068937636603,  0.0023028852531011387,
-                      -0.0015741953495327608, 0.0010901387932750408,  -0.0007549537753683287,
-                      0.00047176347506626534, -0.0002842376243050395, 0.00028054432482331796,
-                      -0.000278585221361872,  0.00011884549058744471},
-             {0.967672229f, -0.44276318f, 0.258499801f, -0.163942903f, 0.107822567f, -0.0721926838f,
-              0.0488313958f, -0.0332682356f, 0.022389235f, -0.0146160554f, 0.0111325979f,
-              -0.0100598792f, 0.00512989191f});
-  const Floating<T> central = t.high * slope + t.low * slope;
-  const Twofold<T> inverse = Twofold<T>{a.like(1), a.like(0)} / Twofold<T>{a, a.like(0)};
+  // The slope at the zero to twice the precision, and a fit of the rest.
+  constexpr TwofoldConstant<T> slope_at_zero =
+      sizeof(T) == 8 ? TwofoldConstant<T>{T(0.9676722454476212), T(-3.387874303038943e-17)}
+                     : TwofoldConstant<T>{T(0.967672229f), T(1.66344503e-08f)};
+  const Floating<T> steeper =
+      t.high * fitted(t.high,
+                      {-0.4427631689835921,    0.2584997609556486,     -0.16394270544241185,
+                       0.10782405069169396,    -0.07219956125611157,   0.04880428813432675,
+                       -0.03316112647808798,   0.022597649287806613,   -0.015424766264193335,
+                       0.010538769877363581,   -0.0072045195984646055, 0.004927058684066293,
+                       -0.003370068937636603,  0.0023028852531011387,  -0.0015741953495327608,
+                       0.0010901387932750408,  -0.0007549537753683287, 0.00047176347506626534,
+                       -0.0002842376243050395, 0.00028054432482331796, -0.000278585221361872,
+                       0.00011884549058744471},
+                      {-0.44276318f, 0.258499801f, -0.163942903f, 0.107822567f, -0.0721926838f,
+                       0.0488313958f, -0.0332682356f, 0.022389235f, -0.0146160554f, 0.0111325979f,
+                       -0.0100598792f, 0.00512989191f});
+  const Twofold<T> linear = product_exact(t.high, t.high.like(slope_at_zero.high));
+  const Floating<T> bent =
+      t.high * (steeper + slope_at_zero.low) + t.low * (steeper + slope_at_zero.high);
+  const Floating<T> central = linear.high + (linear.low + bent);
+  const Twofold<T> inverse = inverse_twofold(a);
   const Twofold<T> first = sum_exact(-inverse.high, central);
-  const Floating<T> small = select(below_one, first.high + (first.low - inverse.low), central);
+  const Floating<T> pole =
+      select(a < tiny_pole<T>, -inverse.high, first.high + (first.low - inverse.low));
+  const Floating<T> small = select(below_one, pole, central);
 
   // From 2 on log(a) - 1 / (2 a) less a fit in 1 / a^2.
   const Floating<T> z = inverse.high * inverse.high;
@@ -124,9 +147,14 @@ Digamma<T> positive_digamma(Floating<T> a) {
               -0.00856917072f, 0.00658297073f});
   const Twofold<T> l = log_twofold(a);
   const Twofold<T> large = sum_ordered(l.high, inverse.high * T(-0.5));
-  const Floating<T> asymptotic = large.high + (large.low + ((l.low - inverse.low * T(0.5)) - tail));
-  const Floating<T> value = select(a >= T(2), asymptotic, small);
-  return {value, select(below_one, central, value + inverse.high), inverse};
+  const Floating<T> rest = large.low + ((l.low - inverse.low * T(0.5)) - tail);
+  const Twofold<T> asymptotic = sum_ordered(large.high, rest);
+  const Real beyond_two = a >= T(2);
+  // digamma(1 + a) = digamma(a) + 1 / a.
+  const Twofold<T> own{select(beyond_two, asymptotic.high, central),
+                       select(beyond_two, asymptotic.low, T(0))};
+  return {select(beyond_two, asymptotic.sum(), small),
+          select(below_one, Twofold<T>{central, a.like(0)}, own + inverse)};
 }
 
 }  // namespace gnomon::math

@@ -244,7 +244,7 @@ Floating<T> gammainc_da_of(Floating<T> a, Floating<T> x) {
         const Digamma<T> psi = positive_digamma(a);
         const auto by_series = [&] {
           const Vector<T> sums = power_series(a, x, true);
-          return one((l - psi.of_one_more) * sums[0] - sums[1]);
+          return one((l - psi.of_one_more.sum()) * sums[0] - sums[1]);
         };
         const auto by_fraction = [&] {
           const Vector<T> h = continued_fraction(a, x, true);

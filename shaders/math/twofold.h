@@ -1,5 +1,5 @@
 // shaders/math/twofold.h -- unevaluated sums of two floats: twice the precision from add, sub, mul
-// and div alone, without a fused multiply-add. Internal to shaders/math.
+// and div alone, without a fused multiply-add. Internal to shaders/math and shaders/passes.
 //
 // Sources: T. J. Dekker, "A floating-point technique for extending the available precision",
 // Numer. Math. 18 (1971); D. E. Knuth, The Art of Computer Programming, vol. 2, 4.2.2. They need

@@ -3,6 +3,7 @@
 #include <mpfr.h>
 
 #include <cmath>
+#include <initializer_list>
 
 namespace gnomon::testing {
 
@@ -16,6 +17,18 @@ inline int exact_logistic(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) {
   mpfr_exp(y, y, r);
   mpfr_add_ui(y, y, 1, r);
   return mpfr_ui_div(y, 1, y, r);
+}
+
+inline int exact_lgamma(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) {
+  int sign = 0;
+  return mpfr_lgamma(y, &sign, x, r);
+}
+
+/// Poles as SciPy has them.
+inline int exact_digamma(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) {
+  if (mpfr_zero_p(x) == 0) return mpfr_digamma(y, x, r);
+  mpfr_set_inf(y, mpfr_signbit(x) != 0 ? 1 : -1);
+  return 0;
 }
 
 /// Newton's method on erf, or on erfc where erf has no digits left.

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "gnomon/special.h"
 #include "tests/support/mpfr_functions.h"
 
 namespace ulp {
@@ -10,7 +11,9 @@ namespace {
 
 using gnomon::Array;
 using gnomon::Operand;
+using gnomon::testing::exact_digamma;
 using gnomon::testing::exact_erf_inv;
+using gnomon::testing::exact_lgamma;
 using gnomon::testing::exact_logistic;
 using gnomon::testing::exact_rsqrt;
 
@@ -54,6 +57,10 @@ constexpr Unary unary[] = {
     GNOMON_ULP_F32(erf, 2),
     GNOMON_ULP_F32(erfc, 2),
     GNOMON_ULP_F32(erf_inv, 2),
+    {"lgamma", gnomon::lgamma, quick::lgamma, plain::lgamma, 2, 1},
+    {"digamma", gnomon::digamma, quick::digamma, plain::digamma, 2, 1},
+    GNOMON_ULP_F32(i0e, 4),
+    GNOMON_ULP_F32(i1e, 4),
 };
 
 constexpr Binary binary[] = {
@@ -90,6 +97,8 @@ constexpr Double doubles[] = {
     {"erf", gnomon::erf, mpfr_erf, -6, 6, 1.25},
     {"erfc", gnomon::erfc, mpfr_erfc, -6, 28, 1.5},
     {"erf_inv", gnomon::erf_inv, exact_erf_inv, -1, 1, 1.5},
+    {"lgamma", gnomon::lgamma, exact_lgamma, -1e6, 1e6, 2, 1},
+    {"digamma", gnomon::digamma, exact_digamma, -1e6, 1e6, 2, 1},
 };
 
 }  // namespace

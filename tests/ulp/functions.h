@@ -20,6 +20,9 @@ struct Unary {
   Reference reference;  // what the sweep compares with
   Reference plain;      // what the reference is compared with first
   double bar;           // most units of the last place that pass
+  /// Where x < 0 errors are in units of results of at least this size: for functions whose zeros
+  /// there are differences of large terms.
+  double least_left = 0;
 };
 
 /// Which pairs are likely to find errors; half of all pairs are random bits in any case.
@@ -44,6 +47,7 @@ struct Double {
   int (*reference)(mpfr_ptr result, mpfr_srcptr x, mpfr_rnd_t);
   double low, high;
   double bar;
+  double least_left = 0;  // as above
 };
 
 std::span<const Unary> unary_functions();

@@ -25,8 +25,19 @@ void write_hashes(const std::string& path, const Options& options,
   if (!file.flush()) throw std::runtime_error("ulp: cannot write " + path);
 }
 
-std::vector<std::string> compare_hashes(const std::string& path, const Options& options,
-                                        const std::vector<Result>& results, bool skip_subnormal) {
+std::string Comparison::text() const {
+  char text[160];
+  if (differ > 0)
+    std::snprintf(text, sizeof text, "%s: %zu of %zu blocks differ, the first from bits %08zx on",
+                  function.c_str(), differ, compared, first << 20);
+  else
+    std::snprintf(text, sizeof text, "%s: %zu blocks agree, %zu left out", function.c_str(),
+                  compared, skipped);
+  return text;
+}
+
+std::vector<Comparison> compare_hashes(const std::string& path, const Options& options,
+                                       const std::vector<Result>& results, bool skip_subnormal) {
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line)) throw std::runtime_error("ulp: cannot read " + path);
@@ -39,24 +50,25 @@ std::vector<std::string> compare_hashes(const std::string& path, const Options& 
     std::vector<std::string>& lines = written[name];
     while (lines.size() < blocks && std::getline(file, line)) lines.push_back(line);
   }
-  std::vector<std::string> differences;
+  std::vector<Comparison> comparisons;
   for (const Result& r : results) {
     const auto other = written.find(r.name);
     if (r.hashes.empty() || other == written.end()) continue;
-    std::size_t differ = 0, compared = 0, first = 0;
+    Comparison c{r.name, 0, 0, 0, 0};
     for (std::size_t i = 0; i < other->second.size(); ++i) {
-      if (skip_subnormal && r.hashes[i].subnormal) continue;
-      ++compared;
-      if (std::stoull(other->second[i].substr(0, 16), nullptr, 16) == r.hashes[i].hash) continue;
-      if (differ++ == 0) first = i;
+      const std::string& written_line = other->second[i];
+      const bool subnormal = written_line.size() > 16;
+      if (skip_subnormal && subnormal) {
+        ++c.skipped;
+        continue;
+      }
+      ++c.compared;
+      if (std::stoull(written_line.substr(0, 16), nullptr, 16) == r.hashes[i].hash) continue;
+      if (c.differ++ == 0) c.first = i;
     }
-    if (differ == 0) continue;
-    char text[120];
-    std::snprintf(text, sizeof text, ": %zu of %zu blocks differ, the first from bits %08zx on",
-                  differ, compared, first << 20);
-    differences.push_back(r.name + text);
+    comparisons.push_back(c);
   }
-  return differences;
+  return comparisons;
 }
 
 }  // namespace ulp

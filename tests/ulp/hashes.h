@@ -13,10 +13,19 @@ namespace ulp {
 /// Throws std::runtime_error when the file cannot be written.
 void write_hashes(const std::string& path, const Options&, const std::vector<Result>&);
 
-/// Blocks whose results differ, in words, one line per function; empty when all agree. Functions
-/// that only one side has are left out, and so are blocks with subnormals when `skip_subnormal`.
+/// How the results of a function compare with those in a file.
+struct Comparison {
+  std::string function;
+  std::size_t compared = 0, skipped = 0;  // blocks
+  std::size_t differ = 0, first = 0;      // of those compared, and the first that does
+
+  std::string text() const;
+};
+
+/// One per function that both sides have. Left out are the blocks with subnormals, as the file has
+/// them, when `skip_subnormal`.
 /// Throws std::runtime_error for a file that cannot be read, or of another stride.
-std::vector<std::string> compare_hashes(const std::string& path, const Options&,
-                                        const std::vector<Result>&, bool skip_subnormal);
+std::vector<Comparison> compare_hashes(const std::string& path, const Options&,
+                                       const std::vector<Result>&, bool skip_subnormal);
 
 }  // namespace ulp

@@ -11,16 +11,17 @@
 #include <thread>
 
 #include "codegen/program/target.h"
-#include "hashes.h"
+#include "records.h"
 
 namespace {
 
 struct Arguments {
   std::vector<std::string> functions;
   ulp::Options options;
-  std::string write_hash, compare_hash, table;
+  std::string write_hash, compare_hash, record, table;
+  std::vector<std::string> records;
   std::string subnormals = "probe";
-  bool skip_subnormal = false;
+  bool skip_subnormal = false, hash_only = false;
 };
 
 std::string described(const ulp::Result& r, const char* format) {
@@ -43,22 +44,25 @@ void print(const ulp::Result& r) {
   std::fflush(stdout);
 }
 
-void write_table(const std::string& path, const gnomon::Runtime& rt, bool flush,
-                 const std::vector<ulp::Result>& results) {
-  std::ofstream file(path);
-  file << "Device: " << rt.device_name() << ", " << rt.driver() << "; subnormals are "
-       << (flush ? "flushed" : "kept") << ".\n\n";
-  file << "| function | arguments | largest error, ULP | at | results above 1 ULP |\n";
-  file << "|---|---:|---:|---|---:|\n";
-  for (const ulp::Result& r : results)
-    file << described(r, "| %s | %llu | %.3f | %s | %llu |") << "\n";
-  if (!file.flush()) throw std::runtime_error("ulp: cannot write " + path);
+/// What tells drivers apart in a table.
+std::string driver_name(const gnomon::Runtime& rt, bool flush) {
+  return rt.device_name() + ", " + rt.driver() + "; subnormals are " + (flush ? "flushed" : "kept");
+}
+
+void write_table(const Arguments& arguments) {
+  std::vector<ulp::Record> all;
+  for (const std::string& path : arguments.records)
+    for (ulp::Record& r : ulp::read_records(path)) all.push_back(std::move(r));
+  std::ofstream file(arguments.table);
+  file << ulp::table(all);
+  if (!file.flush()) throw std::runtime_error("ulp: cannot write " + arguments.table);
 }
 
 int run(const Arguments& arguments) {
   gnomon::Runtime rt;
   ulp::Options options = arguments.options;
   options.progress = isatty(2) != 0;
+  options.judge = !arguments.hash_only;
   options.hash = !arguments.write_hash.empty() || !arguments.compare_hash.empty();
   options.flush = arguments.subnormals == "flush" ||
                   (arguments.subnormals == "probe" && ulp::flushes_subnormals(rt));
@@ -79,23 +83,28 @@ int run(const Arguments& arguments) {
   for (const ulp::Unary& f : ulp::unary_functions())
     if (wanted(std::string(f.name))) check_reference(f), record(sweep(rt, f, options));
   for (const ulp::Binary& f : ulp::binary_functions())
-    if (wanted(std::string(f.name))) check_reference(f), record(sweep(rt, f, options));
+    if (options.judge && wanted(std::string(f.name)))
+      check_reference(f), record(sweep(rt, f, options));
   for (const ulp::Double& f : ulp::double_functions())
-    if (rt.target().features.float64 && wanted(std::string(f.name) + "_f64"))
+    if (options.judge && rt.target().features.float64 && wanted(std::string(f.name) + "_f64"))
       record(sweep(rt, f, options));
   if (!unknown.empty()) throw std::runtime_error("ulp: no function is called " + unknown.front());
 
+  std::vector<ulp::Comparison> comparisons;
   bool good =
       std::all_of(results.begin(), results.end(), [](const ulp::Result& r) { return r.passed(); });
-  if (!arguments.table.empty()) write_table(arguments.table, rt, options.flush, results);
   if (!arguments.write_hash.empty()) write_hashes(arguments.write_hash, options, results);
   if (!arguments.compare_hash.empty()) {
-    const auto differences = compare_hashes(arguments.compare_hash, options, results,
-                                            arguments.skip_subnormal || options.flush);
-    for (const std::string& line : differences) std::printf("%s\n", line.c_str());
-    if (differences.empty()) std::printf("hashes agree with %s\n", arguments.compare_hash.c_str());
-    good &= differences.empty();
+    comparisons = compare_hashes(arguments.compare_hash, options, results,
+                                 arguments.skip_subnormal || options.flush);
+    for (const ulp::Comparison& c : comparisons) {
+      std::printf("%s\n", c.text().c_str());
+      good &= c.differ == 0;
+    }
   }
+  if (!arguments.record.empty())
+    append_records(arguments.record,
+                   ulp::records(driver_name(rt, options.flush), results, comparisons));
   return good ? 0 : 1;
 }
 
@@ -121,14 +130,26 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--write-hash", arguments.write_hash,
                  "write a hash of the results of every 2^20 bit patterns to this file");
-  app.add_option("--driver-hash", arguments.compare_hash,
-                 "compare the results with a file that --write-hash wrote");
+  CLI::Option* const driver_hash =
+      app.add_option("--driver-hash", arguments.compare_hash,
+                     "compare the results with a file that --write-hash wrote");
   app.add_flag("--skip-subnormals", arguments.skip_subnormal,
                "compare no hashes of blocks with subnormals; implied where they are flushed");
-  app.add_option("--table", arguments.table, "write a table in Markdown to this file");
+  app.add_flag("--hash-only", arguments.hash_only,
+               "make and compare hashes, and leave errors to the driver of the file")
+      ->needs(driver_hash);
+  app.add_option("--record", arguments.record, "append what was found to this file");
+  CLI::Option* const records =
+      app.add_option("--records", arguments.records, "files of --record, for --table")
+          ->delimiter(',');
+  app.add_option("--table", arguments.table,
+                 "run nothing, write a table in Markdown of --records to this file")
+      ->needs(records);
   try {
     app.parse(argc, argv);
-    return run(arguments);
+    if (arguments.table.empty()) return run(arguments);
+    write_table(arguments);
+    return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const std::exception& error) {

@@ -10,10 +10,11 @@ namespace ulp {
 using Reference = void (*)(const float* x, double* y, std::size_t count);
 using PairReference = void (*)(const float* x, const float* y, double* z, std::size_t count);
 
-#define GNOMON_ULP_UNARY(X)                                                                       \
-  X(exp)                                                                                          \
-  X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(cbrt) X(sin) X(cos) X(tan) X(asin) X(acos)  \
-      X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(erf_inv_inside) \
+#define GNOMON_ULP_UNARY(X)                                                                      \
+  X(exp)                                                                                         \
+  X(exp2)                                                                                        \
+  X(expm1) X(log) X(log2) X(log10) X(log1p) X(cbrt) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) \
+      X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(erf_inv_inside)        \
           X(sigmoid) X(softplus) X(cube_root_power) X(inverse_fifth_power)
 #define GNOMON_ULP_PAIRS(X) X(pow) X(atan2) X(logaddexp_finite)
 
@@ -33,14 +34,19 @@ GNOMON_ULP_DECLARE_UNARY(sqrt)
 GNOMON_ULP_DECLARE_UNARY(rsqrt)
 GNOMON_ULP_DECLARE_UNARY(reciprocal)
 GNOMON_ULP_DECLARE_PAIR(divide)
+/// Special functions: `quick` in double precision, `plain` by MPFR or in long double.
+#define GNOMON_ULP_SPECIAL(X) X(lgamma) X(digamma) X(i0e) X(i1e)
 namespace quick {
+GNOMON_ULP_SPECIAL(GNOMON_ULP_DECLARE_UNARY)
 GNOMON_ULP_DECLARE_UNARY(erf_inv)
 GNOMON_ULP_DECLARE_PAIR(logaddexp)
 }  // namespace quick
 namespace plain {
+GNOMON_ULP_SPECIAL(GNOMON_ULP_DECLARE_UNARY)
 GNOMON_ULP_DECLARE_UNARY(erf_inv)
 GNOMON_ULP_DECLARE_PAIR(logaddexp)
 }  // namespace plain
+#undef GNOMON_ULP_SPECIAL
 #undef GNOMON_ULP_DECLARE_UNARY
 #undef GNOMON_ULP_DECLARE_PAIR
 

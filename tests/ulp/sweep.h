@@ -23,6 +23,7 @@ struct Options {
   unsigned threads = 1;              // of the host
   bool flush = false;                // the device flushes subnormals: then both answers pass
   bool hash = false;                 // fill Result::hashes
+  bool judge = true;                 // compare with references; else only hashes are made
   bool progress = false;             // percentages on stderr
 };
 

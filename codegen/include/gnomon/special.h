@@ -11,8 +11,8 @@ namespace gnomon {
 /// Derivative: digamma.
 Array lgamma(Operand x);
 
-/// The derivative of lgamma. Within 2 units for x > 0, within 4 units of
-/// max(1, log |x|, |result|) for x < 0. Derivative: polygamma(1, x).
+/// The derivative of lgamma. Within 2 units for x > 0, within 2 units of max(1, |result|) for
+/// x < 0. Derivative: polygamma(1, x).
 Array digamma(Operand x);
 
 /// The n-th derivative of digamma, digamma itself for n = 0; n is static. Its error is a few n
