@@ -186,6 +186,7 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
     c.groups = c.draft.groups;
     if (lanes > 0) k = invocations_of(std::move(k), c, target, options.refill);
     k = kernel::legalize(std::move(k), {.int64 = target.features.int64, .alone = lanes == 1});
+    k = kernel::refine(std::move(k), target.refine);
     k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});
     k = kernel::simplify(std::move(k));
     k = kernel::schedule(std::move(k));
@@ -202,6 +203,7 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
 Program compile(const Graph& input, const Target& device, const CompileOptions& options) {
   Target target = device;
   target.built_in_functions |= options.fast_math;
+  if (target.built_in_functions) target.refine = {};
   const auto dump = [&](const char* stage, auto text) {
     if (options.dump) options.dump(options.dump_user, stage, text());
   };

@@ -34,7 +34,7 @@ class Condition final : public kernel::Rewriter {
 
 }  // namespace
 
-kernel::Kernel gate_kernel(const GateKernel& g) {
+kernel::Kernel gate_kernel(const GateKernel& g, kernel::RefineOptions refine) {
   kernel::Builder k(g.name);
   Value decision;
   if (g.condition != nullptr) {
@@ -83,7 +83,8 @@ kernel::Kernel gate_kernel(const GateKernel& g) {
   }
   kernel::Kernel made = kernel::coarsen(kernel::simplify(k.take()), {1, 1, 1});
   // 64-bit integers as pairs on every device: a gate computes next to nothing.
-  made = kernel::simplify(kernel::legalize(std::move(made), {.int64 = false, .alone = true}));
+  made = kernel::legalize(std::move(made), {.int64 = false, .alone = true});
+  made = kernel::simplify(kernel::refine(std::move(made), refine));
   kernel::verify(made);
   return made;
 }

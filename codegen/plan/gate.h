@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shaders/kernel/kernel.h"
+#include "shaders/passes/refine.h"
 
 namespace gnomon {
 
@@ -32,7 +33,8 @@ struct GateKernel {
   std::size_t counters = 0;  // further i32 buffers that become -1
 };
 
-/// One invocation. Buffers: the condition's, the state (u32), then counters.
-kernel::Kernel gate_kernel(const GateKernel&);
+/// One invocation. Buffers: the condition's, the state (u32), then counters. What the condition
+/// computes is refined as the device's other kernels are.
+kernel::Kernel gate_kernel(const GateKernel&, kernel::RefineOptions);
 
 }  // namespace gnomon

@@ -464,7 +464,7 @@ class Planner {
       GateKernel& gate = m.gates.at(step);
       gate.name = program_.name + "_gate" + std::to_string(step);
       gate.writes = writes(touched, stretches);
-      program_.kernels[program_.steps[step].kernel] = gate_kernel(gate);
+      program_.kernels[program_.steps[step].kernel] = gate_kernel(gate, target_.refine);
     }
     GateKernel begin;
     begin.name = program_.name + "_begin";
@@ -472,7 +472,7 @@ class Planner {
         writes({m.flow.steps().begin(), m.flow.steps().end()}, {m.flow.stretch(m.flow.start())});
     begin.writes.push_back({0, {0}});
     begin.counters = m.counters.size();
-    program_.kernels[program_.steps[m.start].kernel] = gate_kernel(begin);
+    program_.kernels[program_.steps[m.start].kernel] = gate_kernel(begin, target_.refine);
     for (SlotId counter : m.counters) {
       operands_[m.start].push_back(counter);
       slots_[counter].first = m.start;

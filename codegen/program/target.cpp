@@ -27,6 +27,8 @@ std::string Target::text() const {
        number("tile_panel", tile_panel) + number("accumulators", accumulators) +
        number("team", team) + number("panel_depth", panel_depth) +
        number("subgroup_size", subgroup_size);
+  if (refine.division) s += " refine_division";
+  if (refine.root) s += " refine_root";
   if (built_in_functions) s += " built_in_functions";
   return s;
 }

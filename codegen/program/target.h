@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "shaders/passes/refine.h"
 #include "shaders/spirv/emit.h"
 
 namespace gnomon {
@@ -41,6 +42,9 @@ struct Target {
   std::uint32_t team = 0;  // invocations of such a workgroup, a power of two; 0: there are none
   std::uint32_t panel_depth = 8;    // products: positions of the sum in shared memory at a time
   std::uint32_t subgroup_size = 1;  // as the device tells; nothing may rely on it
+
+  /// What the device does not round correctly: every kernel then has its own (passes/refine).
+  kernel::RefineOptions refine;
 
   /// Elementary functions of f32 by the driver's own instructions: fast, and as loose as the driver
   /// likes. Set for one program by CompileOptions::fast_math.

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "engine/vulkan/quirks.h"
+#include "engine/vulkan/rounding_probe.h"
+
 namespace gnomon {
 namespace {
 
@@ -49,7 +52,10 @@ Context::Context(const vulkan::DeviceOptions& options)
           host_pool(device, vulkan::MemoryKind::staging,
                     VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT, 1u << 24)),
       pipelines(device),
-      copies(device) {}
+      copies(device) {
+  if (!vulkan::quirks_of(device.description()).rounds_correctly)
+    device.refine(vulkan::probe_rounding(device, queue));
+}
 
 Context::~Context() {
   try {

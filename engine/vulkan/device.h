@@ -57,6 +57,8 @@ class Device {
   std::uint32_t queue_family() const { return physical_.queue_family; }
   const DeviceDescription& description() const { return physical_.description; }
   const Target& target() const { return target_; }
+  /// What its kernels have to round themselves from now on.
+  void refine(kernel::RefineOptions what) { target_.refine = what; }
   const DeviceOptions& options() const { return options_; }
   const Instance& instance() const { return instance_; }
   DeviceCounters& counters() const { return counters_; }

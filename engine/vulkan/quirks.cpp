@@ -22,7 +22,8 @@ Quirks quirks_of(const DeviceDescription& device) {
   const bool lavapipe =
       device.name.find("llvmpipe") != std::string::npos || device.driver == "llvmpipe";
   if (lavapipe) {
-    Quirks quirks{.texel_reads = true,
+    Quirks quirks{.rounds_correctly = true,  // instructions of the host; all roots were tried
+                  .texel_reads = true,
                   .contiguous_per_lane = true,
                   .loop_coarsening = 4,
                   .map_coarsening = 16,
@@ -41,7 +42,10 @@ Quirks quirks_of(const DeviceDescription& device) {
     // Loops with four lanes per invocation were slower than with one; sixteen elements per
     // invocation make elementwise kernels and products two to three times faster. Texel buffers end
     // at 65,536.
-    return {.contiguous_per_lane = true, .map_coarsening = 16, .parallel_lanes = 256};
+    return {.rounds_correctly = true,
+            .contiguous_per_lane = true,
+            .map_coarsening = 16,
+            .parallel_lanes = 256};
   }
   if (device.kind == DeviceDescription::Kind::cpu)
     return {.contiguous_per_lane = true, .map_coarsening = 16, .parallel_lanes = 256};
