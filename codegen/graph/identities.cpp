@@ -5,6 +5,7 @@
 #include "codegen/graph/rewriter.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/op_params.h"
+#include "codegen/primitives/special.h"
 #include "codegen/primitives/table.h"
 
 namespace gnomon {
@@ -102,7 +103,8 @@ class Identities {
       if (!is(*p)) continue;
       if (const Equation* e = r_.maker(in_[0], *p)) return e->inputs[0];
     }
-    if (is(stop_gradient_p)) return in_[0];
+    // What only differentiation looks at.
+    if (is(stop_gradient_p) || is(gamma_draw_p) || is(loggamma_draw_p)) return in_[0];
     if (is(integer_pow_p) && params_.as<IntegerPowParams>().exponent == 1) return in_[0];
     return std::nullopt;
   }

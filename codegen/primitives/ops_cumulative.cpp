@@ -31,6 +31,26 @@ Array cumsum(Operand x, std::optional<int> axis, CumulativeOptions options) {
 Array cumprod(Operand x, std::optional<int> axis, CumulativeOptions options) {
   return run(cumprod_p, widened("cumprod", x), axis, options, x.loc());
 }
+
+namespace {
+
+/// `x` with `neutral` in place of NaN.
+Array without_nan(std::string_view op, const Operand& x, double neutral) {
+  const Array a = widened(op, x);
+  if (!is_float(a.dtype())) return a;
+  const Array replaced = lax::full_like(a, neutral, x.loc());
+  return lax::select(lax::unary(isnan_p, a, x.loc()), replaced, a, x.loc());
+}
+
+}  // namespace
+
+Array nancumsum(Operand x, std::optional<int> axis, CumulativeOptions options) {
+  return run(cumsum_p, without_nan("nancumsum", x, 0), axis, options, x.loc());
+}
+Array nancumprod(Operand x, std::optional<int> axis, CumulativeOptions options) {
+  return run(cumprod_p, without_nan("nancumprod", x, 1), axis, options, x.loc());
+}
+
 Array cummax(Operand x, std::optional<int> axis, CumulativeOptions options) {
   return run(cummax_p, align::as_array("cummax", x), axis, options, x.loc());
 }

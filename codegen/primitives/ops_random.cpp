@@ -82,14 +82,35 @@ Array join_words(const Array& high, const Array& low, Loc loc) {
                 lax::convert(low, DType::u64, loc), loc);
 }
 
+/// How a float is made of random bits: `word` is drawn, of which all but the last `dropped` bits
+/// are the mantissa.
+struct UnitLayout {
+  DType word, bits;  // as drawn, and as wide as the float
+  int dropped;
+  std::int64_t one;  // the bits of 1
+  double below_one;  // the largest float below 1
+};
+UnitLayout unit_layout(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return {DType::u64, DType::u64, 12, 0x3FF0000000000000, 1 - 0x1p-53};
+    case DType::f16:
+      return {DType::u16, DType::u16, 6, 0x3C00, 1 - 0x1p-11};
+    case DType::bf16:  // with its 7 bits of mantissa, 8 random ones are enough
+      return {DType::u8, DType::u16, 1, 0x3F80, 1 - 0x1p-8};
+    default:
+      return {u32, u32, 9, 0x3F800000, 1 - 0x1p-24};
+  }
+}
+
 /// Mantissas from the top bits, exponents of [1, 2): floats in [0, 1).
 Array unit_interval(const Array& raw, DType dtype, Loc loc) {
-  const bool wide = dtype == DType::f64;
-  const std::int64_t one = wide ? 0x3FF0000000000000 : 0x3F800000;
+  const UnitLayout layout = unit_layout(dtype);
+  const Array word = raw.dtype() == layout.bits ? raw : lax::convert(raw, layout.bits, loc);
   const Array exponent =
-      lax::broadcast(lax::scalar_integer(raw.dtype(), one, loc), raw.shape(), {}, loc);
+      lax::broadcast(lax::scalar_integer(layout.bits, layout.one, loc), raw.shape(), {}, loc);
   const Array x =
-      lax::bitcast(bit_or(shift_right(raw, wide ? 12 : 9, loc), exponent, loc), dtype, loc);
+      lax::bitcast(bit_or(shift_right(word, layout.dropped, loc), exponent, loc), dtype, loc);
   return lax::add(x, -1, loc);
 }
 
@@ -108,13 +129,10 @@ Array uniform_of(std::string_view op, const Array& raw, const Operand& lo, const
 
 Array normal_of(const Array& raw, DType dtype, Loc loc) {
   // Open at -1, where the inverse error function is infinite.
-  const double above = dtype == DType::f64 ? std::nextafter(-1.0, 0.0)
-                                           : static_cast<double>(std::nextafter(-1.0f, 0.0f));
+  const double above = -unit_layout(dtype).below_one;
   const Array u = uniform_of("random::normal", raw, {above, loc}, {1.0, loc}, dtype, loc);
   return lax::mul(draws::erf_inv(u, loc), std::numbers::sqrt2, loc);
 }
-
-DType word_of(DType dtype) { return dtype == DType::f64 ? DType::u64 : u32; }
 
 void require_words(std::string_view what, const Array& words, int rank, Loc loc) {
   if (words.dtype() != u32 || words.rank() != rank || words.dim(-1) != 2)
@@ -187,7 +205,7 @@ Array bits_at(const Key& key, const Array& positions, Dim size, DType dtype, Loc
 }
 
 Array uniform_at(const Key& key, const Array& positions, Dim size, DType dtype, Loc loc) {
-  return unit_interval(bits_at(key, positions, size, word_of(dtype), loc), dtype, loc);
+  return unit_interval(bits_at(key, positions, size, unit_layout(dtype).word, loc), dtype, loc);
 }
 
 }  // namespace draws
@@ -246,22 +264,30 @@ Array bits(Key key, const Shape& shape, DType dtype, Loc loc) {
   return draws::bits_at(key, positions, shape.size(), dtype, loc);
 }
 
+namespace {
+
+void require_any_float(std::string_view op, DType t, Loc loc) {
+  if (!is_float(t))
+    usage_error(op, "draws floats, not " + std::string(gnomon::name(t)) + "; cast the result", loc);
+}
+
+}  // namespace
+
 Array uniform(Key key, const Shape& shape, Operand lo, Operand hi, DType dtype) {
   const Loc loc = lo.loc();
-  draws::require_float("random::uniform", dtype, loc);
-  const Array raw = bits(std::move(key), shape, word_of(dtype), loc);
+  require_any_float("random::uniform", dtype, loc);
+  const Array raw = bits(std::move(key), shape, unit_layout(dtype).word, loc);
   return uniform_of("random::uniform", raw, lo, hi, dtype, loc);
 }
 
 Array normal(Key key, const Shape& shape, DType dtype, Loc loc) {
-  draws::require_float("random::normal", dtype, loc);
-  return normal_of(bits(std::move(key), shape, word_of(dtype), loc), dtype, loc);
+  require_any_float("random::normal", dtype, loc);
+  return normal_of(bits(std::move(key), shape, unit_layout(dtype).word, loc), dtype, loc);
 }
 
 Array bernoulli(Key key, Operand p, const Shape& shape) {
   const Loc loc = p.loc();
   const Array chance = align::as_float("random::bernoulli", p);
-  draws::require_float("random::bernoulli", chance.dtype(), loc);
   const Array u = uniform(std::move(key), shape, {0.0, loc}, {1.0, loc}, chance.dtype());
   return lax::lt(u, align::broadcast("random::bernoulli", chance, shape, loc), loc);
 }

@@ -5,6 +5,7 @@
 
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/random_draws.h"
+#include "codegen/primitives/special.h"
 #include "gnomon/control.h"
 #include "gnomon/ops.h"
 #include "gnomon/special.h"
@@ -180,7 +181,9 @@ Array gamma_draws(std::string_view op, Key key, const Operand& a, const Shape& s
   if (full.size() == 0) return full;
   const Array alphas = lax::reshape(lax::unary(stop_gradient_p, full, loc), {full.size()}, loc);
   const Keys keys = split(std::move(key), full.size(), loc);
-  return lax::reshape(vmap(GammaDraw{logarithm, loc}, {}, loc)(keys, alphas), shape, loc);
+  const Array drawn =
+      lax::reshape(vmap(GammaDraw{logarithm, loc}, {}, loc)(keys, alphas), shape, loc);
+  return emit1(logarithm ? loggamma_draw_p : gamma_draw_p, {}, {drawn, full}, loc);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ std::vector<const Primitive*> sorted_table() {
       &logaddexp_p,
       // special functions
       &lgamma_p, &digamma_p, &polygamma_p, &gammainc_p, &gammaincc_p, &gammainc_da_p,
-      &gamma_density_p, &i0e_p, &i1e_p, &betaln_p, &betainc_p,
+      &gamma_density_p, &gamma_draw_p, &loggamma_draw_p, &i0e_p, &i1e_p, &betaln_p, &betainc_p,
       // types
       &convert_p, &bitcast_p, &stop_gradient_p,
       // moving data

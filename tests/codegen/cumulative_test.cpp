@@ -19,6 +19,14 @@ using ::testing::Pointwise;
 using A = const Array&;
 constexpr double inf = std::numeric_limits<double>::infinity();
 
+TEST(Cumulative, TakesNaNForNothing) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const HostArray x = f32({nan, 2, nan, 3});
+  EXPECT_EQ(run([](A a) { return nancumsum(a); }, x), (Numbers{0, 2, 2, 5}));
+  EXPECT_EQ(run([](A a) { return nancumprod(a, 0, {.reverse = true}); }, x), (Numbers{6, 6, 3, 3}));
+  EXPECT_EQ(run_arrays([](A a) { return nancumsum(a > 2); }, x)[0].aval, (Aval{DType::i32, {4}}));
+}
+
 TEST(Cumulative, GoesOneByOne) {
   const HostArray x = f32({3, 1, 4, 1, 5});
   EXPECT_EQ(run([](A a) { return cumsum(a); }, x), (Numbers{3, 4, 8, 9, 14}));

@@ -634,14 +634,6 @@ TEST(Choice, NormalVectorsHaveTheirCovariance) {
   EXPECT_NEAR(c[2], .5, .05);
 }
 
-TEST(Rejection, ParametersGetNoDerivative) {
-  const Numbers d = numbers(value([] {
-    return grad([](const Array& a) { return random::gamma(random::key(4), a, {}) * a; })(
-        full({}, 2.0));
-  }));
-  EXPECT_EQ(d, numbers(value([] { return random::gamma(random::key(4), 2.0, {}); })));
-}
-
 TEST(Distributions, MisuseSaysWhat) {
   const auto message = [](const std::function<Array()>& f) -> std::string {
     try {

@@ -101,6 +101,8 @@ const std::map<std::string_view, Elementwise>& elementwise() {
       {"gammaincc", {{{0.3, 30}, {0.2, 30}}, {}, true, {1, 9}}},
       {"gammainc_da", {{{0.3, 30}, {0.2, 30}}, {}, true, {0, 9}}},
       {"gamma_density", {{{0.3, 30}, {0.2, 30}}}},
+      {"gamma_draw", {{any, {0.3, 30}}, {}, false}},
+      {"loggamma_draw", {{any, {0.3, 30}}, {}, false}},
       {"betaln", {{{0.3, 30}, {0.2, 30}}}},
       {"betainc", {{{0.3, 30}, {0.2, 30}, {0.05, 0.95}}, {}, true, {0, 0, 9}}},
       {"i0e", {{{-12, 12}}}},

@@ -19,6 +19,9 @@ struct CumulativeOptions {
 Array cumsum(Operand x, std::optional<int> axis = {}, CumulativeOptions options = {});
 /// Products; the derivative is right where elements are zero, too.
 Array cumprod(Operand x, std::optional<int> axis = {}, CumulativeOptions options = {});
+/// The same with NaN taken for 0 (nancumsum) or 1 (nancumprod); they get no derivative.
+Array nancumsum(Operand x, std::optional<int> axis = {}, CumulativeOptions options = {});
+Array nancumprod(Operand x, std::optional<int> axis = {}, CumulativeOptions options = {});
 /// The largest (smallest) element so far, NaN from the first NaN on. Equal elements share the
 /// derivative.
 Array cummax(Operand x, std::optional<int> axis = {}, CumulativeOptions options = {});

@@ -8,7 +8,8 @@
 // drawn by rejection (gamma, poisson and what is made of them) unless that rounding turns a
 // decision.
 //
-// Parameters of distributions broadcast to `shape`; draws are f32 or f64.
+// Parameters of distributions broadcast to `shape`; draws are f32 or f64, those of uniform and
+// normal any float: f16 of 16 random bits and bf16 of 8, as JAX draws them.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -173,7 +174,9 @@ Array triangular(Key key, Operand left, Operand mode, Operand right, const Shape
                  DType dtype = DType::f32);
 
 // ---- floats and integers by rejection: one loop per element with a bound that is never reached in
-// practice. The derivative in the parameters is zero: draws are constants of a gradient.
+// practice. Gamma draws, and all that is made of them, move with their parameters as draws of a
+// constant probability do (Figurnov, Mohamed, Mnih, "Implicit reparameterization gradients", 2018):
+// differentiable once. Counts are constants of a gradient.
 
 /// Density x^(a-1) exp(-x) / Gamma(a), a > 0; NaN otherwise. At most 64 rounds, each taken again
 /// with probability below 0.05.
@@ -187,6 +190,14 @@ Array loggamma(Key key, Operand a, const Shape& shape, DType dtype = DType::f32)
 /// Transformed Rejection Method for Generating Poisson Random Variables", Insurance: Mathematics
 /// and Economics 12 (1993), algorithm PTRS.
 Array poisson(Key key, Operand rate, const Shape& shape);
+/// The number of successes in `n` trials of probability p each; NaN unless n >= 0 is finite and
+/// 0 <= p <= 1. A fractional n counts as its whole part; beyond 2^24 (2^53 in f64) counts round.
+/// Where fewer than 10 of the rarer outcome are expected by its waiting times, elsewhere by
+/// transformed rejection, 64 rounds at most. Draws are not those of JAX.
+/// Source: L. Devroye, Non-Uniform Random Variate Generation (1986), X.4.3, second waiting time
+/// algorithm; W. Hörmann, "The generation of binomial random variates", J. Statist. Comput. Simul.
+/// 46 (1993), algorithm BTRS.
+Array binomial(Key key, Operand n, Operand p, const Shape& shape, DType dtype = DType::f32);
 /// Density proportional to x^(a-1) (1-x)^(b-1) on [0, 1].
 Array beta(Key key, Operand a, Operand b, const Shape& shape, DType dtype = DType::f32);
 /// Vectors that sum to 1 along the last axis, for `shape` vectors: alpha[..., n] gives
