@@ -13,7 +13,8 @@ struct Tally {
   std::uint64_t count = 0;
   std::uint64_t above_one = 0;  // results further than one unit away
   double worst = 0;             // NaN where a NaN was wrong or missing
-  float x = 0, y = 0, got = 0;  // where, and what came out
+  double x = 0, y = 0;          // where
+  float got = 0;                // what came out
   double exact = 0;
 
   /// Whether `other` is further off; NaN is as far as can be.

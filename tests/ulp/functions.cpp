@@ -94,7 +94,7 @@ constexpr Double doubles[] = {
     {"acosh", gnomon::acosh, mpfr_acosh, 1, largest, 1.5},
     {"atanh", gnomon::atanh, mpfr_atanh, -1, 1, 1},
     {"sigmoid", gnomon::sigmoid, exact_logistic, -746, 746, 2},
-    {"erf", gnomon::erf, mpfr_erf, -6, 6, 1.25},
+    {"erf", gnomon::erf, mpfr_erf, -6, 6, 1.5},
     {"erfc", gnomon::erfc, mpfr_erfc, -6, 28, 1.5},
     {"erf_inv", gnomon::erf_inv, exact_erf_inv, -1, 1, 1.5},
     {"lgamma", gnomon::lgamma, exact_lgamma, -1e6, 1e6, 2, 1},

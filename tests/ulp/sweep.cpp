@@ -357,7 +357,7 @@ Result sweep(Runtime& rt, const Double& f, const Options& options) {
             t.above_one += !(e <= 1);
             if (!t.better_than(e)) continue;
             t.worst = e;
-            t.x = static_cast<float>(x[i]), t.got = static_cast<float>(got[i]);
+            t.x = x[i], t.got = static_cast<float>(got[i]);
             t.exact = mpfr_get_d(own->exact, MPFR_RNDN);
           }
         },
