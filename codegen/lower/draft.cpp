@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/graph/primitive.h"
+#include "codegen/lower/split_scatter.h"
 #include "codegen/lower/workshop.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
@@ -228,7 +229,7 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
   const Dim rest = rest_shape.size();
   // Few columns: the scattered axis is divided among owners, who each read all indices but write
   // their own part.
-  const Dim wanted = r.target.contiguous_per_lane ? 64 : r.target.parallel_lanes;
+  const Dim wanted = scatter_lanes(r.target);
   const Dim most_owners =
       std::clamp<Dim>(wanted / std::max<Dim>(1, rest), 1, std::min<Dim>(length, 256));
   const Dim part = (length + most_owners - 1) / most_owners;

@@ -41,8 +41,8 @@ Pair reduction_of(const Primitive& p) {
 /// Parts of a scatter of `n` updates along an axis of `length` in `columns` columns: lanes enough
 /// for the device, but neither much more memory than the updates take nor parts of a few.
 Dim parts_for(Dim n, Dim length, Dim columns, const Target& target) {
-  const Dim lanes = target.contiguous_per_lane ? 64 : static_cast<Dim>(target.parallel_lanes);
-  const Dim memory = std::max(8 * n / length, (Dim{1} << 20) / (length * columns));
+  const Dim lanes = scatter_lanes(target);
+  const Dim memory = std::max(16 * n / length, (Dim{1} << 20) / (length * columns));
   return std::min({lanes / columns, n / least_part, memory});
 }
 

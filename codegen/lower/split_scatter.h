@@ -1,9 +1,18 @@
 // codegen/lower/split_scatter.h -- long scatters in parts.
 #pragma once
+#include <algorithm>
+
 #include "codegen/graph/graph.h"
 #include "codegen/program/target.h"
 
 namespace gnomon {
+
+/// Lanes that walk updates. On a CPU just enough for all cores: where each owns a part of the
+/// output every one of them walks all updates, and where each walks a part every one of them has an
+/// output of its own.
+inline Dim scatter_lanes(const Target& t) {
+  return t.contiguous_per_lane ? std::max<Dim>(16, t.parallel_lanes / 32) : t.parallel_lanes;
+}
 
 /// Whether a scatter of so many updates to so few columns leaves the device idle as one walk.
 bool wants_parts(const Graph&, const Equation&, const Target&);

@@ -55,6 +55,9 @@ std::optional<WorkgroupDraft> draft_turn(const DraftRequest& r, const Placement&
   const Shape& shape = r.graph.avals[r.roots[0]].shape;
   const int inner = innermost(shape, r.layouts[r.roots[0]]);
   if (inner < 0) return std::nullopt;
+  // Lanes for themselves own whole words of small elements; here each would need an atomic.
+  for (ValueId v : r.roots)
+    if (size_of(r.graph.avals[v].dtype) < 4) return std::nullopt;
   const std::vector<Source> from = sources(r, p, inner);
   const kernel::Square square = kernel::Square::of(r.target.team);
   const Dim side = square.side;

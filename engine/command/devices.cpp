@@ -92,7 +92,8 @@ std::string devices_text() {
     text += row("workgroup", std::to_string(d.max_group_invocations) + " invocations, " +
                                  bytes_text(d.max_shared_bytes) + " shared");
     text += row("workgroups", std::to_string(d.max_groups) + " per axis");
-    text += row("subgroup", std::to_string(d.subgroup_size));
+    text += row("subgroup", std::to_string(d.subgroup_size) +
+                                (d.subgroup_arithmetic ? ", with arithmetic" : ""));
   }
   if (!none.empty()) text += none + "\n";
   if (taken) {

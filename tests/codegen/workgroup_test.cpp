@@ -183,9 +183,15 @@ TEST(Workgroups, SquaresAreTurned) {
       f32({10, 70, 64}), f32({64, 10, 70}));
   expect_together(
       "turned", [](const Array& x) { return x - transpose(x); }, f32({80, 80}));
-  for (const DType t : {DType::u8, DType::boolean, DType::i64, DType::f16})
+  for (const DType t : {DType::i64, DType::f64})
     expect_together(
         "turned", [](const Array& x) { return transpose(x); }, Aval{t, {90, 65}});
+  for (const DType t : {DType::u8, DType::boolean, DType::f16}) {
+    expect_together(
+        "turned", [](const Array& x) { return cast(transpose(x), DType::f32); }, Aval{t, {90, 65}});
+    expect_together(
+        "", [](const Array& x) { return transpose(x); }, Aval{t, {90, 65}});
+  }
 }
 
 TEST(Workgroups, ShortRangesStayWithOneLane) {

@@ -118,5 +118,16 @@ TEST(Quirks, KeepAGpuCoalesced) {
   EXPECT_EQ(target.loop_budget, 0u);
 }
 
+TEST(Quirks, LetWorkgroupsOfAGpuWorkTogetherAsFarAsItOffers) {
+  auto gpu = device("a GPU", Kind::discrete);
+  gpu.max_group_invocations = gpu.max_group_size_x = 192;
+  gpu.subgroup_arithmetic = true;
+  EXPECT_EQ(target_of(gpu).team, 128u) << "the largest power of two";
+  EXPECT_FALSE(target_of(gpu).features.subgroup_arithmetic) << "subgroups have no numbers there";
+  gpu.subgroup_basic = true;
+  EXPECT_TRUE(target_of(gpu).features.subgroup_arithmetic);
+  EXPECT_EQ(target_of(device("llvmpipe", Kind::cpu)).team, 0u);
+}
+
 }  // namespace
 }  // namespace gnomon::vulkan
