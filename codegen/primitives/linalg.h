@@ -16,6 +16,8 @@
 //                     eigenvectors in the columns of [n,n].
 //   svd:              a[m,n] -> u[m,k], s[k] descending, vt[k,n].
 //   pinv:             a[m,n] -> [n,m]; singular values up to rtol times the largest count as zero.
+//   expm:             a[n,n] -> its exponential; NaN beyond the reach of `max_squarings`.
+//   expm_tangent:     a[n,n], e[n,n] -> the derivative of the exponential at a in direction e.
 //   Eigenvectors and columns of u have their element of largest magnitude positive, the first of
 //   equals.
 #pragma once
@@ -42,7 +44,12 @@ struct PinvParams {
   double rtol = 0;
 };
 
+struct ExpmParams {
+  Dim max_squarings = 16;
+};
+
 extern const Primitive cholesky_p, triangular_solve_p, lu_p, solve_p, qr_p, eigh_p, svd_p, pinv_p;
+extern const Primitive expm_p, expm_tangent_p;
 
 namespace linalg {
 

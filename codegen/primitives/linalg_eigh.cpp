@@ -81,29 +81,72 @@ Array size_of_matrix(const Array& a) {
   return choose(equals(sum, 0), number_like(sum, 1), square_root(sum));
 }
 
-/// n / 2 rotations at once: pair i is (i, i + n / 2). An odd n gets a row and a column of zeros,
-/// which no rotation touches.
-Pairs jacobi_pairs(const Array& symmetric) {
-  const Dim n = rows(symmetric), size = n + n % 2, h = size / 2;
+/// An element up to here, next to 1 for the size of its matrix, is rounding.
+double negligible(DType t) { return 8 * unit_roundoff(t); }
+
+/// Column by column; an odd n gets a row and a column of zeros, which no rotation touches.
+Pairs pairs_by_columns(const Array& symmetric) {
+  const Dim n = rows(symmetric), size = n + n % 2;
   const Shape batch = batch_of(symmetric);
-  const int row_axis = symmetric.rank() - 2, column_axis = row_axis + 1;
+  const Arrays init{padded(symmetric, size, size), identity(symmetric.dtype(), batch, size),
+                    size_of_matrix(symmetric)};
+  const Rounds rounds{1, most_sweeps, negligible(symmetric.dtype())};
+  const Arrays end = sweep(rounds, init, batch, [](const Arrays& state) {
+    const Swept s = swept(state[0], state[1]);
+    return Arrays{s.a, s.v, state[2], lax::div(s.met, state[2])};
+  });
+  return {diagonal(block(end[0], 0, n, 0, n)), block(end[1], 0, n, 0, n)};
+}
+
+/// w x w blocks on the diagonal of [.., g w, g w].
+Array on_diagonal(const Array& a, Dim g) {
+  const Dim w = rows(a) / g;
+  const int r = batch_of(a).rank();
+  std::vector<int> order;
+  for (int i = 0; i < r; ++i) order.push_back(i);
+  for (int i : {0, 2, 1, 3}) order.push_back(r + i);
+  const Array apart = lax::permute(lax::reshape(a, extended(batch_of(a), {g, w, g, w})), order);
+  const Array flat = lax::reshape(apart, extended(batch_of(a), {g * g, w, w}));
+  const auto group = static_cast<std::size_t>(r);
+  std::vector<Dim> first(group + 3, 0), last(flat.shape().begin(), flat.shape().end()),
+      step(group + 3, 1);
+  step[group] = g + 1;
+  return lax::slice(flat, first, last, step);
+}
+
+/// Block by block, one matrix [b, n, n] as good as several: with W the block diagonal matrix of the
+/// pairs' rotations, A becomes W^T (A W) and V becomes V W. Zeros behind the matrix stay zeros.
+Pairs pairs_by_blocks(const Array& symmetric) {
+  const Dim n = rows(symmetric), count = symmetric.shape()[0];
+  const Blocks cut = blocks_of(n);
+  const Dim size = cut.size(), w = 2 * cut.width, p = cut.pairs;
   const DType dtype = symmetric.dtype();
   const auto round = [&](const Arrays& state) {
-    const Array &a = state[0], &v = state[1], &scale = state[2];
-    const Array p = diagonal(block(a, 0, h, 0, h)), r = diagonal(block(a, h, size, h, size));
-    const Array q = diagonal(block(a, 0, h, h, size));
-    const Rotation g = rotation(p, q, r);
-    const Array both = rotated(rotated(a, row_axis, g.c, g.s), column_axis, g.c, g.s);
-    const Array moved = next_round(next_round(both, row_axis), column_axis);
-    const Array vectors = next_round(rotated(v, column_axis, g.c, g.s), column_axis);
-    const Array met = emit1(reduce_max_p, AxesParams{{q.rank() - 1}}, {magnitude(q).a}, {});
-    return Arrays{moved, vectors, scale, lax::div(met, scale)};
+    // Blocks as axes of their own move together.
+    const Array apart =
+        lax::reshape(state[0], {count, cut.count(), cut.width, cut.count(), cut.width});
+    const Array a =
+        lax::reshape(next_round(next_round(apart, 1, cut), 3, cut), {count, size, size});
+    const Array v = next_in_panels(state[1], cut);
+    const Array met = on_diagonal(a, p);
+    const Array turned = turned_pairs(met);  // [b, pairs, w, w]
+    // [b, p, size, w]: the columns of every pair, turned.
+    const Array columns =
+        lax::dot_general(lax::reshape(a, {count, size, p, w}), turned, {{3}, {2}, {0, 2}, {0, 1}});
+    const Array next = lax::dot_general(turned, lax::reshape(columns, {count, p, p, w, w}),
+                                        {{2}, {3}, {0, 1}, {0, 2}});
+    return Arrays{
+        lax::reshape(next, {count, size, size}), product(v, turned), state[2],
+        emit1(reduce_max_p, AxesParams{{0}}, {lax::div(largest_off_diagonal(met), state[2])}, {})};
   };
-  const Rounds rounds{size - 1, most_sweeps, unit_roundoff(dtype)};
-  const Arrays init{padded(symmetric, size, size), identity(dtype, batch, size),
-                    size_of_matrix(symmetric)};
-  const Arrays end = sweep(rounds, init, batch, round);
-  return {diagonal(block(end[0], 0, n, 0, n)), block(end[1], 0, n, 0, n)};
+  const Array start = in_panels(padded(identity(dtype, {count}, n), n, size), cut);
+  const Rounds rounds{cut.count() - 1, most_sweeps, negligible(dtype)};
+  const Arrays end =
+      sweep(rounds, {padded(symmetric, size, size), start, size_of_matrix(symmetric)}, {}, round);
+  const Array vectors = orthonormalized(column_range(out_of_panels(end[1]), 0, n));
+  // Rayleigh's quotients err by the square of what the vectors err by.
+  const Array moved = product(symmetric, vectors);
+  return {lax::sum(lax::mul(vectors, moved), {1}), vectors};
 }
 
 Arrays ordered(const Pairs& p) {
@@ -114,9 +157,20 @@ Arrays ordered(const Pairs& p) {
 std::vector<Array> expand(const Params&, const Arrays& in, const Target&, Loc) {
   const Array& a = in[0];
   if (a.size() == 0) return {lax::full({a.dtype(), a.shape().without(a.rank() - 1)}, 0), a};
-  if (rows(a) <= tiny_eigh)
-    return by_matrix({a}, [](const Arrays& x) { return ordered(tiny_pairs(symmetrized(x[0]))); });
-  return ordered(jacobi_pairs(symmetrized(a)));
+  const Shape batch = batch_of(a);
+  const Dim n = rows(a);
+  const Scaled s = scaled(symmetrized(a));
+  const auto in_units = [&](const Arrays& f) {
+    return Arrays{lax::mul(f[0], spread(s.factor, f[0].shape())), f[1]};
+  };
+  if (n <= tiny_eigh)
+    return in_units(by_matrix({s.a}, [](const Arrays& x) { return ordered(tiny_pairs(x[0])); }));
+  // One axis of matrices, or none: lanes take a matrix each.
+  const bool one = batch.size() == 1;
+  const Shape list = one && n <= in_one_piece ? Shape{} : Shape{batch.size()};
+  const Array flat = lax::reshape(s.a, extended(list, {n, n}));
+  const Arrays f = ordered(n <= in_one_piece ? pairs_by_columns(flat) : pairs_by_blocks(flat));
+  return in_units({lax::reshape(f[0], extended(batch, {n})), lax::reshape(f[1], a.shape())});
 }
 
 /// Jacobi's method, one rotation after the other.

@@ -104,7 +104,8 @@ Reflections reflect(const Array& a, const Array& first) {
     const Array next =
         choose(greater(at, here), updated, choose(lax::eq(at, here), as_columns(made, w), x));
     const Array mine = lax::eq(tau_index, spread(j, tau_shape));
-    return Arrays{next, choose(lax::eq(at, here), v_columns, state[1]),
+    const Array own_column = lax::reshape(v.a, extended(column_shape, {1}));
+    return Arrays{next, with_block(state[1], own_column, lax::zeros_like(j), j),
                   choose(mine, spread(tau, tau_shape), state[2])};
   };
   const Arrays r = repeat(w, {a, lax::zeros_like(a), lax::full({a.dtype(), tau_shape}, 0)}, body);
@@ -147,42 +148,28 @@ Reduced qr_one_by_one(const Array& a, Dim width) {
   return {q, upper_part(row_range(r, 0, width))};
 }
 
-/// The reflections of several panels on the rows from `offset` on: v[.., rows, panels x panel] and
-/// t[.., panels x panel, panel].
-struct Panels {
+/// Reflections on the rows from `offset` on, as one product (see `compact`).
+struct Reflected {
   Array v, t;
   Dim offset = 0;
 
-  Dim count() const { return columns(v) / panel; }
-
   /// The product of all reflections, or its transpose, on x.
   Array on(const Array& x, bool transpose) const {
-    const Array top = row_range(x, 0, offset), own = row_range(x, offset, rows(x));
-    const Array moved = repeat(
-        count(), {padded(own, rows(v), columns(x))}, [&](const Array& step, const Arrays& state) {
-          const Array last = lax::full_like(step, static_cast<double>(count() - 1));
-          const Array which = transpose ? step : lax::sub(last, step);
-          const Array first = lax::mul(which, static_cast<double>(panel)),
-                      zero = lax::zeros_like(first);
-          const Array v_here = block_at(v, zero, first, rows(v), panel);
-          const Array t_here = block_at(t, first, zero, panel, panel);
-          return Arrays{applied(v_here, t_here, state[0], transpose)};
-        })[0];
-    const Array bottom = row_range(moved, 0, rows(own));
-    return offset == 0 ? bottom : lax::concatenate({top, bottom}, x.rank() - 2);
+    const Array moved = applied(v, t, row_range(x, offset, rows(x)), transpose);
+    return offset == 0 ? moved : lax::concatenate({row_range(x, 0, offset), moved}, x.rank() - 2);
   }
 };
 
 /// Reflects all columns of a, m >= n, panel by panel; each panel is applied to all columns behind
 /// it by three products. The reflections, and the columns after them.
-std::pair<Panels, Array> reflect_panels(const Array& a, Dim offset) {
-  const Dim m = rows(a), count = (columns(a) + panel - 1) / panel, size = count * panel;
+std::pair<Reflected, Array> reflect_panels(const Array& a, Dim offset) {
+  const Dim m = rows(a), n = columns(a), count = (n + panel - 1) / panel, size = count * panel;
   // Columns of zeros behind the last one reflect nothing; rows of zeros give them room.
   const Dim height = std::max(m, size);
   const Array start = padded(a, height, size);
-  const Shape v_shape = start.shape(), t_shape = extended(batch_of(a), {size, panel});
+  const Shape v_shape = start.shape(), tau_shape = extended(batch_of(a), {1, size});
   const Arrays f = repeat(
-      count, {start, lax::full({a.dtype(), v_shape}, 0), lax::full({a.dtype(), t_shape}, 0)},
+      count, {start, lax::full({a.dtype(), v_shape}, 0), lax::full({a.dtype(), tau_shape}, 0)},
       [&](const Array& step, const Arrays& state) {
         const Array first = lax::mul(step, static_cast<double>(panel)),
                     zero = lax::zeros_like(first);
@@ -191,15 +178,18 @@ std::pair<Panels, Array> reflect_panels(const Array& a, Dim offset) {
         const Array end = lax::add(first, static_cast<double>(panel));
         const Array behind = at_least(column_index(v_shape), spread(end, v_shape));
         const Array moved = choose(behind, applied(h.v, t, state[0], true), state[0]);
+        const Array taus = lax::insert_axis(h.taus, h.taus.rank() - 1, 1);
         return Arrays{with_block(moved, h.r, zero, first), with_block(state[1], h.v, zero, first),
-                      with_block(state[2], t, first, zero)};
+                      with_block(state[2], taus, zero, first)};
       });
-  return {{f[1], f[2], offset}, block(f[0], 0, m, 0, columns(a))};
+  const Array v = block(f[1], 0, m, 0, n);
+  const Array taus = lax::reshape(block(f[2], 0, 1, 0, n), extended(batch_of(a), {n}));
+  return {{v, compact({a, v, taus}), offset}, block(f[0], 0, m, 0, n)};
 }
 
 /// The left half of the columns first, which then reflects the right one; what is below it is a
 /// smaller problem of the same kind.
-void reflect_halves(const Array& a, Dim offset, std::vector<Panels>& done, Arrays& tops) {
+void reflect_halves(const Array& a, Dim offset, std::vector<Reflected>& done, Arrays& tops) {
   const Dim m = rows(a), n = columns(a);
   if (n <= by_panels) {
     auto [p, r] = reflect_panels(a, offset);
@@ -209,11 +199,11 @@ void reflect_halves(const Array& a, Dim offset, std::vector<Panels>& done, Array
   }
   const Dim h = (n / 2 + panel - 1) / panel * panel;
   Arrays left;
-  std::vector<Panels> own;
+  std::vector<Reflected> own;
   reflect_halves(column_range(a, 0, h), 0, own, left);
   Array right = column_range(a, h, n);
-  for (const Panels& p : own) right = p.on(right, true);
-  for (Panels& p : own) {
+  for (const Reflected& p : own) right = p.on(right, true);
+  for (Reflected& p : own) {
     p.offset += offset;
     done.push_back(std::move(p));
   }
@@ -234,13 +224,13 @@ void reflect_halves(const Array& a, Dim offset, std::vector<Panels>& done, Array
 
 Reduced qr_by_panels(const Array& a, Dim width) {
   const Dim m = rows(a), k = std::min(m, columns(a));
-  std::vector<Panels> done;
+  std::vector<Reflected> done;
   Arrays tops;
   reflect_halves(column_range(a, 0, k), 0, done, tops);
   Array r = padded(lax::concatenate(tops, a.rank() - 2), width, k);
   if (columns(a) > k) {
     Array rest = column_range(a, k, columns(a));
-    for (const Panels& p : done) rest = p.on(rest, true);
+    for (const Reflected& p : done) rest = p.on(rest, true);
     r = lax::concatenate({r, row_range(rest, 0, width)}, a.rank() - 1);
   }
   Array q = first_columns(a, width);

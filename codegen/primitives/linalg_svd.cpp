@@ -45,35 +45,91 @@ Orthogonal tiny_orthogonal(const Array& a) {
   return {matrix_of(x), matrix_of(v)};
 }
 
-Orthogonal jacobi_orthogonal(const Array& a) {
-  const Dim m = rows(a), n = columns(a), size = n + n % 2, h = size / 2;
-  const Shape batch = batch_of(a);
-  const int axis = a.rank() - 1;
+/// How far two columns are from orthogonal, from their Gram matrix: the largest cosine, where both
+/// are more than rounding (longer than `floor`, a square; one number for all columns).
+Array largest_cosine(const Term& square, const Term& other, const Term& between, const Term& floor,
+                     std::vector<int> axes) {
+  const Array counts = lax::logical_and(greater(square, floor), greater(other, floor));
+  const Term lengths = square_root(square) * square_root(other);
+  const Term cosine =
+      choose(counts, magnitude(between) / choose(counts, lengths, number_like(square, 1)),
+             // What is no number compares with nothing, and counts.
+             between - between);
+  return emit1(reduce_max_p, AxesParams{std::move(axes)}, {cosine.a}, {});
+}
+
+/// Cosines up to here are rounding.
+double negligible(const Array& a) {
+  return unit_roundoff(a.dtype()) * static_cast<double>(rows(a) + 16);
+}
+/// Squares of columns that are nothing but rounding, per matrix.
+Array floor_of(const Array& a) {
   const double eps = unit_roundoff(a.dtype());
-  const auto round = [&](const Arrays& state) {
-    const Array &x = state[0], &v = state[1], &floor = state[2];
-    const Array p = column_range(x, 0, h), q = column_range(x, h, size);
-    const auto dot = [&](const Array& y, const Array& z) -> Term {
-      return lax::sum(lax::mul(y, z), {axis - 1});
-    };
-    const Term pp = dot(p, p), pq = dot(p, q), qq = dot(q, q);
-    const Rotation g = rotation(pp, pq, qq);
-    const auto turned = [&](const Array& y) {
-      return next_round(rotated(y, axis, g.c, g.s), axis);
-    };
-    // Columns that are nothing but rounding have no directions to make orthogonal.
-    const Term least = spread(floor, pp.a.shape()), lengths = square_root(pp) * square_root(qq);
-    const Array counts = lax::logical_and(greater(pp, least), greater(qq, least));
-    const Term cosine = choose(counts, magnitude(pq) / choose(counts, lengths, number_like(pp, 1)),
-                               number_like(pp, 0));
-    const Array met = emit1(reduce_max_p, AxesParams{{axis - 1}}, {cosine.a}, {});
-    return Arrays{turned(x), turned(v), floor, met};
+  return lax::mul(lax::sum(lax::mul(a, a), {a.rank() - 2, a.rank() - 1}), eps * eps);
+}
+
+/// Column by column; an odd n gets a column of zeros.
+Orthogonal by_columns(const Array& a) {
+  const Dim m = rows(a), n = columns(a), size = n + n % 2;
+  const Shape batch = batch_of(a);
+  const int axis = a.rank() - 2;
+  const auto round = [&](const Array& index, const Arrays& state) {
+    const Array &y = state[0], &floor = state[2];
+    const Array partner = partners(index, size);
+    const Array x = row_range(y, 0, m);
+    const Array own = lax::sum(lax::mul(x, x), {axis});
+    const Array between = lax::sum(lax::mul(x, at_indices(x, partner)), {axis});
+    const Turn t = turn(own, between, partner);
+    const Array met =
+        largest_cosine(own, at_indices(own, partner), between, spread(floor, own.shape()), {axis});
+    return Arrays{with_columns_turned(y, t), larger(state[1], met), floor};
   };
-  const Term all = lax::sum(lax::mul(a, a), {axis - 1, axis});
-  const Rounds rounds{size - 1, most_sweeps, eps * static_cast<double>(m)};
-  const Arrays init{padded(a, m, size), identity(a.dtype(), batch, size), all * (eps * eps)};
-  const Arrays end = sweep(rounds, init, batch, round);
-  return {column_range(end[0], 0, n), block(end[1], 0, n, 0, n)};
+  const Array none = lax::full({a.dtype(), batch}, 0);
+  const Array start =
+      lax::concatenate({padded(a, m, size), identity(a.dtype(), batch, size)}, axis);
+  const Rounds rounds{1, most_sweeps, negligible(a)};
+  const Array end = sweep(rounds, {start, floor_of(a)}, batch, [&](const Arrays& state) {
+    const Arrays r = repeat(size - 1, {state[0], lax::zeros_like(state[1]), state[1]}, round);
+    return Arrays{r[0], state[1], r[1]};
+  })[0];
+  return {block(end, 0, m, 0, n), block(end, m, m + n, 0, n)};
+}
+
+/// Block by block, of matrices [b, m, n]: every pair of blocks is turned by what diagonalises its
+/// Gram matrix, nearly. Rows of V stand below those of the matrix.
+Orthogonal by_blocks(const Array& a) {
+  const Dim m = rows(a), n = columns(a);
+  const Blocks cut = blocks_of(n);
+  const Dim w = 2 * cut.width, size = cut.size();
+  const auto round = [&](const Arrays& state) {
+    const Array y = next_in_panels(state[0], cut);  // [b, pairs, m + n, w]
+    const Array x = row_range(y, 0, m);
+    const Array gram = product(x, x, true);
+    const Array square = diagonal(gram);
+    const Array on = lax::eq(row_index(gram.shape()), column_index(gram.shape()));
+    const Array met = largest_cosine(as_columns(square, w), as_rows(square, w),
+                                     choose(on, lax::zeros_like(gram), gram),
+                                     spread(state[1], gram.shape()), {0, 1, 2, 3});
+    return Arrays{product(y, turned_pairs(gram)), state[1], met};
+  };
+  const Array basis = identity(a.dtype(), batch_of(a), n);
+  const Array start =
+      in_panels(lax::concatenate({padded(a, m, size), padded(basis, n, size)}, a.rank() - 2), cut);
+  const Rounds rounds{cut.count() - 1, most_sweeps, negligible(a)};
+  const Array end = sweep(rounds, {start, floor_of(a)}, {}, round)[0];
+  const Array whole = out_of_panels(end);
+  return {block(whole, 0, m, 0, n), orthonormalized(block(whole, m, m + n, 0, n))};
+}
+
+Orthogonal jacobi_orthogonal(const Array& a) {
+  const Dim m = rows(a), n = columns(a);
+  const Shape batch = batch_of(a);
+  // One axis of matrices, or none: lanes take a matrix each.
+  const bool small = n <= in_one_piece;
+  const Shape list = small && batch.size() == 1 ? Shape{} : Shape{batch.size()};
+  const Array flat = lax::reshape(a, extended(list, {m, n}));
+  const Orthogonal o = small ? by_columns(flat) : by_blocks(flat);
+  return {lax::reshape(o.columns, a.shape()), lax::reshape(o.v, extended(batch, {n, n}))};
 }
 
 /// u, s, vt of at least as many rows as columns.
@@ -120,12 +176,16 @@ std::vector<Array> expand(const Params&, const Arrays& in, const Target&, Loc) {
     };
     return {zeros({m, k}), zeros({k}), zeros({k, n})};
   }
+  const Scaled scale = scaled(a);
+  const auto in_units = [&](const Array& s) {
+    return lax::mul(s, spread(scale.factor, s.shape()));
+  };
   if (m >= n) {
-    const Arrays f = tall_svd(a);
-    return with_signs(f[0], f[1], f[2]);
+    const Arrays f = tall_svd(scale.a);
+    return with_signs(f[0], in_units(f[1]), f[2]);
   }
-  const Arrays f = tall_svd(transposed(a));
-  return with_signs(transposed(f[2]), f[1], transposed(f[0]));
+  const Arrays f = tall_svd(transposed(scale.a));
+  return with_signs(transposed(f[2]), in_units(f[1]), transposed(f[0]));
 }
 
 /// One rotation after the other; columns of u for singular values of zero by Gram and Schmidt from

@@ -214,6 +214,26 @@ Arrays by_matrix(const Arrays& inputs, const std::function<Arrays(const Arrays&)
   return repeat(1, init, [&](const Array&, const Arrays&) { return f(inputs); });
 }
 
+Arrays repeat_while(Dim limit, const Arrays& init, const Shape& batch,
+                    const std::function<Array(const Arrays&)>& open,
+                    const std::function<Arrays(const Arrays&)>& body) {
+  GNOMON_CHECK(batch.rank() <= 1, "a loop over matrices in several axes");
+  const Loc loc = Trace::active().loc;
+  const auto graph = [&](const auto& f) {
+    Trace trace;
+    trace.loc = loc;
+    Arrays in;
+    for (const Array& a : init) in.push_back(trace.input(a.aval()));
+    Graph g = trace.finish(f(in));
+    GNOMON_CHECK(trace.captures.empty(), "a loop over matrices captures arrays");
+    return control::share(std::move(g));
+  };
+  const auto holds = [&](const Arrays& c) { return Arrays{open(c)}; };
+  WhileParams p{graph(holds), graph(body), static_cast<int>(init.size()), limit,
+                batch.rank() == 1 ? batch[0] : 0};
+  return control::emit_while(std::move(p), init, loc);
+}
+
 Arrays sweep(const Rounds& rounds, const Arrays& init, const Shape& batch,
              const std::function<Arrays(const Arrays&)>& round) {
   // Carried behind the caller's arrays: the round, the largest element met in this sweep, and
@@ -223,8 +243,7 @@ Arrays sweep(const Rounds& rounds, const Arrays& init, const Shape& batch,
   const std::size_t own = init.size();
   const Arrays start =
       control::joined(init, {lax::full(count, 0), zeros(dtype, batch), lax::full(flag, 0)});
-  const Dim limit = rounds.per_sweep * rounds.sweeps;
-  const auto condition = [&](const Arrays& c) { return Array(emit1(not_p, {}, {c[own + 2]}, {})); };
+  const auto open = [&](const Arrays& c) { return Array(emit1(not_p, {}, {c[own + 2]}, {})); };
   const auto body = [&](const Arrays& c) {
     Arrays next = round(Arrays(c.begin(), c.begin() + static_cast<std::ptrdiff_t>(own)));
     const Term met = next.back();
@@ -240,25 +259,7 @@ Arrays sweep(const Rounds& rounds, const Arrays& init, const Shape& batch,
     next.push_back(lax::logical_and(ended, small));
     return next;
   };
-  const Loc loc = Trace::active().loc;
-  const auto graph = [&](const auto& f) {
-    Trace trace;
-    trace.loc = loc;
-    Arrays in;
-    for (const Array& a : start) in.push_back(trace.input(a.aval()));
-    Graph g = trace.finish(f(in));
-    GNOMON_CHECK(trace.captures.empty(), "a round of Jacobi's iteration captures arrays");
-    return control::share(std::move(g));
-  };
-  const bool by_lane = batch.rank() == 1;
-  const auto holds = [&](const Arrays& c) {
-    const Array open = condition(c);
-    if (by_lane || batch.rank() == 0) return Arrays{open};
-    return Arrays{emit1(reduce_max_p, AxesParams{range(batch.rank())}, {open}, {})};
-  };
-  WhileParams p{graph(holds), graph(body), static_cast<int>(start.size()), limit,
-                by_lane ? batch[0] : 0};
-  Arrays end = control::emit_while(std::move(p), start, loc);
+  Arrays end = repeat_while(rounds.per_sweep * rounds.sweeps, start, batch, open, body);
   end.resize(own);
   return end;
 }

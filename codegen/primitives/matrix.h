@@ -108,6 +108,12 @@ Arrays repeat(Dim count, const Arrays& init,
 /// where an elementwise kernel would have a lane for each of its elements.
 Arrays by_matrix(const Arrays& inputs, const std::function<Arrays(const Arrays&)>& f);
 
+/// body(carried) as long as open(carried), at most `limit` times. With a batch of rank 1 `open` is
+/// a bool per matrix, and matrices (lanes) stop on their own; else it is one bool.
+Arrays repeat_while(Dim limit, const Arrays& init, const Shape& batch,
+                    const std::function<Array(const Arrays&)>& open,
+                    const std::function<Arrays(const Arrays&)>& body);
+
 struct Rounds {
   Dim per_sweep = 1;
   Dim sweeps = 1;  // at most
@@ -115,7 +121,8 @@ struct Rounds {
 };
 /// Jacobi's iteration: `round(carried)` gives the next carried arrays and then, per matrix, how
 /// large the largest element was that it removed. Ends after the sweep in which that stays below
-/// the tolerance for every matrix. Matrices of a batch of rank 1 stop on their own.
+/// the tolerance for every matrix; the batch is one axis, of which every matrix stops on its own,
+/// or none.
 Arrays sweep(const Rounds&, const Arrays& init, const Shape& batch,
              const std::function<Arrays(const Arrays&)>& round);
 

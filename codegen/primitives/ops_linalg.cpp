@@ -172,61 +172,13 @@ Array matrix_power(Operand x, int n) {
 Array expm(Operand x, ExpmOptions options) {
   const Loc loc = x.loc();
   const At at("linalg::expm", loc);
-  Array a = square_operand("linalg::expm", x);
+  const Array a = square_operand("linalg::expm", x);
   if (options.max_squarings < 0 || options.max_squarings > 60)
     usage_error("linalg::expm",
                 "max_squarings is " + std::to_string(options.max_squarings) +
                     " and must be between 0 and 60",
                 loc);
-  if (a.size() == 0) return a;
-  const Shape batch = batch_of(a), whole = a.shape();
-  const Array one = identity(a.dtype(), batch, rows(a));
-  // Largest column sum. It chooses between constants only: nothing is differentiated through it.
-  const Array sums = lax::sum(magnitude(a), {a.rank() - 2});
-  const Array norm = emit1(reduce_max_p, AxesParams{{sums.rank() - 1}}, {sums}, {});
-  // Below this norm degree 13 is exact to the unit roundoff of f64 (table 2.3) and beyond f32's.
-  constexpr double theta = 5.371920351148152;
-  Array scale = lax::full_like(norm, 1);
-  Array squarings = lax::full({DType::i32, batch}, 0);
-  for (int s = 1; s <= options.max_squarings; ++s) {
-    const Array more = greater(norm, theta * std::ldexp(1.0, s - 1));
-    scale = choose(more, lax::full_like(norm, std::ldexp(1.0, -s)), scale);
-    squarings = choose(more, lax::full_like(squarings, s), squarings);
-  }
-  const Array small = lax::mul(a, spread(scale, whole));
-
-  constexpr std::array<double, 14> b{64764752532480000,
-                                     32382376266240000,
-                                     7771770303897600,
-                                     1187353796428800,
-                                     129060195264000,
-                                     10559470521600,
-                                     670442572800,
-                                     33522128640,
-                                     1323241920,
-                                     40840800,
-                                     960960,
-                                     16380,
-                                     182,
-                                     1};
-  // Divided by the first one: f32 holds the products then.
-  const auto c = [&](std::size_t i) { return b[i] / b[0]; };
-  const Term a2 = product(small, small), a4 = product(a2, a2), a6 = product(a4, a2), id = one;
-  const Term high_odd = a6 * c(13) + a4 * c(11) + a2 * c(9);
-  const Term u_inner = Term(product(a6, high_odd)) + a6 * c(7) + a4 * c(5) + a2 * c(3) + id * c(1);
-  const Term u = product(small, u_inner);
-  const Term high_even = a6 * c(12) + a4 * c(10) + a2 * c(8);
-  const Term v = Term(product(a6, high_even)) + a6 * c(6) + a4 * c(4) + a2 * c(2) + id * c(0);
-  Array r = emit1(solve_p, SolveParams{}, {v - u, u + v}, loc);
-
-  // Every squaring is computed for the whole batch and kept by the matrices that need it.
-  for (int s = 1; s <= options.max_squarings; ++s) {
-    const Array wanted = at_least(squarings, lax::full_like(squarings, s));
-    r = choose(spread(wanted, whole), product(r, r), r);
-  }
-  const Array out_of_reach = greater(norm, theta * std::ldexp(1.0, options.max_squarings));
-  return choose(spread(out_of_reach, whole),
-                lax::full_like(r, std::numeric_limits<double>::quiet_NaN()), r);
+  return emit1(expm_p, ExpmParams{options.max_squarings}, {a}, loc);
 }
 
 }  // namespace gnomon::linalg

@@ -45,7 +45,8 @@ std::vector<const Primitive*> sorted_table() {
       // sums
       &sum_p, &prod_p, &reduce_max_p, &reduce_min_p, &argmax_p, &argmin_p, &dot_general_p,
       // linear algebra
-      &cholesky_p, &triangular_solve_p, &lu_p, &solve_p, &qr_p, &eigh_p, &svd_p, &pinv_p,
+      &cholesky_p, &triangular_solve_p, &lu_p, &solve_p, &qr_p, &eigh_p, &svd_p, &pinv_p, &expm_p,
+      &expm_tangent_p,
       // along an axis
       &cumsum_p, &cumprod_p, &cummax_p, &cummin_p, &cumlogsumexp_p, &linear_recurrence_p,
       // windows

@@ -1,4 +1,6 @@
 // shaders/spirv/emit_control.cpp -- structured control flow: blocks, merges and phis.
+#include <algorithm>
+
 #include "shaders/spirv/emitter.h"
 #include "shaders/support/check.h"
 
@@ -49,8 +51,12 @@ void Emitter::loop(const Instruction& in) {
     values_[body.arguments[i].index] = carried;
     values_[in.results[i].index] = carried;
   }
-  effect(spv::Op::OpLoopMerge,
-         {merge, continue_label, static_cast<std::uint32_t>(spv::LoopControlMask::MaskNone)});
+  // Drivers unroll loops of a few trips. One that holds loops would be written out many times over,
+  // for seconds of their compilers' time and no faster.
+  const bool outer = std::any_of(body.body.begin(), body.body.end(),
+                                 [](const Instruction& i) { return i.op == kernel::Op::loop; });
+  const auto control = outer ? spv::LoopControlMask::DontUnroll : spv::LoopControlMask::MaskNone;
+  effect(spv::Op::OpLoopMerge, {merge, continue_label, static_cast<std::uint32_t>(control)});
   effect(spv::Op::OpBranch, {condition_label});
   begin_block(condition_label);
   region(condition);

@@ -33,5 +33,7 @@ void qr_cases(Maker&);
 void eigh_cases(Maker&);
 void svd_cases(Maker&);
 void pinv_cases(Maker&);
+void expm_cases(Maker&);
+void expm_tangent_cases(Maker&);
 
 }  // namespace gnomon::test

@@ -97,4 +97,24 @@ void pinv_cases(Maker& m) {
   m.add(p, {{f64, {6, 8}}});
 }
 
+void expm_cases(Maker& m) {
+  const ExpmParams p;
+  for (DType t : {f64, f32}) {
+    m.add(p, {{t, {3, 3}}});
+    m.add(p, {{t, {1, 1}}});
+    m.add(p, {{t, {0, 0}}});
+  }
+  m.add(p, {{f64, {2, 3, 3}}}, {}, {{-3, 3}});
+  m.add(p, {{f64, {9, 9}}});
+}
+void expm_tangent_cases(Maker& m) {
+  const ExpmParams p;
+  const Masks linear{{false, true}};
+  for (DType t : {f64, f32}) {
+    m.add(p, {{t, {3, 3}}, {t, {3, 3}}}, linear);
+    m.add(p, {{t, {0, 0}}, {t, {0, 0}}}, linear);
+  }
+  m.add(p, {{f64, {2, 3, 3}}, {f64, {2, 3, 3}}}, linear, {{-2, 2}, {}});
+}
+
 }  // namespace gnomon::test

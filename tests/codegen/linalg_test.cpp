@@ -163,20 +163,49 @@ TEST(Linalg, PowersOfMatrices) {
 }
 
 TEST(Linalg, ExponentialsInClosedForm) {
-  const auto expm = [](const Array& x) { return linalg::expm(x); };
+  const auto expm = [](const HostArray& a) {
+    return numbers(run_expanded([](const Array& x) { return linalg::expm(x); }, a)[0]);
+  };
   for (double t : {0.1, 1.0, 10.0, 300.0}) {
-    const Numbers r = run(expm, host(DType::f64, {2, 2}, {0, -t, t, 0}));
+    const Numbers r = expm(host(DType::f64, {2, 2}, {0, -t, t, 0}));
     EXPECT_NEAR(r[0], std::cos(t), 1e-13 * (1 + t)) << t;
     EXPECT_NEAR(r[2], std::sin(t), 1e-13 * (1 + t)) << t;
   }
-  const Numbers nilpotent = run(expm, host(DType::f64, {3, 3}, {0, 2, 0, 0, 0, 4, 0, 0, 0}));
+  const Numbers nilpotent = expm(host(DType::f64, {3, 3}, {0, 2, 0, 0, 0, 4, 0, 0, 0}));
   const Numbers want{1, 2, 4, 0, 1, 4, 0, 0, 1};
   for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(nilpotent[i], want[i], 1e-14);
   // Every matrix of a batch is scaled by its own norm; beyond the bound there is no answer.
-  const Numbers batch = run(expm, host(DType::f32, {3, 1, 1}, {1, 80, 1e9}));
-  EXPECT_NEAR(batch[0], std::exp(1), 1e-6);
-  EXPECT_NEAR(batch[1] / std::exp(80), 1, 1e-4);
-  EXPECT_TRUE(std::isnan(batch[2]));
+  for (const Shape& shape : {Shape{3, 1, 1}, Shape{1, 3, 1, 1}}) {
+    const Numbers batch = expm(host(DType::f32, shape, {1, 80, 1e9}));
+    EXPECT_NEAR(batch[0], std::exp(1), 1e-6);
+    EXPECT_NEAR(batch[1] / std::exp(80), 1, 1e-4);
+    EXPECT_TRUE(std::isnan(batch[2]));
+  }
+}
+
+TEST(Linalg, DerivativesOfExponentialsInClosedForm) {
+  // d/dt exp(t a) = a exp(t a), and once more, by forward and reverse mode.
+  const HostArray a = random_matrix(4, 4, 3), one = host(DType::f64, {}, {1});
+  const auto at = [](const Array& t, const Array& x) {
+    return linalg::expm(broadcast_to(t, {4, 4}) * x);
+  };
+  const auto r = run_expanded(
+      [&](const Array& t, const Array& x) {
+        const auto f = [&](const Array& s) { return at(s, x); };
+        const auto slope = [&](const Array& s) { return jvp(f, s, s).second; };
+        return std::tuple{f(t), slope(t), jvp(slope, t, t).second,
+                          grad([&](const Array& s) { return sum(f(s)); })(t)};
+      },
+      one, a);
+  const HostArray first = times(a, r[0]), second = times(a, first);
+  EXPECT_LE(distance(r[1], first), 1e-12);
+  // slope(s) = s times the derivative: its own derivative along t = 1 is first + second.
+  double total = 0;
+  for (Dim i = 0; i < 16; ++i) {
+    EXPECT_NEAR(r[2].number(i), first.number(i) + second.number(i), 1e-12);
+    total += first.number(i);
+  }
+  EXPECT_NEAR(r[3].number(0), total, 1e-12);
 }
 
 TEST(Linalg, ErrorsNameBothSidesAndTheRemedy) {

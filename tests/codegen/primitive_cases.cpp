@@ -594,6 +594,8 @@ const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters()
       {"eigh", eigh_cases},
       {"svd", svd_cases},
       {"pinv", pinv_cases},
+      {"expm", expm_cases},
+      {"expm_tangent", expm_tangent_cases},
       {"while", while_cases},
       {"scan", scan_cases},
       {"cond", cond_cases},

@@ -1,203 +1,9 @@
-// tests/engine/linalg_test.cpp -- factorisations and transforms on a device: residuals of large
-// ones by random vectors, batches of tiny ones against closed forms.
-//
-// Tests named SlowLinalg take minutes on a CPU; ctest runs them under the label `slow`.
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <cmath>
-#include <complex>
-#include <cstdio>
-#include <numbers>
-#include <random>
-
-#include "gnomon/gnomon.h"
-#include "tests/engine/fixture.h"
+// tests/engine/linalg_test.cpp -- factorisations and transforms on a device: residuals of moderate
+// ones, batches of tiny ones against closed forms.
+#include "tests/engine/linalg_checks.h"
 
 namespace gnomon::testing {
 namespace {
-
-using Vector = std::vector<double>;
-
-/// Row-major, as it lies on the device.
-struct Matrix {
-  Dim m = 0, n = 0;
-  std::vector<float> x;
-  double operator()(Dim i, Dim j) const { return x[static_cast<std::size_t>(i * n + j)]; }
-};
-
-Matrix random_matrix(Dim m, Dim n, std::uint32_t seed) {
-  std::mt19937 g(seed);
-  Matrix a{m, n, {}};
-  for (Dim i = 0; i < m * n; ++i) a.x.push_back(static_cast<float>(g() >> 8) / 0x1p23f - 1);
-  return a;
-}
-/// Symmetric; positive definite by its diagonal when that is large.
-Matrix symmetric(Dim n, double diagonal, std::uint32_t seed) {
-  Matrix a = random_matrix(n, n, seed);
-  for (Dim i = 0; i < n; ++i)
-    for (Dim j = 0; j <= i; ++j) {
-      const float x = a.x[static_cast<std::size_t>(i * n + j)];
-      a.x[static_cast<std::size_t>(j * n + i)] = x;
-      if (i == j) a.x[static_cast<std::size_t>(i * n + i)] = x + static_cast<float>(diagonal);
-    }
-  return a;
-}
-
-Vector times(const Matrix& a, const Vector& v, bool transposed = false) {
-  Vector r(static_cast<std::size_t>(transposed ? a.n : a.m), 0.0);
-  for (Dim i = 0; i < a.m; ++i)
-    for (Dim j = 0; j < a.n; ++j)
-      r[static_cast<std::size_t>(transposed ? j : i)] +=
-          a(i, j) * v[static_cast<std::size_t>(transposed ? i : j)];
-  return r;
-}
-Vector probe(Dim n) {
-  std::mt19937 g(77);
-  Vector v;
-  for (Dim i = 0; i < n; ++i) v.push_back(g() % 2 == 0 ? 1.0 : -1.0);
-  return v;
-}
-double length(const Vector& v) {
-  double s = 0;
-  for (double x : v) s += x * x;
-  return std::sqrt(s);
-}
-/// |a - b| / |scale|.
-double gap(const Vector& a, const Vector& b, const Vector& scale) {
-  Vector d = a;
-  for (std::size_t i = 0; i < a.size(); ++i) d[i] -= b[i];
-  const double r = length(d) / length(scale);
-  return std::isnan(r) ? INFINITY : r;
-}
-
-class LinalgDevice : public DeviceTest {
- protected:
-  LinalgDevice() = default;
-  explicit LinalgDevice(const RuntimeOptions& options) : DeviceTest(options) {}
-
-  Array put(const Matrix& a) { return rt.from_host(a.x, {a.m, a.n}); }
-  Matrix get(const Array& a) {
-    return {a.dim(0), a.rank() > 1 ? a.dim(1) : 1, rt.to_host<float>(a)};
-  }
-  /// Runs `f` twice and prints what the second run took.
-  template <class F, class... A>
-  auto timed(const char* what, Dim n, F f, const A&... args) {
-    auto jitted = jit(rt, f, {.name = what});
-    const auto seconds = [&](auto&& run) {
-      const auto start = std::chrono::steady_clock::now();
-      run();
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    };
-    decltype(jitted(args...)) result;
-    const double first = seconds([&] {
-      result = jitted(args...);
-      rt.wait();
-    });
-    const double second = seconds([&] {
-      result = jitted(args...);
-      rt.wait();
-    });
-    std::printf("  %s n=%d: first %.3f s, then %.4f s\n", what, static_cast<int>(n), first, second);
-    std::fflush(stdout);
-    return result;
-  }
-
-  void expect_cholesky(Dim n) {
-    const Matrix a = symmetric(n, 2 * std::sqrt(static_cast<double>(n)), 1);
-    const Matrix l = get(timed(
-        "cholesky", n, [](const Array& x) { return linalg::cholesky(x); }, put(a)));
-    const Vector v = probe(n), want = times(a, v);
-    EXPECT_LE(gap(times(l, times(l, v, true)), want, want), 1e-6 * std::sqrt(n)) << n;
-  }
-  void expect_lu(Dim n) {
-    const Matrix a = random_matrix(n, n, 2);
-    const auto f = timed(
-        "lu", n, [](const Array& x) { return linalg::lu(x); }, put(a));
-    const Matrix lu = get(f.lu);
-    const std::vector<std::int32_t> order = rt.to_host<std::int32_t>(f.permutation);
-    const Vector v = probe(n);
-    Vector u(v.size()), got(v.size()), want(v.size());
-    const Vector av = times(a, v);
-    for (Dim i = 0; i < n; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      for (Dim j = i; j < n; ++j) u[at] += lu(i, j) * v[static_cast<std::size_t>(j)];
-      got[at] = u[at];
-      for (Dim j = 0; j < i; ++j) got[at] += lu(i, j) * u[static_cast<std::size_t>(j)];
-      want[at] = av[static_cast<std::size_t>(order[at])];
-    }
-    EXPECT_LE(gap(got, want, want), 1e-6 * static_cast<double>(n)) << n;
-  }
-  void expect_orthonormal(const Matrix& q, bool columns) {
-    const Vector v = probe(columns ? q.n : q.m);
-    EXPECT_LE(gap(times(q, times(q, v, !columns), columns), v, v),
-              1e-6 * std::sqrt(static_cast<double>(q.m)));
-  }
-  void expect_qr(Dim m, Dim n) {
-    const Matrix a = random_matrix(m, n, 3);
-    const auto f = timed(
-        "qr", n, [](const Array& x) { return linalg::qr(x); }, put(a));
-    const Matrix q = get(f.q), r = get(f.r);
-    const Vector v = probe(n), want = times(a, v);
-    EXPECT_LE(gap(times(q, times(r, v)), want, want), 1e-6 * std::sqrt(n)) << n;
-    expect_orthonormal(q, true);
-  }
-  void expect_solve(Dim n) {
-    const Matrix a = symmetric(n, 2 * std::sqrt(static_cast<double>(n)), 4);
-    const Matrix b = random_matrix(n, 1, 5);
-    const Matrix x = get(timed(
-        "solve", n, [](const Array& m, const Array& y) { return linalg::solve(m, y); }, put(a),
-        put(b)));
-    const Vector want(b.x.begin(), b.x.end());
-    EXPECT_LE(gap(times(a, Vector(x.x.begin(), x.x.end())), want, want), 2e-5 * std::sqrt(n)) << n;
-  }
-  void expect_eigh(Dim n) {
-    const Matrix a = symmetric(n, 0, 6);
-    const auto f = timed(
-        "eigh", n, [](const Array& x) { return linalg::eigh(x); }, put(a));
-    const Matrix v = get(f.eigenvectors), w = get(f.eigenvalues);
-    const Vector p = probe(n), want = times(a, p);
-    Vector inner = times(v, p, true);
-    for (std::size_t i = 0; i < inner.size(); ++i) inner[i] *= static_cast<double>(w.x[i]);
-    EXPECT_LE(gap(times(v, inner), want, want), 2e-6 * std::sqrt(n)) << n;
-    expect_orthonormal(v, true);
-    EXPECT_TRUE(std::is_sorted(w.x.begin(), w.x.end()));
-  }
-  void expect_svd(Dim m, Dim n) {
-    const Matrix a = random_matrix(m, n, 7);
-    const auto f = timed(
-        "svd", n, [](const Array& x) { return linalg::svd(x); }, put(a));
-    const Matrix u = get(f.u), s = get(f.s), vt = get(f.vt);
-    const Vector p = probe(n), want = times(a, p);
-    Vector inner = times(vt, p);
-    for (std::size_t i = 0; i < inner.size(); ++i) inner[i] *= static_cast<double>(s.x[i]);
-    EXPECT_LE(gap(times(u, inner), want, want), 2e-6 * std::sqrt(n)) << n;
-    expect_orthonormal(u, true);
-    expect_orthonormal(vt, false);
-    EXPECT_TRUE(std::is_sorted(s.x.rbegin(), s.x.rend()));
-  }
-  void expect_fft(Dim n) {
-    Matrix x = random_matrix(2, n, 8);
-    const std::vector<float> re(x.x.begin(), x.x.begin() + n), im(x.x.begin() + n, x.x.end());
-    const auto y = timed(
-        "fft", n, [](const Complex& z) { return fft::fft(z); },
-        Complex{rt.from_host(re), rt.from_host(im)});
-    const std::vector<float> out_re = rt.to_host<float>(y.re), out_im = rt.to_host<float>(y.im);
-    // A few frequencies by the definition.
-    for (Dim k : {Dim{0}, Dim{1}, n / 3, n - 1}) {
-      std::complex<double> sum = 0;
-      for (Dim j = 0; j < n; ++j) {
-        const auto at = static_cast<std::size_t>(j);
-        const double turn = static_cast<double>(j * k % n) / static_cast<double>(n);
-        sum += std::complex<double>(re[at], im[at]) * std::polar(1.0, -2 * std::numbers::pi * turn);
-      }
-      const std::complex<double> got(out_re[static_cast<std::size_t>(k)],
-                                     out_im[static_cast<std::size_t>(k)]);
-      EXPECT_LE(std::abs(got - sum), 1e-6 * std::log2(n) * std::sqrt(static_cast<double>(n)))
-          << n << " frequency " << k;
-    }
-  }
-};
 
 TEST_F(LinalgDevice, FactorsOf64) {
   expect_cholesky(64);
@@ -212,6 +18,160 @@ TEST_F(LinalgDevice, SpectraOfTinyMatrices) {
     expect_eigh(n);
     expect_svd(n + 2, n);
   }
+}
+
+/// Without validation, which would check every one of thousands of dispatches.
+class LinalgSpectra : public LinalgDevice {
+ protected:
+  LinalgSpectra() : LinalgDevice(RuntimeOptions{}) {}
+
+  struct Spectrum {
+    Matrix values, vectors;
+  };
+  Spectrum eigh(const Matrix& a) {
+    auto f = jit(rt, [](const Array& x) { return linalg::eigh(x); });
+    const auto r = f(put(a));
+    return {get(r.eigenvalues), get(r.eigenvectors)};
+  }
+  /// u diag(s) vt against a, and both bases against the identity, element by element.
+  void expect_decomposed(const Matrix& a) {
+    auto f = jit(rt, [](const Array& x) { return linalg::svd(x); });
+    const auto r = f(put(a));
+    const Matrix u = get(r.u), s = get(r.s), vt = get(r.vt);
+    const double tolerance = 4e-6 * std::sqrt(static_cast<double>(a.m + a.n));
+    for (Dim j = 0; j < a.n; ++j) {
+      Vector unit(static_cast<std::size_t>(a.n), 0.0);
+      unit[static_cast<std::size_t>(j)] = 1;
+      Vector inner = times(vt, unit);
+      for (std::size_t i = 0; i < inner.size(); ++i) inner[i] *= static_cast<double>(s.x[i]);
+      const Vector column = times(u, inner);
+      for (Dim i = 0; i < a.m; ++i)
+        EXPECT_NEAR(column[static_cast<std::size_t>(i)], a(i, j), tolerance) << a.m << "x" << a.n;
+    }
+    expect_orthonormal(u, true);
+    expect_orthonormal(vt, false);
+    EXPECT_TRUE(std::is_sorted(s.x.rbegin(), s.x.rend()));
+    EXPECT_GE(s.x.back(), 0);
+  }
+};
+
+TEST_F(LinalgSpectra, EigenpairsOfModerateMatrices) {
+  for (Dim n : {1, 5, 16, 33, 64}) expect_eigh(n);
+}
+
+TEST_F(LinalgSpectra, SingularValuesOfModerateMatrices) {
+  for (const auto& [m, n] : {std::pair<Dim, Dim>{5, 5}, {16, 9}, {9, 16}, {33, 33}, {64, 40}})
+    expect_decomposed(random_matrix(m, n, 7));
+}
+
+TEST_F(LinalgSpectra, SecondDifferencesHaveKnownEigenvalues) {
+  for (Dim n : {12, 48}) {
+    Matrix a{n, n, std::vector<float>(static_cast<std::size_t>(n * n), 0.f)};
+    for (Dim i = 0; i < n; ++i) {
+      a.x[static_cast<std::size_t>(i * n + i)] = 2;
+      if (i > 0)
+        a.x[static_cast<std::size_t>(i * n + i - 1)] =
+            a.x[static_cast<std::size_t>((i - 1) * n + i)] = -1;
+    }
+    const Matrix w = eigh(a).values;
+    for (Dim k = 0; k < n; ++k)
+      EXPECT_NEAR(w(k, 0),
+                  2 - 2 * std::cos(std::numbers::pi * static_cast<double>(k + 1) /
+                                   static_cast<double>(n + 1)),
+                  2e-6)
+          << n;
+  }
+}
+
+TEST_F(LinalgSpectra, RepeatedEigenvaluesZerosAndNaN) {
+  for (Dim n : {6, 40}) {
+    Matrix zeros{n, n, std::vector<float>(static_cast<std::size_t>(n * n), 0.f)}, ones = zeros,
+                                                                                  unit = zeros;
+    for (float& x : ones.x) x = 1;
+    for (Dim i = 0; i < n; ++i) unit.x[static_cast<std::size_t>(i * n + i)] = 1;
+    for (const Matrix& a : {zeros, ones, unit}) {
+      const Spectrum f = eigh(a);
+      expect_orthonormal(f.vectors, true);
+      for (Dim k = 0; k < n; ++k)
+        EXPECT_NEAR(f.values(k, 0),
+                    a.x[0] == 0   ? 0
+                    : a.x[1] == 0 ? 1
+                    : k == n - 1  ? static_cast<double>(n)
+                                  : 0,
+                    1e-5)
+            << n;
+      expect_decomposed(a);
+    }
+    Matrix broken = unit;
+    broken.x[1] = NAN;
+    EXPECT_TRUE(std::isnan(eigh(broken).values.x[0]));
+    broken.x[1] = INFINITY;
+    EXPECT_TRUE(std::isnan(eigh(broken).values.x[0]));
+    auto s = jit(rt, [](const Array& x) { return linalg::svdvals(x); });
+    EXPECT_TRUE(std::isnan(get(s(put(broken))).x[0]));
+  }
+}
+
+TEST_F(LinalgSpectra, LostRankLeavesAnOrthonormalBasis) {
+  for (Dim n : {6, 40}) {
+    // Rank 2: a product of n x 2 and 2 x (n + 3).
+    const Matrix left = random_matrix(n, 2, 3), right = random_matrix(2, n + 3, 4);
+    Matrix a{n, n + 3, {}};
+    for (Dim i = 0; i < n; ++i)
+      for (Dim j = 0; j < n + 3; ++j)
+        a.x.push_back(static_cast<float>(left(i, 0) * right(0, j) + left(i, 1) * right(1, j)));
+    expect_decomposed(a);
+  }
+}
+
+TEST_F(LinalgSpectra, MatricesOfABatchEndOnTheirOwn) {
+  // Multiples of one matrix, of very different size, and one that is diagonal already.
+  const Dim n = 6, count = 20;
+  const Matrix a = symmetric(n, 0, 6);
+  std::vector<float> all;
+  for (Dim b = 0; b < count; ++b)
+    for (Dim i = 0; i < n * n; ++i)
+      all.push_back(b == 7 ? (i % (n + 1) == 0 ? static_cast<float>(i / n) : 0.f)
+                           : std::ldexp(a.x[static_cast<std::size_t>(i)], static_cast<int>(b)));
+  auto f = jit(rt, [](const Array& x) { return linalg::eigvalsh(x); });
+  const auto w = rt.to_host<float>(f(rt.from_host(all, {count, n, n})));
+  const Matrix want = eigh(a).values;
+  for (Dim b = 0; b < count; ++b)
+    for (Dim k = 0; k < n; ++k) {
+      const double value = static_cast<double>(w[static_cast<std::size_t>(b * n + k)]);
+      if (b == 7)
+        EXPECT_EQ(value, static_cast<double>(k));
+      else
+        EXPECT_NEAR(std::ldexp(value, -static_cast<int>(b)), want(k, 0), 4e-6);
+    }
+}
+
+TEST_F(LinalgSpectra, ExponentialsTakeTheSquaringsTheyNeed) {
+  // Rotations by t: norms on both sides of every number of squarings up to 8.
+  auto f = jit(rt, [](const Array& x) { return linalg::expm(x); });
+  std::vector<float> all, turns;
+  for (float t = 0.25f; t < 1000; t *= 1.5f) {
+    turns.push_back(t);
+    for (float x : {0.f, -t, t, 0.f}) all.push_back(x);
+  }
+  const auto count = static_cast<Dim>(turns.size());
+  const auto r = rt.to_host<float>(f(rt.from_host(all, {count, 2, 2})));
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const double t = static_cast<double>(turns[i]);
+    EXPECT_NEAR(r[4 * i], std::cos(t), 1e-6 * (1 + t)) << t;
+    EXPECT_NEAR(r[4 * i + 2], std::sin(t), 1e-6 * (1 + t)) << t;
+  }
+  // exp a exp -a = 1 for a matrix that takes several kernels.
+  const Dim n = 48;
+  const Array a = put(random_matrix(n, n, 9));
+  auto both = jit(rt, [](const Array& x) { return matmul(linalg::expm(x), linalg::expm(-x)); });
+  const Matrix one = get(both(a));
+  const Matrix e = get(f(a));
+  float largest = 0;
+  for (float x : e.x) largest = std::max(largest, std::fabs(x));
+  for (Dim i = 0; i < n; ++i)
+    for (Dim j = 0; j < n; ++j)
+      EXPECT_NEAR(one(i, j), i == j ? 1 : 0, 2e-6 * static_cast<double>(largest * largest));
 }
 
 TEST_F(LinalgDevice, Transforms) {
@@ -265,32 +225,6 @@ TEST_F(LinalgDevice, ASystemInsideALoopIsOneKernel) {
     EXPECT_NEAR(y[static_cast<std::size_t>(3 * i + 1)], z.imag(), 2e-5);
     EXPECT_NEAR(y[static_cast<std::size_t>(3 * i + 2)], std::pow(1 / 1.01, 100), 2e-5);
   }
-}
-
-/// Without validation, which would check every dispatch.
-class SlowLinalg : public LinalgDevice {
- protected:
-  SlowLinalg() : LinalgDevice(RuntimeOptions{}) {}
-};
-
-TEST_F(SlowLinalg, DISABLED_Cholesky) {
-  for (Dim n : {256, 777, 1024, 4096}) expect_cholesky(n);
-}
-TEST_F(SlowLinalg, DISABLED_Lu) {
-  for (Dim n : {256, 777, 1024, 4096}) expect_lu(n);
-}
-TEST_F(SlowLinalg, DISABLED_Qr) {
-  expect_qr(1200, 777);
-  for (Dim n : {256, 1024, 4096}) expect_qr(n, n);
-}
-TEST_F(SlowLinalg, DISABLED_Eigh) {
-  for (Dim n : {256, 512, 1024}) expect_eigh(n);
-}
-TEST_F(SlowLinalg, DISABLED_Svd) {
-  for (Dim n : {256, 512, 1024}) expect_svd(n, n);
-}
-TEST_F(SlowLinalg, DISABLED_Fft) {
-  for (Dim n : {1 << 16, 1 << 20, 1000003}) expect_fft(n);
 }
 
 }  // namespace
