@@ -106,6 +106,27 @@ class Partitioner {
     return false;
   }
 
+  /// Lanes that leave most of any device idle.
+  static constexpr Dim few_lanes = 16;
+
+  /// True when something was changed: so few lanes would do all the work of an iteration that many
+  /// could share, as with a batch of a few large matrices.
+  bool too_much_for(Dim lanes, const std::set<std::uint32_t>& loops,
+                    const std::vector<ValueId>& members, const Cones& cones) {
+    for (std::uint32_t loop : loops) {
+      const double work = work_per_iteration(g_.equations[loop]) / static_cast<double>(lanes);
+      if (work < 4 * worth_kernels()) continue;
+      bool changed = false;
+      if (loops.size() > 1)
+        for (ValueId v : members) changed = cut(cones.at(v)) || changed;
+      if (changed || run_on_device(loop, std::to_string(static_cast<std::uint64_t>(work)) +
+                                             " operations per iteration for each of " +
+                                             std::to_string(lanes) + " lanes"))
+        return true;
+    }
+    return false;
+  }
+
   bool loop_cluster(const std::vector<ValueId>& members, const std::set<std::uint32_t>& loops,
                     const Cones& cones) {
     const bool sequential = options_.loops == LoopMapping::sequential;
@@ -115,6 +136,7 @@ class Partitioner {
       bool only_consumers_failed = false;
       for (Dim lanes : lane_candidates(g_, loops)) {
         DraftFailure failure;
+        if (lanes <= few_lanes && too_much_for(lanes, loops, members, cones)) return false;
         if (auto d = try_draft(members, Mapping::lane, lanes, failure)) {
           if (!within_budget(*d, loops, members, cones)) return false;
           add(std::move(*d), members, cones, "every lane runs its own trips");

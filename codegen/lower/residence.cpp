@@ -145,6 +145,15 @@ class Chooser {
     }
   }
 
+  bool shows_large_product(ValueId v) const {
+    if (in_memory_[v]) return false;
+    const Cone cone = cone_of({g_, uses_, in_memory_, layouts_}, v);
+    return std::any_of(cone.equations.begin(), cone.equations.end(), [&](std::uint32_t i) {
+      const Equation& e = g_.equations[i];
+      return e.primitive == &dot_general_p && large_product(g_, e);
+    });
+  }
+
   /// Whether the lanes of a reduction fill a CPU, or there is next to nothing for them to do: what
   /// they reduce is then best computed where it is needed. (Neighbouring lanes of a GPU would read
   /// distant elements.)
@@ -183,6 +192,10 @@ class Chooser {
         for (ValueId v : e.inputs)
           if (defined(v) && g_.equations[uses_.producer[v]].primitive == &permute_p)
             in_memory_[v] = true;
+      // No tile fits a product that is one part of something larger.
+      if (e.primitive == &concatenate_p || e.primitive == &pad_p)
+        for (ValueId v : e.inputs)
+          if (shows_large_product(v)) keep_if_costly(v);
       // Many windows show an element of an image: the border is put around it once.
       if (e.primitive == &conv_p && defined(e.inputs[0]) &&
           g_.equations[uses_.producer[e.inputs[0]]].primitive == &pad_p)

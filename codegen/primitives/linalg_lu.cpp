@@ -20,7 +20,7 @@ constexpr Dim panel = 32;
 constexpr Dim one_panel = 64;
 /// Up to here panels update all columns; more columns are halved, and the right half waits for the
 /// left one.
-constexpr Dim by_panels = 256;
+constexpr Dim by_panels = 512;
 
 Dim steps(const Array& a) { return std::min(rows(a), columns(a)); }
 

@@ -47,10 +47,15 @@ vulkan::Ticket Executable::play(Entry& entry, std::uint32_t instance) {
       std::memcpy(&word, entry.looks.mapped() + std::size_t{4} * look(chunk), sizeof word);
       return word != 0;
     };
-    std::uint64_t passes = 1;
+    std::uint64_t passes = 1, given = 0;
     vulkan::Ticket before = 0;
     for (std::uint64_t chunk = 0;; ++chunk) {
+      // Where the passes have a bound the block is done behind the last one, whatever the word
+      // says.
+      if (bound > 0) passes = std::min(passes, bound - given);
+      given += passes;
       add(turn, passes);
+      if (bound > 0 && given == bound) break;
       next.push_back(entry.recording->look(look(chunk)));
       const vulkan::Ticket now = submit();
       last_ticket_ = now;

@@ -146,6 +146,25 @@ TEST_F(LinalgSpectra, MatricesOfABatchEndOnTheirOwn) {
     }
 }
 
+TEST_F(LinalgSpectra, AFewLargeMatricesShareTheDevice) {
+  const Dim n = 320, count = 2;
+  auto f = jit(rt, [](const Array& x, const Array& y) { return linalg::solve(x, y); });
+  std::vector<float> a, b;
+  for (Dim i = 0; i < count; ++i) {
+    const Matrix m = random_matrix(n, n, static_cast<std::uint32_t>(i)), y = random_matrix(n, 1, 9);
+    a.insert(a.end(), m.x.begin(), m.x.end());
+    b.insert(b.end(), y.x.begin(), y.x.end());
+  }
+  const auto x =
+      rt.to_host<float>(f(rt.from_host(a, {count, n, n}), rt.from_host(b, {count, n, 1})));
+  EXPECT_NE(f.text("fusion").find("for each of 2 lanes"), std::string::npos) << f.text("fusion");
+  for (Dim i = 0; i < count; ++i) {
+    const Matrix m = random_matrix(n, n, static_cast<std::uint32_t>(i)), y = random_matrix(n, 1, 9);
+    const Vector mine(x.begin() + i * n, x.begin() + i * n + n), want(y.x.begin(), y.x.end());
+    EXPECT_LE(gap(times(m, mine), want, want), 1e-3);
+  }
+}
+
 TEST_F(LinalgSpectra, ExponentialsTakeTheSquaringsTheyNeed) {
   // Rotations by t: norms on both sides of every number of squarings up to 8.
   auto f = jit(rt, [](const Array& x) { return linalg::expm(x); });
