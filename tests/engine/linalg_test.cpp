@@ -146,6 +146,20 @@ TEST_F(LinalgSpectra, MatricesOfABatchEndOnTheirOwn) {
     }
 }
 
+TEST_F(LinalgSpectra, BlocksOfSeveralMatricesTurnTogether) {
+  const Dim n = 40;
+  const Matrix a = symmetric(n, 0, 6), b = symmetric(n, 1000, 7);
+  std::vector<float> both = a.x;
+  both.insert(both.end(), b.x.begin(), b.x.end());
+  auto f = jit(rt, [](const Array& x) { return linalg::eigvalsh(x); });
+  const auto w = rt.to_host<float>(f(rt.from_host(both, {2, n, n})));
+  const Matrix first = eigh(a).values, second = eigh(b).values;
+  for (Dim k = 0; k < n; ++k) {
+    EXPECT_NEAR(w[static_cast<std::size_t>(k)], first(k, 0), 1e-5);
+    EXPECT_NEAR(w[static_cast<std::size_t>(n + k)], second(k, 0), 1e-3);
+  }
+}
+
 TEST_F(LinalgSpectra, AFewLargeMatricesShareTheDevice) {
   const Dim n = 320, count = 2;
   auto f = jit(rt, [](const Array& x, const Array& y) { return linalg::solve(x, y); });
