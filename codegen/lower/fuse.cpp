@@ -115,7 +115,7 @@ class Partitioner {
                     const std::vector<ValueId>& members, const Cones& cones) {
     for (std::uint32_t loop : loops) {
       const double work = work_per_iteration(g_.equations[loop]) / static_cast<double>(lanes);
-      if (work < 4 * worth_kernels()) continue;
+      if (work < worth_kernels()) continue;
       bool changed = false;
       if (loops.size() > 1)
         for (ValueId v : members) changed = cut(cones.at(v)) || changed;
