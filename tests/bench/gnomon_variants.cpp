@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "codegen/lower/pipeline.h"
-#include "engine/runtime/executable.h"
-#include "engine/runtime/state.h"
+#include "gnomon_compiled.h"
 #include "gnomon_jitted.h"
 #include "harness.h"
 #include "problems.h"
@@ -153,27 +151,8 @@ std::vector<float> host(gn::Runtime& rt, const Solved& s) {
 Variant coarsened(std::shared_ptr<gn::Runtime> rt, std::uint32_t width, const Array& rho) {
   gn::Target target = rt->target();
   target.loop_coarsening = width;
-  struct Made {
-    std::unique_ptr<gn::Executable> executable;
-    std::vector<Array> outputs;
-  };
-  auto made = std::make_shared<Made>();
-  const auto run = [=] {
-    std::vector<Array> inputs{rho};
-    made->executable->run(inputs, made->outputs);
-    rt->wait();
-  };
-  Variant v;
-  v.name = "coarsen" + std::to_string(width);
-  v.prepare = [=] {
-    gn::Trace outer;
-    const auto traced = gn::trace(rk4_ensemble, outer.input(rho.aval()));
-    made->executable = std::make_unique<gn::Executable>(
-        rt->state()->context, gn::compile(traced.graph, target, {.name = "coarsened"}));
-    run();
-  };
-  v.run = run;
-  v.result = [=] { return flat(*rt, {made->outputs[0], made->outputs[1], made->outputs[2]}); };
+  Variant v = compiled(rt, "coarsen" + std::to_string(width), target, {.name = "coarsened"},
+                       rk4_ensemble, rho);
   v.extras = [=] { return Extras{{"chosen", rt->target().loop_coarsening}}; };
   return v;
 }
@@ -292,6 +271,7 @@ void add_gnomon_variants(std::vector<Workload>& workloads) {
         rt, "gnomon", [](const Array& x) { return 2.0f * x; }, rt->from_host(stream_input()))};
   });
   add_gnomon_dense(workloads, rt);
+  add_gnomon_loops(workloads, rt);
   add("call", [=] {
     std::vector<float> x(Call::elements);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);

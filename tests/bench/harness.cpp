@@ -103,6 +103,12 @@ std::vector<Workload> all_workloads() {
           {"matmul_64x256", [] { return matmul_check(matmul_64x256); }, {}},
           {"matmul_tall", [] { return matmul_check(matmul_tall); }, {}},
           {"hutchinson", hutchinson_check, {}},
+          {"while_scalar", while_scalar_check, {}},
+          {"cg", cg_check, {}},
+          {"lanes_uniform", [] { return lanes_check(lanes_uniform_steps()); }, {}},
+          {"lanes_heavy_tail", [] { return lanes_check(lanes_heavy_tail_steps()); }, {}},
+          {"history", history_check, {}},
+          {"dead", dead_check, {}},
           {"call", call_check, {}},
           {"cold", lorenz_rk4_check, {}}};
 }

@@ -47,6 +47,9 @@ void add_opponents(std::vector<Workload>& workloads, const vk::Device& device);
 /// The part of it that is sums, rows and products.
 void add_dense_opponents(std::vector<Workload>& workloads, const vk::Device& device);
 
+/// The part of it that is loops.
+void add_loop_opponents(std::vector<Workload>& workloads, const vk::Device& device);
+
 /// Adds gnomon and its own variants; defined where the library is built.
 void add_gnomon_variants(std::vector<Workload>& workloads);
 

@@ -1,6 +1,6 @@
 // tests/bench/native.h -- the `native` opponents: the workloads in C++ for this processor.
 //
-// native.cpp alone is compiled with -O3 -march=native -ffast-math; nothing but these functions
+// native*.cpp alone are compiled with -O3 -march=native -ffast-math; nothing but these functions
 // crosses, so no inline function of a shared header is compiled for a narrower processor.
 #pragma once
 
@@ -37,6 +37,15 @@ void matmul(Pair& pair, const float* a, const float* b, float* c, size_t batch, 
 /// Draws z f32[n, probes] and adds up z * (A z); `product` is scratch of the size of z.
 void hutchinson(Pair& pair, const float* a, float* z, float* product, float* forms, size_t n,
                 size_t probes);
+
+/// `result` f32[2].
+void while_scalar(float start, float rate, size_t steps, float* result);
+/// One thread: a step of 9 us is too short to be shared. `result` f32[n + 1].
+void cg(const float* a, float* result);
+/// `in` is rho, then the numbers of steps, f32[2, n]. Unchecked: n is a multiple of 2.
+void lanes(Pair& pair, const float* in, float* state, size_t n);
+void history(const float* offsets, float* rows, size_t n);
+void dead(const float* matrix, const float* start, size_t steps, float* result);
 
 /// `state` and `matrix` are scratch: f32[3, lanes] and f32[side, side].
 void mixed(Pair& pair, const float* rho, float* state, float* matrix, float* result);

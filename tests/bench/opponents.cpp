@@ -190,6 +190,7 @@ void add_opponents(std::vector<Workload>& workloads, const Device& device) {
                                 shaders::copy_expert_storage, native::copy});
   });
   add_dense_opponents(workloads, device);
+  add_loop_opponents(workloads, device);
   add("call", call_opponents);
   add("cold", cold_opponents);
 }

@@ -1,5 +1,4 @@
 // tests/bench/problems.h -- what every workload computes: constants, inputs, references, checks.
-// checks.
 //
 // Every variant of a workload solves exactly the problem stated here, so that their times compare.
 // References are plain scalar f64 code on the host; they share nothing with any variant.
@@ -119,6 +118,73 @@ struct Hutchinson {
 };
 std::vector<float> hutchinson_matrix();
 
+/// x = rate x (1 - x) from `start` while x > 0 and fewer than 100,000 steps were taken.
+///
+/// At this rate the map settles, so that rounding decides neither the count nor the end. The limit
+/// is data. Result f32[2]: the number of steps, exactly, and x.
+struct WhileScalar {
+  static constexpr uint32_t steps = 100000;
+  static constexpr float start = 0.3f;
+  static constexpr float rate = 2.9f;
+  /// Some drivers stop a shader after 65,535 trips without a word: hand-written loops go on in a
+  /// further dispatch.
+  static constexpr uint32_t dispatch_steps = 65000;
+};
+
+/// A x = 1 by conjugate gradients from 0, until the squared residual is below 1e-10 of the first.
+///
+/// A f32[n, n] = M M^T / n + 0.01 I for a random M of variance 1: condition about 400, 116 steps in
+/// f32. Result f32[n + 1]: x, then the number of steps.
+struct Cg {
+  static constexpr uint32_t n = 512;
+  static constexpr uint32_t steps = 116;
+  static constexpr uint32_t max_steps = 500;
+  static constexpr float tolerance = 1e-10f;
+};
+std::vector<float> cg_matrix();
+
+/// 16,384 Lorenz systems from (1, 0, 0), each with its own number of RK4 steps of 1e-3.
+///
+/// rho sweeps [0, 12], where rounding does not grow. The steps are 300 for all, or min(10000, 20/u)
+/// with u uniform in (0, 1): 144 in the mean, the longest 70 times that. Variants may not sort by
+/// them: they stand for a condition that nobody knows in advance. Inputs f32[n] rho and steps;
+/// result f32[4, n]: x, y, z and the number of steps taken.
+struct Lanes {
+  static constexpr uint32_t systems = 16384;
+  static constexpr uint32_t max_steps = 10000;
+  static constexpr uint32_t uniform_steps = 300;
+  static constexpr float rho_max = 12.0f;
+  static constexpr float step = 1e-3f;
+};
+std::vector<float> lanes_rho();
+std::vector<float> lanes_uniform_steps();
+std::vector<float> lanes_heavy_tail_steps();
+
+/// row k of a history = row k - 1 / 2 + k + c, written in place for every k; row -1 is 0.
+///
+/// Input f32[4] c; result f32[rows, 4].
+struct History {
+  static constexpr uint32_t rows = 100000;
+  static constexpr uint32_t columns = 4;
+};
+std::vector<float> history_offsets();
+
+/// A loop that stops after 100 steps, bounded by a million of them.
+///
+/// v = decay A v + b from b while fewer than `steps` (data) were taken; A f32[n, n] and b as below,
+/// and after 100 steps one step still changes v. Result f32[n]. Beside it, in variants called
+/// lanes, 4,096 lanes of v = decay v + b from 0.
+struct Dead {
+  static constexpr float decay = 0.98f;
+  static constexpr uint32_t n = 256;
+  static constexpr uint32_t lanes = 4096;
+  static constexpr uint32_t steps = 100;
+  static constexpr uint32_t bound = 1000000;
+};
+std::vector<float> dead_matrix();
+std::vector<float> dead_start();
+std::vector<float> dead_lanes();
+
 /// What a check found. `detail` says what was compared and the largest error, or what is wrong.
 struct Verdict {
   bool ok = false;
@@ -141,5 +207,12 @@ Check matmul_check(const Matmul&);
 Check hutchinson_check();
 Check mixed_check();
 Check call_check();
+Check while_scalar_check();
+Check cg_check();
+/// `steps` is one of the two above.
+Check lanes_check(std::vector<float> steps);
+Check history_check();
+Check dead_check();
+Check dead_lanes_check();
 
 }  // namespace bench

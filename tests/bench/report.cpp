@@ -18,14 +18,11 @@ struct Published {
   double native_ms;
   double expert_ms;
 };
-constexpr Published published[] = {{"lorenz_rk4", 11.0, 25.0},
-                                   {"lorenz_adaptive", 5.3, 5.6},
-                                   {"chain", 4.2, 11.2},
-                                   {"copy", 3.2, 5.4},
-                                   {"sum", 1.6, 1.6},
-                                   {"softmax", 2.4, 11.8},
-                                   {"matmul_1024", 5.1, 41.0},
-                                   {"hutchinson", 2.4, 12.0}};
+constexpr Published published[] = {{"lorenz_rk4", 11.0, 25.0},  {"lorenz_adaptive", 5.3, 5.6},
+                                   {"chain", 4.2, 11.2},        {"copy", 3.2, 5.4},
+                                   {"sum", 1.6, 1.6},           {"softmax", 2.4, 11.8},
+                                   {"matmul_1024", 5.1, 41.0},  {"hutchinson", 2.4, 12.0},
+                                   {"while_scalar", 0.23, 0.5}, {"cg", 1.04, 4.3}};
 constexpr double slack = 1.2;
 
 const Row* find_row(const std::vector<Row>& rows, const std::string& workload,
