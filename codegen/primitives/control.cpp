@@ -1,193 +1,177 @@
-// codegen/primitives/control.cpp -- loops and branches from traced functions: what gnomon/control.h
-// leaves untyped.
+// codegen/primitives/control.cpp -- loops from traced functions: what gnomon/control.h and
+// gnomon/loops.h leave untyped.
 #include "gnomon/control.h"
 
 #include <algorithm>
 
-#include "codegen/primitives/control_graphs.h"
+#include "codegen/primitives/control_trace.h"
+#include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
-#include "codegen/trace/trace.h"
+#include "gnomon/loops.h"
 
 namespace gnomon::control {
 namespace {
 
-DType default_dtype(const Scalar& x) {
-  switch (x.kind) {
-    case Scalar::Kind::boolean:
-      return DType::boolean;
-    case Scalar::Kind::integer:
-      return DType::i32;
-    case Scalar::Kind::floating:
-      return DType::f32;
+/// The largest number of steps that i32 counts.
+constexpr Dim most_counted = 0x7fffffff;
+
+/// `c`, after the check that it is what a loop goes on by.
+Array checked_condition(std::string_view op, const Array& c, Loc loc) {
+  if (c.aval() != Aval{DType::boolean, {}})
+    usage_error(op,
+                "cond returns " + to_string(c.aval()) + " and must return bool[]; " +
+                    (c.dtype() == DType::boolean ? "reduce it with gnomon::any or gnomon::all"
+                                                 : "compare it with something"),
+                loc);
+  return c;
+}
+
+void check_unroll(std::string_view op, int unroll, Loc loc) {
+  if (unroll < 0)
+    usage_error(
+        op,
+        "`unroll` is " + std::to_string(unroll) + " and cannot be negative; 0 means no loop at all",
+        loc);
+}
+
+/// The length that all sequences have; nothing when there are none.
+std::optional<Dim> leading_axis(std::string_view op, const Arrays& xs, const Texts& paths,
+                                Loc loc) {
+  check_start(op, xs, paths, loc);
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    if (xs[i].rank() == 0)
+      usage_error(op,
+                  quoted(paths[i]) + " is " + to_string(xs[i].aval()) +
+                      " and has no leading axis to go along; capture it instead",
+                  loc);
+    const Dim n = xs[i].shape()[0], first = xs[0].shape()[0];
+    if (n != first)
+      usage_error(op,
+                  quoted(paths[0]) + " has leading axis " + std::to_string(first) + " but " +
+                      quoted(paths[i]) + " has " + std::to_string(n) +
+                      "; sequences have one length",
+                  loc);
   }
-  return DType::f32;
+  if (xs.empty()) return {};
+  return xs[0].shape()[0];
 }
 
-/// Whether a number of this kind can stand for an element of `t`.
-bool fits(const Scalar& x, DType t) {
-  switch (x.kind) {
-    case Scalar::Kind::boolean:
-      return t == DType::boolean;
-    case Scalar::Kind::integer:
-      return t != DType::boolean;
-    case Scalar::Kind::floating:
-      return is_float(t);
+/// Element `at` along the leading axis of each array.
+Arrays elements(const Arrays& xs, Dim at, Loc loc) {
+  Arrays r;
+  for (const Array& x : xs)
+    r.push_back(lax::reshape(lax::slice_axis(x, 0, at, at + 1, loc), x.shape().without(0), loc));
+  return r;
+}
+
+/// Elements [from, from + count * per) as [count, per, ...].
+Arrays grouped(const Arrays& xs, Dim from, Dim count, Dim per, Loc loc) {
+  Arrays r;
+  for (const Array& x : xs) {
+    const Array some = lax::slice_axis(x, 0, from, from + count * per, loc);
+    r.push_back(lax::reshape(some, some.shape().with(0, per).with_inserted(0, count), loc));
   }
-  return false;
+  return r;
 }
 
-Array number_as(const Scalar& x, DType t, Loc loc) {
-  if (x.kind == Scalar::Kind::floating || is_float(t)) return lax::scalar(t, x.floating, loc);
-  return lax::scalar_integer(t, x.integer, loc);
+/// [count, per, ...] as [count * per, ...].
+Array ungrouped(const Array& x, Loc loc) {
+  const Shape& s = x.shape();
+  return lax::reshape(x, s.without(0).with(0, s[0] * s[1]), loc);
 }
 
-std::string quoted(const std::string& path) { return "`" + path + "`"; }
-
-/// A graph traced inside the current trace, with what it captured.
-struct Part {
-  Graph graph;
-  Arrays captures;
-};
-
-Part finish(Trace& trace, const Arrays& outputs) {
-  Graph graph = trace.finish(outputs);
-  return {std::move(graph), std::move(trace.captures)};
+Array stacked(const Arrays& rows, Loc loc) {
+  Arrays parts;
+  for (const Array& row : rows)
+    parts.push_back(lax::reshape(row, row.shape().with_inserted(0, 1), loc));
+  return lax::concatenate(parts, 0, loc);
 }
 
-bool same_array(const Array& a, const Array& b) {
-  if (a.concrete() || b.concrete()) return a.storage() == b.storage();
-  return a.trace_serial() == b.trace_serial() && a.value() == b.value();
-}
-
-/// Makes all parts take the union of their captures behind their first `own` inputs, and returns
-/// it.
-Arrays share_captures(std::span<Part* const> parts, std::size_t own) {
-  Arrays all;
-  for (const Part* part : parts)
-    for (const Array& a : part->captures)
-      if (std::none_of(all.begin(), all.end(), [&](const Array& b) { return same_array(a, b); }))
-        all.push_back(a);
-  for (Part* part : parts) {
-    Graph& g = part->graph;
-    const std::vector<ValueId> inputs = g.inputs;
-    g.inputs.resize(own);
-    for (const Array& a : all) {
-      const auto found = std::find_if(part->captures.begin(), part->captures.end(),
-                                      [&](const Array& b) { return same_array(a, b); });
-      const auto at = own + static_cast<std::size_t>(found - part->captures.begin());
-      g.inputs.push_back(at < inputs.size() ? inputs[at] : g.fresh(a.aval()));
+/// A scan whose iterations take `unroll` steps each (0: all of them); the steps that are left over
+/// are taken without a loop.
+Arrays unrolled_scan(FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, const Arrays& xs,
+                     Dim length, bool reverse, int unroll, Loc loc) {
+  if (unroll == 1 || length == 0) return build_scan(body, init, xs, length, reverse, loc);
+  const std::size_t carried = init.size();
+  const Dim trips = unroll == 0 ? 0 : length / unroll;
+  const Dim looped = trips > 1 ? trips * unroll : 0;
+  // Carried values, then the rows of `count` steps, which begin with element `from`.
+  const auto steps = [&](Arrays state, const Arrays& sequences, Dim from, Dim count) {
+    std::vector<Arrays> rows;  // of each stacked output
+    for (Dim k = 0; k < count; ++k) {
+      const Dim at = reverse ? from + count - 1 - k : from + k;
+      const Arrays out = body(joined(state, elements(sequences, at, loc)));
+      state = part(out, 0, carried);
+      rows.resize(out.size() - carried, Arrays(static_cast<std::size_t>(count)));
+      for (std::size_t j = 0; j < rows.size(); ++j)
+        rows[j][static_cast<std::size_t>(at - from)] = out[carried + j];
     }
-    g = canonicalize(g);
+    for (const Arrays& each : rows) state.push_back(stacked(each, loc));
+    return state;
+  };
+
+  Arrays state = init, rows;
+  if (looped > 0) {
+    const auto group = [&](const Arrays& in) {
+      return steps(part(in, 0, carried), part(in, carried, xs.size()), 0, unroll);
+    };
+    const Arrays out =
+        build_scan(group, init, grouped(xs, reverse ? length - looped : 0, trips, unroll, loc),
+                   trips, reverse, loc);
+    state = part(out, 0, carried);
+    for (std::size_t j = carried; j < out.size(); ++j) rows.push_back(ungrouped(out[j], loc));
+  }
+  if (looped == length) return joined(state, rows);
+  const Arrays rest = steps(state, xs, reverse ? 0 : looped, length - looped);
+  Arrays all = part(rest, 0, carried);
+  for (std::size_t j = carried; j < rest.size(); ++j) {
+    const std::size_t row = j - carried;
+    if (looped == 0)
+      all.push_back(rest[j]);
+    else
+      all.push_back(lax::concatenate(
+          reverse ? Arrays{rest[j], rows[row]} : Arrays{rows[row], rest[j]}, 0, loc));
   }
   return all;
 }
 
-void check_start(std::string_view op, const Arrays& arrays, const Texts& paths, Loc loc) {
-  for (std::size_t i = 0; i < arrays.size(); ++i)
-    if (arrays[i].empty())
-      usage_error(
-          op,
-          quoted(paths[i]) + " is an empty Array (moved from, or never assigned); give it a value",
-          loc);
+/// How many of at most `bound` steps `length` asks for: i32[].
+Array steps_of(const Array& length, Dim bound, Loc loc) {
+  // What is wider than 32 bits is cut off before it is converted, what is narrower behind.
+  const bool wide = size_of(length.dtype()) >= 4;
+  const Array n = wide ? length : lax::convert(length, DType::i32, loc);
+  const Array low = emit1(max_p, {}, {n, lax::zeros_like(n, loc)}, loc);
+  const Array most = lax::full_like(n, static_cast<double>(bound), loc);
+  return lax::convert(emit1(min_p, {}, {low, most}, loc), DType::i32, loc);
 }
 
-/// What the body made of the carried values, after the check that they are of the types they came
-/// with.
-Arrays checked_carry(std::string_view op, const Arrays& init, const Texts& paths, const Returned& r,
-                     Loc loc) {
-  const auto changed = [&](std::size_t i, const std::string& leaves, bool shape) {
-    usage_error(op,
-                quoted(paths[i]) + " enters the body as " + to_string(init[i].aval()) +
-                    " but leaves it as " + leaves + "; a carry keeps its " +
-                    (shape ? "shape" : "dtype"),
-                loc);
-  };
-  if (r.number) {
-    const Aval& want = init[0].aval();
-    const Aval found{default_dtype(*r.number), {}};
-    if (want.shape.rank() > 0) changed(0, to_string(found), true);
-    if (!fits(*r.number, want.dtype)) changed(0, to_string(found), false);
-    return {number_as(*r.number, want.dtype, loc)};
-  }
-  GNOMON_CHECK(r.arrays.size() == init.size(), "static parts are equal, so the arrays are as many");
-  for (std::size_t i = 0; i < init.size(); ++i) {
-    if (r.arrays[i].empty())
-      usage_error(
-          op,
-          quoted(paths[i]) + " leaves the body as an empty Array (moved from, or never assigned)",
-          loc);
-    const Aval& found = r.arrays[i].aval();
-    if (found != init[i].aval()) changed(i, to_string(found), found.shape != init[i].shape());
-  }
-  return r.arrays;
-}
-
-Arrays inputs_like(Trace& trace, const Arrays& arrays) {
-  Arrays r;
-  for (const Array& a : arrays) r.push_back(trace.input(a.aval()));
+/// Positions of the row `at` of an array of that rank.
+Arrays row_position(const Array& at, int rank, Loc loc) {
+  Arrays r{at};
+  for (int a = 1; a < rank; ++a) r.push_back(lax::scalar_integer(DType::i32, 0, loc));
   return r;
 }
 
-/// Any loop with a condition: both functions get the carried arrays and give arrays of the right
-/// types.
-Arrays build_while(std::string_view op, FunctionRef<Array(const Arrays&)> condition,
-                   FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, StepBound bound,
-                   Loc loc) {
-  if (bound.bounded() && bound.steps() < 0)
-    usage_error(op,
-                "max_steps is " + std::to_string(bound.steps()) +
-                    " and cannot be negative; `unbounded` means no limit",
-                loc);
-  Trace::active(op, loc);
-  std::array<Part, 2> parts;
-  {
-    Trace trace;
-    trace.loc = loc;
-    parts[0] = finish(trace, {condition(inputs_like(trace, init))});
-  }
-  {
-    Trace trace;
-    trace.loc = loc;
-    parts[1] = finish(trace, body(inputs_like(trace, init)));
-  }
-  const std::array<Part*, 2> both{&parts[0], &parts[1]};
-  const Arrays constants = share_captures(both, init.size());
-  WhileParams p{share(std::move(parts[0].graph)), share(std::move(parts[1].graph)),
-                static_cast<int>(init.size()), bound.bounded() ? bound.steps() : -1, 0};
-  return emit_while(std::move(p), joined(init, constants), loc);
+Array row_of(const Array& all, const Array& at, Loc loc) {
+  const DynamicSliceParams p{all.shape().with(0, 1), 0};
+  const Array row =
+      emit1(dynamic_slice_p, p, joined({all}, row_position(at, all.rank(), loc)), loc);
+  return lax::reshape(row, all.shape().without(0), loc);
 }
 
-Arrays build_scan(FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, const Arrays& xs,
-                  Dim length, bool reverse, Loc loc) {
-  Part part;
-  {
-    Trace trace;
-    trace.loc = loc;
-    Arrays inputs = inputs_like(trace, init);
-    for (const Array& x : xs) inputs.push_back(trace.input({x.dtype(), x.shape().without(0)}));
-    part = finish(trace, body(inputs));
-  }
-  ScanParams p{share(std::move(part.graph)), static_cast<int>(init.size()),
-               static_cast<int>(xs.size()), length, reverse};
-  return emit_scan(std::move(p), joined(joined(init, xs), part.captures), loc);
+Array with_row(const Array& all, const Array& row, const Array& at, Loc loc) {
+  const Array one = lax::reshape(row, all.shape().with(0, 1), loc);
+  return emit1(dynamic_update_slice_p, DynamicUpdateSliceParams{},
+               joined({all, one}, row_position(at, all.rank(), loc)), loc);
 }
 
 }  // namespace
-
-Array number(const Scalar& x, Loc loc) { return number_as(x, default_dtype(x), loc); }
 
 std::vector<Array> run_while(FunctionRef<Array(std::span<const Array>)> condition, Body body,
                              const Arrays& init, const Texts& paths, StepBound bound, Loc loc) {
   check_start("while_loop", init, paths, loc);
   const auto holds = [&](const Arrays& carried) {
-    const Array c = condition(carried);
-    if (c.aval() != Aval{DType::boolean, {}})
-      usage_error("while_loop",
-                  "cond returns " + to_string(c.aval()) + " and must return bool[]; " +
-                      (c.dtype() == DType::boolean ? "reduce it with gnomon::any or gnomon::all"
-                                                   : "compare it with something"),
-                  loc);
-    return c;
+    return checked_condition("while_loop", condition(carried), loc);
   };
   const auto next = [&](const Arrays& carried) {
     return checked_carry("while_loop", init, paths, body(carried), loc);
@@ -196,10 +180,11 @@ std::vector<Array> run_while(FunctionRef<Array(std::span<const Array>)> conditio
 }
 
 std::vector<Array> run_fori(Dim lower, Dim upper, Body body, const Arrays& init, const Texts& paths,
-                            Loc loc) {
+                            ForiOptions options, Loc loc) {
   check_start("fori_loop", init, paths, loc);
-  constexpr Dim most = 0x7fffffff;
-  if (lower < -most || lower > most || upper < -most || upper > most)
+  check_unroll("fori_loop", options.unroll, loc);
+  const auto fits = [](Dim x) { return x >= -most_counted && x <= most_counted; };
+  if (!fits(lower) || !fits(upper))
     usage_error("fori_loop",
                 "bounds " + std::to_string(lower) + " and " + std::to_string(upper) +
                     " do not fit into the i32 counter; count from 0 and add an offset",
@@ -210,7 +195,8 @@ std::vector<Array> run_fori(Dim lower, Dim upper, Body body, const Arrays& init,
     return joined({next}, checked_carry("fori_loop", init, paths, body(carried), loc));
   };
   const Arrays start = joined({lax::scalar_integer(DType::i32, lower, loc)}, init);
-  const Arrays end = build_scan(step, start, {}, std::max<Dim>(0, upper - lower), false, loc);
+  const Arrays end =
+      unrolled_scan(step, start, {}, std::max<Dim>(0, upper - lower), false, options.unroll, loc);
   return {end.begin() + 1, end.end()};
 }
 
@@ -249,31 +235,18 @@ std::vector<Array> run_fori(const Operand& lower, const Operand& upper, Body bod
 std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, const Arrays& xs,
                             const Texts& x_paths, ScanOptions options, Loc loc) {
   check_start("scan", init, paths, loc);
-  check_start("scan", xs, x_paths, loc);
-  for (std::size_t i = 0; i < xs.size(); ++i) {
-    const auto path = quoted(x_paths[i]);
-    if (xs[i].rank() == 0)
-      usage_error("scan",
-                  path + " is " + to_string(xs[i].aval()) +
-                      " and has no leading axis to go along; capture it instead",
-                  loc);
-    const Dim n = xs[i].shape()[0], first = xs[0].shape()[0];
-    if (n != first)
-      usage_error("scan",
-                  quoted(x_paths[0]) + " has leading axis " + std::to_string(first) + " but " +
-                      path + " has " + std::to_string(n) + "; sequences have one length",
-                  loc);
-    if (options.length && n != *options.length)
-      usage_error("scan",
-                  "`length` is " + std::to_string(*options.length) + " but " + path +
-                      " has leading axis " + std::to_string(n) +
-                      "; leave `length` out, or slice the sequence",
-                  loc);
-  }
-  if (xs.empty() && !options.length)
+  check_unroll("scan", options.unroll, loc);
+  const std::optional<Dim> leading = leading_axis("scan", xs, x_paths, loc);
+  if (leading && options.length && *leading != *options.length)
+    usage_error("scan",
+                "`length` is " + std::to_string(*options.length) + " but " + quoted(x_paths[0]) +
+                    " has leading axis " + std::to_string(*leading) +
+                    "; leave `length` out, or slice the sequence",
+                loc);
+  if (!leading && !options.length)
     usage_error("scan", "there is no sequence that says how many steps to take; give {.length = n}",
                 loc);
-  const Dim length = options.length ? *options.length : xs[0].shape()[0];
+  const Dim length = options.length ? *options.length : *leading;
   if (length < 0)
     usage_error("scan", "`length` is " + std::to_string(length) + " and cannot be negative", loc);
   Trace::active("scan", loc);
@@ -281,112 +254,129 @@ std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, c
     const Returned r = body(inputs);
     return joined(checked_carry("scan", init, paths, r, loc), r.rows);
   };
-  return build_scan(step, init, xs, length, options.reverse, loc);
+  return unrolled_scan(step, init, xs, length, options.reverse, options.unroll, loc);
 }
 
-std::size_t static_branch(std::string_view op, const Scalar& x, std::size_t branches, Loc loc) {
-  if (op == "cond") return x.floating != 0 ? 1 : 0;
-  if (x.kind == Scalar::Kind::floating)
-    usage_error(op, "the index is a float and must be one integer", loc);
-  return static_cast<std::size_t>(
-      std::clamp<std::int64_t>(x.integer, 0, static_cast<std::int64_t>(branches) - 1));
-}
-
-void static_changed(std::string_view op, std::string_view before, std::string_view after,
-                    const Texts& entered, const Texts& left, Loc loc) {
-  std::size_t i = 0;
-  while (i < entered.size() && i < left.size() && entered[i] == left[i]) ++i;
-  const auto text = [&](const Texts& t) {
-    return i < t.size() ? t[i] : std::string("a part is missing");
+std::vector<Array> run_counted_while(FunctionRef<Array(std::span<const Array>)> condition,
+                                     Body body, const Arrays& init, const Texts& paths,
+                                     StepBound bound, Loc loc) {
+  constexpr std::string_view op = "while_loop_counted";
+  check_start(op, init, paths, loc);
+  if (bound.bounded() && bound.steps() > most_counted)
+    usage_error(op,
+                "max_steps is " + std::to_string(bound.steps()) +
+                    " and steps are counted in i32; bound the loop by less, or use while_loop",
+                loc);
+  const std::size_t n = init.size();
+  const auto holds = [&](const Arrays& carried) {
+    return checked_condition(op, condition(std::span(carried).first(n)), loc);
   };
-  usage_error(op,
-              text(entered) + " " + std::string(before) + " and " + text(left) + " " +
-                  std::string(after) + "; only Arrays can change",
-              loc);
+  const auto next = [&](const Arrays& carried) {
+    const Returned r = body(std::span(carried).first(n));
+    return joined(checked_carry(op, init, paths, r, loc), {lax::add(carried[n], 1.0, loc)});
+  };
+  Arrays end = build_while(op, holds, next, joined(init, {lax::scalar_integer(DType::i32, 0, loc)}),
+                           bound, loc);
+  end.push_back(bound.bounded() ? holds(end) : lax::full({DType::boolean, {}}, 0, loc));
+  return end;
 }
 
-namespace {
-
-/// An i32 or bool index of rank 0.
-Array branch_index(std::string_view op, const Array& index, std::size_t branches, Loc loc) {
-  const bool choice = op == "cond";
-  if (index.rank() > 0 || (!choice && !is_integer(index.dtype())))
+std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, const Arrays& xs,
+                            const Texts& x_paths, const DynamicScanOptions& options, Loc loc) {
+  check_start("scan", init, paths, loc);
+  check_start("scan", {options.length}, {"length"}, loc);
+  const Array& length = options.length;
+  if (length.rank() > 0 || !is_integer(length.dtype()))
+    usage_error("scan", "`length` is " + to_string(length.aval()) + " and must be one integer",
+                loc);
+  const std::optional<Dim> leading = leading_axis("scan", xs, x_paths, loc);
+  if (!leading && !options.max_steps)
+    usage_error("scan",
+                "`length` is known only when the program runs, and there is no sequence that says "
+                "how many steps there are at most; give {.max_steps = n}",
+                loc);
+  const Dim bound = options.max_steps ? *options.max_steps : *leading;
+  if (bound < 0 || bound > most_counted || (leading && bound > *leading))
     usage_error(
-        op,
-        choice
-            ? "the predicate is " + to_string(index.aval()) +
-                  " and must be one value; reduce it with gnomon::any or gnomon::all, or use where"
-            : "the index is " + to_string(index.aval()) +
-                  " and must be one integer; cast or reduce it",
+        "scan",
+        "`max_steps` is " + std::to_string(bound) + " and must be between 0 and " +
+            (leading ? "the leading axis " + std::to_string(*leading) + " of " + quoted(x_paths[0])
+                     : std::to_string(most_counted)),
         loc);
-  if (choice) return lax::convert(index, DType::boolean, loc);
-  if (index.dtype() == DType::i32) return index;
-  // Other integers are clamped before they are cut to 32 bits.
-  const Array last = lax::full_like(index, static_cast<double>(branches - 1), loc);
-  const Array low = emit1(max_p, {}, {index, lax::zeros_like(index, loc)}, loc);
-  return lax::convert(emit1(min_p, {}, {low, last}, loc), DType::i32, loc);
-}
+  Trace::active("scan", loc);
 
-}  // namespace
-
-std::vector<Array> run_branches(std::string_view op, const Operand& index,
-                                std::span<const FunctionRef<Returned()>> branches,
-                                FunctionRef<Texts()> paths) {
-  const Loc loc = index.loc();
-  Trace::active(op, loc);
-  const Array which = branch_index(op, index.array(), branches.size(), loc);
-  std::vector<Part> parts(branches.size());
-  std::vector<std::optional<Scalar>> numbers(branches.size());
-  for (std::size_t b = 0; b < branches.size(); ++b) {
+  std::vector<Aval> row_types;
+  {
     Trace trace;
     trace.loc = loc;
-    const Returned r = branches[b]();
-    numbers[b] = r.number;
-    for (std::size_t i = 0; i < r.arrays.size(); ++i)
-      if (r.arrays[i].empty())
-        usage_error(op, "a branch returns an empty Array (moved from, or never assigned)", loc);
-    if (!r.number) parts[b] = finish(trace, r.arrays);
+    Arrays inputs = inputs_like(trace, init);
+    for (const Array& x : xs) inputs.push_back(trace.input({x.dtype(), x.shape().without(0)}));
+    const Returned r = body(inputs);
+    checked_carry("scan", init, paths, r, loc);
+    for (const Array& row : r.rows)
+      row_types.push_back({row.dtype(), row.shape().with_inserted(0, bound)});
+  }
+  if (bound == 0) {
+    Arrays none = init;
+    for (const Aval& row : row_types) none.push_back(lax::full(row, 0, loc));
+    none.push_back(lax::scalar_integer(DType::i32, 0, loc));
+    return none;
   }
 
-  // A C++ number takes the dtype of what other branches return.
-  std::optional<DType> dtype;
-  for (std::size_t b = 0; b < parts.size(); ++b)
-    if (!numbers[b] && !parts[b].graph.outputs.empty())
-      dtype = parts[b].graph.output_avals()[0].dtype;
-  if (!dtype)
-    for (const auto& x : numbers)
-      if (x && !(dtype && fits(*x, *dtype))) dtype = default_dtype(*x);
-  for (std::size_t b = 0; b < parts.size(); ++b) {
-    if (!numbers[b]) continue;
-    Trace trace;
-    const DType t = fits(*numbers[b], *dtype) ? *dtype : default_dtype(*numbers[b]);
-    parts[b] = finish(trace, {number_as(*numbers[b], t, loc)});
-  }
-
-  const std::vector<Aval> results = parts[0].graph.output_avals();
-  const auto branch_name = [&](std::size_t b) {
-    if (op == "cond") return std::string(b == 0 ? "when false" : "when true");
-    return "in branch " + std::to_string(b);
+  // Carried: the number of the step, the scan's own values, the rows.
+  const Array count = steps_of(length, bound, loc);
+  Arrays start = joined({lax::scalar_integer(DType::i32, 0, loc)}, init);
+  for (const Aval& row : row_types) start.push_back(lax::full(row, 0, loc));
+  const std::size_t first_row = 1 + init.size();
+  const auto holds = [&](const Arrays& c) { return lax::lt(c[0], count, loc); };
+  const auto next = [&](const Arrays& c) {
+    Arrays in = part(c, 1, init.size());
+    for (const Array& x : xs) in.push_back(row_of(x, c[0], loc));
+    const Returned r = body(in);
+    Arrays out = joined({lax::add(c[0], 1.0, loc)}, checked_carry("scan", init, paths, r, loc));
+    for (std::size_t j = 0; j < r.rows.size(); ++j)
+      out.push_back(with_row(c[first_row + j], r.rows[j], c[0], loc));
+    return out;
   };
-  for (std::size_t b = 1; b < parts.size(); ++b) {
-    const std::vector<Aval> found = parts[b].graph.output_avals();
-    GNOMON_CHECK(found.size() == results.size(),
-                 "static parts are equal, so the arrays are as many");
-    for (std::size_t i = 0; i < found.size(); ++i)
-      if (found[i] != results[i])
-        usage_error(op,
-                    quoted(paths()[i]) + " is " + to_string(results[i]) + " " + branch_name(0) +
-                        " and " + to_string(found[i]) + " " + branch_name(b) +
-                        "; branches return one type",
-                    loc);
+  Arrays end = build_while("scan", holds, next, start, StepBound(bound), loc);
+  end.erase(end.begin());
+  end.push_back(count);
+  return end;
+}
+
+std::vector<Array> run_map(Body one, Body many, const Arrays& xs, const Texts& x_paths,
+                           std::optional<Dim> batch_size, Loc loc) {
+  const std::optional<Dim> leading = leading_axis("map", xs, x_paths, loc);
+  if (!leading)
+    usage_error("map", "there are no arrays among `xs` that say how many elements there are", loc);
+  if (batch_size && *batch_size < 1)
+    usage_error("map",
+                "`batch_size` is " + std::to_string(*batch_size) +
+                    " and must be positive; leave it out to take elements one by one",
+                loc);
+  Trace::active("map", loc);
+  const Dim n = *leading;
+  const auto by = [&](Body body) { return [body](const Arrays& in) { return body(in).rows; }; };
+  const auto one_by_one = by(one);
+  const auto side_by_side = by(many);
+  if (!batch_size || n == 0) return build_scan(one_by_one, {}, xs, n, false, loc);
+  const Dim per = *batch_size;
+  if (n <= per) return side_by_side(xs);
+  const Dim trips = n / per;
+  const Arrays groups =
+      build_scan(side_by_side, {}, grouped(xs, 0, trips, per, loc), trips, false, loc);
+  Arrays rest;
+  if (trips * per < n) {
+    Arrays last;
+    for (const Array& x : xs) last.push_back(lax::slice_axis(x, 0, trips * per, n, loc));
+    rest = side_by_side(last);
   }
-  if (results.empty()) return {};
-  std::vector<Part*> pointers;
-  for (Part& part : parts) pointers.push_back(&part);
-  const Arrays constants = share_captures(pointers, 0);
-  CondParams p;
-  for (Part& part : parts) p.branches.push_back(share(std::move(part.graph)));
-  return emit(cond_p, std::move(p), joined({which}, constants), loc);
+  Arrays all;
+  for (std::size_t j = 0; j < groups.size(); ++j) {
+    const Array rows = ungrouped(groups[j], loc);
+    all.push_back(rest.empty() ? rows : lax::concatenate({rows, rest[j]}, 0, loc));
+  }
+  return all;
 }
 
 }  // namespace gnomon::control

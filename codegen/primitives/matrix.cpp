@@ -198,7 +198,7 @@ Arrays repeat(Dim count, const Arrays& init,
     return control::Returned{body(carried[0], Arrays(carried.begin() + 1, carried.end())), {}, {}};
   };
   return control::run_fori(Dim{0}, count, step, init, control::Texts(init.size(), "state"),
-                           Trace::active().loc);
+                           {}, Trace::active().loc);
 }
 
 Arrays by_matrix(const Arrays& inputs, const std::function<Arrays(const Arrays&)>& f) {

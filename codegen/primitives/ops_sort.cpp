@@ -160,7 +160,7 @@ Array searchsorted(Operand sorted_values, Operand values, Side side) {
         return Range{lax::select(up, lax::add(middle, 1, loc), low, loc),
                      lax::select(down, middle, high, loc)};
       },
-      Range{full(0), full(n)}, loc)[0];
+      Range{full(0), full(n)}, {}, loc)[0];
 }
 
 Array digitize(Operand x, Operand edges, bool right) {

@@ -1,4 +1,5 @@
 // tests/compile_fail/arrays.cpp -- misuse of arrays, shapes, keys and trees that is visible in types.
+#include "gnomon/masks.h"
 #include "gnomon/ops.h"
 #include "gnomon/random.h"
 #include "gnomon/transform.h"
@@ -65,4 +66,14 @@ auto bad(const Array& x) {
   };
   return gn::tree::leaves(Layer{scaled});
 }
+#endif
+
+// CASE 8: expect "Use x.dim(i) and std::min/std::max on integers"
+#ifdef CASE_8
+Array bad(const Array& x, const Array& n) { return gn::zeros({gn::minimum(n, 8), x.dim(0)}); }
+#endif
+
+// CASE 9: expect "a size is fixed when the function is traced; clamp it with std::min/std::max on"
+#ifdef CASE_9
+Array bad(const Array& n) { return gn::first_valid(n, gn::minimum(n, 8)); }
 #endif

@@ -1,5 +1,6 @@
 // tests/compile_fail/control.cpp -- misuse of loops and branches that is visible in types.
 #include "gnomon/control.h"
+#include "gnomon/loops.h"
 #include "gnomon/ops.h"
 
 namespace gn = gnomon;
@@ -83,5 +84,27 @@ auto bad(const Array& x) {
 #ifdef CASE_10
 auto bad(const Array& x) {
   return gn::fori_loop(0, 3, [](Array v) { return v; }, x);
+}
+#endif
+
+// CASE 11: expect "gnomon::fori_loop: traced bounds need a number of steps"
+#ifdef CASE_11
+auto bad(const Array& n) {
+  return gn::fori_loop(0, n, [](Array i, Array v) { return v + i; }, 0, {.unroll = 2});
+}
+#endif
+
+// CASE 12: expect "gnomon::while_loop_counted: cond must return one boolean Array"
+#ifdef CASE_12
+auto bad() {
+  return gn::while_loop_counted([](const Newton&) { return true; }, [](Newton s) { return s; },
+                                Newton{}, {.max_steps = 1});
+}
+#endif
+
+// CASE 13: expect "gnomon::map: f must take one element"
+#ifdef CASE_13
+auto bad(const Array& xs) {
+  return gn::map([](Newton s) { return s; }, xs);
 }
 #endif

@@ -53,10 +53,17 @@ struct WhileOptions {
   StepBound max_steps;
 };
 
+struct ForiOptions {
+  /// Steps per iteration of the loop; 0: no loop at all. Values are the same, kernels longer.
+  int unroll = 1;
+};
+
 struct ScanOptions {
   std::optional<Dim> length = {};  // needed when there are no sequences
   bool reverse =
       false;  // from the last element to the first; rows stay in the order of the sequences
+  /// Steps per iteration of the loop; 0: no loop at all. Values are the same, kernels longer.
+  int unroll = 1;
 };
 
 namespace control {
@@ -95,7 +102,7 @@ std::vector<Array> run_while(FunctionRef<Array(std::span<const Array>)> conditio
                              const std::vector<Array>& init, const Texts& paths, StepBound, Loc);
 /// `body` gets the counter in front.
 std::vector<Array> run_fori(Dim lower, Dim upper, Body body, const std::vector<Array>& init,
-                            const Texts& paths, Loc);
+                            const Texts& paths, ForiOptions, Loc);
 std::vector<Array> run_fori(const Operand& lower, const Operand& upper, Body body,
                             const std::vector<Array>& init, const Texts& paths, StepBound);
 /// Carried values, then rows. `body` gets the carried values, then slices.
@@ -210,7 +217,8 @@ control::Traced<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions opt
 /// Differentiable in forward mode.
 /// Throws UsageError as while_loop does.
 template <std::integral Lower, std::integral Upper, class Body, class S>
-control::Traced<S> fori_loop(Lower lower, Upper upper, Body&& body, S init, Loc loc = Loc::here()) {
+control::Traced<S> fori_loop(Lower lower, Upper upper, Body&& body, S init,
+                             ForiOptions options = {}, Loc loc = Loc::here()) {
   using T = control::Traced<S>;
   static_assert(std::is_invocable_v<Body&, Array, T>,
                 "gnomon::fori_loop: body must take (Array i, state)");
@@ -225,7 +233,7 @@ control::Traced<S> fori_loop(Lower lower, Upper upper, Body&& body, S init, Loc 
   };
   return tree::with_leaves(
       start, control::run_fori(static_cast<Dim>(lower), static_cast<Dim>(upper), step,
-                               tree::leaves(start), control::paths(start, "carry"), loc));
+                               tree::leaves(start), control::paths(start, "carry"), options, loc));
 }
 
 /// The same with traced bounds: takes at most `max_steps` steps. Bounds have one integer dtype,
@@ -255,12 +263,62 @@ control::Traced<S> fori_loop(Operand lower, Operand upper, Body&& body, S init,
 template <class Lower, class Upper, class Body, class S>
 requires(std::is_same_v<std::remove_cvref_t<Lower>, Array> ||
          std::is_same_v<std::remove_cvref_t<Upper>, Array>) void fori_loop(const Lower&,
-                                                                           const Upper&, Body&&,
-                                                                           S) {
+                                                                           const Upper&, Body&&, S,
+                                                                           ForiOptions = {}) {
   static_assert(always_false<Body>,
                 "gnomon::fori_loop: traced bounds need a number of steps; write {.max_steps = n} "
                 "behind the state");
 }
+
+namespace control {
+
+template <class C, class Rows>
+struct ScanResult {
+  C carry;
+  Rows rows;
+  std::vector<Array> more;  // arrays behind those of the rows
+};
+
+/// What all forms of scan have in common: `run(step, carried, paths)` gives carried arrays, rows
+/// and what else there is.
+template <class Body, class C, class X, class Run>
+auto typed_scan(Body&& body, C init, const X& xs, Loc loc, const Run& run) {
+  using T = Traced<C>;
+  using E = tree::ElementOf<X>;
+  static_assert(std::is_invocable_v<Body&, T, E>, "gnomon::scan: body must take (carry, x)");
+  using R = std::remove_cvref_t<std::invoke_result_t<Body&, T, E>>;
+  static_assert(tree::detail::IsPair<R>::value,
+                "gnomon::scan: body must return std::pair{carry, y}");
+  static_assert(gives<typename R::first_type, T>,
+                "gnomon::scan: body must return {carry, y} with the carry type it takes");
+  using Y = Traced<typename R::second_type>;
+  const T start = traced(std::move(init), loc);
+  const std::vector<Array> carried = tree::leaves(start);
+  std::optional<Y> row;
+  const auto step = [&](std::span<const Array> a) {
+    const R next = body(tree::with_leaves(start, a.first(carried.size())),
+                        tree::with_leaves(tree::as_element(xs), a.subspan(carried.size())));
+    check_static("scan", "carry", start, "when it enters the body", next.first, "when it leaves",
+                 loc);
+    Returned r = returned(next.first);
+    if constexpr (std::is_arithmetic_v<typename R::second_type>)
+      row.emplace(traced(next.second, loc));
+    else
+      row.emplace(tree::clone(next.second));
+    r.rows = tree::leaves(*row);
+    return r;
+  };
+  const std::vector<Array> results = run(step, carried, paths(start, "carry"));
+  const std::span<const Array> all(results);
+  const std::size_t rows = tree::leaves(*row).size();
+  using Rows = decltype(tree::as_stacked(*row));
+  return ScanResult<T, Rows>{
+      tree::with_leaves(start, all.first(carried.size())),
+      tree::with_leaves(tree::as_stacked(*row), all.subspan(carried.size(), rows)),
+      {all.begin() + static_cast<std::ptrdiff_t>(carried.size() + rows), all.end()}};
+}
+
+}  // namespace control
 
 /// {carry, y} = body(carry, x) for every x along the leading axes of `xs`; gives the last carry and
 /// the stacked y.
@@ -272,38 +330,13 @@ requires(std::is_same_v<std::remove_cvref_t<Lower>, Array> ||
 /// or dtype, or lengths disagree.
 template <class Body, class C, class X>
 auto scan(Body&& body, C init, const X& xs, ScanOptions options = {}, Loc loc = Loc::here()) {
-  using T = control::Traced<C>;
-  using E = tree::ElementOf<X>;
-  static_assert(std::is_invocable_v<Body&, T, E>, "gnomon::scan: body must take (carry, x)");
-  using R = std::remove_cvref_t<std::invoke_result_t<Body&, T, E>>;
-  static_assert(tree::detail::IsPair<R>::value,
-                "gnomon::scan: body must return std::pair{carry, y}");
-  static_assert(control::gives<typename R::first_type, T>,
-                "gnomon::scan: body must return {carry, y} with the carry type it takes");
-  using Y = control::Traced<typename R::second_type>;
-  const T start = control::traced(std::move(init), loc);
-  const std::vector<Array> carried = tree::leaves(start);
-  std::optional<Y> row;
-  const auto step = [&](std::span<const Array> a) {
-    const R next = body(tree::with_leaves(start, a.first(carried.size())),
-                        tree::with_leaves(tree::as_element(xs), a.subspan(carried.size())));
-    control::check_static("scan", "carry", start, "when it enters the body", next.first,
-                          "when it leaves", loc);
-    control::Returned r = control::returned(next.first);
-    if constexpr (std::is_arithmetic_v<typename R::second_type>)
-      row.emplace(control::traced(next.second, loc));
-    else
-      row.emplace(tree::clone(next.second));
-    r.rows = tree::leaves(*row);
-    return r;
+  const auto run = [&](control::Body step, const std::vector<Array>& carried,
+                       const control::Texts& paths) {
+    return control::run_scan(step, carried, paths, tree::leaves(xs), control::paths(xs, "xs"),
+                             options, loc);
   };
-  const std::vector<Array> results =
-      control::run_scan(step, carried, control::paths(start, "carry"), tree::leaves(xs),
-                        control::paths(xs, "xs"), options, loc);
-  const std::span<const Array> all(results);
-  using Rows = decltype(tree::as_stacked(*row));
-  return std::pair<T, Rows>{tree::with_leaves(start, all.first(carried.size())),
-                            tree::with_leaves(tree::as_stacked(*row), all.subspan(carried.size()))};
+  auto r = control::typed_scan(body, std::move(init), xs, loc, run);
+  return std::pair<decltype(r.carry), decltype(r.rows)>{std::move(r.carry), std::move(r.rows)};
 }
 
 /// Calls the branch that `index` names with the operands; an index out of range means the nearest

@@ -13,6 +13,8 @@
 #include "gnomon/indexing.h"
 #include "gnomon/jit.h"
 #include "gnomon/linalg.h"
+#include "gnomon/loops.h"
+#include "gnomon/masks.h"
 #include "gnomon/numeric.h"
 #include "gnomon/ops.h"
 #include "gnomon/random.h"

@@ -1,0 +1,178 @@
+// codegen/primitives/control_trace.cpp -- tracing the functions that loops and branches are given.
+#include "codegen/primitives/control_trace.h"
+
+#include <algorithm>
+#include <array>
+
+#include "codegen/primitives/lax.h"
+
+namespace gnomon::control {
+
+DType default_dtype(const Scalar& x) {
+  switch (x.kind) {
+    case Scalar::Kind::boolean:
+      return DType::boolean;
+    case Scalar::Kind::integer:
+      return DType::i32;
+    case Scalar::Kind::floating:
+      return DType::f32;
+  }
+  return DType::f32;
+}
+
+bool fits(const Scalar& x, DType t) {
+  switch (x.kind) {
+    case Scalar::Kind::boolean:
+      return t == DType::boolean;
+    case Scalar::Kind::integer:
+      return t != DType::boolean;
+    case Scalar::Kind::floating:
+      return is_float(t);
+  }
+  return false;
+}
+
+Array number_as(const Scalar& x, DType t, Loc loc) {
+  if (x.kind == Scalar::Kind::floating || is_float(t)) return lax::scalar(t, x.floating, loc);
+  return lax::scalar_integer(t, x.integer, loc);
+}
+
+std::string quoted(const std::string& path) { return "`" + path + "`"; }
+
+Part finish(Trace& trace, const Arrays& outputs) {
+  Graph graph = trace.finish(outputs);
+  return {std::move(graph), std::move(trace.captures)};
+}
+
+namespace {
+
+bool same_array(const Array& a, const Array& b) {
+  if (a.concrete() || b.concrete()) return a.storage() == b.storage();
+  return a.trace_serial() == b.trace_serial() && a.value() == b.value();
+}
+
+}  // namespace
+
+Arrays share_captures(std::span<Part* const> parts, std::size_t own) {
+  Arrays all;
+  for (const Part* part : parts)
+    for (const Array& a : part->captures)
+      if (std::none_of(all.begin(), all.end(), [&](const Array& b) { return same_array(a, b); }))
+        all.push_back(a);
+  for (Part* part : parts) {
+    Graph& g = part->graph;
+    const std::vector<ValueId> inputs = g.inputs;
+    g.inputs.resize(own);
+    for (const Array& a : all) {
+      const auto found = std::find_if(part->captures.begin(), part->captures.end(),
+                                      [&](const Array& b) { return same_array(a, b); });
+      const auto at = own + static_cast<std::size_t>(found - part->captures.begin());
+      g.inputs.push_back(at < inputs.size() ? inputs[at] : g.fresh(a.aval()));
+    }
+    g = canonicalize(g);
+  }
+  return all;
+}
+
+void check_start(std::string_view op, const Arrays& arrays, const Texts& paths, Loc loc) {
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    if (arrays[i].empty())
+      usage_error(
+          op,
+          quoted(paths[i]) + " is an empty Array (moved from, or never assigned); give it a value",
+          loc);
+}
+
+Arrays checked_carry(std::string_view op, const Arrays& init, const Texts& paths, const Returned& r,
+                     Loc loc) {
+  const auto changed = [&](std::size_t i, const std::string& leaves, bool shape) {
+    usage_error(op,
+                quoted(paths[i]) + " enters the body as " + to_string(init[i].aval()) +
+                    " but leaves it as " + leaves + "; a carry keeps its " +
+                    (shape ? "shape" : "dtype"),
+                loc);
+  };
+  if (r.number) {
+    const Aval& want = init[0].aval();
+    const Aval found{default_dtype(*r.number), {}};
+    if (want.shape.rank() > 0) changed(0, to_string(found), true);
+    if (!fits(*r.number, want.dtype)) changed(0, to_string(found), false);
+    return {number_as(*r.number, want.dtype, loc)};
+  }
+  GNOMON_CHECK(r.arrays.size() == init.size(), "static parts are equal, so the arrays are as many");
+  for (std::size_t i = 0; i < init.size(); ++i) {
+    if (r.arrays[i].empty())
+      usage_error(
+          op,
+          quoted(paths[i]) + " leaves the body as an empty Array (moved from, or never assigned)",
+          loc);
+    const Aval& found = r.arrays[i].aval();
+    if (found != init[i].aval()) changed(i, to_string(found), found.shape != init[i].shape());
+  }
+  return r.arrays;
+}
+
+Arrays inputs_like(Trace& trace, const Arrays& arrays) {
+  Arrays r;
+  for (const Array& a : arrays) r.push_back(trace.input(a.aval()));
+  return r;
+}
+
+Arrays build_while(std::string_view op, FunctionRef<Array(const Arrays&)> condition,
+                   FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, StepBound bound,
+                   Loc loc) {
+  if (bound.bounded() && bound.steps() < 0)
+    usage_error(op,
+                "max_steps is " + std::to_string(bound.steps()) +
+                    " and cannot be negative; `unbounded` means no limit",
+                loc);
+  Trace::active(op, loc);
+  std::array<Part, 2> parts;
+  {
+    Trace trace;
+    trace.loc = loc;
+    parts[0] = finish(trace, {condition(inputs_like(trace, init))});
+  }
+  {
+    Trace trace;
+    trace.loc = loc;
+    parts[1] = finish(trace, body(inputs_like(trace, init)));
+  }
+  const std::array<Part*, 2> both{&parts[0], &parts[1]};
+  const Arrays constants = share_captures(both, init.size());
+  WhileParams p{share(std::move(parts[0].graph)), share(std::move(parts[1].graph)),
+                static_cast<int>(init.size()), bound.bounded() ? bound.steps() : -1, 0};
+  return emit_while(std::move(p), joined(init, constants), loc);
+}
+
+Arrays build_scan(FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, const Arrays& xs,
+                  Dim length, bool reverse, Loc loc) {
+  Part part;
+  {
+    Trace trace;
+    trace.loc = loc;
+    Arrays inputs = inputs_like(trace, init);
+    for (const Array& x : xs) inputs.push_back(trace.input({x.dtype(), x.shape().without(0)}));
+    part = finish(trace, body(inputs));
+  }
+  ScanParams p{share(std::move(part.graph)), static_cast<int>(init.size()),
+               static_cast<int>(xs.size()), length, reverse};
+  return emit_scan(std::move(p), joined(joined(init, xs), part.captures), loc);
+}
+
+Array number(const Scalar& x, Loc loc) { return number_as(x, default_dtype(x), loc); }
+
+void static_changed(std::string_view op, std::string_view before, std::string_view after,
+                    const Texts& entered, const Texts& left, Loc loc) {
+  std::size_t i = 0;
+  while (i < entered.size() && i < left.size() && entered[i] == left[i]) ++i;
+  const auto text = [&](const Texts& t) {
+    return i < t.size() ? t[i] : std::string("a part is missing");
+  };
+  usage_error(op,
+              text(entered) + " " + std::string(before) + " and " + text(left) + " " +
+                  std::string(after) + "; only Arrays can change",
+              loc);
+}
+
+}  // namespace gnomon::control
