@@ -53,6 +53,9 @@ struct Features {
   bool subgroup_basic = false;       // numbers of subgroups, and one of their members
   bool subgroup_arithmetic = false;  // sums and the like over a subgroup
   bool addresses = false;            // 64-bit addresses of buffers
+  /// 16 bytes are stored as two 64-bit words where there are such: drivers for CPUs store component
+  /// by component and lane by lane.
+  bool paired_stores = false;
   bool signed_zero_inf_nan_preserve_f32 = false;
   bool signed_zero_inf_nan_preserve_f64 = false;
   bool rounding_rte_f32 = false;

@@ -1,4 +1,5 @@
-// shaders/spirv/emit_control.cpp -- structured control flow: blocks, merges and phis.
+// shaders/spirv/emit_control.cpp -- structured control flow: blocks, merges, what loops carry and
+// branches give.
 #include <algorithm>
 
 #include "shaders/spirv/emitter.h"
@@ -12,7 +13,7 @@ void Emitter::begin_block(Ref label) {
   line_ = 0;  // a line ends with its block
 }
 
-// The parts of all values, one after the other: as many as phis are needed to carry them.
+// The parts of all values, one after the other: as many as it takes to carry them.
 std::vector<Ref> Emitter::flatten(const std::vector<Value>& values) const {
   std::vector<Ref> flat;
   for (Value v : values) {
@@ -22,35 +23,40 @@ std::vector<Ref> Emitter::flatten(const std::vector<Value>& values) const {
   return flat;
 }
 
+// What a loop carries lies in variables, which drivers turn into registers anyway.
+Ref Emitter::carried_variable(Ref value_type) {
+  const Ref variable = module_.fresh();
+  append(variables_, spv::Op::OpVariable,
+         {module_.pointer(spv::StorageClass::Function, value_type), variable,
+          static_cast<std::uint32_t>(spv::StorageClass::Function)});
+  return variable;
+}
+
 //   header -> condition ... -> merge
-//               |                      The phis sit in the header; as it dominates the merge block,
-//             body ... -> continue     they are the loop's results as well.
+//               |                      The variables are read where the condition starts; as it
+//             body ... -> continue     dominates the merge block, they are the results as well.
+//
+// The body stores the next values and leaves the continue block empty. What is in there (moves that
+// stand for phis, too), Mesa 22.3 guards by a branch at the top of every trip: loops of the same
+// arithmetic take a fifth longer. A loop of one trip at most is a branch that drivers should skip
+// (passes/unloop): there, an empty continue block would let Mesa find out that it is one.
 void Emitter::loop(const Instruction& in) {
   const Region& condition = in.regions[0];
   const Region& body = in.regions[1];
-  const Ref before = block_;
   const Ref header = module_.fresh(), condition_label = module_.fresh(),
             body_label = module_.fresh(), continue_label = module_.fresh(), merge = module_.fresh();
+  std::vector<Ref> variables;
+  std::size_t next = 0;
   const std::vector<Ref> initial = flatten(in.operands);
+  for (Value v : in.operands) {
+    const kernel::Type t = type_of(v);
+    for (std::uint32_t p = 0; p < part_count(t.width); ++p) {
+      variables.push_back(carried_variable(type(t.scalar, part_width(t.width))));
+      effect(spv::Op::OpStore, {variables.back(), initial[next++]});
+    }
+  }
   effect(spv::Op::OpBranch, {header});
   begin_block(header);
-
-  std::vector<std::size_t> open;  // where each phi waits for its value from the continue block
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < in.operands.size(); ++i) {
-    const kernel::Type t = type_of(in.operands[i]);
-    Parts carried;
-    carried.count = part_count(t.width);
-    for (std::uint32_t p = 0; p < carried.count; ++p) {
-      carried[p] = op({spv::Op::OpPhi,
-                       type(t.scalar, part_width(t.width)),
-                       {initial[next++], before, 0, continue_label}});
-      open.push_back(code_.size() - 2);
-    }
-    values_[condition.arguments[i].index] = carried;
-    values_[body.arguments[i].index] = carried;
-    values_[in.results[i].index] = carried;
-  }
   // Drivers unroll loops of a few trips. One that holds loops would be written out many times over,
   // for seconds of their compilers' time and no faster.
   const bool outer = std::any_of(body.body.begin(), body.body.end(),
@@ -59,18 +65,36 @@ void Emitter::loop(const Instruction& in) {
   effect(spv::Op::OpLoopMerge, {merge, continue_label, static_cast<std::uint32_t>(control)});
   effect(spv::Op::OpBranch, {condition_label});
   begin_block(condition_label);
+  next = 0;
+  for (std::size_t i = 0; i < in.operands.size(); ++i) {
+    const kernel::Type t = type_of(in.operands[i]);
+    Parts carried;
+    carried.count = part_count(t.width);
+    for (std::uint32_t p = 0; p < carried.count; ++p)
+      carried[p] = op({spv::Op::OpLoad, type(t.scalar, part_width(t.width)), {variables[next++]}});
+    values_[condition.arguments[i].index] = carried;
+    values_[body.arguments[i].index] = carried;
+    values_[in.results[i].index] = carried;
+  }
   region(condition);
   effect(spv::Op::OpBranchConditional, {scalar(condition.yields[0]), body_label, merge});
 
   begin_block(body_label);
   region(body);
   const std::vector<Ref> carried = flatten(body.yields);
-  GNOMON_CHECK(carried.size() == open.size(),
-               "a loop of kernel `" + kernel_.name + "` carries " + std::to_string(open.size()) +
-                   " parts and yields " + std::to_string(carried.size()));
-  for (std::size_t i = 0; i < open.size(); ++i) code_[open[i]] = carried[i];
+  GNOMON_CHECK(carried.size() == variables.size(),
+               "a loop of kernel `" + kernel_.name + "` carries " +
+                   std::to_string(variables.size()) + " parts and yields " +
+                   std::to_string(carried.size()));
+  const auto next_trip = [&] {
+    for (std::size_t i = 0; i < variables.size(); ++i)
+      effect(spv::Op::OpStore, {variables[i], carried[i]});
+  };
+  const bool once = in.immediate == 1;
+  if (!once) next_trip();
   effect(spv::Op::OpBranch, {continue_label});
   begin_block(continue_label);
+  if (once) next_trip();
   effect(spv::Op::OpBranch, {header});
   begin_block(merge);
 }

@@ -55,7 +55,16 @@ std::uint32_t Emitter::window_of(std::uint32_t buffer) const {
   return options_.windows.empty() ? 0 : options_.windows[buffer];
 }
 
-// The variable through which a buffer is seen as elements (width 1) or as 4-vectors.
+// What a buffer is made of when it is seen as elements (width 1), as 4-vectors or as pairs of
+// 64-bit words (width 2).
+Ref Emitter::unit_type(std::uint32_t buffer, std::uint32_t width) {
+  return width == 2 ? type(DType::u64, 2) : type(in_buffer(kernel_.buffers[buffer].dtype), width);
+}
+std::uint32_t Emitter::unit_bytes(std::uint32_t buffer, std::uint32_t width) const {
+  return width == 2 ? 16 : size_of(kernel_.buffers[buffer].dtype) * width;
+}
+
+// The variable through which a buffer is seen so.
 Ref Emitter::buffer_variable(std::uint32_t buffer, std::uint32_t width, std::uint32_t part) {
   Ref& variable = buffer_variables_[{buffer, width, part}];
   if (variable != 0) return variable;
@@ -72,7 +81,7 @@ Ref Emitter::buffer_variable(std::uint32_t buffer, std::uint32_t width, std::uin
     module_.capability(spv::Capability::StorageBuffer8BitAccess);
     module_.extension("SPV_KHR_8bit_storage", 0x00010500);
   }
-  const Ref elements = module_.runtime_array(type(in_buffer(b.dtype), width), bytes * width);
+  const Ref elements = module_.runtime_array(unit_type(buffer, width), unit_bytes(buffer, width));
   variable = module_.variable(spv::StorageClass::StorageBuffer, module_.block(elements));
   module_.decorate(variable, spv::Decoration::DescriptorSet, {0});
   module_.decorate(
@@ -83,7 +92,8 @@ Ref Emitter::buffer_variable(std::uint32_t buffer, std::uint32_t width, std::uin
     module_.decorate(variable, spv::Decoration::NonWritable);
   }
   if (b.coherent) module_.decorate(variable, spv::Decoration::Coherent);
-  if (options_.debug_info) module_.name(variable, width == 1 ? b.name : b.name + "_vec4");
+  if (options_.debug_info)
+    module_.name(variable, b.name + (width == 1 ? "" : width == 2 ? "_pairs" : "_vec4"));
   return variable;
 }
 
@@ -108,8 +118,7 @@ Ref Emitter::buffer_address(std::uint32_t buffer, std::uint32_t width) {
                               static_cast<std::uint32_t>(kernel_.buffers.size()) +
                               kernel_.parameters + 2 * addresses(buffer);
   const Ref low = parameter_word(words), high = parameter_word(words + 1);
-  const Ref elements =
-      module_.runtime_array(type(in_buffer(b.dtype), width), size_of(b.dtype) * width);
+  const Ref elements = module_.runtime_array(unit_type(buffer, width), unit_bytes(buffer, width));
   const Ref pointer =
       module_.pointer(spv::StorageClass::PhysicalStorageBuffer, module_.block(elements));
   return address = in_prologue([&] {
@@ -140,7 +149,7 @@ Ref Emitter::buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index
                             std::uint32_t part) {
   const bool address = is_by_address(buffer);
   const Ref base = address ? buffer_address(buffer, width) : buffer_variable(buffer, width, part);
-  const Ref pointee = type(in_buffer(kernel_.buffers[buffer].dtype), width);
+  const Ref pointee = unit_type(buffer, width);
   const auto storage =
       address ? spv::StorageClass::PhysicalStorageBuffer : spv::StorageClass::StorageBuffer;
   return op(
@@ -185,11 +194,17 @@ void Emitter::buffer_store(std::uint32_t buffer, std::uint32_t width, Ref index,
     }
     return;
   }
+  const Features& f = options_.features;
+  if (width == 4 && f.paired_stores && f.int64 && size_of(kernel_.buffers[buffer].dtype) == 4 &&
+      !kernel_.buffers[buffer].coherent) {
+    stored = op({spv::Op::OpBitcast, unit_type(buffer, 2), {stored}});
+    width = 2;
+  }
   const Ref pointer = buffer_pointer(buffer, width, index);
   if (!is_by_address(buffer)) return effect(spv::Op::OpStore, {pointer, stored});
   effect(spv::Op::OpStore,
          {pointer, stored, static_cast<std::uint32_t>(spv::MemoryAccessMask::Aligned),
-          size_of(kernel_.buffers[buffer].dtype) * width});
+          unit_bytes(buffer, width)});
 }
 
 // The texel view of a window, loaded once on entry. Its buffers share it: texels are untyped words.

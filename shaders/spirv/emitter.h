@@ -106,6 +106,8 @@ class Emitter {
   /// Between a value of type `t` and what stands for it in memory.
   Ref to_memory(DType t, DType as, std::uint32_t width, Ref value);
   Ref from_memory(DType t, DType as, std::uint32_t width, Ref stored);
+  Ref unit_type(std::uint32_t buffer, std::uint32_t width);
+  std::uint32_t unit_bytes(std::uint32_t buffer, std::uint32_t width) const;
   Ref buffer_variable(std::uint32_t buffer, std::uint32_t width, std::uint32_t part);
   Ref buffer_base(std::uint32_t buffer);
   Ref buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index, std::uint32_t part = 0);
@@ -142,6 +144,7 @@ class Emitter {
   // ---- emit_control.cpp
   void loop(const Instruction& in);
   void if_(const Instruction& in);
+  Ref carried_variable(Ref value_type);
   void branch(Ref predicate, const Block& then, const Block& otherwise);
   void begin_block(Ref label);
   std::vector<Ref> flatten(const std::vector<Value>& values) const;

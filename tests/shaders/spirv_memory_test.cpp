@@ -89,6 +89,23 @@ TEST(SpirvMemory, GathersAndScattersOfEveryType) {
   }
 }
 
+TEST(SpirvMemory, QuadsAreStoredAsPairsWhereThatIsFaster) {
+  for (DType t : {DType::f32, DType::u32}) {
+    Sketch s;
+    s.b.store(s.output(t), s.index, s.b.load(s.input(t), s.index, 8));
+    s.b.store(s.output(t), s.b.u32(3), s.b.load(s.input(t), s.index));
+    const kernel::Kernel k = s.b.take();
+    Features features = everything();
+    features.paired_stores = true;
+    const std::string pairs = emitted(k, with(features));
+    EXPECT_EQ(count(pairs, "OpBitcast %v2ulong"), 2u) << pairs;
+    EXPECT_EQ(count(pairs, "OpAccessChain %_ptr_StorageBuffer_v2ulong"), 2u) << pairs;
+    features.int64 = false;
+    EXPECT_THAT(emitted(k, with(features)), Not(HasSubstr("ulong")));
+    EXPECT_THAT(emitted(k, with(everything())), Not(HasSubstr("ulong")));
+  }
+}
+
 TEST(SpirvMemory, TexelsAreReadFourElementsAtATime) {
   Sketch s;
   s.keep(s.b.load(s.texels(DType::f32), s.index, 16));
