@@ -141,6 +141,48 @@ void store_root(Workshop& w, Frame& f, ValueId v) {
   for (const auto& [at, value] : values) store(at, value);
 }
 
+/// Element `n` of the lane's row. Leading axes number the lanes, the others the elements of a row.
+Index row_position(Workshop& w, ValueId v, Value n) {
+  const Shape& shape = w.request.graph.avals[v].shape;
+  int axes = 0;
+  for (Dim lanes = 1; lanes < w.request.lanes; lanes *= shape[axes++]) {
+  }
+  const Index row = Index::flat(shape.part(0, axes), w.emitter.lane);
+  const Index element = Index::flat(shape.part(axes, shape.rank()), n);
+  Values c;
+  for (int a = 0; a < shape.rank(); ++a)
+    c.push_back(a < axes ? row(w.k, a) : element(w.k, a - axes));
+  return Index::coordinates(shape, std::move(c));
+}
+
+/// Every lane stores a row of each root, a few neighbours at a time: what they need of the whole
+/// row does not depend on the trip and lands in front of this loop.
+void store_rows(Workshop& w, Frame& f) {
+  const DraftRequest& r = w.request;
+  auto& k = w.k;
+  constexpr Dim side_by_side = 4;
+  const auto put = [&](Value from, Dim n) {
+    std::vector<std::pair<Index, Value>> values;
+    for (ValueId v : r.roots)
+      for (Dim i = 0; i < n; ++i) {
+        const Index at = row_position(w, v, k.add(from, k.u32(word(i))));
+        values.emplace_back(at, f.element(v, at));
+      }
+    std::size_t next = 0;
+    for (ValueId v : r.roots)
+      for (Dim i = 0; i < n; ++i, ++next)
+        w.emitter.store(w.memory(v, kernel::Access::write), r.graph.avals[v].shape,
+                        values[next].first, values[next].second);
+  };
+  const Dim trips = r.row / side_by_side;
+  k.count_loop(k.u32(word(trips)), static_cast<std::uint64_t>(trips), {},
+               [&](Value trip, std::span<const Value>) {
+                 put(k.mul(trip, k.u32(word(side_by_side))), side_by_side);
+                 return Values{};
+               });
+  put(k.u32(word(trips * side_by_side)), r.row % side_by_side);
+}
+
 bool stacked_output(const Graph& g, const Uses& uses, ValueId v) {
   const std::uint32_t p = uses.producer[v];
   if (p == Uses::none) return false;
@@ -161,6 +203,17 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Dim s
            [&f, v = *r.stand_in](const Index& index) { return f.element(v, index); });
   for (ValueId v : r.roots)
     if (stacked_output(r.graph, *uses, v)) f.store_directly(v, w.memory(v, kernel::Access::write));
+  if (r.row > 0) {
+    try {
+      store_rows(w, f);
+    } catch (const NotLaneLocal& reason) {
+      failure = {r.roots[0], reason.why};
+      return std::nullopt;
+    }
+    Draft d = w.finish("rows");
+    d.width = 1;
+    return d;
+  }
   if (r.mapping == Mapping::map && !r.tile && r.roots.size() > 1) {
     // All elements first, stores after: a root may come to lie where another one is read from.
     std::vector<std::pair<Index, Value>> values;

@@ -35,7 +35,8 @@ struct Draft {
   std::vector<std::vector<std::uint32_t>>
       parameters;  // one dispatch each, in order; normally one, empty
   std::vector<std::pair<std::uint32_t, ValueId>> iterations;  // words that hold an iteration
-  std::string mapping;  // "map", "tile", "lane", "sequential", "scatter", "update", "group"
+  // "map", "tile", "rows", "lane", "sequential", "scatter", "update", "group"
+  std::string mapping;
   bool has_loop = false;
   bool disjoint = true;       // no element is computed by two lanes
   std::uint32_t width = 0;    // lanes per invocation; 0: as the device likes it
@@ -59,6 +60,7 @@ struct DraftRequest {
   bool pins = true;                 // a lane may hold just its own part of a value (Emitter::pins)
   const std::map<ValueId, IterationSource>* iterations = nullptr;  // inputs that are iterations
   std::optional<RegisterTile> tile = std::nullopt;  // map: a lane computes several elements
+  Dim row = 0;  // map: a lane computes this many neighbours one after another; 0: one element
 };
 
 /// Failure names the root that could not be computed lane by lane.

@@ -29,6 +29,7 @@ class Partitioner {
     Residence start = choose_residence(g_, uses_, target_, options_);
     in_memory_ = std::move(start.in_memory);
     layouts_ = std::move(start.layouts);
+    rows_ = std::move(start.rows);
     updates_ = Updates(g_, uses_, nest_.carried);
     for (ValueId v : updates_.outputs()) {
       in_memory_[v] = true;
@@ -248,7 +249,10 @@ class Partitioner {
       add(std::move(d->draft), roots, cones, std::move(d->reason));
       return true;
     }
-    r.tile = choose_tile(placement(), target_, roots);
+    for (ValueId v : roots)
+      if (const auto row = rows_.find(v); row != rows_.end()) r.row = row->second;
+    if (r.row == 0) r.tile = choose_tile(placement(), target_, roots);
+    if (r.row > 0) r.lanes = shape.size() / r.row;
     if (r.tile) r.lanes = r.tile->lanes(shape);
     auto d = draft(r, failure);
     if (!d) {
@@ -259,9 +263,10 @@ class Partitioner {
     }
     GNOMON_CHECK(d.has_value(), "an elementwise kernel has no loop to fail: " + failure.why);
     add(std::move(*d), roots, cones,
-        r.tile ? "tiles of " + std::to_string(r.tile->rows) + " by " +
-                     std::to_string(r.tile->columns) + " elements of " + to_string(shape)
-               : "one lane per element of " + to_string(shape));
+        r.row > 0 ? "one lane per " + std::to_string(r.row) + " elements of " + to_string(shape)
+        : r.tile  ? "tiles of " + std::to_string(r.tile->rows) + " by " +
+                       std::to_string(r.tile->columns) + " elements of " + to_string(shape)
+                 : "one lane per element of " + to_string(shape));
     return true;
   }
 
@@ -404,6 +409,7 @@ class Partitioner {
   Uses uses_;
   std::vector<bool> in_memory_;
   std::vector<std::vector<int>> layouts_;
+  Rows rows_;
   Companions companions_;
   std::vector<Cluster> clusters_;
   std::map<std::uint32_t, Device> device_;  // per equation: loops taken apart

@@ -39,8 +39,10 @@ class Chooser {
     for (ValueId v : g_.inputs) in_memory_[v] = true;
     find_demand();
     choose_memory();
+    Rows rows;
+    if (options_.fuse) rows = fuse_rows(g_, uses_, target_, cost_, in_memory_);
     choose_layouts();
-    return {std::move(in_memory_), std::move(layouts_)};
+    return {std::move(in_memory_), std::move(layouts_), std::move(rows)};
   }
 
  private:
@@ -104,7 +106,8 @@ class Chooser {
     }
     double own = 1;
     if (e.primitive->lower.cost == Cost::view) own = 0;
-    if (e.primitive->lower.cost == Cost::heavy) own = 12;
+    // What a reduction costs are its operand's elements.
+    if (e.primitive->lower.cost == Cost::heavy && !reduces(e)) own = 12;
     // A reduction or product reads more elements than it gives.
     double trips = 1;
     const double out = static_cast<double>(std::max<Dim>(1, g_.avals[e.outputs[0]].shape.size()));
@@ -142,6 +145,7 @@ class Chooser {
       in_memory_[v] = true;
     } else {
       for (ValueId in : e.inputs) keep_if_costly(in);
+      cost_[v] = cost_of(e);
     }
   }
 
@@ -172,7 +176,7 @@ class Chooser {
     double work = 0;
     for (ValueId v : e.inputs)
       work += in_memory_[v] ? 0 : cost_[v] * static_cast<double>(g_.avals[v].shape.size());
-    return work <= 1 << 15;
+    return work <= 1 << 17;
   }
 
   void choose_memory() {
@@ -263,6 +267,22 @@ class Chooser {
           layouts_[v].push_back(0);
         }
     }
+    for (const Equation& e : g_.equations)
+      if (e.primitive == &permute_p && !fixed[e.outputs[0]]) turn_at_once(e, fixed);
+  }
+
+  /// A permutation that goes to memory of something that lies there anyway: whoever computes that
+  /// writes it in the wanted order. A few that read it the other way cost less than a copy.
+  void turn_at_once(const Equation& permutation, const std::vector<bool>& fixed) {
+    const ValueId turned = permutation.outputs[0], v = permutation.inputs[0];
+    constexpr std::uint32_t few = 2;
+    if (!in_memory_[turned] || !in_memory_[v] || fixed[v] || !layouts_[v].empty() ||
+        uses_.count[v] > few)
+      return;
+    const Lowering& lower = g_.equations[uses_.producer[v]].primitive->lower;
+    if (lower.kind != Lowering::Kind::element || lower.cost == Cost::view) return;
+    layouts_[v] = permutation.params.as<AxesParams>().axes;
+    in_memory_[turned] = false;
   }
 
   const Graph& g_;

@@ -4,6 +4,7 @@
 
 #include "codegen/graph/graph.h"
 #include "codegen/lower/pipeline.h"
+#include "codegen/lower/rows.h"
 #include "codegen/lower/uses.h"
 
 namespace gnomon {
@@ -11,6 +12,7 @@ namespace gnomon {
 struct Residence {
   std::vector<bool> in_memory;            // per value
   std::vector<std::vector<int>> layouts;  // per value: order of axes in memory, empty for row-major
+  Rows rows;                              // roots whose lanes compute a row each
 };
 
 /// Where the values of a graph should live before any kernel was tried: in memory are inputs,

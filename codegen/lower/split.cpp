@@ -48,9 +48,12 @@ Array padded(const Array& x, const Array& value, int axis, Dim parts, Loc loc) {
   return lax::pad(x, value, pad, loc);
 }
 
-/// Lanes that share a reduction of `n` elements to each of `out` results, at least `lanes`.
+/// Lanes that share a reduction of `n` elements to each of `out` results, at least `lanes`. Few
+/// elements are not worth a stage more: starting a kernel costs a CPU what adding up thousands
+/// does.
 Dim lanes_for(Dim n, Dim out, const Target& target, Dim lanes) {
-  while (lanes < 4096 && lanes * out < target.parallel_lanes && n / lanes > 128) lanes *= 2;
+  const Dim few = target.contiguous_per_lane ? 2048 : 128;
+  while (lanes < 4096 && lanes * out < target.parallel_lanes && n / lanes > few) lanes *= 2;
   while (target.loop_budget > 0 && n / lanes > static_cast<Dim>(target.loop_budget) / 2) lanes *= 2;
   return lanes;
 }
@@ -94,17 +97,24 @@ Array by_rows(const Primitive& p, const Array& x, Loc loc) {
   return emit1(combining(p), {}, {y, emit1(p, AxesParams{{last}}, {rest}, loc)}, loc);
 }
 
-/// Reduces the last axis in contiguous parts, one for each lane that the device has room for.
-Array by_runs(const Primitive& p, const Array& x, Dim lanes, Loc loc) {
+/// Reduces the last axis by so many invocations: blocks that a SIMD group of them reads side by
+/// side, one after another, so that every core follows one stream; then what its lanes are left
+/// with.
+Array by_blocks(const Primitive& p, const Array& x, Dim invocations, Loc loc) {
+  constexpr Dim block = 8 * longest_run;
   const int last = x.rank() - 1;
-  const Dim n = x.dim(last), length = n / lanes / longest_run * longest_run;
-  if (lanes <= 1 || length == 0) return by_rows(p, x, loc);
-  Array y = lax::slice_axis(x, last, 0, lanes * length, loc);
-  y = lax::reshape(y, y.shape().with(last, lanes).with_inserted(last + 1, length), loc);
-  y = by_rows(p, by_rows(p, y, loc), loc);
-  if (n == lanes * length) return y;
-  return emit1(combining(p), {},
-               {y, by_rows(p, lax::slice_axis(x, last, lanes * length, n, loc), loc)}, loc);
+  const Dim n = x.dim(last), parts = std::max<Dim>(1, invocations * longest_run / block);
+  const Dim trips = n / (parts * block), whole = parts * trips * block;
+  if (invocations <= 1 || trips <= 1) return by_rows(p, x, loc);
+  Array y = lax::slice_axis(x, last, 0, whole, loc);
+  y = lax::reshape(
+      y, y.shape().with(last, parts).with_inserted(last + 1, trips).with_inserted(last + 2, block),
+      loc);
+  y = emit1(p, AxesParams{{last + 1}}, {y}, loc);
+  y = by_rows(p, lax::reshape(y, x.shape().with(last, parts * block), loc), loc);
+  if (n == whole) return y;
+  return emit1(combining(p), {}, {y, by_rows(p, lax::slice_axis(x, last, whole, n, loc), loc)},
+               loc);
 }
 
 /// Reduces the last axis in parts that a workgroup each takes in one go, then those.
@@ -292,8 +302,9 @@ class Splitter {
     const Dim out = std::max<Dim>(1, merged.size());
     const Dim n = x.size() / out;
     merged.insert(axis, n);
-    if (target_.contiguous_per_lane && !leading && x.dtype() != DType::boolean)
-      return by_runs(p, lax::reshape(x, merged, loc), lanes_for(n, out, target_, 1), loc);
+    if (target_.contiguous_per_lane && (trailing || !leading) && x.dtype() != DType::boolean)
+      return by_blocks(p, lax::reshape(x, merged, loc), lanes_for(n / longest_run, out, target_, 1),
+                       loc);
     if (target_.team > 0 && (trailing || !leading))
       return by_teams(p, lax::reshape(x, merged, loc), target_, loc);
     return in_stages(p, lax::reshape(x, merged, loc), axis, lanes_for(n, out, target_, 64), loc);

@@ -178,7 +178,9 @@ Array softmax(Operand x, int axis) {
     const Array top = align::broadcast("softmax", shift_for_exp(a, over, loc), a.shape(), loc);
     const Array e = lax::unary(exp_p, lax::sub(a, top, loc), loc);
     const Array total = reduce(sum_p, e, over, true, loc);
-    return lax::div(e, align::broadcast("softmax", total, a.shape(), loc), loc);
+    // One division per row; the sum is at least 1, so its inverse is a normal number.
+    const Array share = lax::div(lax::full_like(total, 1, loc), total, loc);
+    return lax::mul(e, align::broadcast("softmax", share, a.shape(), loc), loc);
   });
 }
 

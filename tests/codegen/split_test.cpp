@@ -26,7 +26,7 @@ void expect_short_loops(F f, const A&... avals) {
 }
 
 TEST(Split, SumsOfAnyLength) {
-  for (const Dim n : {8191, 8192, 8193, 20000, 65536, 100003}) {
+  for (const Dim n : {8191, 8192, 8193, 20000, 65536, 100003, 300007}) {
     expect_function_lowers([](const Array& x) { return sum(whole(x)); }, f32({n}));
     expect_function_lowers([](const Array& x) { return sum(x * 7); }, i32({n}));
   }
@@ -94,6 +94,24 @@ TEST(Split, RowsAreReadAsRunsByOneLoop) {
   const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
   ASSERT_EQ(p.kernels.size(), 1u) << p.fusion_text;
   EXPECT_LE(kernel::worst_case_trips(p.kernels[0]), 1024u / 16);
+}
+
+TEST(Split, ALongSumIsTwoKernelsOfNeighbours) {
+  Trace outer;
+  const Graph g = trace([](const Array& x) { return sum(x); }, outer.input(f32({1 << 24}))).graph;
+  const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
+  ASSERT_EQ(p.kernels.size(), 2u) << p.fusion_text;
+  // Sixteen neighbours per invocation, the next ones behind those of seven others.
+  const kernel::Kernel& first = p.kernels[0];
+  EXPECT_EQ(kernel::worst_case_trips(first), (1u << 24) / (16 * 512));
+  std::size_t wide_loads = 0;
+  for (const kernel::Instruction& loop : first.body.body)
+    if (loop.op == kernel::Op::loop)
+      for (const kernel::Instruction& i : loop.regions[1].body)
+        wide_loads += i.op == kernel::Op::load && first.type(i.results[0]).width == 16;
+  EXPECT_EQ(wide_loads, 1u) << p.graph_text;
+  // What the lanes leave is so little that one adds it up.
+  EXPECT_EQ(kernel::worst_case_trips(p.kernels[1]), 16u * 512 / 16);
 }
 
 TEST(Split, WhatARowReducesIsComputedInItsLane) {

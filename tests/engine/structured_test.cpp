@@ -103,6 +103,18 @@ TEST_F(Structured, ReductionsOfAnyLength) {
         Aval{DType::f32, {9, n}});
 }
 
+TEST_F(Structured, RowsThatALaneWalksSeveralTimes) {
+  for (const Dim n : {50, 256, 1000})
+    expect_device(
+        [](const Array& x) {
+          const Array centred = x - mean(x, -1, {.keepdims = true});
+          return std::vector<Array>{
+              softmax(x), centred * rsqrt(mean(square(centred), -1, {.keepdims = true}) + 1e-5f),
+              logsumexp(x, -1)};
+        },
+        Aval{DType::f32, {600, n}});
+}
+
 TEST_F(Structured, Transposes) {
   for (const Shape& s : {Shape{64, 96}, Shape{3, 33, 50}, Shape{17, 129}, Shape{4, 32, 5, 48}})
     expect_device(

@@ -1,0 +1,28 @@
+// codegen/lower/rows.h -- which values a lane computes a whole row of, sums over the row included.
+#pragma once
+#include <map>
+#include <vector>
+
+#include "codegen/graph/graph.h"
+#include "codegen/lower/uses.h"
+#include "codegen/program/target.h"
+
+namespace gnomon {
+
+/// Whether an equation adds up (multiplies, takes the extreme of) elements over axes.
+bool reduces(const Equation&);
+
+/// A root of which every lane computes this many neighbours, one after another.
+using Rows = std::map<ValueId, Dim>;
+
+/// Softmax, normalisation and the like: a root whose elements need sums (or extremes) over their
+/// row, and these again the row. One lane per row walks it once for every sum and once for the
+/// result, while it stays in the cache: what was to go to memory in between leaves `in_memory`, and
+/// what such a walk asks for but no row gives (a product, say) is put there.
+///
+/// Only where rows fill a CPU; a GPU's neighbouring lanes would read distant elements.
+/// `cost`: instructions per element of every value, operands included up to memory.
+Rows fuse_rows(const Graph&, const Uses&, const Target&, const std::vector<double>& cost,
+               std::vector<bool>& in_memory);
+
+}  // namespace gnomon
