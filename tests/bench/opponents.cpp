@@ -79,7 +79,7 @@ std::vector<Variant> stream_opponents(const Device& device, const StreamKernels&
   const auto input = filled(device, x);
   constexpr uint32_t per_group = 16 * group;
   static_assert(n % per_group == 0);
-  const Step expert = input->texels()
+  const Step expert = input->texels() && device.info().int64
                           ? step(kernels.expert, texels1, {0, 1}, {}, {n / per_group, 1}, group)
                           : step(kernels.expert_storage, storage2, {0, 1}, {},
                                  vk::fold_groups(device, n / 4, group), group);

@@ -40,7 +40,7 @@ std::vector<Variant> triad_opponents(const Device& device) {
                                           native::triad(pair, in, in + n, out, n);
                                         }),
                                 floor_of(device, 1)};
-  if (all_texels({a, b}))
+  if (device.info().int64 && all_texels({a, b}))
     variants.insert(
         variants.begin() + 1,
         by_hand(device, "expert", {a, b, poisoned(device, n)},
@@ -65,7 +65,7 @@ std::vector<Variant> sum_opponents(const Device& device) {
         variants.begin() + 1,
         by_hand(device, "expert", {input, poisoned(device, lanes), poisoned(device, 1)},
                 {step(shaders::sum_expert, texels1, {0, 1}, {n / 4 / lanes}, {lanes / 64, 1}, 64),
-                 step(shaders::sum_expert, texels1, {1, 2}, {lanes / 4}, {1, 1}, 1)}));
+                 step(shaders::sum_last_expert, texels1, {1, 2}, {lanes / 4}, {1, 1})}));
   return variants;
 }
 
@@ -81,7 +81,7 @@ std::vector<Variant> softmax_opponents(const Device& device) {
                 native::softmax(pair, in, out, rows, columns);
               }),
       floor_of(device, 1)};
-  if (all_texels({input}))
+  if (device.info().int64 && all_texels({input}))
     variants.insert(
         variants.begin() + 1,
         by_hand(device, "expert", {input, poisoned(device, n)},

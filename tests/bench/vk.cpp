@@ -128,6 +128,9 @@ Device::Device() {
   device.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   device.queueCreateInfoCount = 1;
   device.pQueueCreateInfos = &queue;
+  VkPhysicalDeviceFeatures features{};
+  features.shaderInt64 = info_.int64;
+  device.pEnabledFeatures = &features;
   check(vkCreateDevice(physical_, &device, nullptr, &device_), "vkCreateDevice");
   vkGetDeviceQueue(device_, family_, 0, &queue_);
   VkCommandPoolCreateInfo pool{};
@@ -157,6 +160,9 @@ void Device::choose() {
   info_.api = version(properties.apiVersion);
   info_.max_texels = properties.limits.maxTexelBufferElements;
   info_.max_groups = properties.limits.maxComputeWorkGroupCount[0];
+  VkPhysicalDeviceFeatures features{};
+  vkGetPhysicalDeviceFeatures(physical_, &features);
+  info_.int64 = features.shaderInt64 == VK_TRUE;
 }
 
 Device::~Device() {

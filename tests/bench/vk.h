@@ -19,6 +19,7 @@ struct DeviceInfo {
   std::string api;
   uint32_t max_texels = 0;
   uint32_t max_groups = 0;
+  bool int64 = false;  // kernels may use 64-bit integers
 };
 
 /// Instance, physical device and one compute queue. The device is the one that GNOMON_DEVICE names
