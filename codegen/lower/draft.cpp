@@ -256,14 +256,19 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Dim s
   return d;
 }
 
+/// Instructions from which on a kernel of one lane has its arrays in memory.
+constexpr std::size_t most_alone = 4096;
+
 }  // namespace
 
 std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
   // Arrays unrolled into scalars are what makes kernels grow: fewer of them, before anything else
-  // is given up.
+  // is given up. A lone lane is slow anyway, and large functions keep drivers busy for seconds.
+  DraftRequest smaller = r;
+  if (r.mapping == Mapping::sequential) smaller.value_limit = std::min(r.value_limit, most_alone);
   for (const Dim scalars : {64, 8}) {
     try {
-      return attempt(r, failure, scalars);
+      return attempt(smaller, failure, scalars);
     } catch (const KernelTooLarge&) {
       continue;
     }

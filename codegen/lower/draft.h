@@ -61,6 +61,7 @@ struct DraftRequest {
   const std::map<ValueId, IterationSource>* iterations = nullptr;  // inputs that are iterations
   std::optional<RegisterTile> tile = std::nullopt;  // map: a lane computes several elements
   Dim row = 0;  // map: a lane computes this many neighbours one after another; 0: one element
+  std::size_t value_limit = 200000;                 // instructions beyond which it is too large
 };
 
 /// Failure names the root that could not be computed lane by lane.

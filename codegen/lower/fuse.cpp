@@ -95,7 +95,7 @@ class Partitioner {
       try {
         if (!loop_cluster(members, loops, cones)) return false;
       } catch (const KernelTooLarge&) {
-        fuse_less(members, cones);
+        if (!fuse_less(members, cones) && !take_apart(loops)) throw_too_large(members);
         return false;
       }
     }
@@ -212,7 +212,7 @@ class Partitioner {
       try {
         if (!map_cluster(group, cones)) return false;
       } catch (const KernelTooLarge&) {
-        fuse_less(group, cones);
+        if (!fuse_less(group, cones) && !large_.insert(group[0]).second) throw_too_large(group);
         return false;
       }
     }
@@ -220,13 +220,26 @@ class Partitioner {
   }
 
   /// A kernel of these roots is too large: what computes them goes through memory from here on.
-  void fuse_less(const std::vector<ValueId>& roots, const Cones& cones) {
+  /// False when it does already.
+  bool fuse_less(const std::vector<ValueId>& roots, const Cones& cones) {
     bool changed = false;
     for (ValueId root : roots)
       for (std::uint32_t i : cones.at(root).equations)
         for (ValueId v : g_.equations[i].outputs)
           if (!in_memory_[v] && uses_.live[v]) changed = in_memory_[v] = true;
-    if (changed) return;
+    return changed;
+  }
+
+  /// The iterations of these loops become kernels of their own, which are cut in turn. False when
+  /// none has such a form.
+  bool take_apart(const std::set<std::uint32_t>& loops) {
+    bool changed = false;
+    for (std::uint32_t loop : loops)
+      changed = run_on_device(loop, "too many instructions for one kernel") || changed;
+    return changed;
+  }
+
+  [[noreturn]] void throw_too_large(const std::vector<ValueId>& roots) const {
     const Equation& e = g_.equations[uses_.producer[roots[0]]];
     usage_error(options_.name,
                 "`" + std::string(e.primitive->name) +
@@ -253,6 +266,10 @@ class Partitioner {
       if (const auto row = rows_.find(v); row != rows_.end()) r.row = row->second;
     if (r.row == 0) r.tile = choose_tile(placement(), target_, roots);
     if (r.row > 0) r.lanes = shape.size() / r.row;
+    // Compilers of drivers take more than linear time and memory for one function. What is still
+    // larger when nothing is fused any more stays so.
+    constexpr std::size_t pleasant = 16384;
+    if (!large_.contains(roots[0])) r.value_limit = pleasant;
     if (r.tile) r.lanes = r.tile->lanes(shape);
     auto d = draft(r, failure);
     if (!d) {
@@ -413,6 +430,7 @@ class Partitioner {
   Companions companions_;
   std::vector<Cluster> clusters_;
   std::map<std::uint32_t, Device> device_;  // per equation: loops taken apart
+  std::set<ValueId> large_;                 // roots of kernels that cannot be cut any more
   Updates updates_;
   Sharing sharing_;
 };

@@ -212,7 +212,10 @@ class Chooser {
         if (!uses_.live[v]) continue;
         const bool stacked = kind == Lowering::Kind::scan &&
                              static_cast<int>(o) >= e.params.as<ScanParams>().carried;
-        if (kind == Lowering::Kind::scatter || stacked || !options_.fuse ||
+        // Stages that read the one before at two positions each, as those of a running result do:
+        // the instructions of an element double with every stage that is not stored.
+        const bool doubled = uses_.many[v] && cost > 256 && kind == Lowering::Kind::element;
+        if (kind == Lowering::Kind::scatter || stacked || !options_.fuse || doubled ||
             expensive_for(v, demand_[v]))
           in_memory_[v] = true;
       }

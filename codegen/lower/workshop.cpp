@@ -12,6 +12,7 @@ using kernel::Value;
 
 Workshop::Workshop(const DraftRequest& r)
     : request(r), k(r.name), emitter(k, r.target), buffers_(r.graph.avals.size()) {
+  emitter.value_limit = r.value_limit;
   if (r.mapping == Mapping::group) return;  // whoever maps says what a lane is
   k.kernel().lanes = r.mapping == Mapping::sequential ? 1 : word(r.lanes);
   if (r.mapping != Mapping::sequential) {

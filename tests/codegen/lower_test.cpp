@@ -2,7 +2,10 @@
 // on the host.
 #include "tests/support/lowering.h"
 
+#include <gmock/gmock.h>
+
 #include "gnomon/control.h"
+#include "gnomon/cumulative.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"
@@ -189,6 +192,44 @@ TEST(Lower, WritesAHistoryInPlace) {
   };
   expect_function_lowers(f, f32({}));
   expect_function_lowers([&](const Array& xs) { return vmap(f)(xs); }, f32({5}));
+}
+
+std::size_t largest_kernel(const Program& p) {
+  std::size_t n = 0;
+  for (const kernel::Kernel& k : p.kernels) n = std::max(n, k.types.size());
+  return n;
+}
+
+/// Element i is the composition of the maps x -> a x + b up to i.
+Array composed(const Array& a, const Array& b) {
+  using Maps = std::pair<Array, Array>;
+  const auto after = [](const Maps& p, const Maps& q) {
+    return Maps{p.first * q.first, q.first * p.second + q.second};
+  };
+  return associative_scan(after, Maps{a, b}).second;
+}
+
+// Every stage reads the one before at two positions: what is not stored doubles.
+TEST(Lower, StoresTheStagesOfARunningResult) {
+  const auto f = [](const Array& a, const Array& b) { return composed(a, flip(b, 0)); };
+  expect_function_lowers(f, f32({63}), f32({63}));
+  for (const auto& [name, target] : targets())
+    EXPECT_LT(largest_kernel(compiled(graph_of(f, f32({1000}), f32({1000})), target)), 6000u)
+        << name;
+}
+
+TEST(Lower, CutsABodyThatIsTooLargeForOneKernel) {
+  const auto f = [](const Array& x) {
+    const auto step = [](const Array& carried, const Array& row) {
+      const Array slope = grad([](const Array& a) { return sum(prod(a, 1)); })(row);
+      return std::pair{carried + sum(slope), row + row * slope};
+    };
+    const auto [last, rows] = scan(step, sum(x), x);
+    return std::tuple{last, rows};
+  };
+  expect_function_lowers(f, f32({1, 4, 207}));
+  EXPECT_THAT(compiled(graph_of(f, f32({1, 4, 207}))).fusion_text,
+              ::testing::HasSubstr("too many instructions for one kernel"));
 }
 
 TEST(Lower, CopiesInputsThatAreOutputs) {
