@@ -35,7 +35,7 @@ class Partitioner {
       in_memory_[v] = true;
       layouts_[v].clear();
     }
-    if (options_.loops == LoopMapping::device)
+    if (options_.loops == LoopMapping::device || options_.loops == LoopMapping::workgroup)
       for (std::uint32_t i = 0; i < g_.equations.size(); ++i) run_on_device(i, "asked for");
     // Each round either succeeds, moves at least one more value to memory, or takes one loop apart.
     while (!build()) {
@@ -336,6 +336,8 @@ class Partitioner {
     Device device{loop_region(g_, e, uses_.live, target_, options, nest_, slice),
                   branch_region(e, uses_.live, target_, options, nest_), reason};
     if (!device.loop && !device.branch) return false;
+    if (device.loop && nest_.outermost() && slice == 0)
+      choose_players(*device.loop, e, device.reason);
     const auto in_rows = [&](ValueId v) {
       in_memory_[v] = true;
       layouts_[v].clear();
@@ -345,6 +347,19 @@ class Partitioner {
     for (ValueId v : c.writes) in_rows(v);
     device_.emplace(equation, std::move(device));
     return true;
+  }
+
+  /// Whether one workgroup plays a loop: where starting its kernels costs more than running them on
+  /// one core.
+  void choose_players(LoopRegion& loop, const Equation& e, std::string& reason) const {
+    if (options_.loops == LoopMapping::device) return;
+    const double work = work_per_iteration(e), kernels = dispatches_per_iteration(loop);
+    // Microseconds. On a CPU a dispatch wakes its threads up and a core does some eight operations
+    // per nanosecond; on a GPU a dispatch is cheap and one workgroup a small part of the device.
+    const double start = target_.contiguous_per_lane ? 20 : 5;
+    const double alone = work / (target_.contiguous_per_lane ? 8e3 : 4e4);
+    loop.by_group = options_.loops == LoopMapping::workgroup || alone < kernels * start;
+    if (loop.by_group) reason += "; one workgroup, since starting kernels would take longer";
   }
 
   bool update_cluster(ValueId v, const Equation& e, const Cones& cones) {

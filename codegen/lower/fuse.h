@@ -24,6 +24,7 @@ struct Cluster {
   // Filled when kernels leave lane form.
   std::uint32_t kernel = 0;  // index into Program::kernels
   std::uint32_t groups = 0;
+  std::uint32_t invocations = 0;  // that have something to do
   /// > 0: its lanes take turns, in so many dispatches; the last operand is the counter they share.
   std::uint64_t turns = 0;
   /// > 0: its last operand gets the trips of every lane, of which so many wait for one another.
@@ -41,6 +42,9 @@ struct LoopNest {
   std::size_t carried = 0;  // inputs that may be overwritten; the outputs with these indices do it
   std::map<ValueId, IterationSource> iterations;  // inputs that are numbers of iterations
   bool gated = false;                             // the device decides what runs
+  bool inside = false;                            // of a loop or a branch
+
+  bool outermost() const { return !inside; }
 };
 
 /// Greedy fusion. A value goes to memory when it is an output, when several kernels need it and it

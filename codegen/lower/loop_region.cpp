@@ -81,6 +81,21 @@ double work_of(const Graph& g) {
   return sum;
 }
 
+/// Dispatches that one iteration starts; loops of unknown length inside make a few iterations.
+double count_dispatches(const Partition& p) {
+  double sum = 0;
+  for (const Cluster& c : p.clusters) {
+    if (c.loop)
+      sum += static_cast<double>(std::min<std::uint64_t>(16, c.loop->body.trips.value_or(16))) *
+             (count_dispatches(c.loop->parts) + 1);
+    else if (c.branch)
+      for (const BranchRegion::Side& side : c.branch->sides) sum += count_dispatches(side.parts);
+    else
+      sum += static_cast<double>(c.draft.parameters.size());
+  }
+  return sum;
+}
+
 bool holds_gates(const Partition& p) {
   return std::any_of(p.clusters.begin(), p.clusters.end(),
                      [](const Cluster& c) { return c.branch || (c.loop && c.loop->gated); });
@@ -96,6 +111,10 @@ double dispatches(const Partition& p) {
 }
 
 }  // namespace
+
+double dispatches_per_iteration(const LoopRegion& r) {
+  return count_dispatches(r.parts) + count_dispatches(r.condition) + (r.gated ? 1 : 0);
+}
 
 std::uint64_t most_steps(const Equation& e) {
   if (e.primitive == &scan_p) return static_cast<std::uint64_t>(e.params.as<ScanParams>().length);
@@ -128,7 +147,7 @@ std::shared_ptr<LoopRegion> loop_region(const Graph& outer, const Equation& e,
   const std::size_t carried = r->body.carried.size();
   r->takes_init.assign(carried, false);
   const auto inside = [&](const Graph& g, IterationSource iteration, bool gated) {
-    LoopNest inner{0, {{g.inputs[carried], iteration}}, gated};
+    LoopNest inner{0, {{g.inputs[carried], iteration}}, gated, true};
     for (std::size_t i = 0; i < r->body.constants.size(); ++i)
       if (auto known = nest.iterations.find(r->body.constants[i]); known != nest.iterations.end())
         inner.iterations[g.inputs[carried + 1 + i]] = known->second;
@@ -181,7 +200,7 @@ std::shared_ptr<BranchRegion> branch_region(const Equation& e, const std::vector
     if (wanted[v]) r->results.push_back(v);
   if (r->results.empty() || nest.iterations.contains(r->index)) return nullptr;
   for (Graph& g : branch_graphs(e, wanted, target)) {
-    LoopNest inner{0, {}, true};
+    LoopNest inner{0, {}, true, true};
     for (std::size_t i = 0; i < r->operands.size(); ++i)
       if (auto known = nest.iterations.find(r->operands[i]); known != nest.iterations.end())
         inner.iterations[g.inputs[i]] = known->second;

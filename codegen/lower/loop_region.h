@@ -41,6 +41,8 @@ struct LoopRegion {
   /// The device decides after every iteration whether there is another one: a condition does, or
   /// that of a loop inside.
   bool gated = false;
+  /// One workgroup plays the kernels of all iterations, if it can.
+  bool by_group = false;
   IterationSource iteration;
   std::vector<bool> takes_init;  // per carried value: it begins in the memory of its first value
 
@@ -84,6 +86,9 @@ std::uint64_t most_steps(const Equation& e);
 /// The region's place among the kernels of the outer graph.
 Cluster cluster_of(std::shared_ptr<LoopRegion>, std::string reason);
 Cluster cluster_of(std::shared_ptr<BranchRegion>, std::string reason);
+
+/// Kernels that one iteration starts.
+double dispatches_per_iteration(const LoopRegion&);
 
 /// Instructions that one iteration takes when one lane does everything, inner loops included.
 double work_per_iteration(const Equation& loop);

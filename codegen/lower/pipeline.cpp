@@ -138,6 +138,7 @@ kernel::Kernel invocations_of(kernel::Kernel k, Cluster& c, const Target& target
   c.groups = (count + size - 1) / size;
   // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
   const bool uneven = c.draft.has_loop && target.contiguous_per_lane && c.turns == 0;
+  c.invocations = uneven ? c.groups * size : count;
   return kernel::coarsen(k, {width, size, uneven ? 16u : 1u});
 }
 

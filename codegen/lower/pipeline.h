@@ -10,16 +10,16 @@
 namespace gnomon {
 
 /// How loops run: as the cost model says, each in one invocation, or each as kernels of its own
-/// per iteration where such a form exists.
-enum class LoopMapping : std::uint8_t { automatic, sequential, device };
+/// per iteration where such a form exists, which the device starts or one workgroup plays.
+enum class LoopMapping : std::uint8_t { automatic, sequential, workgroup, device };
 
 struct CompileOptions {
   std::string name = "program";
   bool fuse = true;  // off: every equation is its own kernel (tests)
   LoopMapping loops = LoopMapping::automatic;
   Refill refill = Refill::off;  // automatic: count trips where it is in doubt (Program::trips)
-  bool fast_math = false;             // sets Target::built_in_functions
-  bool keep_text = false;             // fill Program::graph_text and fusion_text
+  bool fast_math = false;       // sets Target::built_in_functions
+  bool keep_text = false;       // fill Program::graph_text and fusion_text
   /// Called with ("graph" | "fusion" | "kernel" | "memory" | "plan", text) as stages complete; may
   /// be null.
   void (*dump)(void* user, const std::string& stage, const std::string& text) = nullptr;

@@ -5,11 +5,13 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "codegen/lower/loop_region.h"
 #include "codegen/plan/barriers.h"
 #include "codegen/plan/flow.h"
 #include "codegen/plan/gate.h"
+#include "codegen/plan/group_kernel.h"
 #include "codegen/plan/memory.h"
 #include "codegen/program/copy_kernel.h"
 #include "codegen/program/count_kernel.h"
@@ -23,7 +25,6 @@ std::uint64_t bytes_of(const Aval& a) {
   return static_cast<std::uint64_t>(a.shape.size()) * size_of(a.dtype);
 }
 
-using SlotId = std::uint32_t;
 constexpr SlotId none = ~0u;
 
 /// Memory of one array: an input, an output, or a range of the arena once lifetimes are known.
@@ -85,6 +86,7 @@ class Planner {
     // What was counted is read when all is over.
     for (const Record& r : records_)
       slots_[r.slot].last = static_cast<std::uint32_t>(program_.steps.size()) - 1;
+    drop_unused_kernels();
     place_slots();
     for (const Record& r : records_)
       program_.trips.push_back({*slots_[r.slot].fixed, r.lanes, r.together});
@@ -129,6 +131,10 @@ class Planner {
 
   void copy(SlotId from, SlotId to) {
     if (slots_[to].bytes == 0) return;
+    if (score_ != nullptr) {
+      score_->items.push_back(GroupCopy{from, to, slots_[to].bytes});
+      return;
+    }
     Step s;
     s.kind = Step::Kind::copy;
     s.bytes = slots_[to].bytes;
@@ -139,10 +145,16 @@ class Planner {
   void write(Scope& scope, const Cluster* left_out = nullptr) {
     for (const Cluster& c : scope.parts.clusters) {
       if (&c == left_out) continue;
-      if (c.branch)
+      if (c.branch && score_ != nullptr)
+        score_branch(scope, *c.branch);
+      else if (c.branch)
         write_branch(scope, *c.branch);
       else if (!c.loop)
         write_kernel(scope, c);
+      else if (score_ != nullptr)
+        score_loop(scope, *c.loop);
+      else if (c.loop->by_group && write_group(scope, *c.loop))
+        continue;
       else if (c.loop->gated)
         write_gated(scope, *c.loop);
       else
@@ -155,6 +167,16 @@ class Planner {
     for (const DraftOperand& o : c.draft.operands)
       operands.push_back(o.scratch ? slot(c.draft.kernel.name + " scratch", o.scratch_bytes)
                                    : slot_of(scope, o.value));
+    if (score_ != nullptr) {
+      GroupPart part{c.kernel, c.invocations, operands, {}, {}};
+      for (const auto& [word, v] : c.draft.iterations)
+        part.iterations.emplace_back(word, scope.iterations.at(v));
+      for (const auto& words : c.draft.parameters) {
+        part.parameters = words;
+        score_->items.push_back(part);
+      }
+      return;
+    }
     if (c.counts_together > 0 && open_.empty() && !machine_)
       records_.push_back({operands.back(),
                           static_cast<std::uint32_t>(slots_[operands.back()].bytes / 4),
@@ -314,6 +336,27 @@ class Planner {
     if (outermost) end_machine();
   }
 
+  /// A gate that takes a loop's condition, or does the work of the cluster that gives it, and its
+  /// operands so far.
+  std::pair<GateKernel, std::vector<SlotId>> decision_of(Scope& scope, const Cluster* merged) {
+    GateKernel gate;
+    std::vector<SlotId> operands;
+    const ValueId condition = scope.graph.outputs[0];
+    if (merged == nullptr) {
+      gate.reads = DType::boolean;
+      operands.push_back(slot_of(scope, condition));
+      return {gate, operands};
+    }
+    gate.condition = &merged->draft.kernel;
+    for (std::size_t i = 0; i < merged->draft.operands.size(); ++i) {
+      const DraftOperand& o = merged->draft.operands[i];
+      if (!o.scratch && o.value == condition) gate.decision = static_cast<std::uint32_t>(i);
+      operands.push_back(o.scratch ? slot(merged->draft.kernel.name + " scratch", o.scratch_bytes)
+                                   : slot_of(scope, o.value));
+    }
+    return {gate, operands};
+  }
+
   void write_gate(Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
                   std::size_t phase, SlotId counter, std::vector<Flow::Label> targets) {
     GateKernel gate;
@@ -327,20 +370,11 @@ class Planner {
       enter(scope, outer, loop, homes, phase, counter);
       const Cluster* merged = loop.gate ? &loop.condition.clusters[*loop.gate] : nullptr;
       write(scope, merged);
-      if (merged == nullptr) {
-        gate.reads = DType::boolean;
-        operands.push_back(slot_of(scope, condition.outputs[0]));
-      } else {
-        gate.condition = &merged->draft.kernel;
-        for (std::size_t i = 0; i < merged->draft.operands.size(); ++i) {
-          const DraftOperand& o = merged->draft.operands[i];
-          if (!o.scratch && o.value == condition.outputs[0])
-            gate.decision = static_cast<std::uint32_t>(i);
-          operands.push_back(o.scratch
-                                 ? slot(merged->draft.kernel.name + " scratch", o.scratch_bytes)
-                                 : slot_of(scope, o.value));
-        }
-      }
+      const auto [decides, inputs] = decision_of(scope, merged);
+      gate.condition = decides.condition;
+      gate.decision = decides.decision;
+      gate.reads = decides.reads;
+      operands = inputs;
     }
     operands.push_back(machine_->state);
     operands.push_back(counter);
@@ -530,6 +564,200 @@ class Planner {
     program_.loops[index] = std::move(block);
   }
 
+  // ---- loops that one workgroup plays
+
+  /// Takes down what is written as a score.
+  template <class F>
+  GroupScore scored(F write_it) {
+    GroupScore score;
+    GroupScore* const outside = std::exchange(score_, &score);
+    write_it();
+    score_ = outside;
+    return score;
+  }
+
+  /// A part that leaves the number of a choice in `decision`.
+  void score_choice(GateKernel gate, std::vector<SlotId> operands, SlotId decision) {
+    gate.name = program_.name + "_decide";
+    StateWrite write{0, {}};
+    for (std::uint32_t c = 0; c < gate.choices; ++c) write.values.push_back(c);
+    gate.writes = {write};
+    GroupPart part{
+        static_cast<std::uint32_t>(program_.kernels.size()), 1, std::move(operands), {}, {}};
+    part.operands.push_back(decision);
+    program_.kernels.push_back(gate_kernel(gate));
+    part.parameters.assign(program_.kernels.back().parameters, 0);
+    score_->items.push_back(std::move(part));
+  }
+
+  void score_loop(Scope& outer, const LoopRegion& loop) {
+    std::vector<Home> homes;
+    bool turns = false;
+    for (std::size_t i = 0; i < loop.body.carried.size(); ++i) {
+      homes.push_back(home_of(outer, loop, i));
+      turns = turns || homes.back().second != none;
+    }
+    score_->items.push_back(scored_loop(outer, loop, homes, turns));
+  }
+
+  GroupLoop scored_loop(Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
+                        bool turns) {
+    const LoopBody& body = loop.body;
+    GroupLoop result;
+    result.id = group_loops_++;
+    result.counter = slot("iterations", 4);
+    result.by_word = loop.iteration.word;
+    result.most = body.trips;
+    const std::size_t phases = turns ? 2 : 1;
+    for (std::size_t phase = 0; phase < phases; ++phase) {
+      result.phases.push_back(scored([&] {
+        Scope scope(body.graph, loop.parts);
+        for (std::size_t i = 0; i < homes.size(); ++i)
+          if (const auto [first, second] = homes[i]; second != none)
+            scope.slot(body.graph.outputs[i]) = phase == 1 ? first : second;
+        enter(scope, outer, loop, homes, phase, result.counter);
+        scope.iterations[body.iteration()] = result.id;
+        write(scope);
+      }));
+      if (!body.condition) continue;
+      if (phase == 0) result.decision = slot("decision", 4);
+      result.conditions.push_back(scored([&] {
+        const Graph& condition = *body.condition;
+        Scope scope(condition, loop.condition);
+        enter(scope, outer, loop, homes, phase, result.counter);
+        const Cluster* merged = loop.gate ? &loop.condition.clusters[*loop.gate] : nullptr;
+        write(scope, merged);
+        auto [gate, operands] = decision_of(scope, merged);
+        gate.choices = 2;
+        score_choice(std::move(gate), std::move(operands), result.decision);
+      }));
+    }
+    // Where a loop ends is not known when it is gated: in its first places, then.
+    if (turns && loop.gated)
+      result.back = scored([&] {
+        for (std::size_t i = 0; i < homes.size(); ++i)
+          if (homes[i].second != none && body.carried[i].result != LoopBody::none)
+            copy(homes[i].second, homes[i].first);
+      });
+    return result;
+  }
+
+  void score_branch(Scope& outer, const BranchRegion& branch) {
+    std::vector<SlotId> results;
+    for (ValueId v : branch.results) results.push_back(slot_of(outer, v));
+    GroupBranch result;
+    result.decision = slot("decision", 4);
+    result.choice = scored([&] {
+      GateKernel gate;
+      gate.reads = outer.graph.avals[branch.index].dtype;
+      gate.choices = branch.sides.size();
+      score_choice(std::move(gate), {slot_of(outer, branch.index)}, result.decision);
+    });
+    for (const BranchRegion::Side& side : branch.sides)
+      result.sides.push_back(scored([&] {
+        Scope scope(side.graph, side.parts);
+        for (std::size_t o = 0; o < results.size(); ++o)
+          scope.slot(side.graph.outputs[o]) = results[o];
+        for (std::size_t k = 0; k < branch.operands.size(); ++k)
+          hand_in(outer, branch.operands[k], scope, side.graph.inputs[k]);
+        write(scope);
+      }));
+    score_->items.push_back(std::move(result));
+  }
+
+  /// False, and nothing is written, when the loop has no such form.
+  bool write_group(Scope& outer, const LoopRegion& loop) {
+    if (machine_ || !open_.empty()) return false;
+    std::vector<Home> homes;
+    bool turns = false;
+    const GroupScore before = scored([&] {
+      for (std::size_t i = 0; i < loop.body.carried.size(); ++i) {
+        homes.push_back(home_of(outer, loop, i));
+        turns = turns || homes.back().second != none;
+      }
+    });
+    GroupScore score;
+    score.items.push_back(scored_loop(outer, loop, homes, turns));
+    const std::string name = program_.name + "_group" + std::to_string(program_.steps.size());
+    const std::uint32_t size = target_.contiguous_per_lane
+                                   ? 8
+                                   : std::min<std::uint32_t>(256, target_.max_group_invocations);
+    const auto made = [&](const GroupScore& s, const std::optional<GroupSlice>& slice) {
+      return group_kernel(name, program_.kernels, s, size, slice);
+    };
+    const auto step_of = [&](kernel::Kernel k) {
+      Step s;
+      s.kernel = static_cast<std::uint32_t>(program_.kernels.size());
+      s.groups = 1;
+      s.label = k.name;
+      program_.kernels.push_back(std::move(k));
+      return s;
+    };
+    GroupScore whole = before;
+    whole.items.insert(whole.items.end(), score.items.begin(), score.items.end());
+    auto all = made(whole, {});
+    if (!all) return false;
+    const std::uint64_t budget = target_.loop_budget;
+    if (budget == 0 || kernel::worst_case_trips(all->kernel) <= budget) {
+      append(step_of(std::move(all->kernel)), all->operands);
+      return true;
+    }
+    // As many iterations per dispatch as the driver allows trips for.
+    GroupSlice slice{2, slot("iterations done", 4), slot("goes on", 4)};
+    const std::uint64_t two = kernel::worst_case_trips(made(score, slice)->kernel);
+    slice.iterations = 4;
+    const std::uint64_t four = kernel::worst_case_trips(made(score, slice)->kernel);
+    if (four == ~0ull || two > budget) return false;
+    slice.iterations = 2 + (budget - two) / (four - two) * 2;
+    auto part = made(score, slice);
+    for (const auto& item : before.items)
+      copy(std::get<GroupCopy>(item).from, std::get<GroupCopy>(item).to);
+    append(count(false, 0), {slice.counter});
+    begin_machine();
+    const auto index = static_cast<std::uint32_t>(program_.loops.size());
+    program_.loops.emplace_back();
+    LoopBlock block;
+    block.first = static_cast<std::uint32_t>(program_.steps.size());
+    block.phases = {block.first};
+    open_.emplace_back();
+    Flow& flow = machine_->flow;
+    const Flow::Label again = flow.here(), go = flow.fresh(), exit = flow.fresh();
+    append(step_of(std::move(part->kernel)), part->operands);
+    GateKernel gate;
+    gate.reads = DType::i32;
+    gate.choices = 2;
+    append_gate(std::move(gate), {slice.more, machine_->state}, {exit, go});
+    flow.go_on_at(go);
+    flow.join(flow.here(), again);
+    block.end = static_cast<std::uint32_t>(program_.steps.size());
+    close_loop(block.first, block.end);
+    block.trips = 1;
+    program_.loops[index] = block;
+    if (loop.body.trips)
+      machine_->most_passes = (*loop.body.trips + slice.iterations - 1) / slice.iterations;
+    flow.go_on_at(exit);
+    end_machine();
+    return true;
+  }
+
+  /// What a group plays itself is no kernel of its own.
+  void drop_unused_kernels() {
+    std::vector<std::uint32_t> place(program_.kernels.size(), ~0u);
+    std::vector<kernel::Kernel> kept;
+    const auto keep = [&](Step& s) {
+      if (s.kind == Step::Kind::copy) return;
+      if (place[s.kernel] == ~0u) {
+        place[s.kernel] = static_cast<std::uint32_t>(kept.size());
+        kept.push_back(std::move(program_.kernels[s.kernel]));
+      }
+      s.kernel = place[s.kernel];
+    };
+    for (Step& s : program_.steps) keep(s);
+    for (LoopBlock& l : program_.loops)
+      if (l.advance) keep(*l.advance);
+    program_.kernels = std::move(kept);
+  }
+
   // ---- memory
 
   void place_slots() {
@@ -571,6 +799,8 @@ class Planner {
   const Target& target_;
   std::optional<Machine> machine_;
   std::map<std::uint32_t, std::pair<SlotId, std::uint32_t>> counts_;  // per step: state and word
+  GroupScore* score_ = nullptr;  // what one workgroup plays is taken down here
+  std::uint32_t group_loops_ = 0;
   struct Record {
     SlotId slot;
     std::uint32_t lanes, together;

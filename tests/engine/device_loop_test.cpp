@@ -21,8 +21,10 @@ class DeviceLoops : public DeviceTest {
   Program compiled(F f, const A&... inputs) {
     Trace outer;
     graph_ = trace(f, outer.input(inputs)...).graph;
-    return compile(graph_, rt.target(),
-                   {.name = "test", .loops = LoopMapping::device, .keep_text = true});
+    return compile(graph_, rt.target(), options(LoopMapping::device));
+  }
+  static CompileOptions options(LoopMapping loops) {
+    return {.name = "test", .loops = loops, .keep_text = true};
   }
 
   std::vector<Array> on_device(const Program& p, const std::vector<HostArray>& inputs,
@@ -32,7 +34,8 @@ class DeviceLoops : public DeviceTest {
     return run(p, in, options);
   }
 
-  /// Loops run as kernels of their own, and mean what the reference says.
+  /// Loops run as kernels of their own, and as one workgroup that plays them, and mean what the
+  /// reference says.
   template <class F, class... A>
   Program expect_runs(F f, const A&... inputs) {
     const Program p = compiled(f, inputs...);
@@ -41,11 +44,14 @@ class DeviceLoops : public DeviceTest {
     std::uint32_t seed = 1;
     (host.push_back(random_array(inputs, seed++)), ...);
     const auto want = evaluate(graph_, host);
-    const auto got = on_device(p, host);
-    for (std::size_t i = 0; i < want.size(); ++i) {
-      HostArray a(want[i].aval);
-      rt.to_bytes(got[i], a.bytes);
-      EXPECT_EQ(difference(a, want[i], 1e-4), "") << p.fusion_text << print(p);
+    const Program by_group = compile(graph_, rt.target(), options(LoopMapping::workgroup));
+    for (const Program* program : {&p, &by_group}) {
+      const auto got = on_device(*program, host);
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        HostArray a(want[i].aval);
+        rt.to_bytes(got[i], a.bytes);
+        EXPECT_EQ(difference(a, want[i], 1e-4), "") << program->fusion_text << print(*program);
+      }
     }
     return p;
   }

@@ -16,10 +16,13 @@ namespace gnomon::testing {
 /// driver.
 inline std::string mismatch_on_device(Runtime& rt, const RandomGraph& r) {
   const auto want = evaluate(r.graph, r.inputs);
-  for (const LoopMapping loops : {LoopMapping::automatic, LoopMapping::device}) {
+  for (const LoopMapping loops :
+       {LoopMapping::automatic, LoopMapping::workgroup, LoopMapping::device}) {
     const std::size_t messages = rt.validation_messages().size();
     const Program p = compile(r.graph, rt.target(), {.loops = loops, .keep_text = true});
     // Most programs have no loop that comes apart.
+    if (loops == LoopMapping::workgroup && p.fusion_text.find("one workgroup") == std::string::npos)
+      continue;
     if (loops == LoopMapping::device && p.loops.empty()) continue;
     Executable executable(rt.state()->context, p, {.validate_modules = rt.state()->validate});
     std::vector<Array> in, out;

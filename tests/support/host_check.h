@@ -28,7 +28,7 @@ inline Target odd_target(std::uint64_t seed) {
 }
 
 /// Ways to compile one program: targets times fused, unfused, and loops sequential or apart.
-constexpr std::size_t ways = 16;
+constexpr std::size_t ways = 20;
 
 /// What the program means, compiled in one of the ways (by remainder), or "" when it is the same.
 /// `refused` counts programs that take too many loop trips for their target.
@@ -38,20 +38,15 @@ inline std::string mismatch_on_host(const RandomGraph& r, std::uint64_t way,
   std::vector<NamedTarget> all = targets();
   all.push_back({"odd", odd_target(r.seed)});
   const auto& [name, target] = all[way % all.size()];
-  const char* how = std::array{"fused", "unfused", "sequential", "device"}[way / all.size() % 4];
+  const Way how = ways_of_running()[way / all.size() % 5];
   try {
-    const Program p = compile(r.graph, target,
-                              {.name = "test",
-                               .fuse = how[0] != 'u',
-                               .loops = how[0] == 's'   ? LoopMapping::sequential
-                                        : how[0] == 'd' ? LoopMapping::device
-                                                        : LoopMapping::automatic,
-                               .keep_text = true});
+    const Program p = compile(
+        r.graph, target, {.name = "test", .fuse = how.fuse, .loops = how.loops, .keep_text = true});
     const auto got = run_on_host(p, r.inputs);
     for (std::size_t i = 0; i < want.size(); ++i)
       if (std::string d = difference(got[i], want[i], 1e-4); !d.empty())
-        return std::string(name) + ", " + how + ": output " + std::to_string(i) + ": " + d + "\n" +
-               p.fusion_text + print(p);
+        return std::string(name) + ", " + how.name + ": output " + std::to_string(i) + ": " + d +
+               "\n" + p.fusion_text + print(p);
   } catch (const UsageError& e) {
     if (!beyond_budget(e)) throw;
     ++refused;

@@ -66,23 +66,33 @@ inline std::vector<NamedTarget> targets() {
           {"cpu_like", Target::cpu_like()}};
 }
 
+/// How loops run, and whether kernels are fused.
+struct Way {
+  const char* name;
+  bool fuse;
+  LoopMapping loops;
+};
+inline std::vector<Way> ways_of_running() {
+  return {{"fused", true, LoopMapping::automatic},
+          {"unfused", false, LoopMapping::automatic},
+          {"sequential", true, LoopMapping::sequential},
+          {"loops on the device", true, LoopMapping::device},
+          {"loops by one workgroup", true, LoopMapping::workgroup}};
+}
+
 /// The graph means the same compiled for every target, fused or not, as evaluated literally.
 inline void expect_lowering(const Graph& g, const std::vector<HostArray>& inputs,
                             double tolerance = 2e-5) {
   const auto want = evaluate(g, inputs);
   for (const auto& [name, target] : targets())
-    for (const char* how : {"", ", unfused", ", loops on the device"}) {
-      const Program p =
-          compile(g, target,
-                  {.name = "test",
-                   .fuse = how != std::string(", unfused"),
-                   .loops = how == std::string(", loops on the device") ? LoopMapping::device
-                                                                        : LoopMapping::automatic,
-                   .keep_text = true});
+    for (const Way& way : ways_of_running()) {
+      if (way.loops == LoopMapping::sequential) continue;  // may take longer than a driver allows
+      const Program p = compile(
+          g, target, {.name = "test", .fuse = way.fuse, .loops = way.loops, .keep_text = true});
       const auto got = run_on_host(p, inputs);
       for (std::size_t i = 0; i < want.size(); ++i)
         ASSERT_EQ(difference(got[i], want[i], tolerance), "")
-            << "output " << i << " on " << name << how << "\n"
+            << "output " << i << " on " << name << ", " << way.name << "\n"
             << print(g) << p.fusion_text << print(p);
     }
 }
