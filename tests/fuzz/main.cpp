@@ -22,7 +22,8 @@ struct Options {
   std::string on = "interpreter";
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   int shrink = 300;
-  bool validate = false;
+  double slow = 0;
+  bool validate = false, print = false;
 };
 
 class Fuzz {
@@ -61,9 +62,12 @@ class Fuzz {
       }
     };
     for (std::uint64_t i = next_++; i < options_.count; i = next_++) {
+      const auto begun = std::chrono::steady_clock::now();
       RandomGraph r;
+      r.seed = options_.seed + i;
       const GraphCheck trace_and_check = [&](const RandomGraph&) {
         r = random_graph(options_.seed + i);
+        if (options_.print) std::printf("%s\n", describe(r).c_str());
         return check(r);
       };
       if (const std::string what = failure(trace_and_check, r); !what.empty()) {
@@ -73,6 +77,13 @@ class Fuzz {
         std::printf("seed %llu: %s\nsmallest that fails: %s\n%s\n",
                     static_cast<unsigned long long>(r.seed), what.c_str(),
                     failure(check, small).c_str(), describe(small).c_str());
+        std::fflush(stdout);
+      }
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+      if (options_.slow > 0 && took.count() > options_.slow) {
+        const std::lock_guard lock(mutex_);
+        std::printf("seed %llu takes %.2f s\n", static_cast<unsigned long long>(r.seed),
+                    took.count());
         std::fflush(stdout);
       }
       // Programs of finished graphs are dropped by their executables; pipelines stay with the
@@ -118,6 +129,8 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "Programs at a time")->capture_default_str();
   app.add_option("--shrink", options.shrink, "Attempts to make a failing program smaller")
       ->capture_default_str();
+  app.add_option("--slow", options.slow, "Names the programs that take longer, in seconds");
+  app.add_flag("--print", options.print, "Prints the programs as well");
   app.add_flag("--validate", options.validate, "With validation layers, on a device");
   CLI11_PARSE(app, argc, argv);
   return Fuzz(options).run();

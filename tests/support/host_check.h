@@ -24,6 +24,7 @@ inline Target odd_target(std::uint64_t seed) {
   t.accumulators = 1u << seed % 7;
   t.team = seed % 4 == 0 ? 0 : 1u << (seed / 4 % 6 + 1);
   t.features.subgroup_basic = t.features.subgroup_arithmetic = seed % 5 < 3;
+  t.features.int64 = seed % 6 < 3;
   return t;
 }
 
@@ -37,14 +38,15 @@ inline std::string mismatch_on_host(const RandomGraph& r, std::uint64_t way,
                                     std::atomic<std::uint64_t>& refused) {
   std::vector<NamedTarget> all = targets();
   all.push_back({"odd", odd_target(r.seed)});
-  const auto& [name, target] = all[way % all.size()];
+  auto& [name, target] = all[way % all.size()];
+  if (holds(r, DType::f64)) target.features.float64 = true;
   const Way how = ways_of_running()[way / all.size() % 5];
   try {
     const Program p = compile(
         r.graph, target, {.name = "test", .fuse = how.fuse, .loops = how.loops, .keep_text = true});
     const auto got = run_on_host(p, r.inputs);
     for (std::size_t i = 0; i < want.size(); ++i)
-      if (std::string d = difference(got[i], want[i], 1e-4); !d.empty())
+      if (std::string d = difference(got[i], want[i], tolerance(r, want[i].aval.dtype)); !d.empty())
         return std::string(name) + ", " + how.name + ": output " + std::to_string(i) + ": " + d +
                "\n" + p.fusion_text + print(p);
   } catch (const UsageError& e) {

@@ -3,15 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "codegen/graph/text.h"
 #include "codegen/trace/function.h"
 #include "gnomon/control.h"
-#include "gnomon/indexing.h"
 #include "gnomon/ops.h"
-#include "gnomon/random.h"
 #include "gnomon/transform.h"
 #include "tests/support/random_steps.h"
 
@@ -21,15 +18,19 @@ namespace {
 /// The values one function sees and how it makes more of them.
 class Scope : public Steps {
  public:
-  Scope(std::uint64_t seed, int depth, Dim max_elements, const Lengths& lengths, Style style)
-      : Steps(seed, depth, max_elements, lengths, style) {}
+  Scope(std::uint64_t seed, int depth, Dim max_elements, const Setting& setting, Style style)
+      : Steps(seed, depth, max_elements, setting, style) {}
 
   void give(Value v) { values_.push_back(std::move(v)); }
   void give(const Arrays& arrays) {
     // Arguments of a loop body or a mapped function: whether they are exact is not known there.
-    for (const Array& a : arrays) give(Value{a, a.dtype() != DType::f32});
+    for (const Array& a : arrays) give(Value{a, usual(a.dtype())});
   }
-  const std::vector<Value>& values() const { return values_; }
+  /// What is handed over: floats of full width may have been rounded, narrow ones are exact,
+  /// because coarse ones stay where they are.
+  static Trust usual(DType t) {
+    return t == DType::f32 || t == DType::f64 ? Trust::rounded : Trust::exact;
+  }
 
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
@@ -40,12 +41,11 @@ class Scope : public Steps {
   }
 
   /// Some of the values made here, now and then one that was given, or one twice.
-  Arrays results(Dim least, Dim most) {
-    Arrays r;
+  std::vector<Value> results(Dim least, Dim most) {
+    std::vector<Value> r;
     const Dim count = random_.between(least, most);
-    for (Dim i = 0; i < count; ++i) {
-      if (const auto v = pick([](const Value&) { return true; })) r.push_back(v->array);
-    }
+    for (Dim i = 0; i < count; ++i)
+      if (const auto v = pick_any([](const Value&) { return true; })) r.push_back(*v);
     return r;
   }
 
@@ -56,6 +56,7 @@ class Scope : public Steps {
     // Any value, brought to a shape that broadcasts to the one wanted, and combined with `like`.
     const auto source = pick([&](const Value& v) { return convertible(v, like.dtype()); });
     if (!source) return like;
+    const Value meets{like, Trust::exact};
     Array x = converted(*source, like.dtype());
     if (!broadcasts(x.shape(), like.shape())) {
       if (x.size() == like.size()) {
@@ -63,11 +64,12 @@ class Scope : public Steps {
       } else if (x.size() == 0) {
         return like;
       } else {
-        x = like.dtype() == DType::boolean ? any(x) : like.dtype() == DType::f32 ? mean(x) : max(x);
+        x = meets.boolean() ? any(x) : meets.floating() ? mean(x) : max(x);
       }
     }
-    if (like.dtype() == DType::f32) return (like + x) * 0.5f;
-    if (like.dtype() == DType::boolean) return logical_xor(like, x);
+    if (meets.floating()) return (like + x) * 0.5;
+    if (meets.narrow()) return clip(like + x, -8, 8);
+    if (meets.boolean()) return logical_xor(like, x);
     const bool product = random_.chance(30);
     return product ? like * x + 1 : like + x;
   }
@@ -80,14 +82,18 @@ class Scope : public Steps {
       Step step;
       int weight;
     };
-    static constexpr std::array<Weighted, 21> steps{{
-        {&Scope::unary, 14},      {&Scope::binary, 16},      {&Scope::compare, 5},
-        {&Scope::choose, 5},      {&Scope::convert, 5},      {&Scope::create, 3},
-        {&Scope::rearrange, 14},  {&Scope::cut, 9},          {&Scope::join, 6},
-        {&Scope::reduce, 12},     {&Scope::multiply, 6},     {&Scope::read_at, 8},
-        {&Scope::slice_at, 6},    {&Scope::write_at, 6},     {&Scope::random_bits, 3},
-        {&Scope::count_loop, 13}, {&Scope::repeat_loop, 15}, {&Scope::scan_loop, 13},
-        {&Scope::branch, 10},     {&Scope::map, 30},         {&Scope::derive, 8},
+    static constexpr std::array<Weighted, 33> steps{{
+        {&Scope::unary, 14},       {&Scope::binary, 16},        {&Scope::compare, 5},
+        {&Scope::choose, 5},       {&Scope::convert, 8},        {&Scope::reinterpret, 3},
+        {&Scope::create, 3},       {&Scope::rearrange, 14},     {&Scope::cut, 9},
+        {&Scope::join, 6},         {&Scope::reduce, 12},        {&Scope::multiply, 7},
+        {&Scope::read_at, 7},      {&Scope::read_elements, 4},  {&Scope::slice_at, 6},
+        {&Scope::write_at, 5},     {&Scope::write_elements, 7}, {&Scope::segments, 3},
+        {&Scope::random_draws, 4}, {&Scope::sorted, 5},         {&Scope::searched, 3},
+        {&Scope::accumulate, 7},   {&Scope::windows, 4},        {&Scope::convolve, 4},
+        {&Scope::fourier, 1},      {&Scope::linear_algebra, 2}, {&Scope::special_function, 2},
+        {&Scope::count_loop, 13},  {&Scope::repeat_loop, 15},   {&Scope::scan_loop, 13},
+        {&Scope::branch, 10},      {&Scope::map, 30},           {&Scope::derive, 10},
     }};
     Dim total = 0;
     for (const auto& [f, weight] : steps) total += weight;
@@ -102,7 +108,7 @@ class Scope : public Steps {
   // ---- loops, branches, vmap
 
   Scope inner(std::uint64_t seed) const {
-    return Scope(seed, depth_ - 1, max_elements_ / 2, lengths_, style_);
+    return Scope(seed, depth_ - 1, max_elements_ / 2, setting_, style_);
   }
   /// Values from outside that a body uses.
   std::vector<Value> captured(Dim most) {
@@ -119,10 +125,9 @@ class Scope : public Steps {
       if (auto v = pick([](const Value&) { return true; })) r.push_back(v->array);
     return r;
   }
-  /// Results of loops count as inexact floats: a body computes them.
   bool add_all(const Arrays& arrays) {
     bool any = false;
-    for (const Array& a : arrays) any = add(a, a.dtype() != DType::f32) || any;
+    for (const Array& a : arrays) any = add(a, usual(a.dtype())) || any;
     return any;
   }
   int body_steps() { return static_cast<int>(random_.between(1, depth_ > 1 ? 4 : 2)); }
@@ -169,7 +174,7 @@ class Scope : public Steps {
     }
     const Array limit = bound->array % 7;
     const Dim most = random_.between(1, 6);
-    return add_all(fori_loop(bound->dtype() == DType::i32 ? Operand(-1) : Operand(0), limit, step,
+    return add_all(fori_loop(is_signed(bound->dtype()) ? Operand(-1) : Operand(0), limit, step,
                              init, {.max_steps = most}));
   }
 
@@ -228,8 +233,9 @@ class Scope : public Steps {
           Scope scope = run(all);
           Arrays next = next_state(scope, carried);
           Arrays out;
-          for (Array& a : scope.results(1, 2))
-            if (a.size() * n <= max_elements_ && a.rank() < 3) out.push_back(a);
+          for (const Value& v : scope.results(1, 2))
+            if (v.trust != Trust::coarse && v.array.size() * n <= max_elements_ && v.rank() < 4)
+              out.push_back(v.array);
           return std::pair<Arrays, Arrays>{next, out};
         },
         init, sequences, {.reverse = reverse});
@@ -239,7 +245,8 @@ class Scope : public Steps {
 
   bool branch() {
     if (!loops()) return false;
-    const auto index = pick([](const Value& v) { return !v.floating() && v.rank() == 0; });
+    const auto index =
+        pick([](const Value& v) { return (v.integer() || v.boolean()) && v.rank() == 0; });
     const Arrays operands = state(3);
     const Arrays like = state(2);
     if (!index || operands.empty() || like.empty()) return false;
@@ -250,7 +257,7 @@ class Scope : public Steps {
     };
     const auto a = body(results), b = body(results), c = body(results);
     if (index->boolean()) return add_all(cond(index->array, a, b, operands));
-    const Array which = index->dtype() == DType::i32 ? index->array % 5 - 1 : index->array % 4;
+    const Array which = is_signed(index->dtype()) ? index->array % 5 - 1 : index->array % 4;
     return add_all(switch_(which, std::tuple{a, b, c}, operands));
   }
 
@@ -260,37 +267,54 @@ class Scope : public Steps {
     if (!first) return false;
     const int a = axis(*first);
     const Dim n = first->array.dim(a);
-    Arrays leading, trailing;
+    if (n == 0 && random_.chance(50)) return false;
+    // Mapped over the first axis, the last, or the second.
+    std::array<Arrays, 3> mapped;
     const Dim most = random_.between(1, 4);
+    Dim count = 0;
     for (const Value& v : values_) {
-      if (v.rank() == 0 || static_cast<Dim>(leading.size() + trailing.size()) >= most) continue;
-      const bool front = v.array.dim(0) == n, back = v.array.dim(-1) == n;
+      if (v.rank() == 0 || v.trust == Trust::coarse || count >= most) continue;
       const bool take_it = random_.chance(60);
       if (!take_it) continue;
-      if (front)
-        leading.push_back(v.array);
-      else if (back)
-        trailing.push_back(v.array);
+      const std::size_t where = v.array.dim(0) == n                   ? 0
+                                : v.array.dim(-1) == n                ? 1
+                                : v.rank() > 2 && v.array.dim(1) == n ? 2
+                                                                      : 3;
+      if (where == 3) continue;
+      mapped[where].push_back(v.array);
+      ++count;
     }
-    if (leading.empty() && trailing.empty()) return false;
+    if (count == 0) return false;
     const std::uint64_t seed = random_.next();
     const int steps = body_steps() + 1;
     const std::vector<Value> outside = captured(2);
     const Dim limit = std::max<Dim>(8, max_elements_ / std::max<Dim>(1, n));
-    const auto f = [&](const Arrays& x, const Arrays& y) {
-      Scope scope(seed, depth_ - 1, limit, lengths_, style_);
+    Style style = style_;
+    if (--style.most_rank < 2) return false;
+    std::vector<Trust> trust;
+    const auto f = [&](const Arrays& x, const Arrays& y, const Arrays& z) {
+      Scope scope(seed, depth_ - 1, limit, setting_, style);
       for (const Value& v : outside) scope.give(v);
       scope.give(x);
       scope.give(y);
+      scope.give(z);
       scope.run(steps);
       Arrays r;
-      for (const Array& o : scope.results(1, 3))
-        if (o.size() * n <= max_elements_) r.push_back(o);
+      trust.clear();
+      for (const Value& v : scope.results(1, 3)) {
+        if (v.array.size() * n > max_elements_) continue;
+        r.push_back(v.array);
+        trust.push_back(std::max(v.trust, usual(v.dtype())));
+      }
       return r;
     };
     const bool out_last = random_.chance(25);
-    return add_all(vmap(f, {.in_axes = {0, -1}, .out_axes = {out_last ? -1 : 0}, .axis_size = n})(
-        leading, trailing));
+    const Arrays results =
+        vmap(f, {.in_axes = {0, -1, 1}, .out_axes = {out_last ? -1 : 0}, .axis_size = n})(
+            mapped[0], mapped[1], mapped[2]);
+    bool any = false;
+    for (std::size_t i = 0; i < results.size(); ++i) any = add(results[i], trust[i]) || any;
+    return any;
   }
 
   // ---- derivatives
@@ -300,23 +324,25 @@ class Scope : public Steps {
   bool derive() {
     if (depth_ == 0) return false;
     const auto floating = [](const Value& v) { return v.floating() && v.array.size() > 0; };
-    const auto x = pick(floating), y = pick(floating);
+    const auto x = pick(floating);
     if (!x) return false;
+    const auto y =
+        pick([&](const Value& v) { return v.dtype() == x->dtype() && v.array.size() > 0; });
     Arrays arguments{x->array};
     if (random_.chance(50)) arguments.push_back(y->array);
     const bool forward = random_.chance(40);
     const std::uint64_t seed = random_.next();
     const int steps = body_steps() + 1;
     const std::vector<Value> outside = captured(2);
-    const Style style{true, style_.straight || !forward};
+    const Style style{true, style_.straight || !forward, style_.most_rank};
     const auto f = [&](const Arrays& inputs) {
-      Scope scope(seed, depth_ - 1, max_elements_ / 2, lengths_, style);
+      Scope scope(seed, depth_ - 1, max_elements_ / 2, setting_, style);
       for (const Value& v : outside) scope.give(v);
       scope.give(inputs);
       scope.run(steps);
       Array loss = scope.value_like(inputs[0]);
-      for (const Array& a : scope.results(1, 2))
-        if (a.dtype() == DType::f32 && a.size() > 0) loss = loss + mean(tanh(a));
+      for (const Value& v : scope.results(1, 2))
+        if (v.dtype() == x->dtype() && v.array.size() > 0) loss = loss + mean(tanh(v.array));
       return mean(loss);
     };
     // Derivatives may be large; what goes on is not.
@@ -335,44 +361,70 @@ class Scope : public Steps {
 
 HostArray random_input(const Aval& a, Random& random) {
   HostArray r(a);
+  const bool wide = random.chance(25);
   for (Dim i = 0; i < r.size(); ++i) {
     const double u = random.unit();
-    if (a.dtype == DType::f32)
+    if (is_float(a.dtype)) {
       r.set_number(i, 4 * u - 2);
-    else if (a.dtype == DType::boolean)
+    } else if (a.dtype == DType::boolean) {
       r.set_integer(i, u < 0.5);
-    else
-      r.set_integer(i, static_cast<std::int64_t>(u * 24) - (a.dtype == DType::i32 ? 8 : 0));
+    } else if (wide) {
+      // Any bits, and the ends of the range.
+      const std::uint64_t bits = random.next();
+      const std::array<std::uint64_t, 4> ends{0, ~std::uint64_t{0}, std::uint64_t{1} << 63, 1};
+      const std::uint64_t x = bits % 5 == 0 ? ends[bits / 5 % 4] : bits;
+      r.set_integer(i, static_cast<std::int64_t>(x) >> (64 - 8 * size_of(a.dtype)));
+    } else {
+      r.set_integer(i, static_cast<std::int64_t>(u * 24) - (is_signed(a.dtype) ? 8 : 0));
+    }
   }
   return r;
+}
+
+/// Element types of a program: the common ones, most often with a few of the others.
+std::vector<DType> some_dtypes(Random& random) {
+  std::vector<DType> r{DType::f32, DType::i32, DType::u32, DType::boolean};
+  if (random.chance(40)) return r;
+  const std::vector<DType> others{DType::i8,  DType::u8,  DType::i16, DType::u16,
+                                  DType::i64, DType::u64, DType::f16, DType::bf16};
+  const Dim count = random.between(1, 3);
+  for (Dim i = 0; i < count; ++i) r.push_back(random.one_of(others));
+  if (random.chance(15)) r.push_back(DType::f64);
+  return r;
+}
+
+bool holds_dtype(const Graph& g, DType t) {
+  for (const Aval& a : g.avals)
+    if (a.dtype == t) return true;
+  for (const Equation& e : g.equations)
+    for (const GraphPtr& sub : e.params.graphs())
+      if (holds_dtype(*sub, t)) return true;
+  return false;
 }
 
 }  // namespace
 
 RandomGraph random_graph(std::uint64_t seed, const RandomGraphOptions& options) {
   Random random(seed);
-  Lengths lengths;
+  Setting setting;
+  setting.dtypes = some_dtypes(random);
   const bool many = random.chance(25);
-  lengths.lanes = many ? random.between(40, 300) : random.between(2, 20);
-  for (int i = 0; i < 3; ++i) lengths.others.push_back(random.between(1, 9));
-  if (random.chance(8)) lengths.others.push_back(0);
-  if (random.chance(10)) lengths.others.push_back(random.between(100, options.max_elements));
+  setting.lanes = many ? random.between(40, 300) : random.between(2, 20);
+  for (int i = 0; i < 3; ++i) setting.lengths.push_back(random.between(1, 9));
+  if (random.chance(8)) setting.lengths.push_back(0);
+  if (random.chance(10)) setting.lengths.push_back(random.between(100, options.max_elements));
 
   std::vector<Aval> avals;
   const Dim count = random.between(2, 6);
   for (Dim i = 0; i < count; ++i) {
     Aval a;
     const Dim kind = random.below(10);
-    a.dtype = kind < 4   ? DType::f32
-              : kind < 7 ? DType::i32
-              : kind < 9 ? DType::u32
-                         : DType::boolean;
-    const Dim rank = random.below(4);
+    a.dtype = kind < 3 ? DType::f32 : kind < 5 ? DType::i32 : random.one_of(setting.dtypes);
+    const Dim rank = random.below(random.chance(5) ? 8 : 4);
     for (Dim r = 0; r < rank; ++r) {
       const bool lane = random.chance(45);
-      const auto which =
-          static_cast<std::size_t>(random.below(static_cast<Dim>(lengths.others.size())));
-      const Dim d = lane ? lengths.lanes : lengths.others[which];
+      const Dim other = random.one_of(setting.lengths);
+      const Dim d = lane ? setting.lanes : other;
       if (a.shape.size() * d <= options.max_elements) a.shape.append(d);
     }
     avals.push_back(a);
@@ -381,14 +433,20 @@ RandomGraph random_graph(std::uint64_t seed, const RandomGraphOptions& options) 
 
   const std::uint64_t body_seed = random.next();
   const int steps = static_cast<int>(random.between(3, options.steps));
-  const auto f = [&](const Arrays& inputs) {
-    Scope scope(body_seed, options.depth, options.max_elements, lengths, {});
-    // What comes from the host is exact.
-    for (const Array& a : inputs) scope.give({a, true});
-    scope.run(steps);
-    return scope.results(2, 6);
-  };
   RandomGraph r;
+  const auto f = [&](const Arrays& inputs) {
+    Scope scope(body_seed, options.depth, options.max_elements, setting, {});
+    // What comes from the host is exact.
+    for (const Array& a : inputs) scope.give(Value{a, Trust::exact});
+    scope.run(steps);
+    Arrays outputs;
+    r.coarse = false;
+    for (const Value& v : scope.results(2, 6)) {
+      outputs.push_back(v.array);
+      r.coarse = r.coarse || v.trust == Trust::coarse;
+    }
+    return outputs;
+  };
   r.seed = seed;
   Trace outer;
   Arrays placeholders;
@@ -396,6 +454,23 @@ RandomGraph random_graph(std::uint64_t seed, const RandomGraphOptions& options) 
   r.graph = trace(f, placeholders).graph;
   for (const Aval& a : avals) r.inputs.push_back(random_input(a, random));
   return r;
+}
+
+bool holds(const RandomGraph& r, DType t) { return holds_dtype(r.graph, t); }
+
+double tolerance(const RandomGraph& r, DType t) {
+  switch (t) {
+    case DType::f32:
+      return 1e-4;
+    case DType::f64:
+      return 1e-9;
+    case DType::f16:
+      return r.coarse ? 0x1p-9 : 0;
+    case DType::bf16:
+      return r.coarse ? 0x1p-6 : 0;
+    default:
+      return 0;
+  }
 }
 
 std::string describe(const RandomGraph& r) {

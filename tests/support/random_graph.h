@@ -21,16 +21,25 @@ struct RandomGraph {
   std::uint64_t seed = 0;
   Graph graph;
   std::vector<HostArray> inputs;
+  bool coarse = false;  // outputs of f16 and bf16 may be off by units of theirs
 };
 
 /// The program of a seed: the same on every compiler.
 ///
-/// f32, i32, u32 and bool arrays of rank 0 to 4, axes of length 0 and 1 among them. Floats stay
-/// small and every operation on them has a bounded derivative, so that two executions that round
-/// differently stay together; what decides (branches, stops, indices, comparisons) is computed from
-/// integers and from floats that are exact everywhere. Derivatives, forward and backward, are among
-/// the steps; the functions they are taken of have no kinks.
+/// Arrays of every dtype, most often of f32, i32, u32 and bool, of rank 0 to 8, axes of length 0
+/// and 1 among them. Floats stay small and every operation on them has a bounded derivative, so
+/// that two executions that round differently stay together; what decides (branches, stops,
+/// indices, comparisons, orders) is computed from integers and from floats that are exact
+/// everywhere. Derivatives, forward and backward, are among the steps; the functions they are taken
+/// of have no kinks.
 RandomGraph random_graph(std::uint64_t seed, const RandomGraphOptions& options = {});
+
+/// How far an output may be from the reference, relative to the larger of 1 and the reference. f16
+/// and bf16 are exact, unless functions or sums of them are among the outputs; f64 is never made of
+/// a rounded f32.
+double tolerance(const RandomGraph&, DType);
+/// Whether any value of the program, inside loops too, has this dtype.
+bool holds(const RandomGraph&, DType);
 
 /// Seed, graph text and inputs, for a failure message.
 std::string describe(const RandomGraph&);
