@@ -1,0 +1,258 @@
+// codegen/plan/gated.cpp -- loops and branches that the device steers: steps, gates, and what each
+// decision lets run.
+#include <algorithm>
+
+#include "codegen/plan/planner.h"
+#include "codegen/program/copy_kernel.h"
+#include "codegen/program/grid.h"
+
+namespace gnomon {
+
+void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
+  const LoopBody& body = loop.body;
+  std::vector<Home> homes;
+  bool turns = false;
+  for (std::size_t i = 0; i < body.carried.size(); ++i) {
+    homes.push_back(home_of(outer, loop, i));
+    turns = turns || homes.back().second != none;
+  }
+  const bool outermost = !machine_.has_value();
+  if (outermost)
+    begin_machine();
+  else
+    machine_->nested = true;
+  const bool nested_before = machine_->nested;
+  machine_->nested = false;
+  const SlotId counter = slot("iterations", 4);
+  slots_[counter].depth = 0;
+  machine_->counters.push_back(counter);
+
+  const auto index = static_cast<std::uint32_t>(program_.loops.size());
+  program_.loops.emplace_back();
+  LoopBlock block;
+  block.first = static_cast<std::uint32_t>(program_.steps.size());
+  block.phases = {block.first};
+  open_.emplace_back();
+  const std::size_t phases = turns ? 2 : 1;
+  Flow& flow = machine_->flow;
+  Flow::Label again = flow.here();
+  std::vector<Flow::Label> exits;
+  for (std::size_t phase = 0; phase < phases; ++phase) {
+    const Flow::Label go = flow.fresh();
+    exits.push_back(flow.fresh());
+    write_gate(outer, loop, homes, phase, counter, {exits.back(), go});
+    flow.go_on_at(go);
+    Scope scope(body.graph, loop.parts);
+    for (std::size_t i = 0; i < body.carried.size(); ++i)
+      if (const auto [first, second] = homes[i]; second != none)
+        scope.slot(body.graph.outputs[i]) = phase == 1 ? first : second;
+    enter(scope, outer, loop, homes, phase, counter);
+    write(scope);
+  }
+  flow.join(flow.here(), again);
+  block.end = static_cast<std::uint32_t>(program_.steps.size());
+  close_loop(block.first, block.end);
+  // Inner loops run their whole length in every pass; this one a few iterations.
+  constexpr std::uint32_t steps_per_pass = 64;
+  block.trips = machine_->nested
+                    ? 1
+                    : std::clamp<std::uint64_t>(steps_per_pass / (block.end - block.first), 1, 16);
+  if (body.trips) block.trips = std::min(block.trips, *body.trips / phases + 1);
+  if (outermost && !machine_->nested && body.trips)
+    machine_->most_passes = (*body.trips / phases + block.trips) / block.trips;
+  program_.loops[index] = block;
+  machine_->nested = machine_->nested || nested_before;
+
+  // After an odd number of iterations, what lies in two places by turns is in the second one.
+  flow.go_on_at(exits.back());
+  if (phases == 2)
+    for (std::size_t i = 0; i < homes.size(); ++i)
+      if (homes[i].second != none && body.carried[i].result != LoopBody::none)
+        copy(homes[i].second, homes[i].first);
+  if (phases == 2) flow.join(exits[0], flow.here());
+  if (outermost) end_machine();
+}
+
+std::pair<GateKernel, std::vector<SlotId>> Planner::decision_of(Scope& scope,
+                                                                const Cluster* merged) {
+  GateKernel gate;
+  std::vector<SlotId> operands;
+  const ValueId condition = scope.graph.outputs[0];
+  if (merged == nullptr) {
+    gate.reads = DType::boolean;
+    operands.push_back(slot_of(scope, condition));
+    return {gate, operands};
+  }
+  gate.condition = &merged->draft.kernel;
+  for (std::size_t i = 0; i < merged->draft.operands.size(); ++i) {
+    const DraftOperand& o = merged->draft.operands[i];
+    if (!o.scratch && o.value == condition) gate.decision = static_cast<std::uint32_t>(i);
+    operands.push_back(o.scratch ? slot(merged->draft.kernel.name + " scratch", o.scratch_bytes)
+                                 : slot_of(scope, o.value));
+  }
+  return {gate, operands};
+}
+
+void Planner::write_gate(Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
+                         std::size_t phase, SlotId counter, std::vector<Flow::Label> targets) {
+  GateKernel gate;
+  gate.counts = true;
+  gate.choices = 2;
+  if (loop.body.trips && *loop.body.trips < ~std::uint32_t{0}) gate.most = loop.body.trips;
+  std::vector<SlotId> operands;
+  if (loop.body.condition) {
+    const Graph& condition = *loop.body.condition;
+    Scope scope(condition, loop.condition);
+    enter(scope, outer, loop, homes, phase, counter);
+    const Cluster* merged = loop.gate ? &loop.condition.clusters[*loop.gate] : nullptr;
+    write(scope, merged);
+    const auto [decides, inputs] = decision_of(scope, merged);
+    gate.condition = decides.condition;
+    gate.decision = decides.decision;
+    gate.reads = decides.reads;
+    operands = inputs;
+  }
+  operands.push_back(machine_->state);
+  operands.push_back(counter);
+  append_gate(std::move(gate), std::move(operands), std::move(targets));
+}
+
+void Planner::write_branch(Scope& outer, const BranchRegion& branch) {
+  std::vector<SlotId> results;
+  for (ValueId v : branch.results) results.push_back(slot_of(outer, v));
+  const bool outermost = !machine_.has_value();
+  if (outermost) begin_machine();
+  Flow& flow = machine_->flow;
+  GateKernel gate;
+  gate.reads = outer.graph.avals[branch.index].dtype;
+  gate.choices = branch.sides.size();
+  std::vector<Flow::Label> targets;
+  for (std::size_t i = 0; i < gate.choices; ++i) targets.push_back(flow.fresh());
+  append_gate(std::move(gate), {slot_of(outer, branch.index), machine_->state}, targets);
+  const Flow::Label behind = flow.fresh();
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const BranchRegion::Side& side = branch.sides[i];
+    flow.go_on_at(targets[i]);
+    Scope scope(side.graph, side.parts);
+    for (std::size_t o = 0; o < results.size(); ++o) scope.slot(side.graph.outputs[o]) = results[o];
+    for (std::size_t k = 0; k < branch.operands.size(); ++k)
+      hand_in(outer, branch.operands[k], scope, side.graph.inputs[k]);
+    write(scope);
+    flow.join(flow.here(), behind);
+  }
+  flow.go_on_at(behind);
+  if (!outermost) return;
+  if (!machine_->nested) machine_->most_passes = 1;
+  end_machine();
+}
+
+void Planner::append_gate(GateKernel gate, std::vector<SlotId> operands,
+                          std::vector<Flow::Label> targets) {
+  const auto now = static_cast<std::uint32_t>(program_.steps.size());
+  machine_->gates[now] = std::move(gate);
+  machine_->flow.gate(now, std::move(targets));
+  append(kernel_to_come("gate"), std::move(operands));
+}
+
+Step Planner::kernel_to_come(std::string label) {
+  Step s;
+  s.kernel = static_cast<std::uint32_t>(program_.kernels.size());
+  program_.kernels.emplace_back();
+  s.groups = 1;
+  s.label = std::move(label);
+  return s;
+}
+
+void Planner::begin_machine() {
+  const SlotId state = slot("what runs next", 0);
+  append(kernel_to_come("begin"), {state});
+  GatedBlock block;
+  block.first = static_cast<std::uint32_t>(program_.steps.size());
+  program_.gated.push_back(block);
+  machine_.emplace();
+  machine_->start = block.first - 1;
+  machine_->state = state;
+}
+
+std::vector<StateWrite> Planner::writes(
+    const std::set<std::uint32_t>& touched,
+    const std::vector<std::vector<std::uint32_t>>& stretches) const {
+  std::vector<StateWrite> result;
+  StateWrite done{0, {}};
+  for (const auto& s : stretches) done.values.push_back(s.empty() ? 1 : 0);
+  if (std::count(done.values.begin(), done.values.end(), 1u) > 0) result.push_back(done);
+  for (std::uint32_t step : touched) {
+    std::uint32_t word = machine_->words.at(step);
+    for (const GridPiece& piece : grid_of(groups_of(program_.steps[step]), target_.max_groups)) {
+      StateWrite x{word, {}}, y{word + 1, {}}, z{word + 2, {}};
+      for (const auto& s : stretches) {
+        const bool runs = std::find(s.begin(), s.end(), step) != s.end();
+        x.values.push_back(runs ? piece.x : 0);
+        y.values.push_back(runs ? piece.y : 0);
+        z.values.push_back(1);
+      }
+      result.insert(result.end(), {x, y, z});
+      word += 3;
+    }
+  }
+  return result;
+}
+
+std::uint32_t Planner::groups_of(const Step& s) const {
+  return s.kind == Step::Kind::copy ? copy_groups(s.bytes, target_) : s.groups;
+}
+
+void Planner::end_machine() {
+  Machine& m = *machine_;
+  // Steps behind the last decision need one more, that it is all over.
+  if (m.flow.ends_openly()) append_gate({}, {m.state}, {m.flow.fresh()});
+  std::uint32_t words = 3;
+  for (std::uint32_t step : m.flow.steps()) {
+    m.words[step] = words;
+    words += 3 * static_cast<std::uint32_t>(
+                     grid_of(groups_of(program_.steps[step]), target_.max_groups).size());
+  }
+  slots_[m.state].bytes = std::uint64_t{4} * words;
+
+  // What runs when a gate is reached: the stretches that end with it.
+  std::map<std::uint32_t, std::set<std::uint32_t>> before;
+  const auto note = [&](Flow::Label l) {
+    const auto s = m.flow.stretch(l);
+    if (!s.empty()) before[s.back()].insert(s.begin(), s.end());
+  };
+  note(m.flow.start());
+  for (const auto& [step, targets] : m.flow.gates())
+    for (Flow::Label l : targets) note(l);
+  for (const auto& [step, targets] : m.flow.gates()) {
+    std::set<std::uint32_t> touched = before[step];
+    std::vector<std::vector<std::uint32_t>> stretches;
+    for (Flow::Label l : targets) {
+      stretches.push_back(m.flow.stretch(l));
+      touched.insert(stretches.back().begin(), stretches.back().end());
+    }
+    GateKernel& gate = m.gates.at(step);
+    gate.name = program_.name + "_gate" + std::to_string(step);
+    gate.writes = writes(touched, stretches);
+    program_.kernels[program_.steps[step].kernel] = gate_kernel(gate, target_.refine);
+  }
+  GateKernel begin;
+  begin.name = program_.name + "_begin";
+  begin.writes =
+      writes({m.flow.steps().begin(), m.flow.steps().end()}, {m.flow.stretch(m.flow.start())});
+  begin.writes.push_back({0, {0}});
+  begin.counters = m.counters.size();
+  program_.kernels[program_.steps[m.start].kernel] = gate_kernel(begin, target_.refine);
+  for (SlotId counter : m.counters) {
+    operands_[m.start].push_back(counter);
+    slots_[counter].first = m.start;
+  }
+  GatedBlock& block = program_.gated.back();
+  block.end = static_cast<std::uint32_t>(program_.steps.size());
+  block.most_passes = m.most_passes;
+  slots_[m.state].last = block.end - 1;
+  for (const auto& [step, word] : m.words) counts_[step] = {m.state, word};
+  states_.push_back(m.state);
+  machine_.reset();
+}
+
+}  // namespace gnomon

@@ -1,0 +1,170 @@
+// codegen/plan/grouped.cpp -- loops that one workgroup plays: their score, in slices where a driver
+// limits the trips of a kernel.
+#include <algorithm>
+
+#include "codegen/plan/planner.h"
+
+namespace gnomon {
+
+void Planner::score_choice(GateKernel gate, std::vector<SlotId> operands, SlotId decision) {
+  gate.name = program_.name + "_decide";
+  StateWrite write{0, {}};
+  for (std::uint32_t c = 0; c < gate.choices; ++c) write.values.push_back(c);
+  gate.writes = {write};
+  GroupPart part{
+      static_cast<std::uint32_t>(program_.kernels.size()), 1, std::move(operands), {}, {}};
+  part.operands.push_back(decision);
+  program_.kernels.push_back(gate_kernel(gate, target_.refine));
+  part.parameters.assign(program_.kernels.back().parameters, 0);
+  score_->items.push_back(std::move(part));
+}
+
+void Planner::score_loop(Scope& outer, const LoopRegion& loop) {
+  std::vector<Home> homes;
+  bool turns = false;
+  for (std::size_t i = 0; i < loop.body.carried.size(); ++i) {
+    homes.push_back(home_of(outer, loop, i));
+    turns = turns || homes.back().second != none;
+  }
+  score_->items.push_back(scored_loop(outer, loop, homes, turns));
+}
+
+GroupLoop Planner::scored_loop(Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
+                               bool turns) {
+  const LoopBody& body = loop.body;
+  GroupLoop result;
+  result.id = group_loops_++;
+  result.counter = slot("iterations", 4);
+  result.by_word = loop.iteration.word;
+  result.most = body.trips;
+  const std::size_t phases = turns ? 2 : 1;
+  for (std::size_t phase = 0; phase < phases; ++phase) {
+    result.phases.push_back(scored([&] {
+      Scope scope(body.graph, loop.parts);
+      for (std::size_t i = 0; i < homes.size(); ++i)
+        if (const auto [first, second] = homes[i]; second != none)
+          scope.slot(body.graph.outputs[i]) = phase == 1 ? first : second;
+      enter(scope, outer, loop, homes, phase, result.counter);
+      scope.iterations[body.iteration()] = result.id;
+      write(scope);
+    }));
+    if (!body.condition) continue;
+    if (phase == 0) result.decision = slot("decision", 4);
+    result.conditions.push_back(scored([&] {
+      const Graph& condition = *body.condition;
+      Scope scope(condition, loop.condition);
+      enter(scope, outer, loop, homes, phase, result.counter);
+      const Cluster* merged = loop.gate ? &loop.condition.clusters[*loop.gate] : nullptr;
+      write(scope, merged);
+      auto [gate, operands] = decision_of(scope, merged);
+      gate.choices = 2;
+      score_choice(std::move(gate), std::move(operands), result.decision);
+    }));
+  }
+  // Where a loop ends is not known when it is gated: in its first places, then.
+  if (turns && loop.gated)
+    result.back = scored([&] {
+      for (std::size_t i = 0; i < homes.size(); ++i)
+        if (homes[i].second != none && body.carried[i].result != LoopBody::none)
+          copy(homes[i].second, homes[i].first);
+    });
+  return result;
+}
+
+void Planner::score_branch(Scope& outer, const BranchRegion& branch) {
+  std::vector<SlotId> results;
+  for (ValueId v : branch.results) results.push_back(slot_of(outer, v));
+  GroupBranch result;
+  result.decision = slot("decision", 4);
+  result.choice = scored([&] {
+    GateKernel gate;
+    gate.reads = outer.graph.avals[branch.index].dtype;
+    gate.choices = branch.sides.size();
+    score_choice(std::move(gate), {slot_of(outer, branch.index)}, result.decision);
+  });
+  for (const BranchRegion::Side& side : branch.sides)
+    result.sides.push_back(scored([&] {
+      Scope scope(side.graph, side.parts);
+      for (std::size_t o = 0; o < results.size(); ++o)
+        scope.slot(side.graph.outputs[o]) = results[o];
+      for (std::size_t k = 0; k < branch.operands.size(); ++k)
+        hand_in(outer, branch.operands[k], scope, side.graph.inputs[k]);
+      write(scope);
+    }));
+  score_->items.push_back(std::move(result));
+}
+
+bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
+  if (machine_ || !open_.empty()) return false;
+  std::vector<Home> homes;
+  bool turns = false;
+  const GroupScore before = scored([&] {
+    for (std::size_t i = 0; i < loop.body.carried.size(); ++i) {
+      homes.push_back(home_of(outer, loop, i));
+      turns = turns || homes.back().second != none;
+    }
+  });
+  GroupScore score;
+  score.items.push_back(scored_loop(outer, loop, homes, turns));
+  const std::string name = program_.name + "_group" + std::to_string(program_.steps.size());
+  const std::uint32_t size =
+      target_.contiguous_per_lane ? 8 : std::min<std::uint32_t>(256, target_.max_group_invocations);
+  const auto made = [&](const GroupScore& s, const std::optional<GroupSlice>& slice) {
+    return group_kernel(name, program_.kernels, s, size, slice);
+  };
+  const auto step_of = [&](kernel::Kernel k) {
+    Step s;
+    s.kernel = static_cast<std::uint32_t>(program_.kernels.size());
+    s.groups = 1;
+    s.label = k.name;
+    program_.kernels.push_back(std::move(k));
+    return s;
+  };
+  GroupScore whole = before;
+  whole.items.insert(whole.items.end(), score.items.begin(), score.items.end());
+  auto all = made(whole, {});
+  if (!all) return false;
+  const std::uint64_t budget = target_.loop_budget;
+  if (budget == 0 || kernel::worst_case_trips(all->kernel) <= budget) {
+    append(step_of(std::move(all->kernel)), all->operands);
+    return true;
+  }
+  // As many iterations per dispatch as the driver allows trips for.
+  GroupSlice slice{2, slot("iterations done", 4), slot("goes on", 4)};
+  const std::uint64_t two = kernel::worst_case_trips(made(score, slice)->kernel);
+  slice.iterations = 4;
+  const std::uint64_t four = kernel::worst_case_trips(made(score, slice)->kernel);
+  if (four == ~0ull || two > budget) return false;
+  slice.iterations = 2 + (budget - two) / (four - two) * 2;
+  auto part = made(score, slice);
+  for (const auto& item : before.items)
+    copy(std::get<GroupCopy>(item).from, std::get<GroupCopy>(item).to);
+  append(count(false, 0), {slice.counter});
+  begin_machine();
+  const auto index = static_cast<std::uint32_t>(program_.loops.size());
+  program_.loops.emplace_back();
+  LoopBlock block;
+  block.first = static_cast<std::uint32_t>(program_.steps.size());
+  block.phases = {block.first};
+  open_.emplace_back();
+  Flow& flow = machine_->flow;
+  const Flow::Label again = flow.here(), go = flow.fresh(), exit = flow.fresh();
+  append(step_of(std::move(part->kernel)), part->operands);
+  GateKernel gate;
+  gate.reads = DType::i32;
+  gate.choices = 2;
+  append_gate(std::move(gate), {slice.more, machine_->state}, {exit, go});
+  flow.go_on_at(go);
+  flow.join(flow.here(), again);
+  block.end = static_cast<std::uint32_t>(program_.steps.size());
+  close_loop(block.first, block.end);
+  block.trips = 1;
+  program_.loops[index] = block;
+  if (loop.body.trips)
+    machine_->most_passes = (*loop.body.trips + slice.iterations - 1) / slice.iterations;
+  flow.go_on_at(exit);
+  end_machine();
+  return true;
+}
+
+}  // namespace gnomon
