@@ -225,8 +225,11 @@ const Primitive dot_general_p{
           const auto join = [&](const Values& x, const Values& y) {
             return Values{k.add(x[0], y[0])};
           };
+          // Rows of a matrix that meets a vector often lie powers of two apart, and then in the same
+          // few sets of a cache: a whole line of each is read at a time.
+          const Dim most = layout.lhs_free.empty() || layout.rhs_free.empty() ? 16 : 4;
           return fold_jointly(c, layout.contraction.size(), zero, add_product, join,
-                              kernel::Op::subgroup_add)[0];
+                              kernel::Op::subgroup_add, most)[0];
         },
         Cost::heavy, Reuse::many),
     .reference =
