@@ -123,7 +123,10 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   GroupScore whole = before;
   whole.items.insert(whole.items.end(), score.items.begin(), score.items.end());
   auto all = made(whole, {});
-  if (!all) return false;
+  // Compilers of drivers take barriers apart into coroutines, at more than linear cost: 1,100
+  // values take lavapipe a second, 5,400 minutes.
+  constexpr std::size_t most_values = 2500;
+  if (!all || all->kernel.types.size() > most_values) return false;
   const std::uint64_t budget = target_.loop_budget;
   if (budget == 0 || kernel::worst_case_trips(all->kernel) <= budget) {
     append(step_of(std::move(all->kernel)), all->operands);

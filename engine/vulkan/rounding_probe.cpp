@@ -1,4 +1,4 @@
-// engine/vulkan/rounding_probe.cpp -- hard operands, a kernel of two instructions, and the verdict.
+// engine/vulkan/rounding_probe.cpp -- hard operands, a dispatch, and the verdict.
 #include "engine/vulkan/rounding_probe.h"
 
 #include <algorithm>
@@ -6,15 +6,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "codegen/program/rounding_kernel.h"
 #include "engine/vulkan/buffer_pool.h"
 #include "engine/vulkan/pipeline_cache.h"
 #include "engine/vulkan/recorder.h"
-#include "shaders/kernel/builder.h"
 
 namespace gnomon::vulkan {
 namespace {
-
-constexpr std::uint32_t group_size = 64;
 
 /// Numbers that differ from run to run in nothing.
 class Sequence {
@@ -44,23 +42,6 @@ bool hard_quotient(std::uint32_t y, bool above, float& numerator) {
   if (x < (1u << 23)) return false;
   numerator = static_cast<float>(x);
   return true;
-}
-
-kernel::Kernel both() {
-  using kernel::Access;
-  kernel::Builder b("rounding_probe");
-  b.kernel().group_size = group_size;
-  const auto buffer = [&](Access access, const char* name) {
-    return b.buffer({DType::f32, access, false, false, name});
-  };
-  const auto x = buffer(Access::read, "x"), y = buffer(Access::read, "y");
-  const auto quotient = buffer(Access::write, "quotient"), root = buffer(Access::write, "root");
-  const kernel::Value i = b.source(kernel::Op::invocation);
-  const kernel::Builder::Exactly exactly(b);
-  const kernel::Value first = b.load(x, i);
-  b.store(quotient, i, b.div(first, b.load(y, i)));
-  b.store(root, i, b.unary(kernel::Op::sqrt, b.unary(kernel::Op::abs, first)));
-  return b.take();
 }
 
 BufferPool pool_of(Device& device, Queue& queue, MemoryKind kind, VkBufferUsageFlags usage) {
@@ -133,6 +114,7 @@ kernel::RefineOptions judge_rounding(const RoundingOperands& o, std::span<const 
 kernel::RefineOptions probe_rounding(Device& device, Queue& queue) {
   const RoundingOperands operands = rounding_operands();
   const std::size_t count = operands.x.size();
+  const kernel::Kernel kernel = rounding_kernel();
   VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
   if (device.target().texel_reads) usage |= VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT;
   BufferPool arrays = pool_of(device, queue, MemoryKind::staging, usage);
@@ -142,7 +124,7 @@ kernel::RefineOptions probe_rounding(Device& device, Queue& queue) {
   const std::uint32_t block_words = kernel::parameter_header_words + 4;
   const Held parameters(uniforms, block_words * sizeof(std::uint32_t));
 
-  const auto groups = static_cast<std::uint32_t>(count / group_size);
+  const auto groups = static_cast<std::uint32_t>(count / kernel.group_size);
   std::vector<std::uint32_t> block{0, groups, 0, 0};
   for (std::size_t k = 0; k < 4; ++k)
     block.push_back(static_cast<std::uint32_t>(memory.range.offset / 4 + k * count));
@@ -155,7 +137,7 @@ kernel::RefineOptions probe_rounding(Device& device, Queue& queue) {
   spirv::EmitOptions options;
   options.features = device.target().features;
   Dispatch dispatch;
-  dispatch.pipeline = pipelines.pipeline(spirv::emit(both(), options), "rounding_probe");
+  dispatch.pipeline = pipelines.pipeline(spirv::emit(kernel, options), "rounding_probe");
   dispatch.groups_x = groups;
   const auto block_bytes = static_cast<std::uint32_t>(block_words * sizeof(std::uint32_t));
   Recording recording(device, {Windows{memory.range.block}}, {{{dispatch}}, {}}, parameters.range,

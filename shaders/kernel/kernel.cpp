@@ -21,11 +21,10 @@ std::uint64_t trips(const Region& region) {
   for (const Instruction& i : region.body) {
     if (i.op == Op::loop) {
       if (i.immediate == 0) return unbounded;
-      // The condition runs once more than the body.
-      const std::uint64_t condition =
-          saturating_mul(saturating_add(i.immediate, 1), trips(i.regions[0]));
-      const std::uint64_t body =
-          saturating_mul(i.immediate, saturating_add(1, trips(i.regions[1])));
+      // The last trip ends with the condition.
+      const std::uint64_t condition = saturating_mul(saturating_add(i.immediate, 1),
+                                                     saturating_add(1, trips(i.regions[0])));
+      const std::uint64_t body = saturating_mul(i.immediate, trips(i.regions[1]));
       total = saturating_add(total, saturating_add(condition, body));
     } else if (i.op == Op::if_) {
       total = saturating_add(total, std::max(trips(i.regions[0]), trips(i.regions[1])));

@@ -107,12 +107,18 @@ std::uint32_t Emitter::addresses(std::size_t count) const {
   return static_cast<std::uint32_t>(std::count(options_.windows.begin(), end, by_address));
 }
 
+// Pointers from addresses cannot be declared Coherent; a volatile access is one that nothing
+// caches.
+std::uint32_t Emitter::access_by_address(std::uint32_t buffer) const {
+  const auto aligned = static_cast<std::uint32_t>(spv::MemoryAccessMask::Aligned);
+  const auto fresh = static_cast<std::uint32_t>(spv::MemoryAccessMask::Volatile);
+  return kernel_.buffers[buffer].coherent ? aligned | fresh : aligned;
+}
+
 // The address of the block that holds a buffer, as a pointer to elements or 4-vectors.
 Ref Emitter::buffer_address(std::uint32_t buffer, std::uint32_t width) {
   Ref& address = buffer_addresses_[{buffer, width}];
   if (address != 0) return address;
-  const kernel::Buffer& b = kernel_.buffers[buffer];
-  GNOMON_CHECK(!b.coherent, "buffer `" + b.name + "` is coherent and needs a window");
   module_.physical_addresses();
   const std::uint32_t words = kernel::parameter_header_words +
                               static_cast<std::uint32_t>(kernel_.buffers.size()) +
@@ -176,10 +182,7 @@ Ref Emitter::buffer_load(std::uint32_t buffer, std::uint32_t width, Ref index) {
   }
   const Ref pointer = buffer_pointer(buffer, width, index);
   if (!is_by_address(buffer)) return op({spv::Op::OpLoad, loaded, {pointer}});
-  return op(
-      {spv::Op::OpLoad,
-       loaded,
-       {pointer, static_cast<std::uint32_t>(spv::MemoryAccessMask::Aligned), size_of(t) * width}});
+  return op({spv::Op::OpLoad, loaded, {pointer, access_by_address(buffer), size_of(t) * width}});
 }
 
 void Emitter::buffer_store(std::uint32_t buffer, std::uint32_t width, Ref index, Ref stored) {
@@ -202,9 +205,7 @@ void Emitter::buffer_store(std::uint32_t buffer, std::uint32_t width, Ref index,
   }
   const Ref pointer = buffer_pointer(buffer, width, index);
   if (!is_by_address(buffer)) return effect(spv::Op::OpStore, {pointer, stored});
-  effect(spv::Op::OpStore,
-         {pointer, stored, static_cast<std::uint32_t>(spv::MemoryAccessMask::Aligned),
-          unit_bytes(buffer, width)});
+  effect(spv::Op::OpStore, {pointer, stored, access_by_address(buffer), unit_bytes(buffer, width)});
 }
 
 // The texel view of a window, loaded once on entry. Its buffers share it: texels are untyped words.

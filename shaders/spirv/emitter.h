@@ -124,6 +124,7 @@ class Emitter {
   bool is_by_address(std::uint32_t buffer) const { return window_of(buffer) == by_address; }
   /// How many of the first `count` buffers are reached by address.
   std::uint32_t addresses(std::size_t count = ~std::size_t{0}) const;
+  std::uint32_t access_by_address(std::uint32_t buffer) const;
   Ref buffer_address(std::uint32_t buffer, std::uint32_t width);
   Ref texel_image(std::uint32_t window);
   Ref read_element(std::uint32_t buffer, Ref position);

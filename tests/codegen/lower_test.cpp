@@ -228,8 +228,8 @@ TEST(Lower, CutsABodyThatIsTooLargeForOneKernel) {
     return std::tuple{last, rows};
   };
   expect_function_lowers(f, f32({1, 4, 207}));
-  EXPECT_THAT(compiled(graph_of(f, f32({1, 4, 207}))).fusion_text,
-              ::testing::HasSubstr("too many instructions for one kernel"));
+  for (const auto& [name, target] : targets())
+    EXPECT_LT(largest_kernel(compiled(graph_of(f, f32({1, 4, 207})), target)), 20000u) << name;
 }
 
 TEST(Lower, CopiesInputsThatAreOutputs) {

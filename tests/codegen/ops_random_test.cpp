@@ -179,7 +179,7 @@ TEST(Random, MisuseSaysWhat) {
     return "no error";
   };
   EXPECT_THAT(message([] { return random::normal(random::key(1), {2}, DType::i32); }),
-              HasSubstr("gnomon::random::normal: draws f32 or f64, not i32"));
+              HasSubstr("gnomon::random::normal: draws floats, not i32"));
   EXPECT_THAT(message([] { return random::bits(random::key(1), {2}, DType::f32); }),
               HasSubstr("unsigned"));
   EXPECT_THAT(message([] { return Key(zeros({3})).words(); }),

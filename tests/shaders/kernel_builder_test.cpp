@@ -273,7 +273,7 @@ TEST_F(BuilderTest, CountsTheWorstCaseOfTrips) {
   });
   b.count_loop(n, 100, init,
                [&](Value, std::span<const Value> d) { return Values{b.mul(d[0], x)}; });
-  EXPECT_EQ(worst_case_trips(b.kernel()), 10u * 21 + 100);
+  EXPECT_EQ(worst_case_trips(b.kernel()), (10u * (1 + 21) + 1) + 101);
   b.count_loop(n, 0, init, [&](Value, std::span<const Value> d) { return Values{b.mul(d[0], x)}; });
   EXPECT_EQ(worst_case_trips(b.kernel()), ~0ull);
 }
