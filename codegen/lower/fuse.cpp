@@ -317,7 +317,7 @@ class Partitioner {
       // Where the number of steps is open, so is that of trips: a first guess. Otherwise trips may
       // be as many as a word holds, which no sum of theirs does.
       const std::uint64_t steps = most_steps(g_.equations[loop]);
-      const std::uint64_t room = target_.loop_budget / 16 * 15;
+      const std::uint64_t room = target_.loop_budget / 32 * 31;
       const std::uint64_t slice =
           steps == 0 ? 1024 : room / ((trips - 1) / steps + ((trips - 1) % steps == 0 ? 0 : 1));
       if (slice >= worth_a_dispatch && (steps == 0 || slice < steps) &&
