@@ -160,7 +160,7 @@ Index row_position(Workshop& w, ValueId v, Value n) {
 void store_rows(Workshop& w, Frame& f) {
   const DraftRequest& r = w.request;
   auto& k = w.k;
-  constexpr Dim side_by_side = 4;
+  constexpr Dim side_by_side = 16;
   const auto put = [&](Value from, Dim n) {
     std::vector<std::pair<Index, Value>> values;
     for (ValueId v : r.roots)

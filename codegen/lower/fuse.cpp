@@ -14,6 +14,7 @@
 #include "codegen/lower/sharing.h"
 #include "codegen/lower/updates.h"
 #include "codegen/lower/workgroup.h"
+#include "codegen/primitives/control.h"
 #include "codegen/primitives/table.h"
 
 namespace gnomon {
@@ -314,6 +315,9 @@ class Partitioner {
     constexpr std::uint64_t worth_a_dispatch = 64;
     const std::string why = "more loop trips than one kernel may take";
     for (std::uint32_t loop : loops) {
+      // A lane that does a part of the steps would carry large arrays in and out for each part.
+      if (carries_much(g_.equations[loop], d.kernel.lanes) && run_on_device(loop, why))
+        return false;
       // Where the number of steps is open, so is that of trips: a first guess. Otherwise trips may
       // be as many as a word holds, which no sum of theirs does.
       const std::uint64_t steps = most_steps(g_.equations[loop]);
@@ -326,6 +330,16 @@ class Partitioner {
       if (run_on_device(loop, why)) return false;
     }
     return true;
+  }
+
+  bool carries_much(const Equation& loop, std::uint32_t lanes) const {
+    const Dim much = Dim{4096} * std::max(1u, lanes);
+    const auto carried = loop.primitive == &scan_p
+                             ? static_cast<std::size_t>(loop.params.as<ScanParams>().carried)
+                             : loop.outputs.size();
+    return std::any_of(loop.outputs.begin(),
+                       loop.outputs.begin() + static_cast<std::ptrdiff_t>(carried),
+                       [&](ValueId v) { return g_.avals[v].shape.size() > much; });
   }
 
   /// False when the loop or branch has no such form.

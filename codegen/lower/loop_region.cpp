@@ -10,6 +10,7 @@
 #include "codegen/lower/loop_body.h"
 #include "codegen/lower/uses.h"
 #include "codegen/primitives/control.h"
+#include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
 
 namespace gnomon {
@@ -64,6 +65,10 @@ double work_of(const Graph& g) {
       case Lowering::Kind::element:
       case Lowering::Kind::expand:
         break;
+    }
+    if (e.primitive == &dynamic_update_slice_p) {  // in place, as far as anyone can tell here
+      sum += elements(g.avals[e.inputs[1]]);
+      continue;
     }
     double size = 0;
     for (ValueId v : e.outputs) size += elements(g.avals[v]);
@@ -127,7 +132,11 @@ double work_per_iteration(const Equation& loop) {
   double sum = 0;
   for (const GraphPtr& g : loop.params.graphs()) {
     sum += work_of(*g);
-    for (ValueId v : g->outputs) sum += elements(g->avals[v]);
+    std::set<ValueId> in_place(g->inputs.begin(), g->inputs.end());
+    for (const Equation& e : g->equations)
+      if (e.primitive == &dynamic_update_slice_p) in_place.insert(e.outputs[0]);
+    for (ValueId v : g->outputs)
+      if (!in_place.contains(v)) sum += elements(g->avals[v]);
   }
   return sum;
 }
