@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "codegen/primitives/control.h"
+#include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/table.h"
 
 namespace gnomon {
@@ -23,6 +24,21 @@ Dim laned_loop(const Graph& g) {
   Dim n = 0;
   for (const Equation& e : g.equations) n = std::max(n, laned_loop(e));
   return n;
+}
+
+/// Whether a step writes a few of n rows of an array: as lanes, all the others would take that step
+/// for nothing.
+bool visits_lanes(const Graph& g, const std::set<std::uint32_t>& loops, Dim n) {
+  for (std::uint32_t l : loops)
+    for (const GraphPtr& body : g.equations[l].params.graphs())
+      for (const Equation& e : body->equations) {
+        if (e.primitive != &dynamic_update_slice_p ||
+            e.params.as<DynamicUpdateSliceParams>().batch_dims > 0)
+          continue;
+        const Shape& all = body->avals[e.inputs[0]].shape;
+        if (all.rank() > 0 && all[0] == n && 4 * body->avals[e.inputs[1]].shape[0] < n) return true;
+      }
+  return false;
 }
 
 }  // namespace
@@ -53,7 +69,7 @@ std::vector<Dim> lane_candidates(const Graph& g, const std::set<std::uint32_t>& 
     return same > own;
   };
   for (Dim n : sizes)
-    if (!shared(n)) add(n);
+    if (!shared(n) && !visits_lanes(g, loops, n)) add(n);
   return r;
 }
 
