@@ -10,12 +10,9 @@ namespace gnomon {
 
 void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
   const LoopBody& body = loop.body;
-  std::vector<Home> homes;
-  bool turns = false;
-  for (std::size_t i = 0; i < body.carried.size(); ++i) {
-    homes.push_back(home_of(outer, loop, i));
-    turns = turns || homes.back().second != none;
-  }
+  const Homes placed = homes_of(outer, loop);
+  const std::vector<Home>& homes = placed.places;
+  const bool turns = placed.turns;
   const bool outermost = !machine_.has_value();
   if (outermost)
     begin_machine();

@@ -20,13 +20,8 @@ void Planner::score_choice(GateKernel gate, std::vector<SlotId> operands, SlotId
 }
 
 void Planner::score_loop(Scope& outer, const LoopRegion& loop) {
-  std::vector<Home> homes;
-  bool turns = false;
-  for (std::size_t i = 0; i < loop.body.carried.size(); ++i) {
-    homes.push_back(home_of(outer, loop, i));
-    turns = turns || homes.back().second != none;
-  }
-  score_->items.push_back(scored_loop(outer, loop, homes, turns));
+  const Homes placed = homes_of(outer, loop);
+  score_->items.push_back(scored_loop(outer, loop, placed.places, placed.turns));
 }
 
 GroupLoop Planner::scored_loop(Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
@@ -96,16 +91,10 @@ void Planner::score_branch(Scope& outer, const BranchRegion& branch) {
 
 bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   if (machine_ || !open_.empty()) return false;
-  std::vector<Home> homes;
-  bool turns = false;
-  const GroupScore before = scored([&] {
-    for (std::size_t i = 0; i < loop.body.carried.size(); ++i) {
-      homes.push_back(home_of(outer, loop, i));
-      turns = turns || homes.back().second != none;
-    }
-  });
+  Homes placed;
+  const GroupScore before = scored([&] { placed = homes_of(outer, loop); });
   GroupScore score;
-  score.items.push_back(scored_loop(outer, loop, homes, turns));
+  score.items.push_back(scored_loop(outer, loop, placed.places, placed.turns));
   const std::string name = program_.name + "_group" + std::to_string(program_.steps.size());
   const std::uint32_t size =
       target_.contiguous_per_lane ? 8 : std::min<std::uint32_t>(256, target_.max_group_invocations);

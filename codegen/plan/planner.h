@@ -84,6 +84,12 @@ class Planner {
     SlotId first = none, second = none;
   };
   Home home_of(Scope& outer, const LoopRegion& loop, std::size_t i);
+  /// Those of all carried values.
+  struct Homes {
+    std::vector<Home> places;
+    bool turns = false;  // some lie in two places by turns
+  };
+  Homes homes_of(Scope& outer, const LoopRegion& loop);
 
   /// Input `to` of an inner graph is `from` of the outer one.
   void hand_in(Scope& outer, ValueId from, Scope& inner, ValueId to);

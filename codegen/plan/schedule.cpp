@@ -182,6 +182,15 @@ Planner::Home Planner::home_of(Scope& outer, const LoopRegion& loop, std::size_t
   return h;
 }
 
+Planner::Homes Planner::homes_of(Scope& outer, const LoopRegion& loop) {
+  Homes r;
+  for (std::size_t i = 0; i < loop.body.carried.size(); ++i) {
+    r.places.push_back(home_of(outer, loop, i));
+    r.turns = r.turns || r.places.back().second != none;
+  }
+  return r;
+}
+
 void Planner::hand_in(Scope& outer, ValueId from, Scope& inner, ValueId to) {
   if (const auto i = outer.iterations.find(from); i != outer.iterations.end())
     inner.iterations[to] = i->second;
@@ -216,12 +225,9 @@ void Planner::close_loop(std::uint32_t first, std::uint32_t end) {
 
 void Planner::write_loop(Scope& outer, const LoopRegion& loop) {
   const LoopBody& body = loop.body;
-  std::vector<Home> homes;
-  bool turns = false;
-  for (std::size_t i = 0; i < body.carried.size(); ++i) {
-    homes.push_back(home_of(outer, loop, i));
-    turns = turns || homes.back().second != none;
-  }
+  const Homes placed = homes_of(outer, loop);
+  const std::vector<Home>& homes = placed.places;
+  const bool turns = placed.turns;
   const SlotId counter = loop.iteration.counter ? slot("iterations", 4) : none;
   if (counter != none) append(count(false, 0), {counter});
 

@@ -62,7 +62,7 @@ TEST(RoundingProbe, SeesThroughUsualWaysToDivide) {
 
 TEST_F(Rounding, ProbeFindsTheCpuDriversCorrect) {
   if (rt.state()->context->device.description().kind != vulkan::DeviceDescription::Kind::cpu)
-    GTEST_SKIP() << "nothing is known of this device";
+    GTEST_SKIP() << rt.device_name() << " is no CPU driver, whose rounding is known beforehand";
   const auto wrong = vulkan::probe_rounding(context()->device, context()->queue);
   EXPECT_FALSE(wrong.division);
   EXPECT_FALSE(wrong.root);
