@@ -67,28 +67,6 @@ struct Constants {
 };
 
 /// `count` rows of `all` along its first axis.
-Array rows_of(const Array& all, const Array& at, Dim count) {
-  const Shape& shape = all.shape();
-  DynamicSliceParams p{shape.with(0, count), 0};
-  Arrays in{all, at};
-  for (int a = 1; a < shape.rank(); ++a) in.push_back(lax::scalar_integer(DType::i32, 0));
-  return emit1(dynamic_slice_p, p, in, {});
-}
-
-Array with_rows(const Array& all, const Array& rows, const Array& at) {
-  Arrays in{all, rows, at};
-  for (int a = 1; a < all.rank(); ++a) in.push_back(lax::scalar_integer(DType::i32, 0));
-  return emit1(dynamic_update_slice_p, DynamicUpdateSliceParams{}, in, {});
-}
-
-Array row_of(const Array& all, const Array& at) {
-  return lax::reshape(rows_of(all, at, 1), all.shape().without(0));
-}
-
-Array with_row(const Array& all, const Array& row, const Array& at) {
-  return with_rows(all, lax::reshape(row, all.shape().with(0, 1)), at);
-}
-
 /// Every output gets an equation of its own: what is an input, or another output as well, is
 /// copied. The first so many may be the input with their index.
 void own_outputs(Graph& g, std::size_t carried) {
@@ -142,14 +120,14 @@ LoopBody scan_body(const Graph& outer, const Equation& e, const std::vector<bool
       in[i] = lax::add(constant(e.inputs[i]), lax::mul(lax::convert(iteration, by.dtype()), by));
     }
   for (std::size_t s = carried; s < carried + sequences; ++s)
-    in[s] = row_of(constant(e.inputs[s]), step);
+    in[s] = rules::row_of(constant(e.inputs[s]), step);
   for (std::size_t c = carried + sequences; c < in.size(); ++c) in[c] = constant(e.inputs[c]);
   const Arrays out = inline_graph(body, in);
   Arrays next;
   for (std::size_t i = 0; i < carried; ++i)
     if (!counts[i]) next.push_back(out[i]);
   for (std::size_t o = carried; o < e.outputs.size(); ++o)
-    if (wanted[e.outputs[o]]) next.push_back(with_row(stacked[o], out[o], step));
+    if (wanted[e.outputs[o]]) next.push_back(rules::with_row(stacked[o], out[o], step));
   r.graph = t.finish(next);
   return r;
 }
@@ -325,13 +303,13 @@ LoopBody sliced_scan(const Graph& outer, const Equation& e, const std::vector<bo
   const Constants constant{outer, t, r.constants};
   for (std::size_t i = carried; i < e.inputs.size(); ++i) {
     const Array whole = constant(e.inputs[i]);
-    in.push_back(i < carried + sequences ? rows_of(whole, start, steps) : whole);
+    in.push_back(i < carried + sequences ? rules::rows_of(whole, start, steps) : whole);
   }
   ScanParams inner = p;
   inner.length = steps;
   Arrays next = emit(scan_p, inner, in, e.loc);
   for (std::size_t o = carried; o < e.outputs.size(); ++o)
-    next[o] = with_rows(stacked[o - carried], next[o], start);
+    next[o] = rules::with_rows(stacked[o - carried], next[o], start);
   r.graph = t.finish(next);
   return r;
 }

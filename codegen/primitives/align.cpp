@@ -24,18 +24,6 @@ DType integer_of(std::uint32_t bits, bool with_sign) {
   }
 }
 
-DType default_dtype(Scalar::Kind kind) {
-  switch (kind) {
-    case Scalar::Kind::boolean:
-      return DType::boolean;
-    case Scalar::Kind::integer:
-      return DType::i32;
-    case Scalar::Kind::floating:
-      return DType::f32;
-  }
-  return DType::f32;
-}
-
 /// bool < integers < floats.
 int rank_of(DType t) { return t == DType::boolean ? 0 : is_float(t) ? 2 : 1; }
 
@@ -61,6 +49,18 @@ Array number(std::string_view op, const Scalar& x, DType dtype, Loc loc) {
 }
 
 }  // namespace
+
+DType default_dtype(Scalar::Kind kind) {
+  switch (kind) {
+    case Scalar::Kind::boolean:
+      return DType::boolean;
+    case Scalar::Kind::integer:
+      return DType::i32;
+    case Scalar::Kind::floating:
+      return DType::f32;
+  }
+  return DType::f32;
+}
 
 DType promote(DType a, DType b) {
   if (a == b) return a;

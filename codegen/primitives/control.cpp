@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/primitives/align.h"
 #include "codegen/primitives/control_trace.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
@@ -145,26 +146,6 @@ Array steps_of(const Array& length, Dim bound, Loc loc) {
   return lax::convert(emit1(min_p, {}, {low, most}, loc), DType::i32, loc);
 }
 
-/// Positions of the row `at` of an array of that rank.
-Arrays row_position(const Array& at, int rank, Loc loc) {
-  Arrays r{at};
-  for (int a = 1; a < rank; ++a) r.push_back(lax::scalar_integer(DType::i32, 0, loc));
-  return r;
-}
-
-Array row_of(const Array& all, const Array& at, Loc loc) {
-  const DynamicSliceParams p{all.shape().with(0, 1), 0};
-  const Array row =
-      emit1(dynamic_slice_p, p, joined({all}, row_position(at, all.rank(), loc)), loc);
-  return lax::reshape(row, all.shape().without(0), loc);
-}
-
-Array with_row(const Array& all, const Array& row, const Array& at, Loc loc) {
-  const Array one = lax::reshape(row, all.shape().with(0, 1), loc);
-  return emit1(dynamic_update_slice_p, DynamicUpdateSliceParams{},
-               joined({all, one}, row_position(at, all.rank(), loc)), loc);
-}
-
 }  // namespace
 
 std::vector<Array> run_while(FunctionRef<Array(std::span<const Array>)> condition, Body body,
@@ -206,7 +187,8 @@ std::vector<Array> run_fori(const Operand& lower, const Operand& upper, Body bod
   check_start("fori_loop", init, paths, loc);
   std::optional<DType> dtype;
   for (const Operand* x : {&lower, &upper}) {
-    const Aval found = x->is_array() ? x->array().aval() : Aval{default_dtype(x->scalar()), {}};
+    const Aval found =
+        x->is_array() ? x->array().aval() : Aval{align::default_dtype(x->scalar().kind), {}};
     if (!is_integer(found.dtype) || found.shape.rank() > 0)
       usage_error("fori_loop", "a bound is " + to_string(found) + " and must be one integer", loc);
     if (!x->is_array()) continue;
@@ -331,11 +313,11 @@ std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, c
   const auto holds = [&](const Arrays& c) { return lax::lt(c[0], count, loc); };
   const auto next = [&](const Arrays& c) {
     Arrays in = part(c, 1, init.size());
-    for (const Array& x : xs) in.push_back(row_of(x, c[0], loc));
+    for (const Array& x : xs) in.push_back(rules::row_of(x, c[0], loc));
     const Returned r = body(in);
     Arrays out = joined({lax::add(c[0], 1.0, loc)}, checked_carry("scan", init, paths, r, loc));
     for (std::size_t j = 0; j < r.rows.size(); ++j)
-      out.push_back(with_row(c[first_row + j], r.rows[j], c[0], loc));
+      out.push_back(rules::with_row(c[first_row + j], r.rows[j], c[0], loc));
     return out;
   };
   Arrays end = build_while("scan", holds, next, start, StepBound(bound), loc);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "codegen/primitives/align.h"
 #include "codegen/primitives/control_trace.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/trace/trace.h"
@@ -67,11 +68,11 @@ std::vector<Array> run_branches(std::string_view op, const Operand& index,
       dtype = parts[b].graph.output_avals()[0].dtype;
   if (!dtype)
     for (const auto& x : numbers)
-      if (x && !(dtype && fits(*x, *dtype))) dtype = default_dtype(*x);
+      if (x && !(dtype && fits(*x, *dtype))) dtype = align::default_dtype(x->kind);
   for (std::size_t b = 0; b < parts.size(); ++b) {
     if (!numbers[b]) continue;
     Trace trace;
-    const DType t = fits(*numbers[b], *dtype) ? *dtype : default_dtype(*numbers[b]);
+    const DType t = fits(*numbers[b], *dtype) ? *dtype : align::default_dtype(numbers[b]->kind);
     parts[b] = finish(trace, {number_as(*numbers[b], t, loc)});
   }
 

@@ -4,21 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "codegen/primitives/align.h"
 #include "codegen/primitives/lax.h"
 
 namespace gnomon::control {
-
-DType default_dtype(const Scalar& x) {
-  switch (x.kind) {
-    case Scalar::Kind::boolean:
-      return DType::boolean;
-    case Scalar::Kind::integer:
-      return DType::i32;
-    case Scalar::Kind::floating:
-      return DType::f32;
-  }
-  return DType::f32;
-}
 
 bool fits(const Scalar& x, DType t) {
   switch (x.kind) {
@@ -94,7 +83,7 @@ Arrays checked_carry(std::string_view op, const Arrays& init, const Texts& paths
   };
   if (r.number) {
     const Aval& want = init[0].aval();
-    const Aval found{default_dtype(*r.number), {}};
+    const Aval found{align::default_dtype(r.number->kind), {}};
     if (want.shape.rank() > 0) changed(0, to_string(found), true);
     if (!fits(*r.number, want.dtype)) changed(0, to_string(found), false);
     return {number_as(*r.number, want.dtype, loc)};
@@ -160,7 +149,7 @@ Arrays build_scan(FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, c
   return emit_scan(std::move(p), joined(joined(init, xs), part.captures), loc);
 }
 
-Array number(const Scalar& x, Loc loc) { return number_as(x, default_dtype(x), loc); }
+Array number(const Scalar& x, Loc loc) { return number_as(x, align::default_dtype(x.kind), loc); }
 
 void static_changed(std::string_view op, std::string_view before, std::string_view after,
                     const Texts& entered, const Texts& left, Loc loc) {

@@ -10,8 +10,6 @@
 
 namespace gnomon::control {
 
-/// The dtype of a C++ number that nothing says more about.
-DType default_dtype(const Scalar&);
 /// Whether a number of this kind can stand for an element of `t`.
 bool fits(const Scalar&, DType t);
 Array number_as(const Scalar&, DType, Loc);

@@ -128,6 +128,30 @@ Arrays all_front(const Arrays& x, const BatchAxes& axes, Dim size) {
 
 }  // namespace
 
+namespace rules {
+
+Array rows_of(const Array& all, const Array& at, Dim count, Loc loc) {
+  Arrays in{all, at};
+  for (int a = 1; a < all.rank(); ++a) in.push_back(lax::scalar_integer(DType::i32, 0, loc));
+  return emit1(dynamic_slice_p, DynamicSliceParams{all.shape().with(0, count), 0}, in, loc);
+}
+
+Array with_rows(const Array& all, const Array& rows, const Array& at, Loc loc) {
+  Arrays in{all, rows, at};
+  for (int a = 1; a < all.rank(); ++a) in.push_back(lax::scalar_integer(DType::i32, 0, loc));
+  return emit1(dynamic_update_slice_p, DynamicUpdateSliceParams{}, in, loc);
+}
+
+Array row_of(const Array& all, const Array& at, Loc loc) {
+  return lax::reshape(rows_of(all, at, 1, loc), all.shape().without(0), loc);
+}
+
+Array with_row(const Array& all, const Array& row, const Array& at, Loc loc) {
+  return with_rows(all, lax::reshape(row, all.shape().with(0, 1), loc), at, loc);
+}
+
+}  // namespace rules
+
 const Primitive dynamic_slice_p{
     .name = "dynamic_slice",
     .parse = parse_params<DynamicSliceParams>,

@@ -57,6 +57,12 @@ Dim check_indices(std::string_view op, const Aval& operand, const Aval& indices,
 Array clamp_indices(const Array& indices, Dim length);
 /// The elements that `indices` name, zero where an index is out of range.
 Array gather_or_zero(const Array&, const Array& indices, int axis, int batch_dims);
+/// `count` rows (places along the leading axis) from `at`, an i32[], on; `with_rows` replaces them.
+Array rows_of(const Array& all, const Array& at, Dim count, Loc loc = {});
+Array with_rows(const Array& all, const Array& rows, const Array& at, Loc loc = {});
+/// One of them, without the axis.
+Array row_of(const Array& all, const Array& at, Loc loc = {});
+Array with_row(const Array& all, const Array& row, const Array& at, Loc loc = {});
 /// What an element becomes when a scatter meets it with an update; `old` is asked for if needed.
 template <class Old>
 kernel::Value combine_update(kernel::Builder& k, const Primitive& scatter, Old&& old,

@@ -5,13 +5,12 @@
 //   cholesky:         a[n,n] -> L[n,n] with L L^T = a; reads the lower triangle. NaN in the lower
 //                     triangle when a is not positive definite.
 //   triangular_solve: a[n,n], b[n,m] -> a^-1 b, or b[m,n] -> b a^-1 on the right; reads one
-//   triangle. lu:               a[m,n] -> L and U in one array, pivots i32[k], permutation i32[m],
-//   k = min(m,n):
-//                     a[permutation] = L U; step i swapped row i with row pivots[i].
+//                     triangle.
+//   lu:               a[m,n] -> L and U in one array, pivots i32[k], permutation i32[m] with
+//                     k = min(m,n): a[permutation] = L U; step i swapped row i with row pivots[i].
 //   solve:            a[n,n], b[n,m] -> a^-1 b (a^-T b).
 //   qr:               a[m,n] -> q[m,k], r[k,n] by Householder's reflections, k = min(m,n), or m
-//   when
-//                     `complete`. r[i,i] has the sign opposite to the element it was made from.
+//                     when `complete`. r[i,i] has the sign opposite to the element it came from.
 //   eigh:             a[n,n], of which the symmetric part counts -> eigenvalues[n] ascending,
 //                     eigenvectors in the columns of [n,n].
 //   svd:              a[m,n] -> u[m,k], s[k] descending, vt[k,n].
@@ -21,6 +20,7 @@
 //   Eigenvectors and columns of u have their element of largest magnitude positive, the first of
 //   equals.
 #pragma once
+#include <limits>
 #include <string_view>
 
 #include "codegen/graph/primitive.h"
@@ -71,6 +71,7 @@ Batched batch_in_front(const Params& params, const Arrays& in, const BatchAxes& 
 
 // ---- expansions that others build on
 
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// Systems up to this size are written out element by element.
 inline constexpr Dim tiny = 8;
 

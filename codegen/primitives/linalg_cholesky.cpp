@@ -1,5 +1,4 @@
 // codegen/primitives/linalg_cholesky.cpp -- table entry of cholesky: the factor L of a = L L^T.
-#include <limits>
 
 #include "codegen/primitives/dense.h"
 #include "codegen/primitives/linalg.h"
@@ -12,7 +11,6 @@ using host::Dense;
 namespace linalg {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// Up to here the matrix is halved while the graph is built; beyond, a loop over panels.
 constexpr Dim halved = 256;
 constexpr Dim panel = 64;

@@ -1,7 +1,6 @@
 // codegen/primitives/linalg_expm.cpp -- table entries of the matrix exponential and its derivative.
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include "codegen/primitives/dense.h"
 #include "codegen/primitives/jacobi.h"
@@ -15,7 +14,6 @@ using host::Dense;
 namespace linalg {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// Matrices up to this size take their squarings lane by lane.
 constexpr Dim squared_in_lanes = 16;
 

@@ -13,11 +13,6 @@ namespace {
 using ::testing::HasSubstr;
 using A = const Array&;
 
-HostArray counting(const Shape& shape, DType t = DType::f32) {
-  HostArray h(Aval{t, shape});
-  for (Dim i = 0; i < h.size(); ++i) h.set_number(i, static_cast<double>(i));
-  return h;
-}
 template <class F, class... H>
 Shape shape_of(F&& f, const H&... in) {
   return run_arrays(f, in...)[0].aval.shape;

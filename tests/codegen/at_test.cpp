@@ -15,12 +15,6 @@ namespace {
 using ::testing::HasSubstr;
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-HostArray counting(const Shape& shape, DType t = DType::f32) {
-  HostArray h(Aval{t, shape});
-  for (Dim i = 0; i < h.size(); ++i) h.set_number(i, static_cast<double>(i));
-  return h;
-}
-
 TEST(AtGet, NamesWhatPythonsSlicesName) {
   const HostArray x = counting({5});
   const auto with = [&](Slice s) { return run([=](const Array& a) { return a.at(s).get(); }, x); };

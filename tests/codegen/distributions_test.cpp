@@ -11,13 +11,12 @@
 #include <numeric>
 #include <string_view>
 
-#include "codegen/graph/evaluate.h"
-#include "codegen/trace/trace.h"
 #include "gnomon/control.h"
 #include "gnomon/ops.h"
 #include "gnomon/random.h"
 #include "gnomon/transform.h"
 #include "tests/codegen/host_random.h"
+#include "tests/codegen/made_arrays.h"
 #include "tests/support/lowering.h"
 
 namespace gnomon {
@@ -26,26 +25,14 @@ namespace {
 using random::Mode;
 using test::HostKey;
 using Draw = std::function<Array(Key)>;
-using Numbers = std::vector<double>;
+using made::graph_of;
+using made::integers;
+using made::message;
+using made::Numbers;
+using made::numbers;
+using made::value;
 
 constexpr DType f32 = DType::f32;
-
-Graph graph_of(const std::function<Array()>& f) {
-  Trace t;
-  return t.finish({f()});
-}
-HostArray value(const std::function<Array()>& f) { return evaluate(graph_of(f), {})[0]; }
-Numbers numbers(const HostArray& h) {
-  Numbers r;
-  for (Dim i = 0; i < h.size(); ++i) r.push_back(h.number(i));
-  return r;
-}
-std::vector<std::int64_t> integers(const std::function<Array()>& f) {
-  const HostArray h = value(f);
-  std::vector<std::int64_t> r;
-  for (Dim i = 0; i < h.size(); ++i) r.push_back(h.integer(i));
-  return r;
-}
 
 // ---- the original mode
 
@@ -635,14 +622,6 @@ TEST(Choice, NormalVectorsHaveTheirCovariance) {
 }
 
 TEST(Distributions, MisuseSaysWhat) {
-  const auto message = [](const std::function<Array()>& f) -> std::string {
-    try {
-      value(f);
-    } catch (const UsageError& e) {
-      return e.what();
-    }
-    return "no error";
-  };
   using ::testing::HasSubstr;
   EXPECT_THAT(message([] { return random::gumbel(random::key(1), {2}, DType::i32); }),
               HasSubstr("gnomon::random::gumbel: draws f32 or f64, not i32"));

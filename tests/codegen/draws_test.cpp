@@ -7,34 +7,24 @@
 #include <limits>
 #include <numbers>
 
-#include "codegen/graph/evaluate.h"
 #include "codegen/primitives/special_host.h"
-#include "codegen/trace/trace.h"
 #include "gnomon/ops.h"
 #include "gnomon/random.h"
 #include "gnomon/statistics.h"
 #include "gnomon/transform.h"
 #include "shaders/support/half.h"
 #include "tests/codegen/host_random.h"
+#include "tests/codegen/made_arrays.h"
 #include "tests/support/lowering.h"
 
 namespace gnomon {
 namespace {
 
+using made::graph_of;
+using made::Numbers;
+using made::numbers;
 using random::Mode;
 using test::HostKey;
-using Numbers = std::vector<double>;
-
-Graph graph_of(const std::function<Array()>& f) {
-  Trace t;
-  return t.finish({f()});
-}
-Numbers numbers(const std::function<Array()>& f) {
-  const HostArray h = evaluate(graph_of(f), {})[0];
-  Numbers r;
-  for (Dim i = 0; i < h.size(); ++i) r.push_back(h.number(i));
-  return r;
-}
 
 // ---- derivatives of draws
 

@@ -33,6 +33,12 @@ inline HostArray f32(double x) { return host(DType::f32, {}, {x}); }
 inline HostArray i32(const Numbers& v) { return host(DType::i32, Shape(v.size()), v); }
 inline HostArray i32(const Shape& s, const Numbers& v) { return host(DType::i32, s, v); }
 inline HostArray i32(double x) { return host(DType::i32, {}, {x}); }
+/// 0, 1, 2, ...
+inline HostArray counting(const Shape& shape, DType t = DType::f32) {
+  HostArray h(Aval{t, shape});
+  for (Dim i = 0; i < h.size(); ++i) h.set_number(i, static_cast<double>(i));
+  return h;
+}
 
 inline Numbers numbers(const HostArray& a) {
   Numbers r;

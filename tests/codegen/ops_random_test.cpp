@@ -5,32 +5,22 @@
 #include <cmath>
 #include <functional>
 
-#include "codegen/graph/evaluate.h"
 #include "codegen/primitives/table.h"
-#include "codegen/trace/trace.h"
 #include "codegen/transforms/vmap.h"
 #include "gnomon/ops.h"
 #include "gnomon/random.h"
 #include "gnomon/tree.h"
+#include "tests/codegen/made_arrays.h"
 
 namespace gnomon {
 namespace {
 
+using made::Integers;
+using made::integers;
+using made::message;
+using made::value;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Integers = std::vector<std::int64_t>;
-
-HostArray value(const std::function<Array()>& f) {
-  Trace t;
-  const Graph graph = t.finish({f()});
-  return evaluate(graph, {})[0];
-}
-Integers integers(const std::function<Array()>& f) {
-  const HostArray h = value(f);
-  Integers r;
-  for (Dim i = 0; i < h.size(); ++i) r.push_back(h.integer(i));
-  return r;
-}
 
 // Known answers of the Random123 library.
 TEST(Threefry, KnownAnswers) {
@@ -170,14 +160,6 @@ TEST(Random, KeysAreMoveOnlyTrees) {
 }
 
 TEST(Random, MisuseSaysWhat) {
-  const auto message = [](const std::function<Array()>& f) -> std::string {
-    try {
-      value(f);
-    } catch (const UsageError& e) {
-      return e.what();
-    }
-    return "no error";
-  };
   EXPECT_THAT(message([] { return random::normal(random::key(1), {2}, DType::i32); }),
               HasSubstr("gnomon::random::normal: draws floats, not i32"));
   EXPECT_THAT(message([] { return random::bits(random::key(1), {2}, DType::f32); }),

@@ -7,38 +7,19 @@
 #include <cmath>
 #include <functional>
 
-#include "codegen/graph/evaluate.h"
-#include "codegen/trace/trace.h"
+#include "tests/codegen/made_arrays.h"
 
 namespace gnomon {
 namespace {
 
+using made::message;
+using made::Numbers;
+using made::numbers;
+using made::value;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Numbers = std::vector<double>;
 
-/// Host value of what `f` traces to.
-HostArray value(const std::function<Array()>& f) {
-  Trace t;
-  const Graph graph = t.finish({f()});
-  return evaluate(graph, {})[0];
-}
-Numbers numbers(const HostArray& h) {
-  Numbers r;
-  for (Dim i = 0; i < h.size(); ++i) r.push_back(h.number(i));
-  return r;
-}
-Numbers numbers(const std::function<Array()>& f) { return numbers(value(f)); }
 std::string type(const std::function<Array()>& f) { return to_string(value(f).aval); }
-
-std::string message(const std::function<Array()>& f) {
-  try {
-    value(f);
-  } catch (const UsageError& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 Array vector3() { return array({1.0f, 2.0f, 3.0f}); }
 Array matrix() { return reshape(arange(6), {2, 3}); }
