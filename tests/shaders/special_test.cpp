@@ -15,6 +15,7 @@ namespace gnomon::math {
 namespace {
 
 using testing::exact_lgamma;
+using testing::exact_scaled_bessel;
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double quiet = std::numeric_limits<double>::quiet_NaN();
@@ -144,38 +145,20 @@ TEST(Special, PolesAndEndsAreThoseOfScipy) {
   expect(kernel_polygamma<2>, {-inf, -inf, -inf, -inf, 0, quiet, quiet});
 }
 
-/// e^-x (x / 2)^order sum of (x^2 / 4)^k / (k! (k + order)!).
-template <int order>
-int exact_bessel(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) {
-  mpfr_t z, term, scale;
-  for (mpfr_ptr v : {&z[0], &term[0], &scale[0]}) mpfr_init2(v, 200);
-  mpfr_sqr(z, x, r);
-  mpfr_div_ui(z, z, 4, r);
-  mpfr_set_ui(term, 1, r);
-  if (order == 1) mpfr_div_ui(term, x, 2, r);
-  mpfr_set_prec(y, 200);
-  mpfr_set(y, term, r);
-  const double size = std::fabs(mpfr_get_d(x, r));
-  for (unsigned long k = 1; k < static_cast<unsigned long>(60 + 3 * size); ++k) {
-    mpfr_mul(term, term, z, r);
-    mpfr_div_ui(term, term, k, r);
-    mpfr_div_ui(term, term, k + order, r);
-    mpfr_add(y, y, term, r);
-  }
-  mpfr_abs(scale, x, r);
-  mpfr_neg(scale, scale, r);
-  mpfr_exp(scale, scale, r);
-  mpfr_mul(y, y, scale, r);
-  for (mpfr_ptr v : {&z[0], &term[0], &scale[0]}) mpfr_clear(v);
-  return 0;
-}
-
 TEST(Special, BesselFunctionsStayWithinTheirUnits) {
-  expect_within({"i0e", i0e, exact_bessel<0>, -200, 200, 4});
-  expect_within({"i0e near 0", i0e, exact_bessel<0>, -12, 12, 4});
-  expect_within({"i1e", i1e, exact_bessel<1>, -200, 200, 4});
-  expect_within({"i1e near 0", i1e, exact_bessel<1>, -12, 12, 4});
-  EXPECT_EQ(run(i0e, {0, inf, -inf}), (std::vector<double>{1, 0, 0}));
+  expect_within({"i0e", i0e, exact_scaled_bessel<0>, -200, 200, 2});
+  expect_within({"i0e near 0", i0e, exact_scaled_bessel<0>, -12, 12, 2});
+  expect_within({"i1e", i1e, exact_scaled_bessel<1>, -200, 200, 2});
+  expect_within({"i1e near 0", i1e, exact_scaled_bessel<1>, -12, 12, 2});
+  using Runner = std::vector<double> (*)(Value(*)(Builder&, Value), const std::vector<double>&);
+  for (const bool narrow : {false, true}) {
+    const Runner run_in = narrow ? Runner(run_f32) : Runner(run);
+    const double largest =
+        narrow ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+    EXPECT_EQ(run_in(i0e, {0, 1e-30, inf, -inf}), (std::vector<double>{1, 1, 0, 0}));
+    EXPECT_EQ(run_in(i1e, {0, inf}), (std::vector<double>{0, 0}));
+    EXPECT_NEAR(run_in(i0e, {largest})[0] * std::sqrt(largest), 0.3989422804014327, 1e-7);
+  }
 }
 
 TEST(Special, PolygammaIsReflected) {

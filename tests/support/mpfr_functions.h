@@ -5,6 +5,8 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "tests/support/long_functions.h"
+
 namespace gnomon::testing {
 
 inline int exact_rsqrt(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) {
@@ -33,34 +35,27 @@ inline int exact_digamma(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) {
 
 /// Newton's method on erf, or on erfc where erf has no digits left.
 inline int exact_erf_inv(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) {
-  const double a = std::fabs(mpfr_get_d(x, MPFR_RNDN));
+  const double at = mpfr_get_d(x, MPFR_RNDN), a = std::fabs(at);
   if (!(a < 1)) {
-    mpfr_set_d(y, mpfr_get_d(x, MPFR_RNDN) / (1 - a) * (a == 1 ? 1 : NAN), r);
+    mpfr_set_d(y, at / (1 - a) * (a == 1 ? 1 : NAN), r);
     return 0;
   }
   if (a == 0) return mpfr_set(y, x, r);
-  mpfr_t rest, e, guess;
-  for (mpfr_ptr v : {&rest[0], &e[0], &guess[0]}) mpfr_init2(v, mpfr_get_prec(y) + 64);
-  mpfr_d_sub(rest, 1, x, r);
-  mpfr_set_d(guess, a, r);
-  mpfr_ui_sub(rest, 1, guess, r);  // 1 - a
-  double start = a * 0.886;
-  if (a > 0.7) start = std::sqrt(-std::log((1 - a) * (1 + a)));
-  mpfr_set_d(guess, start, r);
-  for (int step = 0; step < 60; ++step) {
-    mpfr_erfc(e, guess, r);
-    if (a < 0.5) {
+  mpfr_t target, guess, e, slope;
+  for (mpfr_ptr v : {&target[0], &guess[0], &e[0], &slope[0]}) mpfr_init2(v, mpfr_get_prec(y) + 64);
+  const bool central = a < 0.5;
+  mpfr_abs(target, x, r);
+  if (!central) mpfr_ui_sub(target, 1, target, r);
+  mpfr_set_ld(guess, long_erf_inv(a), r);
+  for (int step = 0; step < 10; ++step) {
+    if (central) {
       mpfr_erf(e, guess, r);
-      mpfr_t target;
-      mpfr_init2(target, mpfr_get_prec(y) + 64);
-      mpfr_abs(target, x, r);
       mpfr_sub(e, target, e, r);
-      mpfr_clear(target);
     } else {
-      mpfr_sub(e, e, rest, r);
+      mpfr_erfc(e, guess, r);
+      mpfr_sub(e, e, target, r);
     }
-    mpfr_t slope;
-    mpfr_init2(slope, mpfr_get_prec(y));
+    // Over the derivative, 2 / sqrt(pi) e^-guess^2.
     mpfr_sqr(slope, guess, r);
     mpfr_exp(slope, slope, r);
     mpfr_mul(e, e, slope, r);
@@ -68,12 +63,66 @@ inline int exact_erf_inv(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) {
     mpfr_sqrt(slope, slope, r);
     mpfr_div_ui(slope, slope, 2, r);
     mpfr_mul(e, e, slope, r);
-    mpfr_clear(slope);
     mpfr_add(guess, guess, e, r);
     if (mpfr_zero_p(e) || mpfr_get_exp(e) < mpfr_get_exp(guess) - 90) break;
   }
-  mpfr_setsign(y, guess, std::signbit(mpfr_get_d(x, MPFR_RNDN)), r);
-  for (mpfr_ptr v : {&rest[0], &e[0], &guess[0]}) mpfr_clear(v);
+  mpfr_setsign(y, guess, std::signbit(at), r);
+  for (mpfr_ptr v : {&target[0], &guess[0], &e[0], &slope[0]}) mpfr_clear(v);
+  return 0;
+}
+
+/// e^-|x| I(x) of order 0 or 1. Source: NIST Digital Library of Mathematical Functions, 10.25.2,
+/// and 10.40.1 where the smallest term of that is below all digits.
+template <int order>
+int exact_scaled_bessel(mpfr_ptr y, mpfr_srcptr x, mpfr_rnd_t r) {
+  const mpfr_prec_t digits = mpfr_get_prec(y) + 40;
+  const double size = std::fabs(mpfr_get_d(x, r));
+  if (size == 0 || !(size < INFINITY)) {
+    if (size != size)
+      mpfr_set_nan(y);
+    else if (size == 0 && order == 0)
+      mpfr_set_ui(y, 1, r);
+    else
+      mpfr_set_zero(y, order == 1 && mpfr_signbit(x) != 0 ? -1 : 1);
+    return 0;
+  }
+  mpfr_t a, z, term, sum, scale;
+  for (mpfr_ptr v : {&a[0], &z[0], &term[0], &sum[0], &scale[0]}) mpfr_init2(v, digits);
+  mpfr_abs(a, x, r);
+  const auto adds = [&] {
+    return mpfr_zero_p(term) == 0 && mpfr_get_exp(term) > mpfr_get_exp(sum) - digits;
+  };
+  if (size < 100) {
+    mpfr_sqr(z, a, r);
+    mpfr_div_ui(z, z, 4, r);
+    mpfr_set_ui(term, 1, r);
+    if (order == 1) mpfr_div_ui(term, a, 2, r);
+    mpfr_set(sum, term, r);
+    for (unsigned long k = 1; adds(); ++k) {
+      mpfr_mul(term, term, z, r);
+      mpfr_div_ui(term, term, k, r);
+      mpfr_div_ui(term, term, k + order, r);
+      mpfr_add(sum, sum, term, r);
+    }
+    mpfr_neg(scale, a, r);
+    mpfr_exp(scale, scale, r);
+  } else {
+    mpfr_set_ui(term, 1, r);
+    mpfr_set(sum, term, r);
+    for (long k = 1; adds(); ++k) {
+      mpfr_mul_si(term, term, (2 * k - 1) * (2 * k - 1) - 4 * order, r);
+      mpfr_div(term, term, a, r);
+      mpfr_div_si(term, term, 8 * k, r);
+      mpfr_add(sum, sum, term, r);
+    }
+    mpfr_const_pi(scale, r);
+    mpfr_mul(scale, scale, a, r);
+    mpfr_mul_ui(scale, scale, 2, r);
+    mpfr_rec_sqrt(scale, scale, r);
+  }
+  mpfr_mul(y, sum, scale, r);
+  if (order == 1) mpfr_copysign(y, y, x, r);
+  for (mpfr_ptr v : {&a[0], &z[0], &term[0], &sum[0], &scale[0]}) mpfr_clear(v);
   return 0;
 }
 

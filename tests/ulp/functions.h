@@ -1,7 +1,7 @@
 // tests/ulp/functions.h -- the list of what is checked: function, reference, bar.
 //
 // To have a function checked, add a line to the table in functions.cpp; a f32 function needs a
-// reference in double precision (references.h), a f64 function one of MPFR.
+// reference in double precision (references.h), a f64 function one of MPFR and one in long double.
 #pragma once
 #include <mpfr.h>
 
@@ -44,6 +44,9 @@ struct Binary {
 struct Double {
   std::string_view name;
   gnomon::Array (*function)(gnomon::Operand);
+  /// In long double, to 1/64 of a unit where that has 64 bits; NaN where it is not. MPFR is asked
+  /// there, and wherever so much matters.
+  long double (*quick)(long double);
   int (*reference)(mpfr_ptr result, mpfr_srcptr x, mpfr_rnd_t);
   double low, high;
   double bar;

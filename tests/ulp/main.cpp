@@ -87,7 +87,7 @@ int run(const Arguments& arguments) {
       check_reference(f), record(sweep(rt, f, options));
   for (const ulp::Double& f : ulp::double_functions())
     if (options.judge && rt.target().features.float64 && wanted(std::string(f.name) + "_f64"))
-      record(sweep(rt, f, options));
+      check_reference(f), record(sweep(rt, f, options));
   if (!unknown.empty()) throw std::runtime_error("ulp: no function is called " + unknown.front());
 
   std::vector<ulp::Comparison> comparisons;

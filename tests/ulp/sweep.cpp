@@ -1,19 +1,14 @@
-// tests/ulp/sweep.cpp -- chunks of arguments: the device computes the next one while the host's
-// threads check the last.
+// tests/ulp/sweep.cpp -- f32: chunks of arguments, of which the device computes the next one while
+// the host's threads check the last.
 #include "sweep.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <limits>
-#include <mutex>
-#include <stdexcept>
-#include <thread>
 
 #include "arguments.h"
+#include "sweeping.h"
 
 namespace ulp {
 namespace {
@@ -27,30 +22,9 @@ constexpr std::uint64_t all_floats = std::uint64_t{1} << 32;
 constexpr std::uint64_t block_patterns = std::uint64_t{1} << 20;
 constexpr float smallest_normal = std::numeric_limits<float>::min();
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 bool subnormal(float x) { return x != 0 && std::fabs(x) < smallest_normal; }
 /// Or so near that the last rounding decides.
 bool nearly_subnormal(double x) { return x != 0 && std::fabs(x) < smallest_normal * (1 + 0x1p-21); }
-
-/// Calls work(i) for 0 <= i < count on several threads; `finish` once per thread, one at a time.
-template <class Start, class Work, class Finish>
-void in_parallel(unsigned threads, std::uint64_t count, Start start, Work work, Finish finish) {
-  std::atomic<std::uint64_t> next{0};
-  std::mutex finishing;
-  const auto run = [&] {
-    auto own = start();
-    for (std::uint64_t i = next++; i < count; i = next++) work(i, own);
-    const std::lock_guard lock(finishing);
-    finish(own);
-  };
-  std::vector<std::thread> others;
-  for (unsigned t = 1; t < threads; ++t) others.emplace_back(run);
-  run();
-  for (std::thread& t : others) t.join();
-}
 
 /// On a device that flushes subnormals they may count as zeros of their sign or not.
 class Flushing : public SecondChance {
@@ -111,39 +85,9 @@ class Cancelling : public SecondChance {
   const SecondChance* next_;
 };
 
-class Progress {
- public:
-  Progress(std::string_view name, bool wanted) : name_(name), wanted_(wanted) {}
-  ~Progress() {
-    if (wanted_) std::fprintf(stderr, "\r%*s\r", 40, "");
-  }
-  void show(double part) const {
-    if (wanted_)
-      std::fprintf(stderr, "\r%-16.*s %5.1f %%", static_cast<int>(name_.size()), name_.data(),
-                   100 * part);
-  }
-
- private:
-  std::string_view name_;
-  bool wanted_;
-};
-
 std::uint64_t mixed(std::uint64_t pattern, float result) {
   const std::uint32_t bits = result != result ? 0x7fc00000 : std::bit_cast<std::uint32_t>(result);
   return random_bits(pattern << 32 | bits);
-}
-
-template <class T>
-std::span<std::byte> bytes_of(std::vector<T>& v) {
-  return std::as_writable_bytes(std::span(v));
-}
-
-void disagree(std::string_view name, double x, double y, double quick, double plain) {
-  char text[200];
-  std::snprintf(text, sizeof text,
-                "ulp: the reference of %.*s gives %.17g at (%.9g, %.9g), not %.17g",
-                static_cast<int>(name.size()), name.data(), quick, x, y, plain);
-  throw std::runtime_error(text);
 }
 
 bool agree(double quick, double plain) {
@@ -304,64 +248,6 @@ Result sweep(Runtime& rt, const Binary& f, const Options& options) {
           add(own.tally, &x[first], &y[first], &got[first], own.exact.data(), piece, f.bar, second);
         },
         [&](const Own& own) { result.tally.merge(own.tally); });
-  }
-  result.seconds = now() - start;
-  return result;
-}
-
-Result sweep(Runtime& rt, const Double& f, const Options& options) {
-  const double start = now();
-  constexpr std::uint64_t chunk = std::uint64_t{1} << 16, piece = 1024;
-  const std::uint64_t chunks = std::max<std::uint64_t>(1, (options.doubles + chunk - 1) / chunk);
-  const auto compute =
-      gnomon::jit(rt, [&](const Array& x) { return f.function(x); }, {.name = std::string(f.name)});
-  Result result{std::string(f.name) + " f64", f.bar, {}, 0, {}};
-  const Progress progress(f.name, options.progress);
-  std::vector<double> x(chunk), got(chunk);
-  struct Own {
-    Own() { mpfr_inits2(160, at, exact, difference, static_cast<mpfr_ptr>(nullptr)); }
-    ~Own() { mpfr_clears(at, exact, difference, static_cast<mpfr_ptr>(nullptr)); }
-    Own(const Own&) = delete;
-    Own& operator=(const Own&) = delete;
-    Tally tally;
-    mpfr_t at, exact, difference;
-  };
-  const auto error_of = [&](Own& own, double at, double result_there) {
-    mpfr_set_d(own.at, at, MPFR_RNDN);
-    f.reference(own.exact, own.at, MPFR_RNDN);
-    if (mpfr_nan_p(own.exact) != 0) return result_there != result_there ? 0.0 : NAN;
-    if (mpfr_inf_p(own.exact) != 0 || mpfr_zero_p(own.exact) != 0 || std::isinf(result_there)) {
-      const double nearest = mpfr_get_d(own.exact, MPFR_RNDN);
-      const bool same =
-          nearest == result_there && std::signbit(nearest) == std::signbit(result_there);
-      return same ? 0.0 : std::numeric_limits<double>::infinity();
-    }
-    mpfr_sub_d(own.difference, own.exact, result_there, MPFR_RNDN);
-    long exponent = std::max<long>(mpfr_get_exp(own.exact), -1021);
-    if (at < 0 && f.least_left > 0)
-      exponent = std::max<long>(exponent, std::ilogb(f.least_left) + 1);
-    mpfr_mul_2si(own.difference, own.difference, 53 - exponent, MPFR_RNDN);
-    return std::fabs(mpfr_get_d(own.difference, MPFR_RNDN));
-  };
-  for (std::uint64_t k = 0; k < chunks; ++k) {
-    progress.show(static_cast<double>(k) / static_cast<double>(chunks));
-    for (std::uint64_t i = 0; i < chunk; ++i) x[i] = argument(f.low, f.high, k * chunk + i);
-    rt.to_bytes(compute(rt.from_host(x)), bytes_of(got));
-    in_parallel(
-        options.threads, chunk / piece, [] { return std::make_unique<Own>(); },
-        [&](std::uint64_t p, const std::unique_ptr<Own>& own) {
-          for (std::uint64_t i = p * piece; i < (p + 1) * piece; ++i) {
-            const double e = error_of(*own, x[i], got[i]);
-            Tally& t = own->tally;
-            ++t.count;
-            t.above_one += !(e <= 1);
-            if (!t.better_than(e)) continue;
-            t.worst = e;
-            t.x = x[i], t.got = static_cast<float>(got[i]);
-            t.exact = mpfr_get_d(own->exact, MPFR_RNDN);
-          }
-        },
-        [&](const std::unique_ptr<Own>& own) { result.tally.merge(own->tally); });
   }
   result.seconds = now() - start;
   return result;

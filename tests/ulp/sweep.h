@@ -43,6 +43,7 @@ bool flushes_subnormals(gnomon::Runtime&);
 /// Throws std::runtime_error when the reference disagrees with its plain form.
 void check_reference(const Unary&);
 void check_reference(const Binary&);
+void check_reference(const Double&);
 
 Result sweep(gnomon::Runtime&, const Unary&, const Options&);
 Result sweep(gnomon::Runtime&, const Binary&, const Options&);
