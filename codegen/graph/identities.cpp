@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/graph/rewriter.h"
+#include "codegen/graph/signs.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/special.h"
@@ -51,6 +52,9 @@ class Identities {
     if (auto v = choice()) return v;
     if (auto v = cast()) return v;
     if (auto v = extreme()) return v;
+    // An exponential that cannot overflow is cheaper.
+    if (is(exp_p) && never_positive(r_, in_[0]))
+      return r_.emit1(exp_nonpositive_p, {}, {in_[0]}, loc_);
     return view();
   }
 

@@ -25,7 +25,9 @@ class Rewriter {
   ValueId full(const HostArray& scalar, const Shape& shape, Loc);
 
   const Aval& aval(ValueId v) const { return graph_.avals[v]; }
-  /// The equation that makes `v`, when it is of that operation.
+  /// The equation that makes `v`, none for inputs of the graph.
+  const Equation* maker(ValueId v) const;
+  /// That equation when it is of that operation.
   const Equation* maker(ValueId v, const Primitive&) const;
   /// The elements of `v` when it is a literal.
   const HostArray* literal(ValueId v) const;

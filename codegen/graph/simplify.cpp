@@ -58,10 +58,14 @@ ValueId Rewriter::input(const Aval& aval) {
   return graph_.inputs.back();
 }
 
-const Equation* Rewriter::maker(ValueId v, const Primitive& primitive) const {
+const Equation* Rewriter::maker(ValueId v) const {
   const auto& at = facts_[v].equation;
-  if (!at || graph_.equations[*at].primitive != &primitive) return nullptr;
-  return &graph_.equations[*at];
+  return at ? &graph_.equations[*at] : nullptr;
+}
+
+const Equation* Rewriter::maker(ValueId v, const Primitive& primitive) const {
+  const Equation* equation = maker(v);
+  return equation != nullptr && equation->primitive == &primitive ? equation : nullptr;
 }
 
 const HostArray* Rewriter::literal(ValueId v) const {

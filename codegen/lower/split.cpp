@@ -17,10 +17,11 @@ namespace gnomon {
 namespace {
 
 constexpr Dim long_reduction = 8192;
-/// Neighbours that one lane adds up side by side: enough to hide the latency of an addition, and
-/// few enough for a loop.
+/// Neighbours that one lane adds up side by side where it does nothing else: enough to hide the
+/// latency of an addition.
 constexpr Dim longest_run = 16;
-Dim run_of(Dim n) { return n > 16 * longest_run ? longest_run : 4; }
+/// And where computing them needs registers as well. A trip of a loop then adds four of each.
+constexpr Dim run = 4;
 /// Shorter reductions stay as they are.
 constexpr Dim short_reduction = 64;
 
@@ -82,17 +83,17 @@ const Primitive& combining(const Primitive& p) {
   return &p == &sum_p ? add_p : &p == &prod_p ? mul_p : &p == &reduce_max_p ? max_p : min_p;
 }
 
-/// Reduces the last axis, every lane a row: in parts of every 16th (or 4th) element, side by side
-/// in one loop that reads neighbours, then those; what is left over at the end.
+/// Reduces the last axis, every lane a row: in parts of every 4th element, side by side in one loop
+/// that reads neighbours, then those; what is left over at the end.
 Array by_rows(const Primitive& p, const Array& x, Loc loc) {
   const int last = x.rank() - 1;
-  const Dim n = x.dim(last), run = run_of(n), rows = n / run;
+  const Dim n = x.dim(last), rows = n / (4 * run) * 4;
   if (n <= short_reduction) return emit1(p, AxesParams{{last}}, {x}, loc);
   Array y = lax::slice_axis(x, last, 0, rows * run, loc);
   y = lax::reshape(y, y.shape().with(last, rows).with_inserted(last + 1, run), loc);
   y = emit1(p, AxesParams{{last}}, {y}, loc);
   y = emit1(p, AxesParams{{last}}, {y}, loc);
-  if (n % run == 0) return y;
+  if (n == rows * run) return y;
   const Array rest = lax::slice_axis(x, last, rows * run, n, loc);
   return emit1(combining(p), {}, {y, emit1(p, AxesParams{{last}}, {rest}, loc)}, loc);
 }

@@ -83,6 +83,11 @@ const Primitive exp_p =
     elementary<exp_p, [](auto x) { return std::exp(x); }, math::exp,
                [](const Array&, const Array& y, const Array& d) { return lax::mul(d, y); },
                Op::exp>("exp");
+/// exp(x) of x <= 0, which `simplify` finds; anything of a larger x.
+const Primitive exp_nonpositive_p =
+    elementary<exp_nonpositive_p, [](auto x) { return std::exp(x); }, math::exp_nonpositive,
+               [](const Array&, const Array& y, const Array& d) { return lax::mul(d, y); },
+               Op::exp>("exp_nonpositive");
 const Primitive exp2_p = elementary<exp2_p, [](auto x) { return std::exp2(x); }, math::exp2,
                                     [](const Array&, const Array& y, const Array& d) {
                                       return lax::mul(d, lax::mul(y, std::numbers::ln2));

@@ -48,6 +48,35 @@ kernel::Values fold_jointly(ElementContext& c, Dim count, kernel::Values identit
       {static_cast<std::uint64_t>(count), std::move(identity), body, join, over_subgroup});
 }
 
+/// combine(... combine(identity, element(0)) ..., element(count - 1)), in an order of the
+/// compiler's choice. What one trip of a loop reads is combined first: the carried value is what
+/// trips wait for, and rounding errors grow with how often it is added to.
+template <class Element, class Combine>
+kernel::Value fold_elements(ElementContext& c, Dim count, kernel::Value identity, Element&& element,
+                            Combine&& combine, std::optional<kernel::Op> over_subgroup, Dim most) {
+  const bool alone = c.team == nullptr || c.k.depth() > 0;
+  if (alone && count > unroll_limit && count % most == 0)
+    return fold_range(
+        c.k, count / most, {identity},
+        [&](kernel::Value trip, const kernel::Values& carried) {
+          const kernel::Value first = c.k.mul(trip, c.k.u32(static_cast<std::uint32_t>(most)));
+          kernel::Value sum = element(first);
+          for (Dim n = 1; n < most; ++n)
+            sum = combine(sum, element(c.k.add(first, c.k.u32(static_cast<std::uint32_t>(n)))));
+          return kernel::Values{combine(carried[0], sum)};
+        },
+        1)[0];
+  return fold_jointly(
+      c, count, {identity},
+      [&](kernel::Value n, const kernel::Values& carried) {
+        return kernel::Values{combine(carried[0], element(n))};
+      },
+      [&](const kernel::Values& a, const kernel::Values& b) {
+        return kernel::Values{combine(a[0], b[0])};
+      },
+      over_subgroup, most)[0];
+}
+
 /// Coordinates within `shape` of a flat position.
 kernel::Values unravel(kernel::Builder&, const Shape& shape, kernel::Value flat);
 

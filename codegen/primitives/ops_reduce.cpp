@@ -175,7 +175,8 @@ Array softmax(Operand x, int axis) {
   return in_f32("softmax", x, [&](const Array& a) {
     const Loc loc = x.loc();
     const std::vector<int> over{align::axis_of("softmax", axis, a, loc)};
-    const Array top = align::broadcast("softmax", shift_for_exp(a, over, loc), a.shape(), loc);
+    const Array most = lax::unary(stop_gradient_p, reduce(reduce_max_p, a, over, true, loc), loc);
+    const Array top = align::broadcast("softmax", most, a.shape(), loc);
     const Array e = lax::unary(exp_p, lax::sub(a, top, loc), loc);
     const Array total = reduce(sum_p, e, over, true, loc);
     // One division per row; the sum is at least 1, so its inverse is a normal number.

@@ -86,16 +86,16 @@ template <auto Identity, auto Combine>
 Value reduce_element(ElementContext& c, const Params& params, std::size_t, const Index& i) {
   const auto& axes = params.as<AxesParams>().axes;
   const Shape& shape = c.inputs[0].shape;
-  // Where neighbours belong to other elements of the result, those share the loop, and a trip of
-  // one position reads as widely.
-  const bool neighbours = axes.empty() || axes.back() == shape.rank() - 1;
-  return fold_jointly(
-      c, sizes(shape, axes).size(), {Identity(c.k, c.inputs[0].dtype)},
-      [&](Value n, const Values& carried) {
-        return Values{Combine(c.k, carried[0], c.operand(0, position(c.k, shape, axes, i, n)))};
-      },
-      [&](const Values& a, const Values& b) { return Values{Combine(c.k, a[0], b[0])}; },
-      over_subgroup<Combine>(c.inputs[0].dtype), neighbours || c.in_loop ? 4 : 1)[0];
+  // Where many neighbours belong to other elements of the result, those share the loop, and a trip
+  // of one position reads as widely.
+  Dim neighbours = 1;
+  for (int a = axes.empty() ? shape.rank() : axes.back() + 1; a < shape.rank(); ++a)
+    neighbours *= shape[a];
+  return fold_elements(
+      c, sizes(shape, axes).size(), Identity(c.k, c.inputs[0].dtype),
+      [&](Value n) { return c.operand(0, position(c.k, shape, axes, i, n)); },
+      [&](Value a, Value b) { return Combine(c.k, a, b); },
+      over_subgroup<Combine>(c.inputs[0].dtype), neighbours <= 4 || c.in_loop ? 4 : 1);
 }
 
 template <const Primitive& P, Accepts A, class Host>

@@ -27,7 +27,7 @@ std::vector<const Primitive*> sorted_table() {
       // comparison and choice
       &eq_p, &ne_p, &lt_p, &le_p, &gt_p, &ge_p, &isnan_p, &isfinite_p, &select_p, &clamp_p,
       // elementary functions
-      &exp_p, &exp2_p, &expm1_p, &log_p, &log2_p, &log10_p, &log1p_p, &sqrt_p, &rsqrt_p, &cbrt_p,
+      &exp_p, &exp_nonpositive_p, &exp2_p, &expm1_p, &log_p, &log2_p, &log10_p, &log1p_p, &sqrt_p, &rsqrt_p, &cbrt_p,
       &sin_p, &cos_p, &tan_p, &asin_p, &acos_p, &atan_p, &sinh_p, &cosh_p, &tanh_p, &asinh_p,
       &acosh_p, &atanh_p, &logistic_p, &erf_p, &erfc_p, &erf_inv_p, &erf_inv_giles_p, &softplus_p,
       &logaddexp_p,

@@ -16,8 +16,8 @@ extern const Primitive and_p, or_p, xor_p, not_p, shl_p, shr_p, popcount_p;
 extern const Primitive eq_p, ne_p, lt_p, le_p, gt_p, ge_p, isnan_p, isfinite_p, select_p, clamp_p;
 // One operand (arithmetic.cpp, elementary.cpp).
 extern const Primitive neg_p, abs_p, sign_p, floor_p, ceil_p, round_p, trunc_p, integer_pow_p;
-extern const Primitive exp_p, exp2_p, expm1_p, log_p, log2_p, log10_p, log1p_p, sqrt_p, rsqrt_p,
-    cbrt_p;
+extern const Primitive exp_p, exp_nonpositive_p, exp2_p, expm1_p, log_p, log2_p, log10_p, log1p_p,
+    sqrt_p, rsqrt_p, cbrt_p;
 extern const Primitive sin_p, cos_p, tan_p, asin_p, acos_p, atan_p;
 extern const Primitive sinh_p, cosh_p, tanh_p, asinh_p, acosh_p, atanh_p;
 extern const Primitive logistic_p, erf_p, erfc_p, erf_inv_p, erf_inv_giles_p, softplus_p,

@@ -17,6 +17,8 @@ using kernel::Value;
 
 // Exponentials and logarithms.
 Value exp(Builder&, Value);
+/// exp(x) for x <= 0 or NaN; unspecified for others.
+Value exp_nonpositive(Builder&, Value);
 Value exp2(Builder&, Value);
 Value expm1(Builder&, Value);
 Value log(Builder&, Value);

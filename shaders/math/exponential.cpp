@@ -44,16 +44,40 @@ Real within_exponents(Real x, float lowest, float highest) {
 
 namespace {
 
+/// 3 2^22 + 254: the bits of a sum with it end in the other term, rounded to an integer n, plus
+/// 254.
+constexpr float counter = 12583166.0f;
+
+/// m 2^n for n in [-254, 256], in two steps: 2^n itself may have no exponent.
+Real times_power(Real m, Real counted) {
+  const Real e = counted.bits(DType::u32) << 23;
+  const Real front = (e >> 1) & 0x7f800000;
+  return m * front.bits(DType::f32) * (e - front).bits(DType::f32);
+}
+
+/// 2^-26 from results between 2^-152 and 1 leaves exponents that single numbers have.
+Real exp_nonpositive_of(Real x) {
+  constexpr float from = 12583065.0f;  // 3 2^22 + 127 + 26
+  const Real inside = select(x < -105.0f, -105.0f, x);
+  const Real counted = inside * log2_e + from, n = counted - from;
+  const Real r = inside - n * ln_two_high - n * ln_two_low;
+  const Real power = (counted.bits(DType::u32) << 23).bits(DType::f32);
+  return (small_expm1(r) + 1.0f) * power * 0x1p-26f;
+}
+
 /// 2^power e^x for power 0 or -1.
 Real exp_times(Real x, int power) {
-  const Exponential e = exponential(within_exponents(x, -105.0f, 90.0f));
-  return scaled(e.q + 1.0f, power == 0 ? e.n : e.n + power);
+  const Real inside = within_exponents(x, -105.0f, 90.0f);
+  const Real from = x.like(counter + static_cast<float>(power));
+  const Real counted = inside * log2_e + from, n = counted - from;
+  const Real r = inside - n * ln_two_high - n * ln_two_low;
+  return times_power(small_expm1(r) + 1.0f, counted);
 }
 
 Real exp2_of(Real x) {
   const Real inside = within_exponents(x, -152.0f, 130.0f);
-  const Real whole = apply(Op::round_even, inside);
-  return scaled(small_expm1((inside - whole) * 0.693147181f) + 1.0f, whole.to(DType::i32));
+  const Real counted = inside + counter, rest = inside - (counted - counter);
+  return times_power(small_expm1(rest * 0.693147181f) + 1.0f, counted);
 }
 
 }  // namespace
@@ -183,6 +207,7 @@ Real64 logaddexp_of(Real64 x, Real64 y) {
 }  // namespace
 
 Value exp(Builder& b, Value x) { return by_type(b, exp_of, f64::exp, x); }
+Value exp_nonpositive(Builder& b, Value x) { return by_type(b, exp_nonpositive_of, f64::exp, x); }
 Value exp2(Builder& b, Value x) { return by_type(b, exp2_of, f64::exp2, x); }
 Value expm1(Builder& b, Value x) { return by_type(b, expm1_of, f64::expm1, x); }
 Value log(Builder& b, Value x) { return by_type(b, log_of, f64::log, x); }

@@ -83,6 +83,33 @@ TEST(Simplify, TakesTheExtremeOfCopiesForGranted) {
             "return %1");
 }
 
+TEST(Simplify, KnowsExponentialsThatCannotOverflow) {
+  // `x` is what exp is applied to, a function of a [4,4].
+  const auto takes_the_cheap_one = [](const std::function<Array(const Array&)>& x) {
+    Trace outer;
+    const Array a = outer.input({DType::f32, {4, 4}});
+    const Graph g = trace([&](const Array& in) { return exp(x(in)); }, a).graph;
+    return print(simplify(g)).find("exp_nonpositive") != std::string::npos;
+  };
+  EXPECT_TRUE(takes_the_cheap_one([](const Array& a) { return -a * a; }));
+  EXPECT_TRUE(takes_the_cheap_one([](const Array& a) { return -0.5f * square(a); }));
+  EXPECT_TRUE(takes_the_cheap_one([](const Array& a) { return square(a) / -2; }));
+  EXPECT_TRUE(takes_the_cheap_one([](const Array& a) { return -abs(a) - square(a); }));
+  EXPECT_TRUE(takes_the_cheap_one([](const Array& a) { return a - max(a); }));
+  for (int axis : {0, 1})
+    EXPECT_TRUE(
+        takes_the_cheap_one([&](const Array& a) { return a - max(a, axis, {.keepdims = true}); }));
+
+  EXPECT_FALSE(takes_the_cheap_one([](const Array& a) { return a; }));
+  EXPECT_FALSE(takes_the_cheap_one([](const Array& a) { return square(a); }));
+  EXPECT_FALSE(takes_the_cheap_one([](const Array& a) { return -a * a * a; }));
+  EXPECT_FALSE(takes_the_cheap_one([](const Array& a) { return abs(a) - square(a); }));
+  // The maximum of another row, of something else, and the minimum.
+  EXPECT_FALSE(takes_the_cheap_one([](const Array& a) { return a - max(a, 1); }));
+  EXPECT_FALSE(takes_the_cheap_one([](const Array& a) { return a - max(sin(a)); }));
+  EXPECT_FALSE(takes_the_cheap_one([](const Array& a) { return a - min(a); }));
+}
+
 TEST(Simplify, CollapsesViewsOfViews) {
   EXPECT_EQ(
       body("%2: f32[6] = reshape[shape=[6]] %0 %3: f32[3,2] = reshape[shape=[3,2]] %2 return %3"),

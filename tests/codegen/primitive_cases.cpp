@@ -70,6 +70,7 @@ const std::map<std::string_view, Elementwise>& elementwise() {
       {"round", {{any}}},
       {"trunc", {{any}}},
       {"exp", {{any}}},
+      {"exp_nonpositive", {{{-3, 0}}}},
       {"exp2", {{any}}},
       {"expm1", {{any}}},
       {"log", {{positive}}},

@@ -95,6 +95,7 @@ TEST(Math, StaysWithinTwoUnits) {
   const float pi = 3.14159265f;
   const Case cases[] = {
       {"exp", exp, std::exp, -104, 89},
+      {"exp_nonpositive", exp_nonpositive, std::exp, -104, 0},
       {"exp2", exp2, std::exp2, -150, 128.5f},
       {"expm1", expm1, std::expm1, -30, 89},
       {"log", log, std::log, 0, 3e38f},

@@ -68,6 +68,7 @@ inline double logaddexp_of(double x, double y) {
   }
 
 GNOMON_ULP_LOOP(exp, ::exp(a))
+GNOMON_ULP_LOOP(exp_of_minus, ::exp(-::fabs(a)))
 GNOMON_ULP_LOOP(exp2, ::exp2(a))
 GNOMON_ULP_LOOP(expm1, ::expm1(a))
 GNOMON_ULP_LOOP(log, ::log(a))

@@ -12,6 +12,7 @@ using PairReference = void (*)(const float* x, const float* y, double* z, std::s
 
 #define GNOMON_ULP_UNARY(X)                                                                     \
   X(exp)                                                                                        \
+  X(exp_of_minus)                                                                               \
   X(exp2)                                                                                       \
   X(expm1)                                                                                      \
   X(log) X(log2) X(log10) X(log1p) X(cbrt) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) \
