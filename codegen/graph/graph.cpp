@@ -1,6 +1,7 @@
 // codegen/graph/graph.cpp -- canonical order and structural identity.
 #include "codegen/graph/graph.h"
 
+#include "codegen/graph/effects.h"
 #include "codegen/graph/primitive.h"
 
 namespace gnomon {
@@ -48,8 +49,7 @@ Graph canonicalize(const Graph& graph) {
     GNOMON_CHECK(maker[v] != no_equation, "value %" + std::to_string(v) + " is never defined");
     stack.push_back({maker[v]});
   };
-  for (ValueId output : graph.outputs) {
-    push(output);
+  const auto place = [&] {
     while (!stack.empty()) {
       Visit& top = stack.back();
       const Equation& equation = graph.equations[top.equation];
@@ -63,6 +63,17 @@ Graph canonicalize(const Graph& graph) {
       for (ValueId& v : placed.outputs) v = assign(v);
       result.equations.push_back(std::move(placed));
     }
+  };
+  // Statements first, so that their order is that of the equations.
+  for (std::size_t i = 0; i < graph.equations.size(); ++i) {
+    const Equation& e = graph.equations[i];
+    if (!has_effects(e) || (!e.outputs.empty() && number[e.outputs[0]] != unnumbered)) continue;
+    stack.push_back({i});
+    place();
+  }
+  for (ValueId output : graph.outputs) {
+    push(output);
+    place();
     result.outputs.push_back(number[output]);
   }
   return result;

@@ -44,7 +44,8 @@ struct Graph {
   std::vector<Aval> output_avals() const;
 };
 
-/// Keeps what the outputs need, ordered and numbered by a depth-first walk from them. C++ leaves
+/// Keeps what the statements (graph/effects.h) and the outputs need, ordered and numbered by a
+/// depth-first walk from them, statements in their order first. C++ leaves
 /// the order in which `a` and `b` of `a + b` are evaluated to the compiler, so the order of tracing
 /// must not show in dumps or cache keys. Ends every trace and every transform. All inputs are kept.
 Graph canonicalize(const Graph&);

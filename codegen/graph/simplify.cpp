@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/graph/effects.h"
 #include "codegen/graph/rewriter.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
@@ -146,8 +147,10 @@ std::vector<ValueId> Rewriter::emit(const Primitive& p, Params params, std::vect
     if (const auto v = apply_identities(*this, p, params, inputs, out[0], loc)) return {*v};
   }
   const std::uint64_t hash = equation_hash(p, params, inputs);
+  // Doing something twice is not doing it once.
+  const bool merges = !has_effects(Equation{&p, params, {}, {}, loc});
   const auto [first, last] = equations_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
+  for (auto it = first; merges && it != last; ++it) {
     const Equation& same = graph_.equations[it->second];
     if (same.primitive == &p && same.inputs == inputs && same.params == params) return same.outputs;
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/graph/effects.h"
 #include "codegen/graph/rewriter.h"
 #include "codegen/primitives/control.h"
 
@@ -76,7 +77,7 @@ Graph live_part(const Graph& graph, const std::vector<bool>& outputs) {
   for (auto e = graph.equations.rbegin(); e != graph.equations.rend(); ++e) {
     std::vector<bool> here;
     for (ValueId v : e->outputs) here.push_back(used[v]);
-    if (std::find(here.begin(), here.end(), true) == here.end()) continue;
+    if (std::find(here.begin(), here.end(), true) == here.end() && !has_effects(*e)) continue;
     Equation live = trim_outputs(*e, here);
     for (ValueId v : live.inputs) used[v] = true;
     result.equations.push_back(std::move(live));

@@ -88,6 +88,7 @@ struct Lowering {
   Reuse reuse = Reuse::once;
   Cost cost = Cost::cheap;
   ExpandRule* expansion = nullptr;
+  bool statement = false;  // there for its effect (graph/effects.h)
 
   static constexpr Lowering per_element(ElementRule* rule, Cost cost = Cost::cheap,
                                         Reuse reuse = Reuse::once) {
@@ -98,6 +99,10 @@ struct Lowering {
   }
   static constexpr Lowering expanded(ExpandRule* rule) {
     return {Kind::expand, nullptr, Reuse::many, Cost::heavy, rule};
+  }
+  /// An operation without results, of which lower/record makes data that the host reads.
+  static constexpr Lowering recorded(ExpandRule* nothing) {
+    return {Kind::expand, nullptr, Reuse::many, Cost::heavy, nothing, true};
   }
 };
 

@@ -9,6 +9,7 @@
 #include "codegen/lower/expand.h"
 #include "codegen/lower/fuse.h"
 #include "codegen/lower/loop_region.h"
+#include "codegen/lower/record.h"
 #include "codegen/lower/split.h"
 #include "codegen/plan/schedule.h"
 #include "codegen/primitives/control.h"
@@ -201,7 +202,8 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
 
 }  // namespace
 
-Program compile(const Graph& input, const Target& device, const CompileOptions& options) {
+Program compile(const Graph& traced, const Target& device, const CompileOptions& options) {
+  const Graph input = record(traced, {options.print_bytes}).graph;
   Target target = device;
   target.built_in_functions |= options.fast_math;
   if (target.built_in_functions) target.refine = {};
@@ -215,7 +217,7 @@ Program compile(const Graph& input, const Target& device, const CompileOptions& 
   check_dtypes(input, target, options.name);
 
   const Graph graph = split_reductions(simplify(expand(input, target)), target);
-  program.graph_hash = structural_hash(input);
+  program.graph_hash = structural_hash(traced);
   if (options.keep_text) program.graph_text = print(graph);
   dump("graph", [&] { return print(graph); });
 

@@ -19,6 +19,7 @@ struct CompileOptions {
   LoopMapping loops = LoopMapping::automatic;
   Refill refill = Refill::off;  // automatic: count trips where it is in doubt (Program::trips)
   bool fast_math = false;       // sets Target::built_in_functions
+  std::uint64_t print_bytes = std::uint64_t{1} << 20;  // see lower/record.h
   bool keep_text = false;       // fill Program::graph_text and fusion_text
   /// Called with ("graph" | "fusion" | "kernel" | "memory" | "plan", text) as stages complete; may
   /// be null.
@@ -26,7 +27,7 @@ struct CompileOptions {
   void* dump_user = nullptr;
 };
 
-/// Compiles a canonical graph. Pure: the same graph, target and options give the same program.
+/// Compiles a canonical graph; what its statements record are outputs behind its own. Pure: the same graph, target and options give the same program.
 /// Throws UsageError when the device cannot run it (64-bit floats it lacks, a loop beyond the
 /// driver's budget).
 Program compile(const Graph&, const Target&, const CompileOptions& = {});

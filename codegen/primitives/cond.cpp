@@ -1,6 +1,7 @@
 // codegen/primitives/cond.cpp -- table entry of cond: branches by an index, for all or by lane.
 #include <algorithm>
 
+#include "codegen/graph/effects.h"
 #include "codegen/graph/evaluate.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/families.h"
@@ -73,7 +74,7 @@ Tangents jvp(const Params& params, const Arrays& x, const Arrays&, const Tangent
   Tangents r(moving.size());
   if (count == 0) return r;
   for (GraphPtr& branch : p.branches) {
-    const Graph joint = gnomon::jvp(*branch, active, moving);
+    const Graph joint = without_effects(gnomon::jvp(*branch, active, moving));
     std::vector<std::size_t> outputs;  // the values are there already
     for (std::size_t i = 0; i < count; ++i) outputs.push_back(moving.size() + i);
     branch =

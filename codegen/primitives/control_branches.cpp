@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "codegen/graph/effects.h"
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/control_trace.h"
 #include "codegen/primitives/lax.h"
@@ -58,7 +59,7 @@ std::vector<Array> run_branches(std::string_view op, const Operand& index,
     for (std::size_t i = 0; i < r.arrays.size(); ++i)
       if (r.arrays[i].empty())
         usage_error(op, "a branch returns an empty Array (moved from, or never assigned)", loc);
-    if (!r.number) parts[b] = finish(trace, r.arrays);
+    parts[b] = finish(trace, r.arrays);  // of a branch that gives a number, its statements
   }
 
   // A C++ number takes the dtype of what other branches return.
@@ -73,6 +74,7 @@ std::vector<Array> run_branches(std::string_view op, const Operand& index,
     if (!numbers[b]) continue;
     Trace trace;
     const DType t = fits(*numbers[b], *dtype) ? *dtype : align::default_dtype(numbers[b]->kind);
+    inline_graph(parts[b].graph, parts[b].captures);
     parts[b] = finish(trace, {number_as(*numbers[b], t, loc)});
   }
 
@@ -93,7 +95,9 @@ std::vector<Array> run_branches(std::string_view op, const Operand& index,
                         "; branches return one type",
                     loc);
   }
-  if (results.empty()) return {};
+  const bool runs = std::any_of(parts.begin(), parts.end(),
+                                [](const Part& part) { return has_effects(part.graph); });
+  if (results.empty() && !runs) return {};
   std::vector<Part*> pointers;
   for (Part& part : parts) pointers.push_back(&part);
   const Arrays constants = share_captures(pointers, 0);

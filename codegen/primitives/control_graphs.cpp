@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "codegen/graph/effects.h"
+#include "codegen/primitives/effects.h"
 #include "codegen/primitives/families.h"
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/vmap.h"
@@ -72,13 +74,15 @@ Arrays with_results(const Arrays& inputs, std::size_t carried, const std::vector
 Arrays emit_while(WhileParams p, Arrays inputs, Loc loc) {
   const auto carried = static_cast<std::size_t>(p.carried);
   const auto h = hoist(*p.body, carried, 0);
-  if (!h) return carried == 0 ? Arrays{} : emit(while_p, std::move(p), inputs, loc);
+  const bool runs = has_effects(*p.body);
+  if (!h) return carried == 0 && !runs ? Arrays{} : emit(while_p, std::move(p), inputs, loc);
   p.condition = share(reordered(*p.condition, h->inputs, {0}));
   p.body = share(reordered(*p.body, h->inputs, h->kept));
   p.carried = static_cast<int>(h->kept.size());
   // A loop that changes nothing has no result to run for.
   const Arrays results =
-      h->kept.empty() ? Arrays{} : emit(while_p, std::move(p), picked(inputs, h->inputs), loc);
+      h->kept.empty() && !runs ? Arrays{}
+                               : emit(while_p, std::move(p), picked(inputs, h->inputs), loc);
   return with_results(inputs, carried, h->kept, results);
 }
 
@@ -91,7 +95,9 @@ Arrays emit_scan(ScanParams p, Arrays inputs, Loc loc) {
   p.body = share(reordered(*p.body, h->inputs, outputs));
   p.carried = static_cast<int>(h->kept.size());
   const Arrays results =
-      outputs.empty() ? Arrays{} : emit(scan_p, std::move(p), picked(inputs, h->inputs), loc);
+      outputs.empty() && !has_effects(*p.body)
+          ? Arrays{}
+          : emit(scan_p, std::move(p), picked(inputs, h->inputs), loc);
   return with_results(inputs, carried, h->kept, results);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "codegen/graph/effects.h"
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/lax.h"
 
@@ -121,6 +122,11 @@ Arrays build_while(std::string_view op, FunctionRef<Array(const Arrays&)> condit
     Trace trace;
     trace.loc = loc;
     parts[0] = finish(trace, {condition(inputs_like(trace, init))});
+    if (has_effects(parts[0].graph))
+      usage_error(op,
+                  "the condition prints or checks something; do that in the body, which gets the "
+                  "same values",
+                  loc);
   }
   {
     Trace trace;

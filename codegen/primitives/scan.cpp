@@ -1,8 +1,10 @@
 // codegen/primitives/scan.cpp -- table entry of scan.
 #include <algorithm>
 
+#include "codegen/graph/effects.h"
 #include "codegen/graph/evaluate.h"
 #include "codegen/primitives/control_graphs.h"
+#include "codegen/primitives/effects.h"
 #include "codegen/primitives/families.h"
 #include "codegen/transforms/jvp.h"
 
@@ -84,7 +86,7 @@ Tangents jvp(const Params& params, const Arrays& x, const Arrays&, const Tangent
   append(inputs, tangents + dc.size(), ds.size());
   append(inputs, n.carried + n.sequences, n.constants);
   append(inputs, tangents + dc.size() + ds.size(), dk.size());
-  const Graph joint = gnomon::jvp(*p.body, active, moving);
+  const Graph joint = without_effects(gnomon::jvp(*p.body, active, moving));
   append(outputs, 0, n.carried);
   append(outputs, n.outputs, dc.size());
   // Rows of the primal are stacked by the primal scan already.
@@ -113,7 +115,7 @@ Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim 
   };
   batched = control::carried_flags(std::move(batched), n.carried, outputs);
   const std::vector<bool> out = output_flags(outputs(batched), batched, n.carried);
-  p.body = control::share(control::batch(*p.body, batched, out, size));
+  p.body = control::share(effects::inside_loop(control::batch(*p.body, batched, out, size)));
   Arrays inputs;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const bool sequence = i >= n.carried && i < n.carried + n.sequences;

@@ -6,6 +6,7 @@
 
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/cumulative.h"
+#include "codegen/primitives/effects.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/linalg.h"
 #include "codegen/primitives/sort.h"
@@ -52,7 +53,9 @@ std::vector<const Primitive*> sorted_table() {
       // windows
       &window_sum_p, &window_max_p, &window_min_p, &window_argmax_p, &window_argmin_p, &conv_p,
       // loops and branches
-      &while_p, &scan_p, &cond_p};
+      &while_p, &scan_p, &cond_p,
+      // statements
+      &print_p, &error_if_p};
   std::sort(all.begin(), all.end(),
             [](const Primitive* a, const Primitive* b) { return a->name < b->name; });
   return all;

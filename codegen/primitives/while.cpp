@@ -1,8 +1,10 @@
 // codegen/primitives/while.cpp -- table entry of while, with and without lanes.
 #include <algorithm>
 
+#include "codegen/graph/effects.h"
 #include "codegen/graph/evaluate.h"
 #include "codegen/primitives/control_graphs.h"
+#include "codegen/primitives/effects.h"
 #include "codegen/primitives/families.h"
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/jvp.h"
@@ -79,7 +81,8 @@ Tangents jvp(const Params& params, const Arrays& x, const Arrays&, const Tangent
   append(x.size(), dx.size());
   append(carried, constants);
   append(x.size() + dx.size(), dk.size());
-  const Graph joint = gnomon::jvp(*p.body, active, moving);
+  // The loop itself makes the statements; this one goes over its steps again.
+  const Graph joint = without_effects(gnomon::jvp(*p.body, active, moving));
   p.body = control::share(control::reordered(joint, order, control::indices(joint.outputs.size())));
   p.condition = control::share(ignoring_tangents(*p.condition, carried, dx, dk));
   p.carried += static_cast<int>(dx.size());
@@ -128,7 +131,7 @@ Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim 
     }
     Batched r{part(x, 0, carried),
               {axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(carried)}};
-    if (h->kept.empty()) return r;
+    if (h->kept.empty() && !has_effects(*p.body)) return r;
     const Batched loop = batch(p, inner, inner_axes, n);
     for (std::size_t i = 0; i < h->kept.size(); ++i) {
       r.values[h->kept[i]] = loop.values[i];
@@ -155,12 +158,12 @@ Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim 
     inputs.push_back(batched[i] ? rules::batch_front(x[i], axes[i], n) : x[i]);
   if (p.lanes == 0) {
     p.condition = control::share(control::batch(*p.condition, batched, {by_lane}, n));
-    p.body = control::share(control::batch(*p.body, batched, carry, n));
+    p.body = control::share(effects::inside_loop(control::batch(*p.body, batched, carry, n)));
     if (by_lane) p.lanes = n;
     return {control::emit_while(p, inputs), control::front_axes(carry)};
   }
   p.condition = control::share(more_lanes(*p.condition, carried, batched, n));
-  p.body = control::share(more_lanes(*p.body, carried, batched, n));
+  p.body = control::share(effects::inside_loop(more_lanes(*p.body, carried, batched, n)));
   p.lanes *= n;
   for (std::size_t i = 0; i < carried; ++i) inputs[i] = control::merge_lanes(inputs[i]);
   Batched r{{}, control::front_axes(carry)};

@@ -1,6 +1,7 @@
 // codegen/transforms/vmap.cpp -- replays a graph through the operations' batch rules.
 #include "codegen/transforms/vmap.h"
 
+#include "codegen/graph/effects.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/trace/trace.h"
 
@@ -33,7 +34,7 @@ Batched replay(const Graph& graph, const BatchAxes& in_axes, Dim size, Trace& tr
   for (const Equation& equation : graph.equations) {
     Arrays inputs;
     BatchAxes input_axes;
-    bool varies = false;
+    bool varies = has_effects(equation);  // every element makes its statements
     for (ValueId v : equation.inputs) {
       inputs.push_back(values[v]);
       input_axes.push_back(axes[v]);

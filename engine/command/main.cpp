@@ -8,16 +8,18 @@
 #include <iostream>
 #include <sstream>
 
+#include "codegen/graph/array_text.h"
 #include "codegen/graph/evaluate.h"
 #include "codegen/graph/text.h"
 #include "codegen/graph/verify.h"
 #include "codegen/lower/pipeline.h"
+#include "codegen/lower/record.h"
 #include "codegen/program/module.h"
 #include "engine/command/devices.h"
 #include "engine/command/npy.h"
 #include "engine/runtime/executable.h"
-#include "engine/runtime/print.h"
 #include "engine/runtime/state.h"
+#include "gnomon/debug.h"
 #include "gnomon/runtime.h"
 
 namespace gnomon {
@@ -91,8 +93,14 @@ std::vector<HostArray> run_on_device(const Graph& g, const std::vector<HostArray
 void run(const RunOptions& options) {
   const Graph g = read_graph(options.file);
   const std::vector<HostArray> inputs = read_inputs(g, options.inputs);
-  const std::vector<HostArray> outputs =
-      options.on == "host" ? evaluate(g, inputs) : run_on_device(g, inputs, options);
+  const Recorded recorded = record(g);
+  std::vector<HostArray> outputs = options.on == "host" ? evaluate(recorded.graph, inputs)
+                                                        : run_on_device(g, inputs, options);
+  const Report report =
+      recorded.journal.read(std::span<const HostArray>(outputs).subspan(g.outputs.size()));
+  outputs.resize(g.outputs.size());
+  for (const std::string& line : report.lines) std::cout << line << "\n";
+  if (report.failure) throw CheckFailed(*report.failure);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (options.prefix.empty()) {
       std::cout << to_string(outputs[i].aval) << "\n" << to_string(outputs[i]) << "\n";

@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "codegen/lower/pipeline.h"
+#include "codegen/lower/record.h"
 #include "engine/jit/dump.h"
 #include "engine/runtime/state.h"
+#include "gnomon/debug.h"
 
 namespace gnomon::detail {
 namespace {
@@ -67,6 +69,7 @@ struct JitCore::Entry {
   SignatureText signature;
   Graph graph;
   Arrays captures;
+  Journal journal;
   std::shared_ptr<const void> result;
   std::uint64_t number = 0;  // which trace of the function this is, from 1
   // Behind the lock.
@@ -111,6 +114,7 @@ CompileOptions JitCore::compile_options(Refill refill) const {
   options.name = options_.name;
   options.fast_math = options_.fast_math;
   options.refill = refill;
+  options.print_bytes = options_.print_bytes;
   return options;
 }
 
@@ -135,6 +139,7 @@ std::shared_ptr<Executable> JitCore::make(const Entry& entry, Refill refill, boo
     }
   };
   std::string kind = options_.fast_math ? "fast_math" : "";
+  if (entry.journal.arrays > 0) kind += " print " + std::to_string(options_.print_bytes);
   if (refill != Refill::automatic) kind += refill == Refill::on ? " in turns" : " waiting";
   return state_->programs.find_or_make(entry.graph, kind, compiled, made);
 }
@@ -178,6 +183,7 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
   entry->captures = std::move(captures);
   entry->result = std::move(result);
   entry->number = entries_.size() + 1;
+  entry->journal = record(entry->graph, {options_.print_bytes}).journal;
   ++state_->traces;
   for (const Array& capture : entry->captures) {
     storage_of(capture, *state_->context, "jit");
@@ -237,6 +243,7 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
     }
     throw;
   }
+  if (entry.journal.arrays > 0) speak(entry, outputs);
   const std::lock_guard lock(mutex_);
   ++(hit ? info_.hits : info_.misses);
   if (!hit) {
@@ -253,6 +260,21 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
     }
   }
   return outputs;
+}
+
+void JitCore::speak(const Entry& entry, std::vector<Array>& outputs) const {
+  std::vector<HostArray> records;
+  const std::size_t own = outputs.size() - entry.journal.arrays;
+  for (std::size_t i = own; i < outputs.size(); ++i) {
+    records.emplace_back(outputs[i].aval());
+    const DeviceStorage& storage = storage_of(outputs[i], *state_->context, "jit");
+    download(*state_->context, storage.range(), storage.ready(), records.back().bytes);
+  }
+  outputs.resize(own);
+  const Report report = entry.journal.read(records);
+  const PrintHandler sink = state_->sink();
+  for (const std::string& line : report.lines) sink(line);
+  if (report.failure) throw CheckFailed(*report.failure);
 }
 
 const void* JitCore::result(const Entry& entry) { return entry.result.get(); }

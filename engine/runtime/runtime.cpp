@@ -2,7 +2,9 @@
 #include "gnomon/runtime.h"
 
 #include <cstdio>
+#include <utility>
 
+#include "codegen/graph/array_text.h"
 #include "engine/runtime/state.h"
 #include "gnomon/error.h"
 
@@ -24,10 +26,18 @@ vulkan::DeviceOptions device_options(const RuntimeOptions& options,
   return result;
 }
 
+void to_stdout(std::string_view line) {
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 RuntimeState::RuntimeState(const RuntimeOptions& options)
-    : environment(Environment::read()), validate(options.validate || environment.validate) {
+    : environment(Environment::read()),
+      validate(options.validate || environment.validate),
+      print_(&to_stdout) {
   if (environment.help) std::fputs(help_text().c_str(), stderr);
   context = std::make_shared<Context>(device_options(options, environment));
 }
@@ -124,10 +134,20 @@ Counters Runtime::counters() const {
   return c;
 }
 
+void Runtime::on_print(PrintHandler handler) {
+  state_->set_sink(handler ? std::move(handler) : PrintHandler(&to_stdout));
+}
+
 void Runtime::clear_programs() { state_->programs.clear(); }
 
 std::vector<std::string> Runtime::validation_messages() const {
   return state_->context->device.instance().messages().all();
+}
+
+std::string to_string(const Runtime& rt, const Array& array) {
+  HostArray host(array.aval());
+  rt.to_bytes(array, host.bytes);
+  return to_string(host);
 }
 
 }  // namespace gnomon

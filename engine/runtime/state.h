@@ -2,6 +2,8 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 #include "engine/runtime/context.h"
 #include "engine/runtime/env.h"
@@ -18,6 +20,20 @@ struct RuntimeState {
   std::shared_ptr<Context> context;
   ProgramCache programs;
   std::atomic<std::uint64_t> traces{0}, programs_compiled{0}, programs_shared{0};
+
+  /// Where lines of debug::print go.
+  PrintHandler sink() const {
+    const std::lock_guard lock(handlers_);
+    return print_;
+  }
+  void set_sink(PrintHandler handler) {
+    const std::lock_guard lock(handlers_);
+    print_ = std::move(handler);
+  }
+
+ private:
+  mutable std::mutex handlers_;
+  PrintHandler print_;
 };
 
 }  // namespace gnomon

@@ -9,6 +9,7 @@
 
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/cumulative.h"
+#include "codegen/primitives/effects.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/primitives/sort.h"
@@ -504,6 +505,19 @@ void cond_cases(Maker& m) {
           {{-1, 4}, {}, {}});
   }
 }
+void print_cases(Maker& m) {
+  m.add(StatementParams{"here \"{{}}\"", {}, {}}, {});
+  for (DType t : {f64, f32, i32, DType::boolean}) {
+    m.add(StatementParams{"{}", {}, {}}, {{t, {}}});
+    m.add(StatementParams{"x = {}\ny = {}", {}, {}}, {{t, {2, 3}}, {i32, {}}});
+    m.add(StatementParams{"{}", {2, 3}, {1, 0}}, {{t, {6, 2}}});
+  }
+}
+void error_if_cases(Maker& m) {
+  for (const Shape& s : {Shape{}, Shape{3}, Shape{2, 0}})
+    m.add(StatementParams{"bad", {}, {}}, {{DType::boolean, s}});
+  m.add(StatementParams{"bad", {4}, {0}}, {{DType::boolean, {4}}});
+}
 
 // Batches in front of 4 x 4 and 7 x 7 matrices (written out by elements, and by loops or products);
 // the laws add axes of length 3 and 5.
@@ -600,6 +614,8 @@ const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters()
       {"while", while_cases},
       {"scan", scan_cases},
       {"cond", cond_cases},
+      {"print", print_cases},
+      {"error_if", error_if_cases},
   };
   return all;
 }

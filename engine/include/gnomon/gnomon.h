@@ -8,6 +8,7 @@
 #include "gnomon/control.h"
 #include "gnomon/convolution.h"
 #include "gnomon/cumulative.h"
+#include "gnomon/debug.h"
 #include "gnomon/error.h"
 #include "gnomon/fft.h"
 #include "gnomon/indexing.h"

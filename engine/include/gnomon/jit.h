@@ -33,6 +33,8 @@ struct JitOptions {
   bool fast_math = false;
   /// How lanes of vmapped loops whose steps differ share their time (gnomon/refill.h).
   Refill refill = Refill::automatic;
+  /// Device memory for what one debug::print inside loops says in a call.
+  std::uint64_t print_bytes = std::uint64_t{1} << 20;
 };
 
 /// How often a jitted function met types it knew.
@@ -80,6 +82,7 @@ class JitCore {
 
   /// The result tree's arrays. Donated arrays are empty afterwards; all are as before when it
   /// throws.
+  /// Prints what the function's statements said, and throws CheckFailed.
   std::vector<Array> run(const Entry&, std::span<const LeafRef>, bool hit);
   static const void* result(const Entry&);
   /// Throws UsageError for argument `index`, whose array at `path` is empty or belongs to a trace.
@@ -97,6 +100,8 @@ class JitCore {
   std::shared_ptr<Executable> make(const Entry&, Refill, bool& made) const;
   /// What to run: decides how lanes share their time as soon as that was measured.
   std::shared_ptr<Executable> settled(const Entry&);
+  /// Takes what statements recorded from behind the outputs, and does as they say.
+  void speak(const Entry&, std::vector<Array>& outputs) const;
 
   std::shared_ptr<RuntimeState> state_;
   JitOptions options_;
@@ -134,6 +139,8 @@ class Jitted {
   ///
   /// Throws UsageError for empty arrays, for too many traces, and whatever the function itself
   /// throws while it is traced; DeviceError when the device fails. Arguments are as before then.
+  /// A function that prints or checks (gnomon/debug.h) waits for the device, and may throw
+  /// CheckFailed.
   template <class... A>
   auto operator()(A&&... args) const -> ResultOf<F, std::remove_cvref_t<A>...> {
     return call(Loc{}, std::forward<A>(args)...);

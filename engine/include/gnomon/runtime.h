@@ -9,11 +9,13 @@
 #include <ranges>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "gnomon/array.h"
 #include "gnomon/half.h"
+#include "gnomon/handler.h"
 
 namespace gnomon {
 
@@ -35,6 +37,9 @@ struct RuntimeOptions {
   std::uint64_t window_bytes = 0;  // what a kernel binds at once at most; 0: what the device allows
   bool fixed_blocks = false;  // never take more at once than `block_bytes` or a single array needs
 };
+
+/// Gets the lines of debug::print, without the end of the line.
+using PrintHandler = Handler<void(std::string_view)>;
 
 /// Device memory, in bytes.
 struct MemoryStats {
@@ -179,6 +184,10 @@ class Runtime {
   void wait() const;
   /// Returns when `array` is computed.
   void wait(const Array& array) const;
+
+  /// Where lines of debug::print go from now on; to stdout at first, and again with an empty
+  /// handler. It is called in the thread that called the function, before that returns.
+  void on_print(PrintHandler);
 
   const std::string& device_name() const;
   /// "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)"; empty when the device cannot say.

@@ -1,4 +1,4 @@
-// engine/runtime/print.h -- host arrays as text.
+// codegen/graph/array_text.h -- host arrays as text.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace gnomon {
 
-/// As the public `to_string(Runtime, Array)` prints.
+/// As NumPy prints it; see the public `to_string(Runtime, Array)`.
 std::string to_string(const HostArray&);
 
 }  // namespace gnomon

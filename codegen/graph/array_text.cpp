@@ -1,13 +1,11 @@
-// engine/runtime/print.cpp -- arrays as NumPy prints them.
-#include "engine/runtime/print.h"
+// codegen/graph/array_text.cpp -- arrays as NumPy prints them.
+#include "codegen/graph/array_text.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <vector>
-
-#include "gnomon/runtime.h"
 
 namespace gnomon {
 namespace {
@@ -249,12 +247,6 @@ std::string to_string(const HostArray& host) {
   if (shape.size() == 0) return "[]";
   Printer printer(shape, shape.size() > threshold);
   return printer.print(element_texts(host, printer.shown()));
-}
-
-std::string to_string(const Runtime& rt, const Array& array) {
-  HostArray host(array.aval());
-  rt.to_bytes(array, host.bytes);
-  return to_string(host);
 }
 
 }  // namespace gnomon

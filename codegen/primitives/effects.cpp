@@ -1,0 +1,137 @@
+// codegen/primitives/effects.cpp -- table entries of print and error_if.
+#include "codegen/primitives/effects.h"
+
+#include <algorithm>
+
+#include "codegen/graph/effects.h"
+#include "codegen/primitives/control_graphs.h"
+#include "codegen/primitives/families.h"
+
+namespace gnomon {
+namespace effects {
+
+Graph inside_loop(const Graph& body) {
+  if (!has_effects(body)) return body;
+  Graph result = body;
+  for (Equation& e : result.equations) {
+    if (e.primitive->lower.statement) {
+      auto p = e.params.as<StatementParams>();
+      GNOMON_CHECK(!p.inside.empty(), "every batch rule gives statements lanes");
+      ++p.inside.front();
+      e.params = Params(std::move(p));
+    } else if (has_effects(e)) {
+      std::vector<GraphPtr> graphs = e.params.graphs();
+      for (GraphPtr& g : graphs) g = control::share(inside_loop(*g));
+      e.params = e.params.with_graphs(graphs);
+    }
+  }
+  return result;
+}
+
+std::optional<Dim> lane_count(const StatementParams& p) {
+  if (p.lanes.empty()) return std::nullopt;
+  Dim n = 1;
+  for (Dim d : p.lanes) n *= d;
+  return n;
+}
+
+std::vector<std::string> split_format(std::string_view op, std::string_view format, Loc loc) {
+  std::vector<std::string> parts(1);
+  for (std::size_t i = 0; i < format.size(); ++i) {
+    const char c = format[i];
+    const char next = i + 1 < format.size() ? format[i + 1] : '\0';
+    if (c != '{' && c != '}') {
+      parts.back() += c;
+    } else if (c == next) {
+      parts.back() += c;
+      ++i;
+    } else if (c == '{' && next == '}') {
+      parts.emplace_back();
+      ++i;
+    } else {
+      usage_error(op,
+                  std::string("\"") + std::string(format) + "\" has a single `" + c +
+                      "`; placeholders are written `{}`, braces `{{` and `}}`",
+                  loc);
+    }
+  }
+  return parts;
+}
+
+}  // namespace effects
+
+namespace {
+
+void check_lanes(std::string_view op, const StatementParams& p, std::span<const Aval> in, Loc loc) {
+  if (p.lanes.size() != p.inside.size())
+    usage_error(op, "needs as many numbers `inside` as `lanes`", loc);
+  const auto lanes = effects::lane_count(p);
+  for (const Aval& a : in)
+    if (lanes && (a.shape.rank() == 0 || a.shape[0] != *lanes))
+      usage_error(
+          op, to_string(a) + " needs a leading axis of " + std::to_string(*lanes) + " lanes", loc);
+}
+
+std::vector<Aval> print_shape(const Params& params, std::span<const Aval> in, Loc loc) {
+  const auto& p = params.as<StatementParams>();
+  const std::size_t places = effects::split_format("debug::print", p.text, loc).size() - 1;
+  if (places != in.size())
+    usage_error("debug::print",
+                "\"" + p.text + "\" has " + std::to_string(places) + " placeholder" +
+                    (places == 1 ? "" : "s") + " and gets " + std::to_string(in.size()) +
+                    (in.size() == 1 ? " value" : " values") + "; write one `{}` for each",
+                loc);
+  check_lanes("debug::print", p, in, loc);
+  return {};
+}
+
+std::vector<Aval> error_if_shape(const Params& params, std::span<const Aval> in, Loc loc) {
+  if (in.size() != 1 || in[0].dtype != DType::boolean)
+    usage_error("error_if",
+                "the predicate is " + (in.size() == 1 ? to_string(in[0]) : "missing") +
+                    " and must be bool; compare it with something",
+                loc);
+  check_lanes("error_if", params.as<StatementParams>(), in, loc);
+  return {};
+}
+
+template <const Primitive& P>
+Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim size) {
+  auto p = params.as<StatementParams>();
+  Arrays operands;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Array front = rules::batch_front(x[i], axes[i], size);
+    operands.push_back(p.lanes.empty() ? front : control::merge_lanes(front));
+  }
+  p.lanes.insert(p.lanes.begin(), size);
+  p.inside.insert(p.inside.begin(), 0);
+  emit(P, std::move(p), operands, {});
+  return {};
+}
+
+template <const Primitive& P>
+constexpr Primitive statement(
+    std::string_view name,
+    Rule<std::vector<Aval>(const Params&, std::span<const Aval>, Loc)> shape) {
+  return {
+      .name = name,
+      .parse = parse_params<StatementParams>,
+      .shape = shape,
+      .jvp = [](const Params&, const Arrays&, const Arrays&, const Tangents&) -> Tangents {
+        return {};
+      },
+      .transpose = rules::not_linear<P>,
+      .batch = batch<P>,
+      .lower = Lowering::recorded(
+          [](const Params&, const Arrays&, const Target&, Loc) -> Arrays { return {}; }),
+      .reference = [](const Params&, std::span<const Aval>,
+                      std::span<const HostArray>) -> std::vector<HostArray> { return {}; },
+  };
+}
+
+}  // namespace
+
+const Primitive print_p = statement<print_p>("print", print_shape);
+const Primitive error_if_p = statement<error_if_p>("error_if", error_if_shape);
+
+}  // namespace gnomon

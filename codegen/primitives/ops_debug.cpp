@@ -1,0 +1,30 @@
+// codegen/primitives/ops_debug.cpp -- what gnomon/debug.h leaves untyped.
+#include "codegen/primitives/align.h"
+#include "codegen/primitives/control_trace.h"
+#include "codegen/primitives/effects.h"
+#include "gnomon/debug.h"
+
+namespace gnomon {
+namespace {
+
+Array array_of(const Operand& x) {
+  if (x.is_array()) return x.array();
+  return control::number_as(x.scalar(), align::default_dtype(x.scalar().kind), x.loc());
+}
+
+}  // namespace
+
+void debug::print_values(const Format& format, const std::vector<Operand>& values) {
+  Trace::active("debug::print", format.loc);
+  Arrays arrays;
+  for (const Operand& x : values) arrays.push_back(array_of(x));
+  emit(print_p, StatementParams{format.text, {}, {}}, arrays, format.loc);
+}
+
+void check_false(const Operand& predicate, std::string_view message) {
+  Trace::active("error_if", predicate.loc());
+  emit(error_if_p, StatementParams{std::string(message), {}, {}}, {array_of(predicate)},
+       predicate.loc());
+}
+
+}  // namespace gnomon
