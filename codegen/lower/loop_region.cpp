@@ -153,6 +153,10 @@ std::shared_ptr<LoopRegion> loop_region(const Graph& outer, const Equation& e,
   if (!body) return nullptr;
   auto r = std::make_shared<LoopRegion>();
   r->body = std::move(*body);
+  r->body.most_steps = most_steps(e);
+  r->body.all_steps = e.primitive == &scan_p;
+  if (slice > 0)
+    r->body.steps = e.primitive == &scan_p ? r->body.most_steps / *r->body.trips : slice;
   const std::size_t carried = r->body.carried.size();
   r->takes_init.assign(carried, false);
   const auto inside = [&](const Graph& g, IterationSource iteration, bool gated) {

@@ -27,6 +27,9 @@ struct LoopBody {
   std::vector<Carried> carried;
   std::vector<ValueId> constants;      // of the outer graph
   std::optional<std::uint64_t> trips;  // exactly, or with a condition at most
+  std::uint64_t steps = 1;             // of the outer graph's loop, in an iteration
+  std::uint64_t most_steps = 0;        // of them; 0: no bound
+  bool all_steps = false;              // it takes as many as it may
 
   ValueId iteration() const { return graph.inputs[carried.size()]; }
 };

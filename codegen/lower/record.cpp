@@ -81,10 +81,11 @@ class Collector {
     }
     // Lanes stand behind the position of the outermost loop that each of them runs apart.
     std::vector<std::size_t> behind;
-    for (const int inside : p.inside)
-      behind.push_back(
-          inside == 0 ? around.time.size() - 1
-                      : around.loops.at(around.loops.size() - static_cast<std::size_t>(inside)));
+    for (const int wanted : p.inside) {
+      const auto inside = std::min(static_cast<std::size_t>(wanted), around.loops.size());
+      behind.push_back(inside == 0 ? around.time.size() - 1
+                                   : around.loops[around.loops.size() - inside]);
+    }
     for (std::size_t i = 0; i < around.time.size(); ++i) {
       s.time.push_back(around.time[i]);
       for (std::size_t k = 0; k < behind.size(); ++k)

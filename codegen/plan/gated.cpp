@@ -23,6 +23,7 @@ void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
   const SlotId counter = slot("iterations", 4);
   slots_[counter].depth = 0;
   machine_->counters.push_back(counter);
+  if (outermost) show_progress(body, placed, counter);
 
   const auto index = static_cast<std::uint32_t>(program_.loops.size());
   program_.loops.emplace_back();
@@ -171,6 +172,14 @@ void Planner::begin_machine() {
   machine_->state = state;
 }
 
+void Planner::show_progress(const LoopBody& body, const Homes& homes, SlotId counter) {
+  program_.gated.back().steps = body.steps;
+  program_.gated.back().most_steps = body.most_steps;
+  program_.gated.back().all_steps = body.all_steps;
+  program_.gated.back().results = homes.results;
+  counted_.emplace_back(program_.gated.size() - 1, counter);
+}
+
 std::vector<StateWrite> Planner::writes(
     const std::set<std::uint32_t>& touched,
     const std::vector<std::vector<std::uint32_t>>& stretches) const {
@@ -247,6 +256,8 @@ void Planner::end_machine() {
   block.end = static_cast<std::uint32_t>(program_.steps.size());
   block.most_passes = m.most_passes;
   slots_[m.state].last = block.end - 1;
+  if (!counted_.empty() && counted_.back().first + 1 == program_.gated.size())
+    slots_[counted_.back().second].last = block.end - 1;
   for (const auto& [step, word] : m.words) counts_[step] = {m.state, word};
   states_.push_back(m.state);
   machine_.reset();

@@ -133,6 +133,7 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
     copy(std::get<GroupCopy>(item).from, std::get<GroupCopy>(item).to);
   append(count(false, 0), {slice.counter});
   begin_machine();
+  show_progress(loop.body, placed, slice.counter);
   const auto index = static_cast<std::uint32_t>(program_.loops.size());
   program_.loops.emplace_back();
   LoopBlock block;

@@ -87,7 +87,8 @@ class Planner {
   /// Those of all carried values.
   struct Homes {
     std::vector<Home> places;
-    bool turns = false;  // some lie in two places by turns
+    bool turns = false;                  // some lie in two places by turns
+    std::vector<std::uint32_t> results;  // outputs that hold one in every iteration
   };
   Homes homes_of(Scope& outer, const LoopRegion& loop);
 
@@ -113,6 +114,8 @@ class Planner {
   void append_gate(GateKernel gate, std::vector<SlotId> operands, std::vector<Flow::Label> targets);
   Step kernel_to_come(std::string label);
   void begin_machine();
+  /// The gated block under construction is this loop, whose iterations are counted there.
+  void show_progress(const LoopBody&, const Homes&, SlotId counter);
 
   /// Words of the state that let exactly the steps of a stretch run, one stretch per choice.
   std::vector<StateWrite> writes(const std::set<std::uint32_t>& touched,
@@ -158,7 +161,8 @@ class Planner {
     std::uint32_t lanes, together;
   };
   std::vector<Record> records_;
-  std::vector<SlotId> states_;  // per gated block
+  std::vector<SlotId> states_;                           // per gated block
+  std::vector<std::pair<std::size_t, SlotId>> counted_;  // gated blocks whose counter may be read
 };
 
 }  // namespace gnomon

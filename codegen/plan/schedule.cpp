@@ -187,6 +187,9 @@ Planner::Homes Planner::homes_of(Scope& outer, const LoopRegion& loop) {
   for (std::size_t i = 0; i < loop.body.carried.size(); ++i) {
     r.places.push_back(home_of(outer, loop, i));
     r.turns = r.turns || r.places.back().second != none;
+    const std::optional<Place>& place = slots_[r.places.back().first].fixed;
+    if (loop.in_place(i) && place && place->kind == Place::Kind::output)
+      r.results.push_back(place->index);
   }
   return r;
 }
@@ -236,6 +239,9 @@ void Planner::write_loop(Scope& outer, const LoopRegion& loop) {
   LoopBlock block;
   block.first = static_cast<std::uint32_t>(program_.steps.size());
   block.trips = *body.trips;
+  block.steps = body.steps;
+  block.most_steps = body.most_steps;
+  block.results = placed.results;
   open_.emplace_back();
   const std::size_t phases = turns && *body.trips > 1 ? 2 : 1;
   for (std::size_t phase = 0; phase < phases; ++phase) {
@@ -304,6 +310,8 @@ void Planner::place_slots() {
         Place{Place::Kind::arena, 0, slots_[at.first].fixed->offset + 4 * at.second};
   for (std::size_t i = 0; i < states_.size(); ++i)
     program_.gated[i].done = *slots_[states_[i]].fixed;
+  for (const auto& [block, counter] : counted_)
+    program_.gated[block].iterations = *slots_[counter].fixed;
   for (const auto& [loop, counter] : advances_)
     program_.loops[loop].advance->operands = {*slots_[counter].fixed};
   program_.arena_bytes = arena.bytes;

@@ -63,6 +63,9 @@ struct LoopBlock {
   std::vector<std::uint32_t> phases;  // first step of each phase; phases[0] == first
   std::uint64_t trips = 0;
   std::optional<Step> advance;
+  std::uint64_t steps = 1;             // of the loop that was written, in an iteration
+  std::uint64_t most_steps = 0;        // of them; 0: no bound
+  std::vector<std::uint32_t> results;  // outputs that hold carried values between iterations
 };
 
 /// Steps [first, end) that choose on the device what runs next: *gates* among them write the counts
@@ -73,6 +76,12 @@ struct GatedBlock {
   std::uint32_t first = 0, end = 0;
   Place done;
   std::uint64_t most_passes = 0;  // it is done after so many at the latest; 0: not known
+  /// An i32: iterations of its outermost loop that are behind it, while it is not done; see
+  /// LoopBlock.
+  std::optional<Place> iterations;
+  std::uint64_t steps = 1, most_steps = 0;
+  bool all_steps = false;  // it takes as many as it may
+  std::vector<std::uint32_t> results;
 };
 
 /// What the memory plan decided about one array in the arena.

@@ -70,6 +70,7 @@ struct JitCore::Entry {
   Graph graph;
   Arrays captures;
   Journal journal;
+  std::vector<Aval> records;  // its arrays
   std::shared_ptr<const void> result;
   std::uint64_t number = 0;  // which trace of the function this is, from 1
   // Behind the lock.
@@ -183,7 +184,11 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
   entry->captures = std::move(captures);
   entry->result = std::move(result);
   entry->number = entries_.size() + 1;
-  entry->journal = record(entry->graph, {options_.print_bytes}).journal;
+  Recorded recorded = record(entry->graph, {options_.print_bytes});
+  entry->journal = std::move(recorded.journal);
+  entry->records = recorded.graph.output_avals();
+  entry->records.erase(entry->records.begin(),
+                       entry->records.end() - static_cast<std::ptrdiff_t>(entry->journal.arrays));
   ++state_->traces;
   for (const Array& capture : entry->captures) {
     storage_of(capture, *state_->context, "jit");
@@ -229,18 +234,21 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
     }
   }
   inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
+  const Watch watch = state_->watch();
   try {
     try {
-      executable->run(inputs, outputs, donated);
+      executable->run(inputs, outputs, donated, watch);
     } catch (const DeviceError&) {
       // Arenas of programs that nothing calls any more may stand in the way.
       if (state_->programs.clear() == 0) throw;
-      executable->run(inputs, outputs, donated);
+      executable->run(inputs, outputs, donated, watch);
     }
   } catch (...) {
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       if (leaves[i].donate) *leaves[i].array = std::move(inputs[i]);
     }
+    // A loop that was ended has said something already.
+    if (!outputs.empty() && entry.journal.arrays > 0) speak(entry, outputs);
     throw;
   }
   if (entry.journal.arrays > 0) speak(entry, outputs);
@@ -265,10 +273,17 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
 void JitCore::speak(const Entry& entry, std::vector<Array>& outputs) const {
   std::vector<HostArray> records;
   const std::size_t own = outputs.size() - entry.journal.arrays;
-  for (std::size_t i = own; i < outputs.size(); ++i) {
-    records.emplace_back(outputs[i].aval());
-    const DeviceStorage& storage = storage_of(outputs[i], *state_->context, "jit");
-    download(*state_->context, storage.range(), storage.ready(), records.back().bytes);
+  for (const Statement& s : entry.journal.statements) {
+    const auto arrays = std::span(outputs).subspan(own + s.first, s.count);
+    // Nothing was said where an array is missing.
+    const bool whole =
+        std::none_of(arrays.begin(), arrays.end(), [](const Array& a) { return a.empty(); });
+    for (std::size_t i = 0; i < s.count; ++i) {
+      records.emplace_back(entry.records[s.first + i]);
+      if (!whole) continue;
+      const DeviceStorage& storage = storage_of(arrays[i], *state_->context, "jit");
+      download(*state_->context, storage.range(), storage.ready(), records.back().bytes);
+    }
   }
   outputs.resize(own);
   const Report report = entry.journal.read(records);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "codegen/program/module.h"
 #include "gnomon/error.h"
@@ -113,8 +114,11 @@ void Executable::check_inputs(std::span<const Array> inputs) const {
 }
 
 void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
-                     std::span<const std::uint8_t> donated) {
+                     std::span<const std::uint8_t> donated, const Watch& watch) {
   check_inputs(inputs);
+  if (watch.cancelled())
+    throw Cancelled("gnomon::run: `" + program_.name +
+                    "` does not start: the CancelToken is cancelled; reset it");
   const std::size_t in = program_.inputs.size(), out = program_.outputs.size();
   const std::lock_guard lock(mutex_);
   ranges_.resize(in + out);
@@ -170,7 +174,19 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
       words[patch.word] =
           static_cast<std::uint32_t>((ranges_[patch.source].offset + patch.offset) >> patch.shift);
     }
-    ticket = play(found, instance);
+    try {
+      ticket = watch.any() ? play_watched(found, instance, watch) : play(found, instance);
+    } catch (...) {
+      // These may have been overwritten.
+      for (std::size_t i = 0; i < in && i < 64; ++i)
+        if (taken >> i & 1) inputs[i] = Array();
+      if (!held_.empty()) outputs.assign(out, Array());
+      for (const std::uint32_t o : std::exchange(held_, {})) {
+        static_cast<DeviceStorage&>(*fresh_[o]).written_by(last_ticket_);
+        outputs[o] = Array(program_.outputs[o], fresh_[o]);
+      }
+      throw;
+    }
     found.tickets[instance] = ticket;
     found.last_call = ++calls_;
     last_ticket_ = ticket;

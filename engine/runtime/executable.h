@@ -19,6 +19,7 @@
 #include "engine/runtime/context.h"
 #include "engine/runtime/loop_scheduler.h"
 #include "engine/runtime/schedule.h"
+#include "engine/runtime/watch.h"
 
 namespace gnomon {
 
@@ -43,9 +44,12 @@ class Executable {
   /// is its only owner; the handle is then empty afterwards.
   ///
   /// Throws UsageError when an input is not what the program was compiled for, DeviceError when the
-  /// device fails. Outputs are unchanged then and the executable stays usable.
+  /// device fails, Cancelled when the watch says so, and what its handler throws. Outputs are
+  /// unchanged then and the executable stays usable. Where the watch ends a call, outputs that hold
+  /// what the loop under way has made so far are given, the others empty; what was donated may be
+  /// overwritten.
   void run(std::span<Array> inputs, std::vector<Array>& outputs,
-           std::span<const std::uint8_t> donated = {});
+           std::span<const std::uint8_t> donated = {}, const Watch& = {});
 
   const Program& program() const { return program_; }
   const std::shared_ptr<Context>& context() const { return context_; }
@@ -55,8 +59,8 @@ class Executable {
   };
   Times times() const;
   /// Trips that lanes of loops made or waited for, over those they made: the most among the kernels
-  /// that count them. Nothing when none does, or before the first run has ended. Reads them from the
-  /// device.
+  /// that count them. Nothing when none does, or before the first run has ended. Reads them from
+  /// the device.
   std::optional<double> waiting();
   /// Disassembly of every module made so far.
   std::string spirv_text() const;
@@ -89,7 +93,7 @@ class Executable {
     std::uint32_t dispatches = 0, window_copies = 0;
     std::unique_ptr<vulkan::Recording> recording;
     std::vector<Turn> turns;
-    vulkan::Range looks;                  // two words per gated block that the host reads
+    vulkan::Range looks;                  // two times two words per gated block that the host reads
     std::vector<vulkan::Ticket> tickets;  // newest submission of each instance
     std::uint64_t last_call = 0;
   };
@@ -99,6 +103,8 @@ class Executable {
   std::uint32_t free_instance(Entry&);
   /// In play.cpp: submits everything, and for gated blocks as often as it takes.
   vulkan::Ticket play(Entry&, std::uint32_t instance);
+  /// The same in parts, looking at the watch between them. In watched.cpp.
+  vulkan::Ticket play_watched(Entry&, std::uint32_t instance, const Watch&);
   // In recording.cpp: what a new entry needs.
   void build(Entry&);
   std::vector<bool> inputs_to_gather() const;
@@ -133,6 +139,7 @@ class Executable {
   std::vector<vulkan::Range> ranges_;  // of the current call: inputs, then outputs
   std::vector<std::uint32_t> key_;
   std::vector<std::shared_ptr<Storage>> fresh_;  // outputs of the current call
+  std::vector<std::uint32_t> held_;  // outputs that a watched call left as good as they are
   std::uint64_t calls_ = 0;
   vulkan::Ticket last_ticket_ = 0;
   Times times_;

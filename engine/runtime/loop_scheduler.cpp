@@ -121,12 +121,26 @@ class Writer {
     const std::uint64_t length = std::max<std::uint64_t>(1, passes) * loop.phases.size();
     close();
     const std::size_t start = order().size();
+    const bool outermost = depth_++ == 0;
+    const auto border = [&](std::uint64_t done) {
+      if (!outermost) return;
+      const std::uint64_t most = loop.most_steps, steps = done * loop.steps;
+      tape_.turns.back().borders.push_back(
+          {order().size(), most > 0 ? std::min(steps, most) : steps, most, l});
+    };
     chunk(l, std::min(length, loop.trips));
+    border(std::min(length, loop.trips));
     const std::vector<std::uint32_t> once(order().begin() + static_cast<std::ptrdiff_t>(start),
                                           order().end());
-    for (std::uint64_t done = 2 * length; done <= loop.trips; done += length)
+    for (std::uint64_t done = 2 * length; done <= loop.trips; done += length) {
       order().insert(order().end(), once.begin(), once.end());
-    if (loop.trips > length && loop.trips % length != 0) chunk(l, loop.trips % length);
+      border(done);
+    }
+    if (loop.trips > length && loop.trips % length != 0) {
+      chunk(l, loop.trips % length);
+      border(loop.trips);
+    }
+    --depth_;
   }
 
   void chunk(std::uint32_t l, std::uint64_t count) {
@@ -139,6 +153,7 @@ class Writer {
   const Schedule& schedule_;
   double most_;
   std::vector<std::uint64_t> iteration_;
+  int depth_ = 0;  // chunked loops around
   std::vector<Played> open_;
   Tape tape_;
 };

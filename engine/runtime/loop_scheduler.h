@@ -15,9 +15,17 @@ struct Played {
   std::vector<std::uint32_t> parameters;
 };
 
+/// A place between two chunks of a loop that no other loop surrounds.
+struct Border {
+  std::size_t at = 0;  // stretches of the turn in front of it
+  std::uint64_t steps = 0, bound = 0;
+  std::uint32_t loop = 0;  // index into Schedule::loops
+};
+
 /// Stretches in the order in which they are submitted.
 struct Turn {
-  std::vector<std::uint32_t> order;    // indices into Tape::stretches
+  std::vector<std::uint32_t> order;  // indices into Tape::stretches
+  std::vector<Border> borders;
   std::optional<std::uint32_t> gated;  // index into Schedule::gated: again, until that is done
 };
 

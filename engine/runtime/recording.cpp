@@ -298,15 +298,21 @@ void Executable::build(Entry& entry) {
       entry.dispatches += static_cast<std::uint32_t>(stretches.stretches[s].size());
   if (!schedule.gated.empty()) {
     vulkan::Request request;
-    request.bytes = 8 * schedule.gated.size();
+    request.bytes = 16 * schedule.gated.size();
     request.what = "what the host sees of loops";
     request.host_writes = true;
     entry.looks = context_->staging.allocate(request);
-    for (std::size_t g = 0; g < schedule.gated.size(); ++g)
-      for (std::size_t which = 0; which < 2; ++which)
-        stretches.looks.push_back({arena_.block->buffer, entry.looks.block->buffer,
-                                   arena_.offset + schedule.gated[g].done.offset,
-                                   entry.looks.offset + 8 * g + 4 * which, 4});
+    // Whether it is done, by turns in two words; where there is a counter, that as well.
+    const auto look = [&](const Place& at, std::size_t word) {
+      stretches.looks.push_back({arena_.block->buffer, entry.looks.block->buffer,
+                                 arena_.offset + at.offset, entry.looks.offset + 4 * word, 4});
+    };
+    const std::size_t blocks = schedule.gated.size();
+    for (std::size_t w = 0; w < 2 * blocks; ++w) look(schedule.gated[w / 2].done, w);
+    for (std::size_t w = 0; w < 2 * blocks; ++w) {
+      const GatedBlock& block = schedule.gated[w / 2];
+      look(block.iterations.value_or(block.done), 2 * blocks + w);
+    }
   }
 
   entry.instance_words =

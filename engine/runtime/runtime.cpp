@@ -138,6 +138,12 @@ void Runtime::on_print(PrintHandler handler) {
   state_->set_sink(handler ? std::move(handler) : PrintHandler(&to_stdout));
 }
 
+void Runtime::on_step(StepHandler handler) { state_->watch_with(std::move(handler)); }
+
+void Runtime::cancel_with(std::optional<CancelToken> token) {
+  state_->watch_with(std::move(token));
+}
+
 void Runtime::clear_programs() { state_->programs.clear(); }
 
 std::vector<std::string> Runtime::validation_messages() const {

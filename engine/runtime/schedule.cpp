@@ -148,7 +148,8 @@ Schedule schedule_of(const Program& program, const Target& target) {
   for (const Step& step : program.steps) schedule.works.push_back(work_of(step));
   schedule.steps = static_cast<std::uint32_t>(schedule.works.size());
   for (const LoopBlock& block : program.loops) {
-    Loop loop{block.first, block.end, block.phases, block.trips, Loop::none};
+    Loop loop{block.first, block.end,   block.phases,     block.trips,
+              Loop::none,  block.steps, block.most_steps, block.results};
     if (block.advance) {
       loop.advance = static_cast<std::uint32_t>(schedule.works.size());
       schedule.works.push_back(work_of(*block.advance));

@@ -29,7 +29,9 @@ struct Loop {
   std::uint32_t first = 0, end = 0;
   std::vector<std::uint32_t> phases;
   std::uint64_t trips = 0;
-  std::uint32_t advance = none;  // the work that adds its last parameter to the counter
+  std::uint32_t advance = none;             // the work that adds its last parameter to the counter
+  std::uint64_t steps = 1, most_steps = 0;  // as in LoopBlock
+  std::vector<std::uint32_t> results;
 };
 
 struct Schedule {

@@ -8,6 +8,7 @@
 #include "engine/runtime/context.h"
 #include "engine/runtime/env.h"
 #include "engine/runtime/program_cache.h"
+#include "engine/runtime/watch.h"
 #include "gnomon/runtime.h"
 
 namespace gnomon {
@@ -31,9 +32,23 @@ struct RuntimeState {
     print_ = std::move(handler);
   }
 
+  Watch watch() const {
+    const std::lock_guard lock(handlers_);
+    return watch_;
+  }
+  void watch_with(StepHandler handler) {
+    const std::lock_guard lock(handlers_);
+    watch_.on_step = std::move(handler);
+  }
+  void watch_with(std::optional<CancelToken> token) {
+    const std::lock_guard lock(handlers_);
+    watch_.token = std::move(token);
+  }
+
  private:
   mutable std::mutex handlers_;
   PrintHandler print_;
+  Watch watch_;
 };
 
 }  // namespace gnomon

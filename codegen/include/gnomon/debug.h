@@ -47,6 +47,7 @@ void print_values(const Format&, const std::vector<Operand>& values);
 /// with, once. Where lines go is for the Runtime to say (Runtime::on_print).
 /// A line inside loops has room for JitOptions::print_bytes, shared by the elements of a vmap; what
 /// does not fit is left out, and the number of lines left out is printed at the end of the call.
+/// A call that a CancelToken ends prints what the loop it was in had said.
 /// Throws UsageError when there are more or fewer values than placeholders.
 template <class... A>
 void print(const Format& format, const A&... values) {

@@ -18,6 +18,7 @@
 #include "gnomon/masks.h"
 #include "gnomon/numeric.h"
 #include "gnomon/ops.h"
+#include "gnomon/progress.h"
 #include "gnomon/random.h"
 #include "gnomon/runtime.h"
 #include "gnomon/shape.h"

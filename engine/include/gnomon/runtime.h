@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 #include "gnomon/array.h"
 #include "gnomon/half.h"
 #include "gnomon/handler.h"
+#include "gnomon/progress.h"
 
 namespace gnomon {
 
@@ -92,7 +94,8 @@ consteval DType dtype_of() {
            : sizeof(T) == 4 ? DType::u32
                             : DType::u64;
   else
-    static_assert(always_false<T>, "gnomon: arrays hold bool, integers, float16, bfloat16, float or double");
+    static_assert(always_false<T>,
+                  "gnomon: arrays hold bool, integers, float16, bfloat16, float or double");
 }
 
 template <class T>
@@ -138,8 +141,7 @@ class Runtime {
     return from_host(values, Shape(static_cast<Dim>(std::ranges::size(values))));
   }
   template <class T>
-  requires detail::Number<T> Array from_host(std::initializer_list<T> values,
-                                             const Shape& shape) {
+  requires detail::Number<T> Array from_host(std::initializer_list<T> values, const Shape& shape) {
     return from_host(std::vector<T>(values), shape);
   }
   /// An array of rank 0.
@@ -188,6 +190,14 @@ class Runtime {
   /// Where lines of debug::print go from now on; to stdout at first, and again with an empty
   /// handler. It is called in the thread that called the function, before that returns.
   void on_print(PrintHandler);
+
+  /// Called from now on by calls with loops that the device runs in parts, each time the device has
+  /// finished a part, in the thread that made the call; an empty handler ends that. Calls wait for
+  /// such loops then. What runs in one dispatch has no parts, whatever it takes.
+  void on_step(StepHandler);
+  /// Calls end with Cancelled from now on when the token is cancelled: before they begin, and where
+  /// on_step is called; nothing ends that. Then the device has finished what was under way.
+  void cancel_with(std::optional<CancelToken>);
 
   const std::string& device_name() const;
   /// "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)"; empty when the device cannot say.

@@ -1,0 +1,17 @@
+// engine/runtime/watch.h -- who wants to know how far a call is, or to end it.
+#pragma once
+#include <optional>
+
+#include "gnomon/progress.h"
+
+namespace gnomon {
+
+struct Watch {
+  std::optional<CancelToken> token;
+  StepHandler on_step;
+
+  bool any() const { return token.has_value() || on_step; }
+  bool cancelled() const { return token && token->cancelled(); }
+};
+
+}  // namespace gnomon

@@ -1,0 +1,201 @@
+// tests/engine/progress_test.cpp -- loops in parts: what on_step hears, and calls that end early.
+#include "gnomon/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+
+#include "gnomon/control.h"
+#include "gnomon/debug.h"
+#include "gnomon/jit.h"
+#include "gnomon/numeric.h"
+#include "gnomon/ops.h"
+#include "gnomon/transform.h"
+#include "tests/engine/fixture.h"
+
+namespace gnomon::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Ends a call when so many steps were taken, and keeps what it heard.
+struct Listener {
+  std::vector<Progress> heard;
+  std::uint64_t enough = ~std::uint64_t{0};
+  CancelToken token;
+};
+
+class LongCalls : public DeviceTest {
+ protected:
+  LongCalls() {
+    rt.on_step([this](const Progress& p) {
+      EXPECT_EQ(p.function, "walk");
+      if (!ear.heard.empty()) {
+        EXPECT_GE(p.steps, ear.heard.back().steps);
+      }
+      ear.heard.push_back(p);
+      if (p.steps >= ear.enough) ear.token.cancel();
+    });
+    rt.cancel_with(ear.token);
+  }
+  template <class F>
+  std::string cancelled(F&& f) {
+    try {
+      f();
+    } catch (const Cancelled& e) {
+      return e.what();
+    }
+    return "";
+  }
+  template <class F>
+  auto walk(F f) {
+    return jit(rt, std::move(f), {.name = "walk"});
+  }
+  Array ones(std::size_t n) { return rt.from_host(std::vector<float>(n, 1.0f)); }
+  Listener ear;
+};
+
+/// A step that mixes elements: kernels of its own per step where there are many elements.
+Array mix(const Array& v) { return v * 0.5f + flip(v) * 0.5f; }
+
+TEST_F(LongCalls, HearHowFarACountedLoopIs) {
+  auto f = walk([](const Array& x) {
+    return fori_loop(
+        0, 5000, [](const Array&, const Array& v) { return mix(v); }, x);
+  });
+  const std::vector<float> end = rt.to_host<float>(f(ones(20000)));
+  EXPECT_EQ(end[7], 1);
+  ASSERT_GT(ear.heard.size(), 3u);
+  EXPECT_EQ(ear.heard.back().steps, 5000u);
+  for (const Progress& p : ear.heard) EXPECT_EQ(p.bound, 5000u);
+}
+
+TEST_F(LongCalls, HearHowFarALoopIsThatTheDeviceSteers) {
+  auto f = walk([](const Array& x) {
+    return while_loop([](const Array& v) { return v[0] < 3000.0f; },
+                      [](Array v) { return mix(v) + 1.0f; }, x, {.max_steps = unbounded});
+  });
+  EXPECT_EQ(rt.to_host<float>(f(ones(20000)))[5], 3000);
+  ASSERT_GT(ear.heard.size(), 3u);
+  EXPECT_GT(ear.heard.back().steps, 100u);
+  EXPECT_LE(ear.heard.back().steps, 2999u);
+  EXPECT_EQ(ear.heard.back().bound, 0u);
+}
+
+TEST_F(LongCalls, EndWhenTheyAreCancelledAndCanBeMadeAgain) {
+  // A million steps and more would take minutes to hours.
+  auto counted = walk([](const Array& x) {
+    return fori_loop(
+        0, 1000000, [](const Array&, const Array& v) { return mix(v); }, x);
+  });
+  auto steered = walk([](const Array& x, const Array& limit) {
+    return while_loop([&](const Array& v) { return v[0] < limit; },
+                      [](Array v) { return mix(v) + 1.0f; }, x, {.max_steps = 1000000000});
+  });
+  const Array x = ones(20000);
+  ear.enough = 2000;
+  EXPECT_THAT(cancelled([&] { counted(x); }),
+              ::testing::ContainsRegex("gnomon::run: `walk` was cancelled after [0-9]+ of at most "
+                                       "1000000 steps"));
+  EXPECT_LT(ear.heard.back().steps, 100000u);
+  // A token that is cancelled lets nothing begin.
+  const Array far = rt.from_host(1e9f), near = rt.from_host(100.0f);
+  EXPECT_THAT(cancelled([&] { steered(x, near); }), HasSubstr("does not start"));
+  ear.token.reset();
+  ear.heard.clear();
+  EXPECT_THAT(cancelled([&] { steered(x, far); }), HasSubstr("of at most 1000000000 steps"));
+  EXPECT_LT(ear.heard.back().steps, 1000000u);
+
+  ear.token.reset();
+  ear.heard.clear();
+  EXPECT_EQ(rt.to_host<float>(steered(x, near))[9], 100);
+  rt.on_step({});
+  rt.cancel_with({});
+  EXPECT_EQ(rt.to_host<float>(steered(x, near))[9], 100);
+}
+
+TEST_F(LongCalls, EndWhileLanesAreInSlices) {
+  // Every lane in one kernel, which drivers that limit trips take slice by slice.
+  auto f = walk([](const Array& xs) {
+    return vmap([](const Array& x) {
+      return while_loop([](const Array& v) { return v < 1e9f; },
+                        [](Array v) { return sqrt(v * v + 1.0f); }, x, {.max_steps = 100000000});
+    })(xs);
+  });
+  if (rt.target().loop_budget == 0) GTEST_SKIP() << "takes such loops in one go";
+  ear.enough = 50000;
+  EXPECT_THAT(cancelled([&] { f(ones(64)); }), HasSubstr("of at most 100000000 steps"));
+  EXPECT_LT(ear.heard.back().steps, 50000000u);
+}
+
+TEST_F(LongCalls, SayWhatTheirLoopsSaidBeforeTheEnd) {
+  std::vector<std::string> lines;
+  rt.on_print([&](std::string_view line) { lines.emplace_back(line); });
+  auto steered = walk([](const Array& x) {
+    return while_loop([](const Array& v) { return v[0] < 1e9f; },
+                      [](Array v) {
+                        debug::print("at {}", v[1]);
+                        return mix(v) + 1.0f;
+                      },
+                      x, {.max_steps = unbounded});
+  });
+  auto counted = walk([](const Array& x) {
+    return fori_loop(
+        0, 1000000,
+        [](const Array& i, const Array& v) {
+          debug::print("at {}", cast(i + 1, DType::f32));
+          return error_if(mix(v), v[0] > 2.0f, "grows");
+        },
+        x);
+  });
+  ear.enough = 300;
+  for (int which = 0; which < 2; ++which) {
+    ear.token.reset();
+    ear.heard.clear();
+    lines.clear();
+    const Array x = ones(20000);
+    EXPECT_THAT(cancelled([&] { which == 0 ? steered(x) : counted(x); }),
+                HasSubstr("was cancelled after"));
+    ASSERT_GT(lines.size(), 300u);
+    for (std::size_t i = 0; i < 300; ++i) EXPECT_EQ(lines[i], "at " + std::to_string(i + 1) + ".0");
+  }
+}
+
+TEST_F(LongCalls, EndWhenAnotherThreadSaysSo) {
+  auto f = walk([](const Array& x) {
+    return while_loop([&](const Array& v) { return v[0] < 1e9f; },
+                      [](Array v) { return mix(v) + 1.0f; }, x, {.max_steps = unbounded});
+  });
+  const Array x = ones(20000);
+  std::atomic<bool> began{false};
+  rt.on_step([&](const Progress&) { began = true; });
+  std::thread other([&] {
+    while (!began) std::this_thread::yield();
+    ear.token.cancel();
+  });
+  EXPECT_THAT(cancelled([&] { f(x); }), HasSubstr("`walk` was cancelled"));
+  other.join();
+}
+
+TEST_F(LongCalls, EndWithWhatTheHandlerThrowsAndLoseOnlyWhatTheyOverwrote) {
+  auto f = walk([](const Array& x, const Array& y) {
+    const Array z = fori_loop(
+        0, 100000, [](const Array&, const Array& v) { return mix(v); }, x);
+    return std::pair{z, y + 1.0f};
+  });
+  rt.on_step([&](const Progress& p) {
+    if (p.steps > 1000) throw std::runtime_error("enough");
+  });
+  Array x = ones(20000);
+  const Array y = ones(3);
+  EXPECT_THROW(f(x, y), std::runtime_error);
+  EXPECT_FALSE(x.empty());
+  EXPECT_THROW(f(std::move(x), y), std::runtime_error);
+  EXPECT_EQ(rt.to_host<float>(y), (std::vector<float>{1, 1, 1}));
+}
+
+}  // namespace
+}  // namespace gnomon::testing
