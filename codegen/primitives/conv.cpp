@@ -22,7 +22,7 @@ WindowAxis window_axis(const ConvParams& p, const Shape& lhs, const Shape& rhs, 
 
 namespace {
 
-/// Windows this large are unrolled inside the loop over channels.
+/// Products that are written out inside the loop over the others.
 constexpr Dim unrolled_window = 32;
 
 Shape spatial(const Shape& s, const ConvParams& p) { return s.part(p.batch_dims + 2, s.rank()); }
@@ -102,7 +102,7 @@ Value conv_element(ElementContext& c, const Params& params, std::size_t, const I
   const Shape &lhs = c.inputs[0].shape, &rhs = c.inputs[1].shape;
   const int b = p.batch_dims;
   const Shape window = spatial(rhs, p);
-  const Dim channels = lhs[b + 1], size = window.size();
+  const Dim channels = lhs[b + 1];
   const Value zero = k.number(c.inputs[0].dtype, 0);
   if (lhs.size() == 0 || rhs.size() == 0) return zero;
   const auto product = [&](Value channel, const Values& offset, Value sum) {
@@ -123,24 +123,35 @@ Value conv_element(ElementContext& c, const Params& params, std::size_t, const I
     const Value w = c.operand(1, Index::coordinates(rhs, std::move(right)));
     return k.add(sum, k.mul(k.select(inside, x, zero), w));
   };
-  if (size <= unrolled_window && size * channels > unroll_limit) {
-    return k.count_loop(
-        k.u32(static_cast<std::uint32_t>(channels)), static_cast<std::uint64_t>(channels),
-        Values{zero}, [&](Value channel, std::span<const Value> carried) {
-          Value sum = carried[0];
-          for (Dim n = 0; n < size; ++n)
-            sum = product(channel, unravel(k, window, k.u32(static_cast<std::uint32_t>(n))), sum);
-          return Values{sum};
-        })[0];
-  }
   Shape all = window;
   all.insert(0, channels);
-  return fold_range(k, all.size(), {zero}, [&](Value n, const Values& carried) {
-    Values offset = unravel(k, all, n);
+  const auto term = [&](Values offset, Value sum) {
     const Value channel = offset[0];
     offset.erase(offset.begin());
-    return Values{product(channel, offset, carried[0])};
-  })[0];
+    return product(channel, offset, sum);
+  };
+  // The last axes are unrolled inside a loop over those in front: offsets in them are constants.
+  int outer = all.rank();
+  Dim inner = 1;
+  while (outer > 0 && inner * all[outer - 1] <= unrolled_window) inner *= all[--outer];
+  if (all.size() <= unroll_limit || inner == 1)
+    return fold_range(k, all.size(), {zero}, [&](Value n, const Values& carried) {
+      return Values{term(unravel(k, all, n), carried[0])};
+    })[0];
+  const Shape front = all.part(0, outer), back = all.part(outer, all.rank());
+  const Dim trips = front.size();
+  return k.count_loop(k.u32(static_cast<std::uint32_t>(trips)), static_cast<std::uint64_t>(trips),
+                      Values{zero}, [&](Value trip, std::span<const Value> carried) {
+                        Value sum = carried[0];
+                        for (Dim n = 0; n < inner; ++n) {
+                          Values offset = unravel(k, front, trip);
+                          const Values rest =
+                              unravel(k, back, k.u32(static_cast<std::uint32_t>(n)));
+                          offset.insert(offset.end(), rest.begin(), rest.end());
+                          sum = term(std::move(offset), sum);
+                        }
+                        return Values{sum};
+                      })[0];
 }
 
 std::vector<HostArray> conv_reference(const Params& params, std::span<const Aval> out,
