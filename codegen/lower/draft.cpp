@@ -276,8 +276,51 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
   return attempt(r, failure, 1);
 }
 
+namespace {
+
+/// Updates of which no two meet: a lane for each element of them, in any order.
+Draft draft_unique_scatter(const DraftRequest& r, const Equation& e) {
+  const auto& p = e.params.as<ScatterParams>();
+  const Shape& shape = r.graph.avals[e.outputs[0]].shape;
+  const Shape& updates = r.graph.avals[e.inputs[2]].shape;
+  DraftRequest request = r;
+  request.mapping = Mapping::map;
+  request.lanes = updates.size();
+  Workshop w(request);
+  Frame f(w.emitter, r.graph);
+  w.bind_inputs(f);
+  auto& k = w.k;
+  const MemoryRef memory = w.memory(e.outputs[0], kernel::Access::read_write);
+  const Index source = Index::flat(updates, w.emitter.lane);
+  Values batch, target;
+  Shape indices;
+  for (int a = 0; a < p.batch_dims; ++a) {
+    batch.push_back(source(k, a));
+    indices.append(updates[a]);
+  }
+  batch.push_back(source(k, p.axis));
+  indices.append(updates[p.axis]);
+  const Value index =
+      k.convert(f.element(e.inputs[1], Index::coordinates(indices, std::move(batch))), DType::u32);
+  for (int a = 0; a < updates.rank(); ++a) target.push_back(a == p.axis ? index : source(k, a));
+  const Index at = Index::coordinates(shape, std::move(target));
+  const Value update = f.element(e.inputs[2], source);
+  k.if_(
+      k.compare(Op::lt, index, k.u32(word(shape[p.axis]))),
+      [&] {
+        const auto old = [&] { return w.emitter.load(memory, shape, at); };
+        w.emitter.store(memory, shape, at, rules::combine_update(k, *e.primitive, old, update));
+        return Values{};
+      },
+      [] { return Values{}; });
+  return w.finish("scatter");
+}
+
+}  // namespace
+
 Draft draft_scatter(const DraftRequest& r, const Equation& e) {
   const auto& p = e.params.as<ScatterParams>();
+  if (p.unique) return draft_unique_scatter(r, e);
   const ValueId out = e.outputs[0];
   const Shape& shape = r.graph.avals[out].shape;
   const Shape& updates = r.graph.avals[e.inputs[2]].shape;
@@ -350,7 +393,8 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
     return Values{};
   });
   Draft d = w.finish("scatter");
-  d.width = 1;  // lanes are few, and each store is one of its own anyway
+  // Few lanes, whose stores are apart; or many columns, of which neighbours are stored together.
+  d.width = rest / 4 >= wanted ? 4 : 1;
   if (!several) return d;
   d.parameters.clear();
   for (Dim first = 0; first < n; first += most)

@@ -75,7 +75,7 @@ std::optional<Draft> draft(const DraftRequest&, DraftFailure& failure);
 
 /// The updates of a scatter whose output already holds its operand: lanes own disjoint
 /// parts of the output and walk the updates in order, so the result does not depend on the device.
-/// Long walks are several dispatches.
+/// Long walks are several dispatches. Unique updates have a lane each.
 Draft draft_scatter(const DraftRequest&, const Equation&);
 
 /// A dynamic_update_slice whose output lies where its operand lies: one lane per element of the

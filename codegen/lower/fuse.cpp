@@ -15,6 +15,7 @@
 #include "codegen/lower/updates.h"
 #include "codegen/lower/workgroup.h"
 #include "codegen/primitives/control.h"
+#include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/table.h"
 
 namespace gnomon {
@@ -419,7 +420,9 @@ class Partitioner {
     }
     c.writes = {v};
     c.reads.assign(reads.begin(), reads.end());
-    c.reason = "every lane owns a part of the output and walks all updates in order";
+    c.reason = e.params.as<ScatterParams>().unique
+                   ? "updates that never meet, one lane per element of them"
+                   : "every lane owns a part of the output and walks all updates in order";
     clusters_.push_back(std::move(c));
   }
 

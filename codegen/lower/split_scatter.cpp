@@ -2,6 +2,7 @@
 #include "codegen/lower/split_scatter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "codegen/primitives/gather_scatter.h"
@@ -40,9 +41,15 @@ Pair reduction_of(const Primitive& p) {
 
 /// Parts of a scatter of `n` updates along an axis of `length` in `columns` columns: lanes enough
 /// for the device, but neither much more memory than the updates take nor parts of a few.
+///
+/// On a CPU the time is that of n / parts steps and of parts * length elements to fill and to add
+/// up, and a step takes as long as about 16 of those.
 Dim parts_for(Dim n, Dim length, Dim columns, const Target& target) {
   const Dim lanes = scatter_lanes(target);
-  const Dim memory = std::max(16 * n / length, (Dim{1} << 20) / (length * columns));
+  const auto share = static_cast<double>(n) / static_cast<double>(length);
+  const Dim memory = target.contiguous_per_lane
+                         ? static_cast<Dim>(4 * std::sqrt(share))
+                         : std::max(16 * n / length, (Dim{1} << 20) / (length * columns));
   return std::min({lanes / columns, n / least_part, memory});
 }
 
@@ -68,7 +75,7 @@ Array combine_parts(const Primitive& p, const ScatterParams& params, const Array
   const Array nothing =
       lax::broadcast(identity(p, in[0].dtype(), loc), out.with_inserted(b, parts), {}, loc);
   const Array partial =
-      emit1(p, ScatterParams{axis + 1, b + 1, params.unique},
+      emit1(p, ScatterParams{axis + 1, b + 1},
             {nothing, lax::reshape(indices, cut, loc), lax::move_axis(rows, axis, b, loc)}, loc);
   const auto [reduce, combine] = reduction_of(p);
   const Array all =
@@ -85,6 +92,7 @@ Array combine_parts(const Primitive& p, const ScatterParams& params, const Array
 bool wants_parts(const Graph& g, const Equation& e, const Target& target) {
   if (e.primitive->lower.kind != Lowering::Kind::scatter) return false;
   const auto& p = e.params.as<ScatterParams>();
+  if (p.unique) return false;  // a lane for every update already
   const Shape& out = g.avals[e.inputs[0]].shape;
   const Dim n = g.avals[e.inputs[1]].shape[p.batch_dims];
   if (n < long_scatter || out.size() == 0 || out.rank() == Shape::max_rank) return false;
@@ -106,7 +114,7 @@ Array scatter_in_parts(const Equation& e, const std::vector<Array>& in, const Ta
   indexed.append(out[p.axis]);
   const Array none = lax::full({DType::i32, indexed}, -1, loc);
   const Array last =
-      combine_parts(scatter_max_p, ScatterParams{b, b, p.unique},
+      combine_parts(scatter_max_p, ScatterParams{b, b},
                     {none, in[1], lax::iota(DType::i32, in[1].shape(), b, loc)}, target, loc);
   std::vector<int> axes;
   for (int i = 0; i < b; ++i) axes.push_back(i);

@@ -326,6 +326,26 @@ TEST(AtLowering, OfManyUpdatesGoesInParts) {
                          gnomon::testing::f32({2, 8200}));
 }
 
+TEST(AtLowering, UniqueUpdatesHaveALaneEach) {
+  using gnomon::testing::expect_function_lowers;
+  using A = const Array&;
+  for (const DType t : {DType::f32, DType::u8, DType::i64}) {
+    // 0, 5, 10, ...: a permutation of 23 numbers, of which some are out of range.
+    const auto f = [](A a, A u) {
+      const Array i = arange(23) * 5 % 23;
+      const WriteOptions unique{.unique_indices = true};
+      return std::tuple{a.at(i).set(u, unique), a.at(i).add(u, unique), a.at(i).max(u, unique)};
+    };
+    expect_function_lowers(f, Aval{t, {17, 3}}, Aval{t, {23, 3}});
+    const auto per_row = [](A a, A u) {
+      return vmap([](A b, A v) {
+        return b.at(every, arange(23) * 5 % 23).add(v, {.unique_indices = true});
+      })(a, u);
+    };
+    expect_function_lowers(per_row, Aval{t, {3, 2, 19}}, Aval{t, {3, 2, 23}});
+  }
+}
+
 TEST(AtLowering, InsideALoop) {
   using gnomon::testing::expect_function_lowers;
   using A = const Array&;
