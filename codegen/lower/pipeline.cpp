@@ -18,6 +18,7 @@
 #include "shaders/passes/coarsen.h"
 #include "shaders/passes/jam.h"
 #include "shaders/passes/legalize.h"
+#include "shaders/passes/recount.h"
 #include "shaders/passes/refill.h"
 #include "shaders/passes/schedule.h"
 #include "shaders/passes/simplify.h"
@@ -140,6 +141,8 @@ kernel::Kernel invocations_of(kernel::Kernel k, Cluster& c, const Target& target
   // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
   const bool uneven = c.draft.has_loop && target.contiguous_per_lane && c.turns == 0;
   c.invocations = uneven ? c.groups * size : count;
+  // Lanes that take turns begin anew in the middle of a loop: what they count stays as it is.
+  if (c.turns == 0) k = kernel::simplify(kernel::recount(k));
   return kernel::coarsen(k, {width, size, uneven ? 16u : 1u});
 }
 
