@@ -71,6 +71,28 @@ std::vector<Index> tile_positions(Workshop& w, ValueId v) {
   return positions;
 }
 
+/// A few elements that every lane has computed alike, such as a count of steps: the first one
+/// stores them.
+void store_shared_root(Workshop& w, Frame& f, ValueId v) {
+  const DraftRequest& r = w.request;
+  const Shape& shape = r.graph.avals[v].shape;
+  if (shape.size() > w.emitter.scalar_limit)
+    throw NotLaneLocal{to_string(shape) + " has no axis of " + std::to_string(r.lanes) + " lanes"};
+  std::vector<std::pair<Index, Value>> values;
+  for (Dim j = 0; j < shape.size(); ++j) {
+    const Index at = Index::flat(shape, w.k.u32(word(j)));
+    values.emplace_back(at, f.element(v, at));
+  }
+  w.k.if_(
+      w.k.compare(Op::eq, w.emitter.lane, w.k.u32(0)),
+      [&] {
+        for (const auto& [at, value] : values)
+          w.emitter.store(w.memory(v, kernel::Access::write), shape, at, value);
+        return Values{};
+      },
+      [] { return Values{}; });
+}
+
 void store_root(Workshop& w, Frame& f, ValueId v) {
   const DraftRequest& r = w.request;
   const Shape& shape = r.graph.avals[v].shape;
@@ -112,8 +134,10 @@ void store_root(Workshop& w, Frame& f, ValueId v) {
     own = r.graph.equations[uses->producer[own]].inputs[0];
     t.shape = r.graph.avals[own].shape;
   }
-  if (t.pinned < 0)
-    throw NotLaneLocal{to_string(shape) + " has no axis of " + std::to_string(r.lanes) + " lanes"};
+  if (t.pinned < 0) {
+    store_shared_root(w, f, v);
+    return;
+  }
   const auto store = [&](const Index& at, Value value) {
     w.emitter.store(w.memory(v, kernel::Access::write), shape,
                     own == v ? at : at.reshaped(w.k, shape), value);

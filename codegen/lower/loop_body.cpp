@@ -218,61 +218,69 @@ GraphPtr traced_graph(const std::vector<Aval>& inputs,
   return std::make_shared<const Graph>(t.finish(f(in)));
 }
 
-Array none_in_first(const Array& kept, const Array& iteration) {
-  const Array first = lax::eq(iteration, lax::zeros_like(iteration));
-  return lax::select(lax::broadcast(first, kept.shape(), {}), lax::zeros_like(kept), kept);
-}
-
-/// The loop counts its steps, so that all slices together take no more than they may.
+/// Slices before the one that ends the loop take all their steps: what is left follows from the
+/// number of the slice.
 LoopBody sliced_while(const Graph& outer, const Equation& e, const std::vector<bool>& wanted,
                       std::uint64_t steps) {
   const auto& p = e.params.as<WhileParams>();
   const auto carried = static_cast<std::size_t>(p.carried);
-  const Aval count{DType::i32, p.lanes > 0 ? Shape(p.lanes) : Shape()};
+  const auto most = static_cast<std::uint64_t>(std::max<Dim>(p.max_steps, 0));
+  // The last slice takes fewer steps than the others, or none at all.
+  const bool counts = p.max_steps >= 0 && (most == 0 || most % steps != 0);
+  const Aval count{DType::i32, p.lanes > 0 ? Shape(p.lanes) : Shape()}, number{DType::i32, {}};
   LoopBody r;
-  if (p.max_steps >= 0) r.trips = (static_cast<std::uint64_t>(p.max_steps) + steps - 1) / steps;
-  std::vector<Aval> avals = p.body->input_avals();
-  avals.insert(avals.begin() + p.carried, count);
-  const auto without_count = [&](Arrays a) {
-    a.erase(a.begin() + p.carried);
-    return a;
-  };
-  const auto goes_on = [&](const Arrays& a) {
-    const Array go = inline_graph(*p.condition, without_count(a))[0];
-    if (p.max_steps < 0) return go;
-    const Array most = lax::full(count, static_cast<double>(p.max_steps));
-    return lax::logical_and(go, lax::lt(a[carried], most));
-  };
+  r.decides = true;
+  if (p.max_steps >= 0) r.trips = std::max<std::uint64_t>(1, (most + steps - 1) / steps);
   WhileParams inner = p;
-  ++inner.carried;
   inner.max_steps = static_cast<Dim>(steps);
-  inner.condition = traced_graph(avals, [&](const Arrays& a) { return Arrays{goes_on(a)}; });
-  inner.body = traced_graph(avals, [&](const Arrays& a) {
-    Arrays next = inline_graph(*p.body, without_count(a));
-    next.push_back(lax::add(a[carried], 1.0));
-    return next;
-  });
-  const auto traced = [&](bool condition) {
-    r.carried.clear();
-    r.constants.clear();
-    Trace t;
-    t.loc = e.loc;
-    Arrays in;
-    for (std::size_t i = 0; i < carried; ++i) {
-      in.push_back(t.input(avals[i]));
-      r.carried.push_back({e.inputs[i], wanted[e.outputs[i]] ? e.outputs[i] : LoopBody::none});
-    }
-    const Array taken = t.input(count);
-    r.carried.push_back({});
-    in.push_back(none_in_first(taken, t.input({DType::i32, {}})));
-    const Constants constant{outer, t, r.constants};
-    for (std::size_t c = carried; c < e.inputs.size(); ++c) in.push_back(constant(e.inputs[c]));
-    if (!condition) return t.finish(emit(while_p, inner, in, e.loc));
-    const Array go = goes_on(in);
-    return t.finish({p.lanes > 0 ? emit1(reduce_max_p, AxesParams{{0}}, {go}, e.loc) : go});
-  };
-  r.condition = traced(true);
-  r.graph = traced(false);
+  if (counts) {
+    // One more carried value, the steps taken, and one more constant, how many those may be.
+    std::vector<Aval> avals = p.body->input_avals();
+    avals.insert(avals.begin() + p.carried, count);
+    avals.push_back(number);
+    const auto original = [&](const Arrays& a) {
+      Arrays without(a.begin(), a.end() - 1);
+      without.erase(without.begin() + p.carried);
+      return without;
+    };
+    ++inner.carried;
+    inner.condition = traced_graph(avals, [&](const Arrays& a) {
+      const Array limit = lax::broadcast(a.back(), count.shape, {});
+      return Arrays{
+          lax::logical_and(inline_graph(*p.condition, original(a))[0], lax::lt(a[carried], limit))};
+    });
+    inner.body = traced_graph(avals, [&](const Arrays& a) {
+      Arrays next = inline_graph(*p.body, original(a));
+      next.push_back(lax::add(a[carried], 1.0));
+      return next;
+    });
+  }
+  Trace t;
+  t.loc = e.loc;
+  Arrays in;
+  for (std::size_t i = 0; i < carried; ++i) {
+    in.push_back(t.input(outer.avals[e.inputs[i]]));
+    r.carried.push_back({e.inputs[i], wanted[e.outputs[i]] ? e.outputs[i] : LoopBody::none});
+  }
+  const Array iteration = t.input(number);
+  const Constants constant{outer, t, r.constants};
+  Arrays constants;
+  for (std::size_t c = carried; c < e.inputs.size(); ++c)
+    constants.push_back(constant(e.inputs[c]));
+  if (counts) in.push_back(lax::full(count, 0.0));
+  in.insert(in.end(), constants.begin(), constants.end());
+  if (counts)
+    in.push_back(
+        lax::select(lax::eq(iteration, lax::full(number, static_cast<double>(*r.trips - 1))),
+                    lax::full(number, static_cast<double>(most % steps)),
+                    lax::full(number, static_cast<double>(steps))));
+  Arrays next = emit(while_p, inner, in, e.loc);
+  next.resize(carried);
+  Arrays last = next;
+  last.insert(last.end(), constants.begin(), constants.end());
+  const Array go = inline_graph(*p.condition, last)[0];
+  next.push_back(p.lanes > 0 ? emit1(reduce_max_p, AxesParams{{0}}, {go}, e.loc) : go);
+  r.graph = t.finish(next);
   return r;
 }
 

@@ -115,6 +115,35 @@ double dispatches(const Partition& p) {
   return sum;
 }
 
+bool loads(const kernel::Region& r) {
+  return std::any_of(r.body.begin(), r.body.end(), [](const kernel::Instruction& i) {
+    return i.op == kernel::Op::load || std::any_of(i.regions.begin(), i.regions.end(), loads);
+  });
+}
+
+/// Whether a gate, one invocation that reads memory as it was written, may do the work of a kernel.
+bool gate_may_do(const Cluster& c) {
+  if (c.loop || c.branch || !c.draft.iterations.empty() || c.draft.kernel.lanes != 1) return false;
+  if (c.draft.parameters.size() != 1 || !c.draft.parameters[0].empty()) return false;
+  // What long loops read is read as texels, by a kernel of its own.
+  constexpr std::uint64_t short_loops = 256;
+  const std::vector<kernel::Instruction>& body = c.draft.kernel.body.body;
+  return kernel::worst_case_trips(c.draft.kernel) <= short_loops ||
+         std::none_of(body.begin(), body.end(), [](const kernel::Instruction& i) {
+           return std::any_of(i.regions.begin(), i.regions.end(), loads);
+         });
+}
+
+/// How many clusters at the end may be the gate's; the last of them gives the decision.
+std::size_t tail_for_gate(const Partition& p, ValueId decision) {
+  std::size_t n = 0;
+  while (n < p.clusters.size() && gate_may_do(p.clusters[p.clusters.size() - 1 - n])) ++n;
+  return n > 0 && std::count(p.clusters.back().writes.begin(), p.clusters.back().writes.end(),
+                             decision) > 0
+             ? n
+             : 0;
+}
+
 }  // namespace
 
 double dispatches_per_iteration(const LoopRegion& r) {
@@ -177,7 +206,7 @@ std::shared_ptr<LoopRegion> loop_region(const Graph& outer, const Equation& e,
     return g;
   };
   Graph ready;
-  if (!r->body.condition) {
+  if (!r->body.condition && !r->body.decides) {
     // Written out where a gate decides about all of it; else a counter makes chunks possible.
     const bool counter = !nest.gated && *r->body.trips > most_unrolled;
     ready = take_apart({true, counter, 0}, false);
@@ -186,18 +215,16 @@ std::shared_ptr<LoopRegion> loop_region(const Graph& outer, const Equation& e,
                (nest.gated &&
                 static_cast<double>(*r->body.trips) * dispatches(r->parts) > most_between_gates);
   }
-  if (r->body.condition || r->gated) ready = take_apart({false, true, 0}, true);
+  // A body that decides runs before the first decision, when the counter stands at -1.
+  if (r->body.condition || r->body.decides || r->gated)
+    ready = take_apart({false, true, r->body.decides ? 1 : 0}, true);
   r->body.graph = std::move(ready);
+  if (r->body.decides) r->gate = tail_for_gate(r->parts, r->body.decision());
   if (r->body.condition) {
     const LoopNest inner = inside(*r->body.condition, {false, true, 1}, true);
     store_iterations(*r->body.condition, inner.iterations);
     r->condition = partition(*r->body.condition, target, options, inner);
-    for (std::size_t i = 0; i < r->condition.clusters.size(); ++i) {
-      const Cluster& c = r->condition.clusters[i];
-      if (!c.loop && c.draft.mapping == "map" && c.draft.iterations.empty() &&
-          c.writes == r->body.condition->outputs)
-        r->gate = i;
-    }
+    r->gate = tail_for_gate(r->condition, r->body.decision());
   }
   return r;
 }

@@ -24,6 +24,9 @@ struct LoopBody {
   /// Whether there is one more iteration: the same inputs, the iteration being the one in question;
   /// one bool[]. Empty: there is, up to `trips`.
   std::optional<Graph> condition;
+  /// Whether the graph has one more output, one bool[]: whether there is another iteration. There
+  /// always is a first one, and there are at most `trips`.
+  bool decides = false;
   std::vector<Carried> carried;
   std::vector<ValueId> constants;      // of the outer graph
   std::optional<std::uint64_t> trips;  // exactly, or with a condition at most
@@ -32,6 +35,7 @@ struct LoopBody {
   bool all_steps = false;              // it takes as many as it may
 
   ValueId iteration() const { return graph.inputs[carried.size()]; }
+  ValueId decision() const { return decides ? graph.outputs.back() : condition->outputs[0]; }
 };
 
 /// A loop whose iterations are the kernels of `parts`.
@@ -39,8 +43,9 @@ struct LoopRegion {
   LoopBody body;
   Partition parts;
   Partition condition;  // of the body's condition
-  /// The cluster of `condition` that gives the decision and nothing else: the gate does its work.
-  std::optional<std::size_t> gate;
+  /// The last so many clusters of `condition`, or of `parts` where the body decides, give the
+  /// decision: the gate does their work.
+  std::size_t gate = 0;
   /// The device decides after every iteration whether there is another one: a condition does, or
   /// that of a loop inside.
   bool gated = false;

@@ -2,6 +2,7 @@
 #include "codegen/lower/pipeline.h"
 
 #include <algorithm>
+#include <span>
 
 #include "codegen/graph/simplify.h"
 #include "codegen/graph/text.h"
@@ -167,12 +168,12 @@ void check_budget(const kernel::Kernel& k, const Cluster& c, const Graph& g, con
               loc);
 }
 
-/// The kernels of a partition, those of loops' bodies included: from lane form to what is run.
+/// The kernels of a partition but the last so many, those of loops' bodies included: from lane form
+/// to what is run.
 void make_kernels(Partition& parts, const Graph& graph, const Target& target,
                   const CompileOptions& options, Program& program, std::string& text,
-                  const Cluster* left_out = nullptr) {
-  for (Cluster& c : parts.clusters) {
-    if (&c == left_out) continue;
+                  std::size_t left_out = 0) {
+  for (Cluster& c : std::span(parts.clusters).first(parts.clusters.size() - left_out)) {
     if (c.branch) {
       for (BranchRegion::Side& side : c.branch->sides)
         make_kernels(side.parts, side.graph, target, options, program, text);
@@ -180,10 +181,11 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
     }
     if (c.loop) {
       LoopRegion& loop = *c.loop;
-      make_kernels(loop.parts, loop.body.graph, target, options, program, text);
+      make_kernels(loop.parts, loop.body.graph, target, options, program, text,
+                   loop.body.decides ? loop.gate : 0);
       if (loop.body.condition)
         make_kernels(loop.condition, *loop.body.condition, target, options, program, text,
-                     loop.gate ? &loop.condition.clusters[*loop.gate] : nullptr);
+                     loop.gate);
       continue;
     }
     kernel::Kernel k = kernel::simplify(c.draft.kernel);

@@ -3,6 +3,7 @@
 #include "codegen/lower/sharing.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/loop_region.h"
@@ -51,7 +52,8 @@ class Sharer {
       share_buffer(clusters_[*k].draft, operand, v);
     }
     for (const auto& [v, carry] : home_)
-      if (const auto k = writer(v); k && elementwise(clusters_[*k], carry))
+      if (const auto k = writer(v);
+          k && (elementwise(clusters_[*k], carry) || read_first(clusters_[*k].draft, carry, v)))
         if (result_.storage[v] == v && take_over(v, carry, *k))
           share_buffer(clusters_[*k].draft, carry, v);
     for (std::size_t k = 0; k < clusters_.size(); ++k)
@@ -118,6 +120,33 @@ class Sharer {
              p_.layouts[root].empty() &&
              (pointwise(p_, root, carry) || !cone_of(p_, root).memory.contains(carry));
     });
+  }
+
+  /// Whether a kernel of one lane has read all of `old` when it begins to write `fresh`.
+  static bool read_first(const Draft& d, ValueId old, ValueId fresh) {
+    if (d.kernel.lanes != 1) return false;
+    const auto buffer = [&](ValueId v) {
+      const auto at = std::find_if(d.operands.begin(), d.operands.end(),
+                                   [&](const auto& o) { return !o.scratch && o.value == v; });
+      return static_cast<std::uint64_t>(at - d.operands.begin());
+    };
+    const std::uint64_t from = buffer(old), to = buffer(fresh);
+    const std::function<bool(const kernel::Instruction&, kernel::Op, std::uint64_t)> accesses =
+        [&](const kernel::Instruction& i, kernel::Op op, std::uint64_t which) {
+          if (i.op == op && i.immediate == which) return true;
+          return std::any_of(i.regions.begin(), i.regions.end(), [&](const kernel::Region& r) {
+            return std::any_of(r.body.begin(), r.body.end(),
+                               [&](const auto& inner) { return accesses(inner, op, which); });
+          });
+        };
+    bool written = false;
+    for (const kernel::Instruction& i : d.kernel.body.body) {
+      const bool writes = accesses(i, kernel::Op::store, to);
+      // In a loop or a branch that does both, the order is anybody's guess.
+      if (accesses(i, kernel::Op::load, from) && (written || writes)) return false;
+      written = written || writes;
+    }
+    return true;
   }
 
   /// A loop begins in the memory of a value that nobody needs afterwards.

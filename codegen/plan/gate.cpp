@@ -4,6 +4,8 @@
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
 #include "shaders/passes/legalize.h"
+#include "shaders/passes/recount.h"
+#include "shaders/passes/refine.h"
 #include "shaders/passes/rewrite.h"
 #include "shaders/passes/simplify.h"
 #include "shaders/support/check.h"
@@ -15,39 +17,64 @@ using kernel::Value;
 
 namespace {
 
-/// Copies a kernel and notes what it stores to one buffer.
-class Condition final : public kernel::Rewriter {
+/// Copies a part and notes what it leaves as the decision.
+class Part final : public kernel::Rewriter {
  public:
-  Condition(const kernel::Kernel& source, kernel::Builder& out, std::uint32_t buffer)
-      : Rewriter(source, out), buffer_(buffer) {}
-  Value stored;
+  Part(const GatePart& part, kernel::Builder& out, std::optional<std::uint32_t> decision)
+      : Rewriter(*part.kernel, out),
+        part_(part),
+        decision_(decision),
+        first_private_(out.kernel().privates.size()) {
+    for (const kernel::LocalArray& a : part.kernel->privates) out.private_array(a);
+  }
+  Value decided;
 
  protected:
   void visit(const kernel::Instruction& i) override {
-    if (i.op == Op::store && i.immediate == buffer_) stored = mapped(i.operands[1]);
-    copy(i);
+    kernel::Instruction there = i;
+    switch (i.op) {
+      case Op::load:
+      case Op::store:
+      case Op::atomic_add:
+      case Op::atomic_and:
+      case Op::atomic_or:
+        there.immediate = part_.buffers.at(i.immediate);
+        if (i.op != Op::store || decision_ != there.immediate) break;
+        decided = mapped(i.operands[1]);
+        return;
+      case Op::private_load:
+      case Op::private_store:
+        there.immediate += first_private_;
+        break;
+      default:
+        break;
+    }
+    copy(there);
   }
 
  private:
-  std::uint32_t buffer_;
+  const GatePart& part_;
+  std::optional<std::uint32_t> decision_;
+  std::uint64_t first_private_;
 };
 
 }  // namespace
 
-kernel::Kernel gate_kernel(const GateKernel& g, kernel::RefineOptions refine) {
+kernel::Kernel gate_kernel(const GateKernel& g, const Target& target) {
   kernel::Builder k(g.name);
   Value decision;
-  if (g.condition != nullptr) {
-    kernel::copy_header(*g.condition, k);
-    Condition condition(*g.condition, k, g.decision);
-    condition.copy(g.condition->body);
-    decision = condition.stored;
-    GNOMON_CHECK(decision.valid(), "the condition stores nothing: " + g.condition->name);
+  if (g.decision) {
+    for (const kernel::Buffer& b : g.buffers) k.buffer(b);
+    for (const GatePart& p : g.parts) {
+      Part part(p, k, g.decision);
+      static_cast<kernel::Rewriter&>(part).copy(p.kernel->body);
+      if (part.decided.valid()) decision = part.decided;
+    }
+    GNOMON_CHECK(decision.valid(), "nothing decides in " + g.name);
   } else if (g.reads) {
     const auto from = k.buffer({*g.reads, kernel::Access::read, false, false, "decision"});
     decision = k.load(from, k.u32(0));
   }
-  k.kernel().name = g.name;
   k.kernel().lanes = 1;
   const auto state = k.buffer({DType::u32, kernel::Access::write, false, false, "state"});
   const Value zero = k.u32(0);
@@ -81,10 +108,10 @@ kernel::Kernel gate_kernel(const GateKernel& g, kernel::RefineOptions refine) {
         k.buffer({DType::i32, kernel::Access::write, false, false, "counter" + std::to_string(c)});
     k.store(counter, zero, k.i32(-1));
   }
-  kernel::Kernel made = kernel::coarsen(kernel::simplify(k.take()), {1, 1, 1});
-  // 64-bit integers as pairs on every device: a gate computes next to nothing.
-  made = kernel::legalize(std::move(made), {.int64 = false, .alone = true});
-  made = kernel::simplify(kernel::refine(std::move(made), refine));
+  kernel::Kernel made = kernel::simplify(kernel::recount(kernel::simplify(k.take())));
+  made = kernel::coarsen(made, {1, 1, 1});
+  made = kernel::legalize(std::move(made), {.int64 = target.features.int64, .alone = true});
+  made = kernel::simplify(kernel::refine(std::move(made), target.refine));
   kernel::verify(made);
   return made;
 }

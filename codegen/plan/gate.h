@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/program/target.h"
 #include "shaders/kernel/kernel.h"
-#include "shaders/passes/refine.h"
 
 namespace gnomon {
 
@@ -16,13 +16,21 @@ struct StateWrite {
   std::vector<std::uint32_t> values;
 };
 
+/// A kernel in lane form, of one lane, whose work the gate does.
+struct GatePart {
+  const kernel::Kernel* kernel = nullptr;
+  std::vector<std::uint32_t> buffers;  // of the gate, per buffer of the kernel
+};
+
 struct GateKernel {
   std::string name = "gate";
-  /// Lane form, one lane; what it stores to its buffer `decision` (bool or i32) decides. Null with
-  /// `reads`: the decision is a value in memory, the kernel's first buffer. Otherwise choice 1 as
+  /// Done first, in order.
+  std::vector<kernel::Buffer> buffers;
+  std::vector<GatePart> parts;
+  /// What the parts store there (bool or i32) decides; it need not reach memory. Otherwise, with
+  /// `reads`, the decision is a value in memory, the kernel's first buffer. Otherwise choice 1 as
   /// long as `most` allows it, or choice 0 where there is just one.
-  const kernel::Kernel* condition = nullptr;
-  std::uint32_t decision = 0;
+  std::optional<std::uint32_t> decision;
   std::optional<DType> reads;
   std::size_t choices = 1;  // an i32 is clamped to them; a bool is 0 or 1
   /// Choice 1 runs one more iteration: a last buffer of one i32 holds the number of the iteration
@@ -33,8 +41,8 @@ struct GateKernel {
   std::size_t counters = 0;  // further i32 buffers that become -1
 };
 
-/// One invocation. Buffers: the condition's, the state (u32), then counters. What the condition
-/// computes is refined as the device's other kernels are.
-kernel::Kernel gate_kernel(const GateKernel&, kernel::RefineOptions);
+/// One invocation. Buffers: those of the parts or the decision, the state (u32), then counters.
+/// What the parts do is made ready for the device as its other kernels are.
+kernel::Kernel gate_kernel(const GateKernel&, const Target&);
 
 }  // namespace gnomon

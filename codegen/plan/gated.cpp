@@ -1,6 +1,7 @@
 // codegen/plan/gated.cpp -- loops and branches that the device steers: steps, gates, and what each
 // decision lets run.
 #include <algorithm>
+#include <tuple>
 
 #include "codegen/plan/planner.h"
 #include "codegen/program/copy_kernel.h"
@@ -38,14 +39,26 @@ void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
   for (std::size_t phase = 0; phase < phases; ++phase) {
     const Flow::Label go = flow.fresh();
     exits.push_back(flow.fresh());
-    write_gate(outer, loop, homes, phase, counter, {exits.back(), go});
-    flow.go_on_at(go);
+    if (body.condition) {
+      Scope condition(*body.condition, loop.condition);
+      enter(condition, outer, loop, homes, phase, counter);
+      write_gate(condition, loop, counter, {exits.back(), go});
+      flow.go_on_at(go);
+    } else if (!body.decides) {
+      write_gate(outer, loop, counter, {exits.back(), go});
+      flow.go_on_at(go);
+    }
     Scope scope(body.graph, loop.parts);
     for (std::size_t i = 0; i < body.carried.size(); ++i)
       if (const auto [first, second] = homes[i]; second != none)
         scope.slot(body.graph.outputs[i]) = phase == 1 ? first : second;
     enter(scope, outer, loop, homes, phase, counter);
-    write(scope);
+    if (body.decides) {
+      write_gate(scope, loop, counter, {exits.back(), go});
+      flow.go_on_at(go);
+    } else {
+      write(scope);
+    }
   }
   flow.join(flow.here(), again);
   block.end = static_cast<std::uint32_t>(program_.steps.size());
@@ -62,54 +75,66 @@ void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
   machine_->nested = machine_->nested || nested_before;
 
   // After an odd number of iterations, what lies in two places by turns is in the second one.
-  flow.go_on_at(exits.back());
+  const std::size_t odd = phases == 2 && !body.decides ? 1 : 0;
+  flow.go_on_at(exits[odd]);
   if (phases == 2)
     for (std::size_t i = 0; i < homes.size(); ++i)
       if (homes[i].second != none && body.carried[i].result != LoopBody::none)
         copy(homes[i].second, homes[i].first);
-  if (phases == 2) flow.join(exits[0], flow.here());
+  if (phases == 2) flow.join(exits[1 - odd], flow.here());
   if (outermost) end_machine();
 }
 
-std::pair<GateKernel, std::vector<SlotId>> Planner::decision_of(Scope& scope,
-                                                                const Cluster* merged) {
+std::pair<GateKernel, std::vector<SlotId>> Planner::decision_of(Scope& scope, ValueId decision,
+                                                                std::size_t merged) {
   GateKernel gate;
   std::vector<SlotId> operands;
-  const ValueId condition = scope.graph.outputs[0];
-  if (merged == nullptr) {
+  if (merged == 0) {
     gate.reads = DType::boolean;
-    operands.push_back(slot_of(scope, condition));
+    operands.push_back(slot_of(scope, decision));
     return {gate, operands};
   }
-  gate.condition = &merged->draft.kernel;
-  for (std::size_t i = 0; i < merged->draft.operands.size(); ++i) {
-    const DraftOperand& o = merged->draft.operands[i];
-    if (!o.scratch && o.value == condition) gate.decision = static_cast<std::uint32_t>(i);
-    operands.push_back(o.scratch ? slot(merged->draft.kernel.name + " scratch", o.scratch_bytes)
-                                 : slot_of(scope, o.value));
+  // What several clusters have in common is one buffer.
+  std::map<std::pair<SlotId, DType>, std::uint32_t> buffers;
+  const std::vector<Cluster>& clusters = scope.parts.clusters;
+  for (std::size_t c = clusters.size() - merged; c < clusters.size(); ++c) {
+    const Draft& draft = clusters[c].draft;
+    GatePart part{&draft.kernel, {}};
+    for (std::size_t i = 0; i < draft.operands.size(); ++i) {
+      const DraftOperand& o = draft.operands[i];
+      const kernel::Buffer& buffer = draft.kernel.buffers[i];
+      const SlotId place = o.scratch ? slot(draft.kernel.name + " scratch", o.scratch_bytes)
+                                     : slot_of(scope, o.value);
+      const auto [at, fresh] =
+          buffers.try_emplace({place, buffer.dtype}, static_cast<std::uint32_t>(operands.size()));
+      if (fresh) {
+        gate.buffers.push_back(buffer);
+        operands.push_back(place);
+      } else if (gate.buffers[at->second].access != buffer.access) {
+        gate.buffers[at->second].access = kernel::Access::read_write;
+      }
+      part.buffers.push_back(at->second);
+      if (!o.scratch && o.value == decision) gate.decision = at->second;
+    }
+    gate.parts.push_back(std::move(part));
   }
   return {gate, operands};
 }
 
-void Planner::write_gate(Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
-                         std::size_t phase, SlotId counter, std::vector<Flow::Label> targets) {
+/// `scope`: of the graph that decides, which is written down; of anything where a loop just counts.
+void Planner::write_gate(Scope& scope, const LoopRegion& loop, SlotId counter,
+                         std::vector<Flow::Label> targets) {
   GateKernel gate;
+  std::vector<SlotId> operands;
+  if (loop.body.condition || loop.body.decides) {
+    write(scope, loop.gate);
+    std::tie(gate, operands) = decision_of(scope, loop.body.decision(), loop.gate);
+  }
   gate.counts = true;
   gate.choices = 2;
-  if (loop.body.trips && *loop.body.trips < ~std::uint32_t{0}) gate.most = loop.body.trips;
-  std::vector<SlotId> operands;
-  if (loop.body.condition) {
-    const Graph& condition = *loop.body.condition;
-    Scope scope(condition, loop.condition);
-    enter(scope, outer, loop, homes, phase, counter);
-    const Cluster* merged = loop.gate ? &loop.condition.clusters[*loop.gate] : nullptr;
-    write(scope, merged);
-    const auto [decides, inputs] = decision_of(scope, merged);
-    gate.condition = decides.condition;
-    gate.decision = decides.decision;
-    gate.reads = decides.reads;
-    operands = inputs;
-  }
+  // A body that decides has run once before the first decision.
+  const std::uint64_t done = loop.body.decides ? 1 : 0;
+  if (loop.body.trips && *loop.body.trips < ~std::uint32_t{0}) gate.most = *loop.body.trips - done;
   operands.push_back(machine_->state);
   operands.push_back(counter);
   append_gate(std::move(gate), std::move(operands), std::move(targets));
@@ -239,7 +264,7 @@ void Planner::end_machine() {
     GateKernel& gate = m.gates.at(step);
     gate.name = program_.name + "_gate" + std::to_string(step);
     gate.writes = writes(touched, stretches);
-    program_.kernels[program_.steps[step].kernel] = gate_kernel(gate, target_.refine);
+    program_.kernels[program_.steps[step].kernel] = gate_kernel(gate, target_);
   }
   GateKernel begin;
   begin.name = program_.name + "_begin";
@@ -247,7 +272,7 @@ void Planner::end_machine() {
       writes({m.flow.steps().begin(), m.flow.steps().end()}, {m.flow.stretch(m.flow.start())});
   begin.writes.push_back({0, {0}});
   begin.counters = m.counters.size();
-  program_.kernels[program_.steps[m.start].kernel] = gate_kernel(begin, target_.refine);
+  program_.kernels[program_.steps[m.start].kernel] = gate_kernel(begin, target_);
   for (SlotId counter : m.counters) {
     operands_[m.start].push_back(counter);
     slots_[counter].first = m.start;

@@ -14,7 +14,7 @@ void Planner::score_choice(GateKernel gate, std::vector<SlotId> operands, SlotId
   GroupPart part{
       static_cast<std::uint32_t>(program_.kernels.size()), 1, std::move(operands), {}, {}};
   part.operands.push_back(decision);
-  program_.kernels.push_back(gate_kernel(gate, target_.refine));
+  program_.kernels.push_back(gate_kernel(gate, target_));
   part.parameters.assign(program_.kernels.back().parameters, 0);
   score_->items.push_back(std::move(part));
 }
@@ -49,9 +49,8 @@ GroupLoop Planner::scored_loop(Scope& outer, const LoopRegion& loop, const std::
       const Graph& condition = *body.condition;
       Scope scope(condition, loop.condition);
       enter(scope, outer, loop, homes, phase, result.counter);
-      const Cluster* merged = loop.gate ? &loop.condition.clusters[*loop.gate] : nullptr;
-      write(scope, merged);
-      auto [gate, operands] = decision_of(scope, merged);
+      write(scope, loop.gate);
+      auto [gate, operands] = decision_of(scope, body.decision(), loop.gate);
       gate.choices = 2;
       score_choice(std::move(gate), std::move(operands), result.decision);
     }));
@@ -89,8 +88,22 @@ void Planner::score_branch(Scope& outer, const BranchRegion& branch) {
   score_->items.push_back(std::move(result));
 }
 
+namespace {
+
+/// Whether loops inside are too long for one kernel.
+bool holds_slices(const Partition& p) {
+  return std::any_of(p.clusters.begin(), p.clusters.end(), [](const Cluster& c) {
+    if (c.branch)
+      return std::any_of(c.branch->sides.begin(), c.branch->sides.end(),
+                         [](const auto& side) { return holds_slices(side.parts); });
+    return c.loop && (c.loop->body.decides || holds_slices(c.loop->parts));
+  });
+}
+
+}  // namespace
+
 bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
-  if (machine_ || !open_.empty()) return false;
+  if (machine_ || !open_.empty() || holds_slices(loop.parts)) return false;
   Homes placed;
   const GroupScore before = scored([&] { placed = homes_of(outer, loop); });
   GroupScore score;

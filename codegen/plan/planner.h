@@ -68,7 +68,8 @@ class Planner {
   // ---- steps
   void append(Step step, std::vector<SlotId> operands);
   void copy(SlotId from, SlotId to);
-  void write(Scope& scope, const Cluster* left_out = nullptr);
+  /// All kernels of a graph but the last so many.
+  void write(Scope& scope, std::size_t left_out = 0);
   void write_kernel(Scope& scope, const Cluster& c);
   Step count(bool keep, std::uint32_t value);
   void write_loop(Scope& outer, const LoopRegion& loop);
@@ -105,11 +106,12 @@ class Planner {
   // ---- loops that the device steers
   void write_gated(Scope& outer, const LoopRegion& loop);
 
-  /// A gate that takes a loop's condition, or does the work of the cluster that gives it, and its
-  /// operands so far.
-  std::pair<GateKernel, std::vector<SlotId>> decision_of(Scope& scope, const Cluster* merged);
-  void write_gate(Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
-                  std::size_t phase, SlotId counter, std::vector<Flow::Label> targets);
+  /// A gate that reads a decision, or does the work of the last so many clusters, which give it;
+  /// and its operands so far.
+  std::pair<GateKernel, std::vector<SlotId>> decision_of(Scope& scope, ValueId decision,
+                                                         std::size_t merged);
+  void write_gate(Scope& scope, const LoopRegion& loop, SlotId counter,
+                  std::vector<Flow::Label> targets);
   void write_branch(Scope& outer, const BranchRegion& branch);
   void append_gate(GateKernel gate, std::vector<SlotId> operands, std::vector<Flow::Label> targets);
   Step kernel_to_come(std::string label);

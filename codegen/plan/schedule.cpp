@@ -2,6 +2,7 @@
 #include "codegen/plan/schedule.h"
 
 #include <algorithm>
+#include <span>
 
 #include "codegen/plan/barriers.h"
 #include "codegen/plan/memory.h"
@@ -95,9 +96,9 @@ void Planner::copy(SlotId from, SlotId to) {
   append(std::move(s), {from, to});
 }
 
-void Planner::write(Scope& scope, const Cluster* left_out) {
-  for (const Cluster& c : scope.parts.clusters) {
-    if (&c == left_out) continue;
+void Planner::write(Scope& scope, std::size_t left_out) {
+  const std::vector<Cluster>& clusters = scope.parts.clusters;
+  for (const Cluster& c : std::span(clusters).first(clusters.size() - left_out)) {
     if (c.branch && score_ != nullptr)
       score_branch(scope, *c.branch);
     else if (c.branch)

@@ -312,7 +312,7 @@ Target impatient() {
 }
 
 template <class F, class... A>
-void expect_slices(F f, const A&... inputs) {
+Program expect_slices(F f, const A&... inputs) {
   std::vector<HostArray> host;
   std::uint32_t seed = 1;
   (host.push_back(random_array(inputs, seed++)), ...);
@@ -325,6 +325,55 @@ void expect_slices(F f, const A&... inputs) {
   const auto want = evaluate(g, host), got = run_on_host(p, host);
   for (std::size_t i = 0; i < want.size(); ++i)
     EXPECT_EQ(difference(got[i], want[i], 1e-4), "") << p.fusion_text << print(p);
+  return p;
+}
+
+struct Counted {
+  Array x, steps;
+};
+
+/// Steps until `x` is large or there are as many as `limit`.
+Counted count_up(const Array& x, const Array& limit, StepBound most) {
+  return while_loop([&](const Counted& s) { return s.steps < limit; },
+                    [&](Counted s) {
+                      return Counted{s.x * 1.001f + x, s.steps + 1};
+                    },
+                    Counted{x, zeros({}, DType::i32)}, {.max_steps = most});
+}
+
+TEST(DeviceLoop, ASliceOfOneLaneIsItsOwnGate) {
+  const auto f = [](const Array& x, const Array& limit) {
+    return while_loop([&](const Counted& s) { return s.x < limit && s.steps < 900; },
+                      [](Counted s) {
+                        return Counted{s.x * 1.001f + 0.5f, s.steps + 1};
+                      },
+                      Counted{abs(x), zeros({}, DType::i32)}, {.max_steps = 5000});
+  };
+  const Program p = expect_slices(f, f32({}), f32({}));
+  ASSERT_EQ(p.gated.size(), 1u);
+  EXPECT_EQ(p.gated[0].end - p.gated[0].first, 1u) << print(p);
+  EXPECT_EQ(p.loops[0].phases.size(), 1u) << print(p);
+}
+
+TEST(DeviceLoop, LanesThatCountTogetherAreSlicedByLanes) {
+  for (const int most : {700, 1 << 20}) {
+    const auto f = [&](const Array& xs, const Array& limit) {
+      const Array steps = cast(abs(limit) * 300 + 600, DType::i32);
+      return vmap([&](const Array& x) { return count_up(x, steps, most).x; })(xs);
+    };
+    const Program p = expect_slices(f, f32({50}), f32({}));
+    EXPECT_NE(p.fusion_text.find("lane lanes=50 writes"), std::string::npos) << p.fusion_text;
+  }
+  // The count is wanted as well.
+  const auto g = [&](const Array& xs, const Array& limit) {
+    const Array steps = cast(abs(limit) * 300 + 600, DType::i32), start = abs(xs) * 0.01f;
+    return while_loop([&](const Counted& s) { return s.steps < steps; },
+                      [&](Counted s) {
+                        return Counted{s.x * 0.999f + start, s.steps + 1};
+                      },
+                      Counted{start, zeros({}, DType::i32)}, {.max_steps = 1 << 20});
+  };
+  expect_slices(g, f32({50}), f32({}));
 }
 
 TEST(DeviceLoop, LoopsBeyondTheDriversBudgetRunInSlices) {
