@@ -97,11 +97,18 @@ class Assembly {
       if (counters_.contains(slot)) continue;
       for (DType t : dtypes) {
         const bool writes = written_.contains(slot);
-        const bool texel = !writes && texels_.contains(slot) && size_of(t) == 4;
-        buffers_[{slot, t}] =
-            k_.buffer({t, writes ? kernel::Access::read_write : kernel::Access::read, writes, texel,
-                       "m" + std::to_string(slot)});
-        operands_.push_back(slot);
+        const bool texel = texels_.contains(slot) && size_of(t) == 4;
+        const std::string buffer = "m" + std::to_string(slot);
+        const auto add = [&](kernel::Buffer b) {
+          operands_.push_back(slot);
+          return k_.buffer(std::move(b));
+        };
+        using kernel::Access;
+        if (!writes || texel) readers_[{slot, t}] = add({t, Access::read, writes, texel, buffer});
+        if (writes)
+          buffers_[{slot, t}] = add({t, Access::read_write, true, false, buffer});
+        else
+          buffers_[{slot, t}] = readers_.at({slot, t});
       }
     }
     return playable_;
@@ -178,6 +185,15 @@ class Assembly {
     changed_.insert(writes.begin(), writes.end());
   }
 
+  /// What parts read as texels is read so here as well, although others write it: behind a
+  /// barrier, through a view of its own. A storage buffer is read lane by lane by the drivers that
+  /// want texels.
+  std::uint32_t buffer_of(SlotId slot, const kernel::Buffer& of_part) const {
+    const auto reader = readers_.find({slot, of_part.dtype});
+    return of_part.texel && reader != readers_.end() ? reader->second
+                                                     : buffers_.at({slot, of_part.dtype});
+  }
+
   // ---- pieces
 
   /// f(i) for i < count, shared out among the invocations.
@@ -222,7 +238,7 @@ class Assembly {
       played.known.push_back(number == numbers_.end() ? std::nullopt
                                                       : std::optional(number->second));
       played.buffers.push_back(
-          number != numbers_.end() ? 0 : buffers_.at({s, kernels_[part.kernel].buffers[b].dtype}));
+          number != numbers_.end() ? 0 : buffer_of(s, kernels_[part.kernel].buffers[b]));
     }
     for (std::uint32_t word : part.parameters) played.parameters.push_back(k_.u32(word));
     for (const auto& [word, loop] : part.iterations)
@@ -369,6 +385,7 @@ class Assembly {
   std::map<SlotId, std::set<DType>> uses_;
   std::set<SlotId> written_, texels_, counters_;
   std::map<std::pair<SlotId, DType>, std::uint32_t> buffers_;
+  std::map<std::pair<SlotId, DType>, std::uint32_t> readers_;  // of what parts read as texels
   std::vector<SlotId> operands_;
   std::map<SlotId, Value> numbers_;            // per counter: what it holds
   std::map<std::uint32_t, Value> iterations_;  // per loop: the number of the iteration

@@ -32,7 +32,13 @@ GroupLoop Planner::scored_loop(Scope& outer, const LoopRegion& loop, const std::
   result.counter = slot("iterations", 4);
   result.by_word = loop.iteration.word;
   result.most = body.trips;
-  const std::size_t phases = turns ? 2 : 1;
+  // Taking turns writes an iteration down twice; a few words are sooner copied.
+  constexpr std::uint64_t few_bytes = 256;
+  std::uint64_t taking_turns = 0;
+  for (const Home& h : homes)
+    if (h.second != none) taking_turns += slots_[h.second].bytes;
+  const bool copies = taking_turns <= few_bytes;
+  const std::size_t phases = turns && !copies ? 2 : 1;
   for (std::size_t phase = 0; phase < phases; ++phase) {
     result.phases.push_back(scored([&] {
       Scope scope(body.graph, loop.parts);
@@ -42,6 +48,9 @@ GroupLoop Planner::scored_loop(Scope& outer, const LoopRegion& loop, const std::
       enter(scope, outer, loop, homes, phase, result.counter);
       scope.iterations[body.iteration()] = result.id;
       write(scope);
+      if (copies)
+        for (const Home& h : homes)
+          if (h.second != none) copy(h.second, h.first);
     }));
     if (!body.condition) continue;
     if (phase == 0) result.decision = slot("decision", 4);
@@ -56,7 +65,7 @@ GroupLoop Planner::scored_loop(Scope& outer, const LoopRegion& loop, const std::
     }));
   }
   // Where a loop ends is not known when it is gated: in its first places, then.
-  if (turns && loop.gated)
+  if (phases == 2 && loop.gated)
     result.back = scored([&] {
       for (std::size_t i = 0; i < homes.size(); ++i)
         if (homes[i].second != none && body.carried[i].result != LoopBody::none)

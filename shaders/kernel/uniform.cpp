@@ -51,8 +51,9 @@ class Analysis {
       case Op::atomic_or:
         return mark(i.results[0], true);
       case Op::load:
-        return mark(i.results[0],
-                    any_operand(i) || kernel_.buffers[i.immediate].access != Access::read);
+        return mark(i.results[0], any_operand(i) ||
+                                      kernel_.buffers[i.immediate].access != Access::read ||
+                                      kernel_.buffers[i.immediate].coherent);
       case Op::loop:
         return loop(i);
       case Op::if_:

@@ -45,15 +45,17 @@ void Emitter::check_kernel() const {
                      "`; there are " + std::to_string(max_windows));
   }
   for (const kernel::Buffer& buffer : kernel_.buffers) {
-    GNOMON_CHECK(!buffer.texel || (buffer.access == kernel::Access::read && !buffer.coherent &&
-                                   size_of(buffer.dtype) == 4),
-                 "buffer `" + buffer.name + "` of " + std::string(name(buffer.dtype)) +
-                     " cannot be read as texels: only 4-byte elements that are never written can");
+    GNOMON_CHECK(
+        !buffer.texel || (buffer.access == kernel::Access::read && size_of(buffer.dtype) == 4),
+        "buffer `" + buffer.name + "` of " + std::string(name(buffer.dtype)) +
+            " cannot be read as texels: only 4-byte elements that nothing writes through it can");
   }
 }
 
 Words Emitter::run() {
   check_kernel();
+  for (std::uint32_t b = 0; b < kernel_.buffers.size(); ++b)
+    if (kernel_.buffers[b].coherent && is_texel(b)) coherent_texels_[window_of(b)] = true;
   const Ref function = module_.fresh();
   const Ref entry_label = module_.fresh();
   module_.local_size(kernel_.group_size);

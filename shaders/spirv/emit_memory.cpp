@@ -30,6 +30,8 @@ constexpr std::uint32_t acquire_release =
     static_cast<std::uint32_t>(spv::MemorySemanticsMask::AcquireRelease);
 constexpr std::uint32_t buffer_memory =
     static_cast<std::uint32_t>(spv::MemorySemanticsMask::UniformMemory);
+constexpr std::uint32_t image_memory =
+    static_cast<std::uint32_t>(spv::MemorySemanticsMask::ImageMemory);
 constexpr std::uint32_t shared_memory =
     static_cast<std::uint32_t>(spv::MemorySemanticsMask::WorkgroupMemory);
 
@@ -209,6 +211,7 @@ void Emitter::buffer_store(std::uint32_t buffer, std::uint32_t width, Ref index,
 }
 
 // The texel view of a window, loaded once on entry. Its buffers share it: texels are untyped words.
+// Where one of them is coherent, another buffer writes the same memory.
 Ref Emitter::texel_image(std::uint32_t window) {
   Ref& image = texel_images_[window];
   if (image != 0) return image;
@@ -217,6 +220,10 @@ Ref Emitter::texel_image(std::uint32_t window) {
   module_.decorate(variable, spv::Decoration::DescriptorSet, {0});
   module_.decorate(variable, spv::Decoration::Binding, {first_texel_binding + window});
   module_.decorate(variable, spv::Decoration::NonWritable);
+  if (coherent_texels_[window]) {
+    module_.decorate(variable, spv::Decoration::Coherent);
+    module_.decorate(variable, spv::Decoration::Aliased);
+  }
   if (options_.debug_info) module_.name(variable, "texels_" + std::to_string(window));
   return image = in_prologue([&] { return op({spv::Op::OpLoad, image_type, {variable}}); });
 }
@@ -454,6 +461,13 @@ Ref Emitter::local_pointer(bool is_private, std::uint32_t array, std::uint32_t c
 
 // ---- Synchronisation
 
+// The kinds of memory through which coherent buffers are reached.
+std::uint32_t Emitter::coherent_memory() const {
+  const bool texels =
+      std::find(coherent_texels_.begin(), coherent_texels_.end(), true) != coherent_texels_.end();
+  return buffer_memory | (texels ? image_memory : 0);
+}
+
 // Packing stores (`and`, `or`) order nothing: no invocation waits for what another one writes.
 void Emitter::atomic(const Instruction& in) {
   const auto buffer = static_cast<std::uint32_t>(in.immediate);
@@ -461,7 +475,7 @@ void Emitter::atomic(const Instruction& in) {
   if (t.scalar != DType::u32 && t.scalar != DType::i32) unsupported(in, "applies to u32 and i32");
   const Ref scope = module_.u32(word(spv::Scope::Device));
   const bool orders = in.op == Op::atomic_add && has_coherent_;
-  const Ref semantics = module_.u32(orders ? acquire_release | buffer_memory : 0);
+  const Ref semantics = module_.u32(orders ? acquire_release | coherent_memory() : 0);
   const spv::Op opcode = in.op == Op::atomic_add   ? spv::Op::OpAtomicIAdd
                          : in.op == Op::atomic_and ? spv::Op::OpAtomicAnd
                                                    : spv::Op::OpAtomicOr;
@@ -535,7 +549,7 @@ void Emitter::subgroup(const Instruction& in) {
 void Emitter::barrier() {
   const spv::Scope memory = has_coherent_ ? spv::Scope::Device : spv::Scope::Workgroup;
   const std::uint32_t semantics =
-      acquire_release | shared_memory | (has_coherent_ ? buffer_memory : 0);
+      acquire_release | shared_memory | (has_coherent_ ? coherent_memory() : 0);
   effect(spv::Op::OpControlBarrier, {module_.u32(word(spv::Scope::Workgroup)),
                                      module_.u32(word(memory)), module_.u32(semantics)});
 }

@@ -101,6 +101,7 @@ class Emitter {
   void local_load(const Instruction& in);
   void local_store(const Instruction& in);
   void atomic(const Instruction& in);
+  std::uint32_t coherent_memory() const;
   void barrier();
   void subgroup(const Instruction& in);
   /// Between a value of type `t` and what stands for it in memory.
@@ -163,6 +164,7 @@ class Emitter {
   Ref block_ = 0;  // label of the block being written
   std::uint32_t line_ = 0;
   bool has_coherent_ = false;
+  std::array<bool, max_windows> coherent_texels_{};
 
   std::vector<Parts> values_;                        // indexed by Value
   std::vector<std::optional<std::uint64_t>> known_;  // bits of constants and their splats

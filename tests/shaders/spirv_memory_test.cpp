@@ -209,6 +209,22 @@ TEST(SpirvMemory, SharedArraysAndBarriers) {
   }
 }
 
+TEST(SpirvMemory, TexelsOfMemoryThatAnotherBufferWritesAreCoherent) {
+  Sketch s;
+  const std::uint32_t writes =
+      s.b.buffer({DType::f32, Access::read_write, /*coherent=*/true, false, "m"});
+  const std::uint32_t reads =
+      s.b.buffer({DType::f32, Access::read, /*coherent=*/true, /*texel=*/true, "m"});
+  s.b.store(writes, s.index, s.b.f32(1));
+  s.b.barrier();
+  s.keep(s.b.load(reads, s.b.u32(4), 4));
+  const std::string text = emitted(s.b.take());
+  EXPECT_EQ(count(text, " Coherent\n"), 2u);
+  EXPECT_EQ(count(text, "OpImageRead"), 1u);
+  // Acquire and release of shared, buffer and image memory.
+  EXPECT_THAT(text, HasSubstr("OpControlBarrier %uint_2 %uint_1 %uint_2376"));
+}
+
 TEST(SpirvMemory, CoherentBuffersAreSynchronisedByBarriersAndAtomics) {
   Sketch s;
   const std::uint32_t b =
