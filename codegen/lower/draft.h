@@ -47,6 +47,7 @@ enum class Mapping : std::uint8_t { map, lane, sequential, group };
 
 struct DraftRequest {
   const Graph& graph;
+  const Uses& uses;
   const Target& target;
   const std::vector<bool>& in_memory;  // values other kernels leave in memory
   const std::vector<std::vector<int>>&

@@ -69,6 +69,9 @@ class Frame {
   Frame& operator=(const Frame&) = delete;
 
   void bind(ValueId v, Source source);
+  /// Where values come from that are bound in no other way; an empty source for those that an
+  /// equation defines.
+  void bind_rest(std::function<Source(ValueId)> rest) { rest_ = std::move(rest); }
   void bind(ValueId v, Tile tile);
   /// A value that lives in memory although an equation of this graph defines it (another kernel
   /// computed it).
@@ -109,7 +112,8 @@ class Frame {
   const Graph& graph_;
   std::uint32_t base_depth_;
   std::shared_ptr<const Uses> uses_;
-  std::vector<Source> sources_;              // per value; empty when an equation defines it
+  std::unordered_map<ValueId, Source> sources_;  // empty when an equation defines it
+  std::function<Source(ValueId)> rest_;
   std::unordered_map<ValueId, Tile> tiles_;  // inputs given as tiles and materialised values
   std::unordered_map<ValueId, MemoryRef> direct_;
   std::unordered_map<std::size_t, Tiles> results_;  // per structured equation
@@ -132,7 +136,7 @@ class Emitter {
   const kernel::Team* team = nullptr;  // invocations that share a lane
   bool pins = true;       // a value whose axis runs with the lanes is held by each lane for itself
   Dim scalar_limit = 64;  // tiles up to this many elements are scalars
-  Dim private_limit = 1024;  // and up to this many a private array
+  Dim private_limit = 1024;          // and up to this many a private array
   std::size_t value_limit = 200000;  // instructions beyond which the kernel is too large
 
   /// Scratch memory this kernel needs: kernel buffer and number of elements.
@@ -165,6 +169,8 @@ class Emitter {
   int lane_axis(const Shape& shape, int axis) const;
 
   std::shared_ptr<const Uses> uses_of(const Graph&);
+  /// What is known of a graph already; outlives this.
+  void know_uses(const Graph&, const Uses&);
 
  private:
   std::unordered_map<const Graph*, std::shared_ptr<const Uses>> uses_;

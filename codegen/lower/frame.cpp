@@ -34,11 +34,7 @@ class EquationContext final : public ElementContext {
 };
 
 Frame::Frame(Emitter& emitter, const Graph& graph)
-    : e_(emitter),
-      graph_(graph),
-      base_depth_(emitter.k.depth()),
-      uses_(emitter.uses_of(graph)),
-      sources_(graph.avals.size()) {}
+    : e_(emitter), graph_(graph), base_depth_(emitter.k.depth()), uses_(emitter.uses_of(graph)) {}
 
 void Frame::bind(ValueId v, Source source) { sources_[v] = std::move(source); }
 
@@ -98,7 +94,9 @@ Value Frame::element(ValueId v, const Index& index) {
 }
 
 Value Frame::compute(ValueId v, const Index& index) {
-  if (sources_[v]) return sources_[v](index);
+  auto source = sources_.find(v);
+  if (source == sources_.end() && rest_) source = sources_.emplace(v, rest_(v)).first;
+  if (source != sources_.end() && source->second) return source->second(index);
   if (auto d = direct_.find(v); d != direct_.end()) {
     force(v);
     return e_.load(d->second, graph_.avals[v].shape, index);

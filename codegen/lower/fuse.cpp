@@ -178,10 +178,19 @@ class Partitioner {
 
   /// The next kernel, which computes `roots`.
   DraftRequest request(const std::vector<ValueId>& roots, Mapping mapping, Dim lanes) const {
-    return {g_,       target_, in_memory_,
-            layouts_, roots,   std::vector<bool>(roots.size(), true),
-            mapping,  lanes,   options_.name + "_" + std::to_string(clusters_.size()),
-            {},       true,    &nest_.iterations};
+    return {g_,
+            uses_,
+            target_,
+            in_memory_,
+            layouts_,
+            roots,
+            std::vector<bool>(roots.size(), true),
+            mapping,
+            lanes,
+            options_.name + "_" + std::to_string(clusters_.size()),
+            {},
+            true,
+            &nest_.iterations};
   }
 
   std::optional<Draft> try_draft(const std::vector<ValueId>& roots, Mapping mapping, Dim lanes,

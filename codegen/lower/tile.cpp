@@ -180,4 +180,8 @@ std::shared_ptr<const Uses> Emitter::uses_of(const Graph& g) {
   return slot;
 }
 
+void Emitter::know_uses(const Graph& g, const Uses& uses) {
+  uses_[&g] = std::shared_ptr<const Uses>(std::shared_ptr<void>(), &uses);
+}
+
 }  // namespace gnomon

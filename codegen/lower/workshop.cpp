@@ -13,6 +13,7 @@ using kernel::Value;
 Workshop::Workshop(const DraftRequest& r)
     : request(r), k(r.name), emitter(k, r.target), buffers_(r.graph.avals.size()) {
   emitter.value_limit = r.value_limit;
+  emitter.know_uses(r.graph, r.uses);
   if (r.mapping == Mapping::group) return;  // whoever maps says what a lane is
   k.kernel().lanes = r.mapping == Mapping::sequential ? 1 : word(r.lanes);
   if (r.mapping != Mapping::sequential) {
@@ -34,19 +35,16 @@ std::uint32_t Workshop::buffer(ValueId v, kernel::Access access) {
 }
 
 void Workshop::bind_inputs(Frame& f) {
-  std::vector<bool> here(request.graph.avals.size(), false);
-  for (ValueId v : request.roots) here[v] = true;
-  for (ValueId v = 0; v < request.graph.avals.size(); ++v) {
-    if (!request.in_memory[v] || here[v]) continue;
+  f.bind_rest([this](ValueId v) -> Frame::Source {
+    const auto& roots = request.roots;
+    if (!request.in_memory[v] || std::find(roots.begin(), roots.end(), v) != roots.end()) return {};
     if (request.iterations != nullptr)
-      if (const auto i = request.iterations->find(v); i != request.iterations->end()) {
-        f.bind(v, [this, v, from = i->second](const Index&) { return iteration(v, from); });
-        continue;
-      }
-    f.bind(v, [this, v](const Index& index) {
+      if (const auto i = request.iterations->find(v); i != request.iterations->end())
+        return [this, v, from = i->second](const Index&) { return iteration(v, from); };
+    return [this, v](const Index& index) {
       return emitter.load(memory(v, kernel::Access::read), request.graph.avals[v].shape, index);
-    });
-  }
+    };
+  });
 }
 
 Value Workshop::iteration(ValueId v, IterationSource from) {
