@@ -2,7 +2,6 @@
 #include "codegen/lower/split_scatter.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "codegen/primitives/gather_scatter.h"
@@ -41,15 +40,9 @@ Pair reduction_of(const Primitive& p) {
 
 /// Parts of a scatter of `n` updates along an axis of `length` in `columns` columns: lanes enough
 /// for the device, but neither much more memory than the updates take nor parts of a few.
-///
-/// On a CPU the time is that of n / parts steps and of parts * length elements to fill and to add
-/// up, and a step takes as long as about 16 of those.
 Dim parts_for(Dim n, Dim length, Dim columns, const Target& target) {
   const Dim lanes = scatter_lanes(target);
-  const auto share = static_cast<double>(n) / static_cast<double>(length);
-  const Dim memory = target.contiguous_per_lane
-                         ? static_cast<Dim>(4 * std::sqrt(share))
-                         : std::max(16 * n / length, (Dim{1} << 20) / (length * columns));
+  const Dim memory = std::max(16 * n / length, (Dim{1} << 20) / (length * columns));
   return std::min({lanes / columns, n / least_part, memory});
 }
 

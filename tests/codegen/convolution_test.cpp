@@ -266,6 +266,8 @@ TEST(ConvolutionLowering, ReadsBordersAndGapsWithoutACopyOfTheImage) {
       EXPECT_EQ(compile(g, target, {}).kernels.size(), 1) << name;
   };
   check(f32({1, 3, 16, 20}), f32({4, 3, 3, 3}));
+  // A single channel with a large window gets a copy.
+  gnomon::testing::expect_function_lowers(f, f32({1, 1, 40, 40}), f32({1, 1, 5, 5}));
   // Rows of the window are written out inside a loop over them, or are loops themselves.
   check(f32({1, 1, 30, 24}), f32({2, 1, 9, 9}));
   check(f32({2, 5, 6, 40}), f32({3, 5, 1, 35}));
