@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -153,6 +154,16 @@ std::vector<std::string> element_texts(const HostArray& array, const std::vector
   return texts;
 }
 
+std::string formatted(const HostArray& array, Dim i, const std::string& format) {
+  char text[512];  // a double has 309 digits in front of the point
+  const bool whole = std::string("dxX").find(format.back()) != std::string::npos;
+  if (whole)
+    std::snprintf(text, sizeof text, format.c_str(), static_cast<long long>(array.integer(i)));
+  else
+    std::snprintf(text, sizeof text, format.c_str(), array.number(i));
+  return text;
+}
+
 class Printer {
  public:
   Printer(const Shape& shape, bool summarise) : shape_(shape), summarise_(summarise) {}
@@ -247,6 +258,21 @@ std::string to_string(const HostArray& host) {
   if (shape.size() == 0) return "[]";
   Printer printer(shape, shape.size() > threshold);
   return printer.print(element_texts(host, printer.shown()));
+}
+
+std::string to_string(const HostArray& host, const std::string& element_format) {
+  const Shape& shape = host.aval.shape;
+  if (shape.rank() == 0) return formatted(host, 0, element_format);
+  if (shape.size() == 0) return "[]";
+  Printer printer(shape, shape.size() > threshold);
+  std::vector<std::string> texts;
+  std::size_t width = 0;
+  for (const Dim i : printer.shown()) {
+    texts.push_back(formatted(host, i, element_format));
+    width = std::max(width, texts.back().size());
+  }
+  for (std::string& text : texts) text = padded_left(text, width);
+  return printer.print(texts);
 }
 
 }  // namespace gnomon

@@ -74,10 +74,13 @@ std::string tuple(const std::vector<Dim>& index) {
 }
 
 std::string line(const Statement& s, const Records& records, Dim lane, Dim record) {
-  const std::vector<std::string> parts = effects::split_format("debug::print", s.text, s.loc);
-  std::string r = parts[0];
-  for (std::size_t i = 0; i < s.values.size(); ++i)
-    r += to_string(records.value(i, lane, record)) + parts[i + 1];
+  const effects::Format format = effects::parse_format(s.text, s.loc);
+  std::string r = format.texts[0];
+  for (std::size_t i = 0; i < s.values.size(); ++i) {
+    const HostArray value = records.value(i, lane, record);
+    const std::string each = effects::element_format(format.specs[i], value.aval.dtype, s.loc);
+    r += (each.empty() ? to_string(value) : to_string(value, each)) + format.texts[i + 1];
+  }
   return r;
 }
 

@@ -107,7 +107,11 @@ class Collector {
     const auto lanes =
         static_cast<std::uint64_t>(std::max<Dim>(16, effects::lane_count(p).value_or(1)));
     const auto room = static_cast<Dim>(options_.bytes / (row * lanes));
-    return std::clamp<Dim>(std::min(room, most), 1, 1 << 24);
+    const Dim rows = std::clamp<Dim>(std::min(room, most), 1, 1 << 24);
+    // What a lane carries in up to 64 elements are scalars, of which a record would select one:
+    // drivers take seconds to compile that for more than a few.
+    constexpr Dim few = 8, in_memory = 64;
+    return rows > few && rows < in_memory && room >= 2 * few ? in_memory : rows;
   }
 
   const RecordOptions& options_;

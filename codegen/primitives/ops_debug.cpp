@@ -23,6 +23,8 @@ void debug::print_values(const Format& format, const std::vector<Operand>& value
 
 void check_false(const Operand& predicate, std::string_view message) {
   Trace::active("error_if", predicate.loc());
+  const Scalar& known = predicate.scalar();
+  if (!predicate.is_array() && known.kind == Scalar::Kind::boolean && known.integer == 0) return;
   emit(error_if_p, StatementParams{std::string(message), {}, {}}, {array_of(predicate)},
        predicate.loc());
 }

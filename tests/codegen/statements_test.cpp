@@ -65,6 +65,17 @@ TEST(Print, SaysValuesInTheOrderOfTheProgram) {
               ElementsAre("start", "x = [1.  2.5], twice [2. 5.] ({7})", "sum 7.0 any False"));
 }
 
+TEST(Print, FormatsElementsAsAsked) {
+  const auto f = [](const Array& x, const Array& n) {
+    debug::print("{:.2f}|{:+.1e}|{:8.3}|{:5}", x[0], x[1], x[0], n[0]);
+    debug::print("{:.1f} {:x} {:03d} {:.1f} {: d}", x, n, n, n, n[1]);
+    return x;
+  };
+  EXPECT_THAT(lines_of(f, f32({3.14159, -1234.5}), i32({7, 255})),
+              ElementsAre("3.14|-1.2e+03|    3.14|    7",
+                          "[    3.1 -1234.5] [ 7 ff] [007 255] [  7.0 255.0]  255"));
+}
+
 TEST(Print, IsKeptWithoutResultsAndSaidTwiceWhenWrittenTwice) {
   const auto f = [](const Array& x) {
     debug::print("a {}", x);
@@ -435,7 +446,19 @@ TEST(StatementErrors, CountPlaceholdersAndValues) {
     debug::print("{x}", x);
     return x;
   };
-  EXPECT_THAT(usage_error_of(brace, i32(1)), HasSubstr("has a single `{`; placeholders are"));
+  EXPECT_THAT(usage_error_of(brace, i32(1)), HasSubstr("\"{x}\" has `{x}`; placeholders are"));
+  const auto print = [](const char* format) {
+    return [format](const Array& x) {
+      debug::print(format, x);
+      return x;
+    };
+  };
+  EXPECT_THAT(usage_error_of(print("{"), i32(1)), HasSubstr("has a single `{`; placeholders are"));
+  EXPECT_THAT(usage_error_of(print("} {}"), i32(1)), HasSubstr("has a single `}`;"));
+  EXPECT_THAT(usage_error_of(print("{:.f}"), i32(1)), HasSubstr("has `{:.f}`;"));
+  EXPECT_THAT(usage_error_of(print("{:4d}"), f32(1)),
+              HasSubstr("`{:4d}` prints integers and gets f32; use f, e or g, or cast"));
+  EXPECT_THAT(usage_error_of(print("{:.2x}"), i32(1)), HasSubstr("which have no precision"));
 }
 
 TEST(StatementErrors, NameWhatDoesNotFit) {

@@ -80,6 +80,25 @@ TEST_F(Command, PrintsResultsThatAreNotSaved) {
   EXPECT_THAT(run.text, HasSubstr("f32[2]\n[321. 654.]"));
 }
 
+TEST_F(Command, DoesWhatStatementsOfAGraphSay) {
+  std::ofstream(path("say.graph")) << R"(
+graph(%0: f32[2,3], %1: f32[3]) {
+  print[text="rows {}, {{s}} {}" lanes=() inside=()] %0 %1
+  %2: bool[3] = gt %1 %1
+  error_if[text="impossible" lanes=() inside=()] %2
+  %3: bool[3] = eq %1 %1
+  error_if[text="too sure" lanes=() inside=()] %3
+  return %1
+}
+)";
+  for (const char* on : {"device", "host"}) {
+    const Outcome run = gnomon("run " + path("say.graph") + inputs() + " --on " + on);
+    EXPECT_NE(run.status, 0);
+    EXPECT_THAT(run.text, HasSubstr("rows [[1. 2. 3.]\n [4. 5. 6.]], {s} [  1.  10. 100.]\n"));
+    EXPECT_THAT(run.text, HasSubstr("error_if: too sure; true 3 times, first at index 0"));
+  }
+}
+
 TEST_F(Command, ShowsEveryStage) {
   const std::pair<const char*, const char*> stages[] = {
       {"graph", "sum[axes=(1)]"}, {"fusion", "lanes=2"}, {"kernel", "store"},

@@ -73,6 +73,34 @@ TEST_F(Statements, TellEveryLaneOfAKernelThatHoldsItsLoop) {
   }
 }
 
+TEST_F(Statements, TellLanesThatTakeTurns) {
+  // Refill needs many lanes; lane i takes 1 to 40 steps.
+  auto f = jit(rt,
+               [](const Array& steps) {
+                 return vmap([](const Array& n) {
+                   return while_loop([](const Array& v) { return v > 0; },
+                                     [](Array v) {
+                                       debug::print("{}", v);
+                                       return error_if(v - 1, v == 41, "too far");
+                                     },
+                                     n, {.max_steps = 50});
+                 })(steps);
+               },
+               {.refill = Refill::on, .print_bytes = std::uint64_t{16} << 20});
+  std::vector<std::int32_t> steps(8192);
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    steps[i] = 1 + static_cast<std::int32_t>(i * 2654435761u % 40);
+  f(rt.from_host(steps));
+  EXPECT_THAT(f.text("kernel"), HasSubstr("atomic"));
+  Lines want;
+  for (int n : steps)
+    for (; n > 0; --n) want.push_back(std::to_string(n));
+  EXPECT_EQ(take(), want);
+  steps[5000] = 45;
+  EXPECT_THAT(failure_of([&] { f(rt.from_host(steps)); }),
+              HasSubstr("too far; true once, in element 5000 of the vmap, in step 4"));
+}
+
 /// Steps whose elements mix: no lane can take them alone.
 Array mixed(const Array& x, int steps, int every) {
   return fori_loop(

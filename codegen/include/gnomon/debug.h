@@ -42,13 +42,15 @@ void print_values(const Format&, const std::vector<Operand>& values);
 
 /// Prints a line each time the program comes here: `debug::print("x = {}, k = {}", x, k)`.
 ///
-/// Values are arrays of any dtype and shape, or C++ numbers, printed as NumPy prints them; `{{` and
-/// `}}` are braces. Without derivative: a differentiated function prints the values it was called
-/// with, once. Where lines go is for the Runtime to say (Runtime::on_print).
-/// A line inside loops has room for JitOptions::print_bytes, shared by the elements of a vmap; what
-/// does not fit is left out, and the number of lines left out is printed at the end of the call.
-/// A call that a CancelToken ends prints what the loop it was in had said.
-/// Throws UsageError when there are more or fewer values than placeholders.
+/// Values are arrays of any dtype and shape, or C++ numbers, printed as NumPy prints them;
+/// `{:+8.3f}` asks for sign, width, precision and form (f, e, g, for integers also d and x) of
+/// every element, all of it optional. `{{` and `}}` are braces. Without derivative: a
+/// differentiated function prints the values it was called with, once. Where lines go is for the
+/// Runtime to say (Runtime::on_print). A line inside loops has room for JitOptions::print_bytes,
+/// shared by the elements of a vmap; what does not fit is left out, and the number of lines left
+/// out is printed at the end of the call. A call that a CancelToken ends prints what the loop it
+/// was in had said. Throws UsageError when there are more or fewer values than placeholders, or a
+/// placeholder that means nothing for its value.
 template <class... A>
 void print(const Format& format, const A&... values) {
   print_values(format, {Operand(values, format.loc)...});
@@ -63,6 +65,7 @@ void check_false(const Operand& predicate, std::string_view message);
 /// predicate: bool, any shape. The error says the message, this line, how many elements were true
 /// and which came first: of the lowest element of a vmap that failed, the first step. With several
 /// checks the first in the order of the program speaks. What a derivative computes is not checked.
+/// A predicate that is the C++ value false leaves nothing behind.
 /// Throws UsageError when the predicate is not bool.
 template <class T>
 T error_if(T x, const Operand& predicate, std::string_view message) {
