@@ -122,9 +122,11 @@ class Sharer {
     });
   }
 
-  /// Whether a kernel of one lane has read all of `old` when it begins to write `fresh`.
+  /// Whether a kernel of one lane, which alone gives `fresh`, has read all of `old` when it begins
+  /// to write.
   static bool read_first(const Draft& d, ValueId old, ValueId fresh) {
-    if (d.kernel.lanes != 1) return false;
+    if (d.kernel.lanes != 1 || d.parameters.size() != 1) return false;
+    if (d.mapping == "scatter" || d.mapping == "update") return false;  // others began to write it
     const auto buffer = [&](ValueId v) {
       const auto at = std::find_if(d.operands.begin(), d.operands.end(),
                                    [&](const auto& o) { return !o.scratch && o.value == v; });
