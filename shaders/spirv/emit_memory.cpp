@@ -164,6 +164,12 @@ Ref Emitter::buffer_pointer(std::uint32_t buffer, std::uint32_t width, Ref index
       {spv::Op::OpAccessChain, module_.pointer(storage, pointee), {base, module_.u32(0), index}});
 }
 
+// Whether 16 bytes are reached as two words of 64 bits.
+bool Emitter::in_pairs(std::uint32_t buffer, std::uint32_t width) const {
+  const Features& f = options_.features;
+  return width == 4 && f.paired_stores && f.int64 && size_of(kernel_.buffers[buffer].dtype) == 4;
+}
+
 Ref Emitter::buffer_load(std::uint32_t buffer, std::uint32_t width, Ref index) {
   const DType t = kernel_.buffers[buffer].dtype;
   const Ref loaded = type(in_buffer(t), width);
@@ -182,6 +188,10 @@ Ref Emitter::buffer_load(std::uint32_t buffer, std::uint32_t width, Ref index) {
     }
     return result;
   }
+  if (in_pairs(buffer, width) && !is_by_address(buffer))
+    return op({spv::Op::OpBitcast,
+               loaded,
+               {op({spv::Op::OpLoad, unit_type(buffer, 2), {buffer_pointer(buffer, 2, index)}})}});
   const Ref pointer = buffer_pointer(buffer, width, index);
   if (!is_by_address(buffer)) return op({spv::Op::OpLoad, loaded, {pointer}});
   return op({spv::Op::OpLoad, loaded, {pointer, access_by_address(buffer), size_of(t) * width}});
@@ -199,9 +209,7 @@ void Emitter::buffer_store(std::uint32_t buffer, std::uint32_t width, Ref index,
     }
     return;
   }
-  const Features& f = options_.features;
-  if (width == 4 && f.paired_stores && f.int64 && size_of(kernel_.buffers[buffer].dtype) == 4 &&
-      !kernel_.buffers[buffer].coherent) {
+  if (in_pairs(buffer, width)) {
     stored = op({spv::Op::OpBitcast, unit_type(buffer, 2), {stored}});
     width = 2;
   }

@@ -119,6 +119,7 @@ class Emitter {
     Ref index, inside;
   };
   InPart in_part(std::uint32_t buffer, std::uint32_t width, Ref index, std::uint32_t part);
+  bool in_pairs(std::uint32_t buffer, std::uint32_t width) const;
   Ref buffer_load(std::uint32_t buffer, std::uint32_t width, Ref index);
   void buffer_store(std::uint32_t buffer, std::uint32_t width, Ref index, Ref stored);
   bool is_texel(std::uint32_t buffer) const;

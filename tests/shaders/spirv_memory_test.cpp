@@ -89,7 +89,7 @@ TEST(SpirvMemory, GathersAndScattersOfEveryType) {
   }
 }
 
-TEST(SpirvMemory, QuadsAreStoredAsPairsWhereThatIsFaster) {
+TEST(SpirvMemory, QuadsAreReachedAsPairsWhereThatIsFaster) {
   for (DType t : {DType::f32, DType::u32}) {
     Sketch s;
     s.b.store(s.output(t), s.index, s.b.load(s.input(t), s.index, 8));
@@ -99,7 +99,7 @@ TEST(SpirvMemory, QuadsAreStoredAsPairsWhereThatIsFaster) {
     features.paired_stores = true;
     const std::string pairs = emitted(k, with(features));
     EXPECT_EQ(count(pairs, "OpBitcast %v2ulong"), 2u) << pairs;
-    EXPECT_EQ(count(pairs, "OpAccessChain %_ptr_StorageBuffer_v2ulong"), 2u) << pairs;
+    EXPECT_EQ(count(pairs, "OpAccessChain %_ptr_StorageBuffer_v2ulong"), 4u) << pairs;
     features.int64 = false;
     EXPECT_THAT(emitted(k, with(features)), Not(HasSubstr("ulong")));
     EXPECT_THAT(emitted(k, with(everything())), Not(HasSubstr("ulong")));
