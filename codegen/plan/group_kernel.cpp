@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "codegen/plan/ownership.h"
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/rewrite.h"
 #include "shaders/passes/simplify.h"
@@ -167,23 +168,59 @@ class Assembly {
 
   // ---- barriers
 
+  /// What was read and changed of an array, and how the invocations shared it.
+  using Touched = std::map<SlotId, std::vector<Ownership>>;
+
+  static void add(Touched& to, const Touched& more) {
+    for (const auto& [slot, ways] : more)
+      for (const Ownership& way : ways)
+        if (auto& known = to[slot]; std::find(known.begin(), known.end(), way) == known.end())
+          known.push_back(way);
+  }
+  /// Whether one invocation may touch what another one has touched.
+  static bool meet(const Touched& a, const Touched& b) {
+    return std::any_of(a.begin(), a.end(), [&](const auto& touched) {
+      const auto other = b.find(touched.first);
+      if (other == b.end()) return false;
+      return std::any_of(touched.second.begin(), touched.second.end(), [&](const Ownership& x) {
+        return std::any_of(other->second.begin(), other->second.end(),
+                           [&](const Ownership& y) { return !keeps_apart(x, y); });
+      });
+    });
+  }
+  static bool hazard(const Touched& reads, const Touched& changes, const Touched& later_reads,
+                     const Touched& later_changes) {
+    return meet(later_reads, changes) || meet(later_changes, changes) || meet(later_changes, reads);
+  }
+
   void barrier() {
     k_.barrier();
     read_.clear();
     changed_.clear();
+    if (head_ != nullptr && k_.depth() == head_->depth) head_->open = false;
   }
   void synchronise() {
     if (!read_.empty() || !changed_.empty()) barrier();
   }
   /// A barrier where one is due between what ran since the last one and this.
-  void touch(const std::set<SlotId>& reads, const std::set<SlotId>& writes) {
-    const auto meet = [](const std::set<SlotId>& a, const std::set<SlotId>& b) {
-      return std::any_of(a.begin(), a.end(), [&](SlotId s) { return b.contains(s); });
-    };
-    if (meet(reads, changed_) || meet(writes, changed_) || meet(writes, read_)) barrier();
-    read_.insert(reads.begin(), reads.end());
-    changed_.insert(writes.begin(), writes.end());
+  void touch(const Touched& reads, const Touched& changes) {
+    if (hazard(read_, changed_, reads, changes)) barrier();
+    add(read_, reads);
+    add(changed_, changes);
+    for (Head* h = head_; h != nullptr; h = h->outer) {
+      if (!h->open) continue;
+      add(h->reads, reads);
+      add(h->changes, changes);
+    }
   }
+
+  /// What an iteration touches before its first barrier: the one before meets it there.
+  struct Head {
+    std::uint32_t depth;
+    Head* outer;
+    bool open;
+    Touched reads, changes;
+  };
 
   /// What parts read as texels is read so here as well, although others write it: behind a
   /// barrier, through a view of its own. A storage buffer is read lane by lane by the drivers that
@@ -223,22 +260,31 @@ class Assembly {
   }
 
   void play(const GroupPart& part) {
-    std::set<SlotId> reads, writes;
-    for (std::size_t b = 0; b < part.operands.size(); ++b) {
+    Touched reads, changes;
+    std::vector<std::uint32_t> buffers(part.operands.size(), 0);
+    for (std::uint32_t b = 0; b < part.operands.size(); ++b) {
       const SlotId s = part.operands[b];
       if (counters_.contains(s)) continue;
-      if (kernels_[part.kernel].buffers[b].access != kernel::Access::write) reads.insert(s);
-      if (kernels_[part.kernel].buffers[b].access != kernel::Access::read) writes.insert(s);
+      const kernel::Buffer& buffer = kernels_[part.kernel].buffers[b];
+      const std::uint32_t written_through = buffers_.at({s, buffer.dtype});
+      Ownership way = ownership(kernels_[part.kernel], b, part.invocations);
+      // What an invocation has written itself it reads where it wrote it; what others have written
+      // lies behind a barrier.
+      const Touched here{{s, {way}}};
+      const bool own = changed_.contains(s) && !meet(here, changed_);
+      buffers[b] = own ? written_through : buffer_of(s, buffer);
+      if (buffers[b] != written_through) way = {};
+      if (buffer.access != kernel::Access::write) reads[s].push_back(way);
+      if (buffer.access != kernel::Access::read) changes[s].push_back(way);
     }
-    touch(reads, writes);
+    touch(reads, changes);
     Played played(kernels_[part.kernel], k_);
     for (std::size_t b = 0; b < part.operands.size(); ++b) {
       const SlotId s = part.operands[b];
       const auto number = numbers_.find(s);
       played.known.push_back(number == numbers_.end() ? std::nullopt
                                                       : std::optional(number->second));
-      played.buffers.push_back(
-          number != numbers_.end() ? 0 : buffer_of(s, kernels_[part.kernel].buffers[b]));
+      played.buffers.push_back(buffers[b]);
     }
     for (std::uint32_t word : part.parameters) played.parameters.push_back(k_.u32(word));
     for (const auto& [word, loop] : part.iterations)
@@ -252,10 +298,11 @@ class Assembly {
   }
 
   void play(const GroupCopy& copy) {
-    touch({copy.from}, {copy.to});
+    const auto words = static_cast<std::uint32_t>((copy.bytes + 3) / 4);
+    const Ownership way = words == 1 ? Ownership::alone() : Ownership{4, std::uint64_t{4} * words};
+    touch({{copy.from, {way}}}, {{copy.to, {way}}});
     const auto from = buffers_.at({copy.from, DType::u32}), to = buffers_.at({copy.to, DType::u32});
-    share_out(static_cast<std::uint32_t>((copy.bytes + 3) / 4),
-              [&](Value i) { k_.store(to, i, k_.load(from, i)); });
+    share_out(words, [&](Value i) { k_.store(to, i, k_.load(from, i)); });
   }
 
   /// A u32 in memory, as one value for all invocations.
@@ -311,9 +358,15 @@ class Assembly {
     const Value last =
         slice ? k_.add(first, k_.i32(static_cast<std::int32_t>(slice->iterations))) : Value{};
     const auto iteration = [&](std::size_t phase, Value at) {
+      Head head{k_.depth(), head_, true, {}, {}};
+      head_ = &head;
       number(loop, at);
       play(loop.phases[phase]);
-      synchronise();
+      head_ = head.outer;
+      if (phases > 1 || !loop.conditions.empty())
+        synchronise();
+      else if (hazard(read_, changed_, head.reads, head.changes))
+        barrier();
       const Value next = k_.add(at, one);
       return Values{next, decide(loop, (phase + 1) % phases, next)};
     };
@@ -389,7 +442,8 @@ class Assembly {
   std::vector<SlotId> operands_;
   std::map<SlotId, Value> numbers_;            // per counter: what it holds
   std::map<std::uint32_t, Value> iterations_;  // per loop: the number of the iteration
-  std::set<SlotId> read_, changed_;            // since the last barrier
+  Touched read_, changed_;                     // since the last barrier
+  Head* head_ = nullptr;                       // of the innermost loop
 };
 
 }  // namespace
