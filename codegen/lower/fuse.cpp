@@ -376,11 +376,7 @@ class Partitioner {
   /// Whether one workgroup plays a loop: where starting its kernels costs more than running them on
   /// one core.
   void choose_players(LoopRegion& loop, const Equation& e, std::string& reason) const {
-    if (options_.loops == LoopMapping::device) return;
-    // CPU drivers make coroutines of barriers. The one that limits trips (lavapipe 22.3) compiles
-    // loops of them in a second at most, lavapipe 25.0 in minutes: there, the device starts
-    // kernels.
-    if (target_.contiguous_per_lane && target_.loop_budget == 0) return;
+    if (options_.loops == LoopMapping::device || target_.slow_barriers) return;
     const double work = work_per_iteration(e), kernels = dispatches_per_iteration(loop);
     // Microseconds. On a CPU a dispatch wakes its threads up and a core does some eight operations
     // per nanosecond; on a GPU a dispatch is cheap and one workgroup a small part of the device.

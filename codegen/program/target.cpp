@@ -20,7 +20,8 @@ std::string Target::text() const {
        number("denorm32", f.denorm_preserve_f32) + number("denorm64", f.denorm_preserve_f64);
   s += number("storage_range", max_storage_range) + number("invocations", max_group_invocations) +
        number("groups", max_groups) + number("shared", max_shared_bytes) +
-       number("texels", max_texel_elements) + number("loop_budget", loop_budget);
+       number("texels", max_texel_elements) + number("loop_budget", loop_budget) +
+       number("slow_barriers", slow_barriers);
   s += number("texel_reads", texel_reads) + number("contiguous", contiguous_per_lane) +
        number("loop_coarsening", loop_coarsening) + number("map_coarsening", map_coarsening) +
        number("group_size", group_size) + number("parallel_lanes", parallel_lanes);

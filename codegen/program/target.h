@@ -22,6 +22,7 @@ struct Target {
   std::uint64_t max_texel_elements = 65536;  // 16-byte texels one texel window can show
   std::uint64_t loop_budget =
       0;  // loop trips after which the driver silently stops a shader; 0: none
+  bool slow_barriers = false;  // the driver compiles barriers in loops for minutes
   // Tuning. None of it changes results.
   bool texel_reads = false;  // reads through texel windows are faster
   bool contiguous_per_lane =

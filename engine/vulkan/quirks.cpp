@@ -36,6 +36,9 @@ Quirks quirks_of(const DeviceDescription& device) {
     // 65,535 trips in total. A little is kept back for trips that no static count shows. An unknown
     // version is taken for an old one.
     if (mesa_major(device.driver_info) < 25) quirks.loop_budget = 65000;
+    // CPU drivers make coroutines of barriers. Lavapipe 22.3 compiles loops of them in a second at
+    // most, 25.0 in minutes; SwiftShader knows no difference.
+    quirks.slow_barriers = quirks.loop_budget == 0;
     return quirks;
   }
   const bool swiftshader = device.name.find("SwiftShader") != std::string::npos;
@@ -89,6 +92,7 @@ Target target_of(const DeviceDescription& device) {
   target.max_shared_bytes = device.max_shared_bytes;
   target.max_texel_elements = device.max_texel_elements;
   target.loop_budget = quirks.loop_budget;
+  target.slow_barriers = quirks.slow_barriers;
   // A texel window shows a whole pool block, so it has to reach as far as a storage window of the
   // least size.
   target.texel_reads = quirks.texel_reads && device.max_texel_elements * 16 >= (1u << 27);

@@ -12,6 +12,7 @@ namespace gnomon::vulkan {
 /// in quirks.cpp.
 struct Quirks {
   std::uint64_t loop_budget = 0;  // trips after which the driver silently stops a shader; 0: none
+  bool slow_barriers = false;     // barriers in loops take it minutes to compile
   bool rounds_correctly = false;  // f32 quotients and roots: known, need not be probed
   bool texel_reads = false;       // texel buffers load faster than storage buffers
   bool paired_stores = false;     // 16 bytes are stored faster as two words than as four

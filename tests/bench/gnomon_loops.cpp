@@ -212,6 +212,8 @@ void add_gnomon_loops(std::vector<Workload>& workloads, const std::shared_ptr<gn
     const Array a = rt->from_host(cg_matrix(), {Cg::n, Cg::n});
     return std::vector<Variant>{
         jitted(rt, "gnomon", cg, a),
+        compiled(rt, "gated", rt->target(), {.name = "gated", .loops = gn::LoopMapping::device}, cg,
+                 a),
         compiled(rt, "ungated", rt->target(), {.name = "ungated", .loops = gn::LoopMapping::device},
                  cg_ungated, a)};
   });
