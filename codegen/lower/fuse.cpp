@@ -383,6 +383,7 @@ class Partitioner {
     const double start = target_.contiguous_per_lane ? 20 : 5;
     const double alone = work / (target_.contiguous_per_lane ? 8e3 : 4e4);
     loop.by_group = options_.loops == LoopMapping::workgroup || alone < kernels * start;
+    loop.group_microseconds = alone + kernels / 20;
     if (loop.by_group) reason += "; one workgroup, since starting kernels would take longer";
   }
 

@@ -49,8 +49,10 @@ struct LoopRegion {
   /// The device decides after every iteration whether there is another one: a condition does, or
   /// that of a loop inside.
   bool gated = false;
-  /// One workgroup plays the kernels of all iterations, if it can.
+  /// One workgroup plays the kernels of all iterations, if it can; an iteration may take it so many
+  /// microseconds.
   bool by_group = false;
+  double group_microseconds = 0;
   IterationSource iteration;
   std::vector<bool> takes_init;  // per carried value: it begins in the memory of its first value
 

@@ -3,11 +3,13 @@
 
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
+#include "shaders/passes/jam.h"
 #include "shaders/passes/legalize.h"
 #include "shaders/passes/recount.h"
 #include "shaders/passes/refine.h"
 #include "shaders/passes/rewrite.h"
 #include "shaders/passes/simplify.h"
+#include "shaders/passes/vectorize.h"
 #include "shaders/support/check.h"
 
 namespace gnomon {
@@ -108,10 +110,13 @@ kernel::Kernel gate_kernel(const GateKernel& g, const Target& target) {
         k.buffer({DType::i32, kernel::Access::write, false, false, "counter" + std::to_string(c)});
     k.store(counter, zero, k.i32(-1));
   }
-  kernel::Kernel made = kernel::simplify(kernel::recount(kernel::simplify(k.take())));
-  made = kernel::coarsen(made, {1, 1, 1});
+  kernel::Kernel made = kernel::simplify(kernel::jam(kernel::simplify(k.take())));
+  made = kernel::coarsen(kernel::simplify(kernel::recount(made)), {1, 1, 1});
   made = kernel::legalize(std::move(made), {.int64 = target.features.int64, .alone = true});
-  made = kernel::simplify(kernel::refine(std::move(made), target.refine));
+  made = kernel::refine(std::move(made), target.refine);
+  // Memory is read as it was written, never as texels: a part may read what another one wrote.
+  made = kernel::vectorize(std::move(made), {.texel_reads = false, .wide_access = true});
+  made = kernel::simplify(std::move(made));
   kernel::verify(made);
   return made;
 }

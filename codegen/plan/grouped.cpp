@@ -138,18 +138,27 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   // values take lavapipe a second, 5,400 minutes.
   constexpr std::size_t most_values = 2500;
   if (!all || all->kernel.types.size() > most_values) return false;
+  // A dispatch ends soon enough to be watched, and for those that watch over it: drivers may be
+  // ten times as slow as the estimate, which is in microseconds.
+  constexpr double long_dispatch = 2000;
+  const double iterations = long_dispatch / std::max(0.05, loop.group_microseconds);
+  const auto at_once = static_cast<std::uint64_t>(std::max(2.0, iterations)) / 2 * 2;
   const std::uint64_t budget = target_.loop_budget;
-  if (budget == 0 || kernel::worst_case_trips(all->kernel) <= budget) {
+  if (budget > 0 ? kernel::worst_case_trips(all->kernel) <= budget
+                 : loop.body.trips && *loop.body.trips <= at_once) {
     append(step_of(std::move(all->kernel)), all->operands);
     return true;
   }
-  // As many iterations per dispatch as the driver allows trips for.
-  GroupSlice slice{2, slot("iterations done", 4), slot("goes on", 4)};
-  const std::uint64_t two = kernel::worst_case_trips(made(score, slice)->kernel);
-  slice.iterations = 4;
-  const std::uint64_t four = kernel::worst_case_trips(made(score, slice)->kernel);
-  if (four == ~0ull || two > budget) return false;
-  slice.iterations = 2 + (budget - two) / (four - two) * 2;
+  GroupSlice slice{at_once, slot("iterations done", 4), slot("goes on", 4)};
+  if (budget > 0) {
+    // No more iterations than the driver allows trips for.
+    slice.iterations = 2;
+    const std::uint64_t two = kernel::worst_case_trips(made(score, slice)->kernel);
+    slice.iterations = 4;
+    const std::uint64_t four = kernel::worst_case_trips(made(score, slice)->kernel);
+    if (four == ~0ull || two > budget) return false;
+    slice.iterations = std::min(at_once, 2 + (budget - two) / (four - two) * 2);
+  }
   auto part = made(score, slice);
   for (const auto& item : before.items)
     copy(std::get<GroupCopy>(item).from, std::get<GroupCopy>(item).to);
