@@ -289,8 +289,9 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
   // Arrays unrolled into scalars are what makes kernels grow: fewer of them, before anything else
   // is given up. A lone lane is slow anyway, and large functions keep drivers busy for seconds.
   DraftRequest smaller = r;
-  if (r.mapping == Mapping::sequential) smaller.value_limit = std::min(r.value_limit, most_alone);
-  for (const Dim scalars : {64, 8}) {
+  smaller.value_limit =
+      std::min(r.value_limit, r.mapping == Mapping::sequential ? most_alone : pleasant_kernel);
+  for (const Dim scalars : {64, 8, 1}) {
     try {
       return attempt(smaller, failure, scalars);
     } catch (const KernelTooLarge&) {

@@ -277,10 +277,8 @@ class Partitioner {
       if (const auto row = rows_.find(v); row != rows_.end()) r.row = row->second;
     if (r.row == 0) r.tile = choose_tile(placement(), target_, roots);
     if (r.row > 0) r.lanes = shape.size() / r.row;
-    // Compilers of drivers take more than linear time and memory for one function. What is still
-    // larger when nothing is fused any more stays so.
-    constexpr std::size_t pleasant = 16384;
-    if (!large_.contains(roots[0])) r.value_limit = pleasant;
+    // What is still larger when nothing is fused any more stays so.
+    if (!large_.contains(roots[0])) r.value_limit = pleasant_kernel;
     if (r.tile) r.lanes = r.tile->lanes(shape);
     auto d = draft(r, failure);
     if (!d) {

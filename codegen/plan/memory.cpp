@@ -30,7 +30,7 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
       offset = std::max(offset, (a.offset + a.bytes + alignment - 1) / alignment * alignment);
     }
     if (best == ~0ull) best = offset;
-    plan.allocations[i] = {l.name, best, l.bytes, l.first_step, l.last_step};
+    plan.allocations[i] = {l.name, l.where, best, l.bytes, l.first_step, l.last_step};
     placed.insert(std::lower_bound(placed.begin(), placed.end(), best,
                                    [&](std::size_t j, std::uint64_t o) {
                                      return plan.allocations[j].offset < o;

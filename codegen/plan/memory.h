@@ -11,6 +11,7 @@ namespace gnomon {
 /// A request for arena memory, alive from `first_step` to `last_step` inclusive.
 struct Lifetime {
   std::string name;
+  Loc where = {};
   std::uint64_t bytes = 0;
   std::uint32_t first_step = 0, last_step = 0;
 };

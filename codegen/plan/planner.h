@@ -26,6 +26,7 @@ struct Slot {
   std::uint64_t bytes = 0;
   std::optional<Place> fixed;
   std::size_t depth = 0;  // loops around the place where it came up
+  Loc where = {};         // the user's line that computes it
   bool used = false;
   std::uint32_t first = 0, last = 0;
 };
@@ -35,10 +36,15 @@ struct Scope {
   const Graph& graph;
   const Partition& parts;
   std::vector<SlotId> slots;                    // per value, at its storage; none: not yet
+  std::vector<Loc> lines;                       // per value: the user's line that computes it
   std::set<ValueId> numbers;                    // values that number the iterations of a loop
   std::map<ValueId, std::uint32_t> iterations;  // those that are words: of which loop
 
-  Scope(const Graph& g, const Partition& p) : graph(g), parts(p), slots(g.avals.size(), none) {}
+  Scope(const Graph& g, const Partition& p)
+      : graph(g), parts(p), slots(g.avals.size(), none), lines(g.avals.size()) {
+    for (const Equation& e : g.equations)
+      for (ValueId v : e.outputs) lines[v] = e.loc;
+  }
   SlotId& slot(ValueId v) { return slots[parts.storage[v]]; }
 };
 

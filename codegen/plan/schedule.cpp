@@ -47,7 +47,7 @@ void Planner::run(const Graph& g, const Partition& parts) {
 }
 
 SlotId Planner::slot(std::string name, std::uint64_t bytes) {
-  slots_.push_back({std::move(name), bytes, {}, open_.size(), false, 0, 0});
+  slots_.push_back({std::move(name), bytes, {}, open_.size()});
   return static_cast<SlotId>(slots_.size() - 1);
 }
 
@@ -59,7 +59,9 @@ SlotId Planner::fixed(Place place, const Aval& a) {
 
 SlotId Planner::slot_for(const Scope& scope, ValueId v) {
   const Aval& a = scope.graph.avals[v];
-  return slot("%" + std::to_string(v) + " " + to_string(a.dtype, a.shape), bytes_of(a));
+  const SlotId s = slot("%" + std::to_string(v) + " " + to_string(a.dtype, a.shape), bytes_of(a));
+  slots_[s].where = scope.lines[v];
+  return s;
 }
 
 SlotId Planner::slot_of(Scope& scope, ValueId v) {
@@ -166,7 +168,11 @@ Planner::Home Planner::home_of(Scope& outer, const LoopRegion& loop, std::size_t
   const auto [init, end] = loop.body.carried[i];
   const ValueId inner = loop.body.graph.inputs[i];
   const Aval& a = loop.body.graph.avals[inner];
-  const auto fresh = [&] { return slot("carried " + to_string(a.dtype, a.shape), bytes_of(a)); };
+  const auto fresh = [&] {
+    const SlotId s = slot("carried " + to_string(a.dtype, a.shape), bytes_of(a));
+    if (end != LoopBody::none) slots_[s].where = outer.lines[end];
+    return s;
+  };
   const SlotId result = end == LoopBody::none ? none : slot_of(outer, end);
   const SlotId start = loop.takes_init[i] ? slot_of(outer, init) : none;
   const bool turns = !loop.in_place(i);
@@ -294,7 +300,7 @@ void Planner::place_slots() {
   for (SlotId s = 0; s < slots_.size(); ++s) {
     const Slot& slot = slots_[s];
     if (slot.fixed || !slot.used) continue;
-    lifetimes.push_back({slot.name, slot.bytes, slot.first, slot.last});
+    lifetimes.push_back({slot.name, slot.where, slot.bytes, slot.first, slot.last});
     owners.push_back(s);
   }
   ArenaPlan arena = plan_arena(lifetimes);

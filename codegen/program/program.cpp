@@ -32,7 +32,8 @@ std::string print(const Program& p) {
   s += "  arena: " + std::to_string(p.arena_bytes) + " bytes\n";
   for (const Allocation& a : p.allocations)
     s += "    +" + std::to_string(a.offset) + " " + std::to_string(a.bytes) + " bytes, steps " +
-         std::to_string(a.first_step) + ".." + std::to_string(a.last_step) + "  " + a.name + "\n";
+         std::to_string(a.first_step) + ".." + std::to_string(a.last_step) + "  " + a.name +
+         (a.where.line > 0 ? "  ; " + to_string(a.where) : "") + "\n";
   std::string indent = "  ";
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     for (const LoopBlock& loop : p.loops)

@@ -87,6 +87,7 @@ struct GatedBlock {
 /// What the memory plan decided about one array in the arena.
 struct Allocation {
   std::string name;
+  Loc where;  // the user's line that computes it; none for what the planner itself needs
   std::uint64_t offset = 0, bytes = 0;
   std::uint32_t first_step = 0, last_step = 0;
 };

@@ -10,6 +10,7 @@
 #include "codegen/lower/pipeline.h"
 #include "codegen/lower/record.h"
 #include "engine/jit/dump.h"
+#include "engine/runtime/memory_report.h"
 #include "engine/runtime/state.h"
 #include "gnomon/debug.h"
 
@@ -132,6 +133,7 @@ std::shared_ptr<Executable> JitCore::make(const Entry& entry, Refill refill, boo
     executable.validate_modules = state_->validate;
     executable.debug_info = state_->validate || environment.dumps(Stage::spirv);
     Program program = compile(entry.graph, state_->context->device.target(), options);
+    require_within_limit(program);
     try {
       return std::make_shared<Executable>(state_->context, program, executable);
     } catch (const DeviceError&) {
@@ -142,7 +144,21 @@ std::shared_ptr<Executable> JitCore::make(const Entry& entry, Refill refill, boo
   std::string kind = options_.fast_math ? "fast_math" : "";
   if (entry.journal.arrays > 0) kind += " print " + std::to_string(options_.print_bytes);
   if (refill != Refill::automatic) kind += refill == Refill::on ? " in turns" : " waiting";
-  return state_->programs.find_or_make(entry.graph, kind, compiled, made);
+  const auto executable = state_->programs.find_or_make(entry.graph, kind, compiled, made);
+  if (!made) require_within_limit(executable->program());
+  return executable;
+}
+
+void JitCore::require_within_limit(const Program& program) const {
+  if (options_.memory_limit == 0) return;
+  const MemoryReport report = gnomon::memory_report(program);
+  if (report.peak() <= options_.memory_limit) return;
+  std::string largest;
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, report.values.size()); ++i)
+    largest += (i == 0 ? "; its largest intermediates: " : ", ") + line(report.values[i]);
+  throw UsageError("gnomon::jit: a call of `" + options_.name + "` needs " + sums(report) +
+                   ", more than its memory_limit of " + vulkan::byte_text(options_.memory_limit) +
+                   largest + "; compute in smaller parts, donate inputs, or raise the limit");
 }
 
 std::shared_ptr<Executable> JitCore::settled(const Entry& entry) {
@@ -344,6 +360,10 @@ std::string JitCore::text(std::string_view stage) const {
 
 int JitCore::kernel_count() const {
   return static_cast<int>(newest("kernels").executable->program().steps.size());
+}
+
+MemoryReport JitCore::memory_report() const {
+  return gnomon::memory_report(newest("memory report").executable->program());
 }
 
 std::uint64_t JitCore::arena_bytes() const {

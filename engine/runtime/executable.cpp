@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "codegen/program/module.h"
+#include "engine/runtime/memory_report.h"
 #include "gnomon/error.h"
 
 namespace gnomon {
@@ -21,12 +22,8 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
 std::string plan_text(const Program& program) {
   std::string text =
       "the plan of `" + program.name + "` keeps " + vulkan::byte_text(program.arena_bytes);
-  const auto largest =
-      std::max_element(program.allocations.begin(), program.allocations.end(),
-                       [](const Allocation& a, const Allocation& b) { return a.bytes < b.bytes; });
-  if (largest != program.allocations.end()) {
-    text += " (largest: " + largest->name + ", " + vulkan::byte_text(largest->bytes) + ")";
-  }
+  const MemoryReport report = memory_report(program);
+  if (!report.values.empty()) text += " (largest: " + line(report.values[0]) + ")";
   return text;
 }
 

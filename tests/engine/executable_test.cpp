@@ -39,7 +39,7 @@ class Executables : public DeviceTest {
     program.outputs = {f32(n)};
     program.kernels = {double_kernel(texel)};
     program.arena_bytes = 4 * n;
-    program.allocations = {{"twice", 0, 4 * n, 0, 1}};
+    program.allocations = {{"twice", {}, 0, 4 * n, 0, 1}};
     program.steps = {dispatch(program, 0, n, {input(0), arena(0)}),
                      dispatch(program, 0, n, {arena(0), output(0)}, barrier)};
     return program;

@@ -262,6 +262,57 @@ TEST(JitDump, WritesOneFilePerStage) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(JitMemory, IsReportedByCallAndByValue) {
+  Runtime rt(validated());
+  {
+    const Array x = rt.from_host(std::vector<float>(64 * 64, 1.0f), {64, 64});
+    auto f = jit(rt, [](const Array& a) { return sum(matmul(matmul(a, a), a)); });
+    EXPECT_THROW(f.memory_report(), UsageError);
+    f(x);
+    const MemoryReport report = f.memory_report();
+    EXPECT_EQ(report.inputs, 16384u);
+    EXPECT_EQ(report.outputs, 4u);
+    EXPECT_EQ(report.arena, f.arena_bytes());
+    EXPECT_EQ(report.peak(), 16388 + report.constants + report.arena);
+    ASSERT_FALSE(report.values.empty());
+    EXPECT_GE(report.values[0].bytes, 16384u);
+    EXPECT_THAT(report.values[0].what, HasSubstr("f32[64,64]"));
+    EXPECT_THAT(report.values[0].where, HasSubstr("jit_test.cpp:"));
+    for (const MemoryReport::Value& v : report.values) {
+      EXPECT_LE(v.bytes, report.values[0].bytes);
+      EXPECT_LE(v.offset + v.bytes, report.arena);
+    }
+    EXPECT_THAT(to_string(report), HasSubstr("inputs 16.0 KiB"));
+    EXPECT_THAT(to_string(report), HasSubstr("f32[64,64] (jit_test.cpp:"));
+    EXPECT_THAT(to_string(report, 0), HasSubstr("smaller ones"));
+  }
+  expect_clean(rt);
+}
+
+TEST(JitMemory, LimitIsCheckedBeforeAnythingIsTaken) {
+  Runtime rt(validated());
+  {
+    const Array x = rt.from_host(std::vector<float>(64 * 64, 1.0f), {64, 64});
+    const auto f = [](const Array& a) { return sum(matmul(matmul(a, a), a)); };
+    auto narrow = jit(rt, f, {.name = "narrow", .memory_limit = 20000});
+    const std::uint64_t live = rt.memory().live_bytes;
+    for (int call = 0; call < 2; ++call) {
+      const std::string message = usage_message([&] { narrow(x); });
+      EXPECT_THAT(message, HasSubstr("a call of `narrow` needs "));
+      EXPECT_THAT(message, HasSubstr("more than its memory_limit of 19.5 KiB"));
+      EXPECT_THAT(message, HasSubstr("f32[64,64] (jit_test.cpp:"));
+      EXPECT_EQ(rt.memory().live_bytes, live);
+    }
+    // Others are not concerned, and what they compiled is no way around the limit.
+    EXPECT_EQ(rt.to_host<float>(jit(rt, f)(x))[0], 64.0f * 64 * 64 * 64);
+    EXPECT_THROW(narrow(x), UsageError);
+    auto wide = jit(rt, f, {.memory_limit = 1 << 20});
+    EXPECT_EQ(rt.to_host<float>(wide(x))[0], 64.0f * 64 * 64 * 64);
+    EXPECT_LE(wide.memory_report().peak(), 1u << 20);
+  }
+  expect_clean(rt);
+}
+
 TEST(JitMemory, DropsUnusedProgramsWhenMemoryRunsOut) {
   RuntimeOptions options = validated();
   options.memory_limit = options.block_bytes = 1 << 20;

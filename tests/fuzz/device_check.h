@@ -1,5 +1,6 @@
 // tests/fuzz/device_check.h -- one random program on a device, against the reference.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,16 +12,29 @@
 
 namespace gnomon::testing {
 
-/// What differs or what validation says, or "". Loops run as the cost model says and, where there
-/// is such a form, apart. Throws UsageError for a program that takes too many loop trips for the
-/// driver. Programs of f64 are left out where the device has none.
-inline std::string mismatch_on_device(Runtime& rt, const RandomGraph& r) {
-  if (holds(r, DType::f64) && !rt.target().features.float64) return "";
+/// What a driver gets to compile.
+inline std::size_t instructions(const Program& p) {
+  std::size_t n = 0;
+  for (const kernel::Kernel& k : p.kernels) n += k.types.size();
+  return n;
+}
+
+/// What differs or what validation says, "" for nothing, none for a program that the device cannot
+/// run (f64 where it has none) or whose kernels have more than `most` instructions in all. Loops
+/// run as the cost model says and, where there is such a form, apart. Throws UsageError for a
+/// program that takes too many loop trips for the driver.
+inline std::optional<std::string> mismatch_on_device(Runtime& rt, const RandomGraph& r,
+                                                     std::size_t most = ~std::size_t{0}) {
+  if (holds(r, DType::f64) && !rt.target().features.float64) return std::nullopt;
   const auto want = evaluate(r.graph, r.inputs);
   for (const LoopMapping loops :
        {LoopMapping::automatic, LoopMapping::workgroup, LoopMapping::device}) {
     const std::size_t messages = rt.validation_messages().size();
     const Program p = compile(r.graph, rt.target(), {.loops = loops, .keep_text = true});
+    if (instructions(p) > most) {
+      if (loops == LoopMapping::automatic) return std::nullopt;
+      continue;
+    }
     // Most programs have no loop that comes apart.
     if (loops == LoopMapping::workgroup && p.fusion_text.find("one workgroup") == std::string::npos)
       continue;

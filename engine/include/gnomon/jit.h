@@ -13,6 +13,7 @@
 
 #include "codegen/trace/function.h"
 #include "codegen/trace/signature.h"
+#include "gnomon/memory_report.h"
 #include "gnomon/refill.h"
 #include "gnomon/runtime.h"
 #include "gnomon/tree.h"
@@ -20,6 +21,7 @@
 namespace gnomon {
 
 struct CompileOptions;
+struct Program;
 class Executable;
 
 struct JitOptions {
@@ -33,6 +35,10 @@ struct JitOptions {
   bool fast_math = false;
   /// How lanes of vmapped loops whose steps differ share their time (gnomon/refill.h).
   Refill refill = Refill::automatic;
+  /// Bytes that a call may need, inputs and outputs included (MemoryReport::peak); 0: any number. A
+  /// call that needs more is a UsageError that names the largest values, before anything is taken
+  /// from the device.
+  std::uint64_t memory_limit = 0;
   /// Device memory for what one debug::print inside loops says in a call.
   std::uint64_t print_bytes = std::uint64_t{1} << 20;
 };
@@ -93,11 +99,13 @@ class JitCore {
   std::string text(std::string_view stage) const;
   int kernel_count() const;
   std::uint64_t arena_bytes() const;
+  MemoryReport memory_report() const;
 
  private:
   const Entry& newest(const char* op) const;
   CompileOptions compile_options(Refill) const;
   std::shared_ptr<Executable> make(const Entry&, Refill, bool& made) const;
+  void require_within_limit(const Program&) const;
   /// What to run: decides how lanes share their time as soon as that was measured.
   std::shared_ptr<Executable> settled(const Entry&);
   /// Takes what statements recorded from behind the outputs, and does as they say.
@@ -193,6 +201,10 @@ class Jitted {
   int kernel_count() const { return shared_->core.kernel_count(); }
   /// Device memory that the newest trace's intermediates take.
   std::uint64_t arena_bytes() const { return shared_->core.arena_bytes(); }
+  /// Device memory that a call of the newest trace needs, and for what.
+  ///
+  /// Throws UsageError before the first call.
+  MemoryReport memory_report() const { return shared_->core.memory_report(); }
 
  private:
   struct Shared {
