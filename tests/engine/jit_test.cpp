@@ -286,6 +286,7 @@ TEST(JitMemory, IsReportedByCallAndByValue) {
     EXPECT_THAT(to_string(report), HasSubstr("f32[64,64] (jit_test.cpp:"));
     EXPECT_THAT(to_string(report, 0), HasSubstr("smaller ones"));
   }
+  rt.clear_programs();
   expect_clean(rt);
 }
 
@@ -310,6 +311,7 @@ TEST(JitMemory, LimitIsCheckedBeforeAnythingIsTaken) {
     EXPECT_EQ(rt.to_host<float>(wide(x))[0], 64.0f * 64 * 64 * 64);
     EXPECT_LE(wide.memory_report().peak(), 1u << 20);
   }
+  rt.clear_programs();
   expect_clean(rt);
 }
 
