@@ -67,10 +67,14 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
     if (in.exact && is_float(t)) module_.decorate(id, spv::Decoration::NoContraction);
     return id;
   };
-  const auto pick_glsl = [&](std::uint32_t for_float, std::uint32_t for_signed,
-                             std::uint32_t for_unsigned) {
+  // Integers are of unsigned type here. Of constants of such a type, spirv-opt takes SMin and SMax
+  // for those of unsigned numbers, and SwiftShader runs it: loops over constants came out wrong.
+  const auto extremum = [&](std::uint32_t for_float, std::uint32_t for_unsigned, bool smaller) {
     if (is_bool) unsupported(in, "does not apply to bool");
-    return glsl(is_float(t) ? for_float : is_signed(t) ? for_signed : for_unsigned, result, {a, b});
+    if (is_float(t)) return glsl(for_float, result, {a, b});
+    if (is_unsigned(t)) return glsl(for_unsigned, result, {a, b});
+    const Ref less = op({spv::Op::OpSLessThan, type(DType::boolean, width), {a, b}});
+    return op({spv::Op::OpSelect, result, {less, smaller ? a : b, smaller ? b : a}});
   };
   const auto rounding = [&](std::uint32_t instruction) {
     if (!is_float(t)) unsupported(in, "applies to floats, not to " + std::string(name(t)));
@@ -98,9 +102,9 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
       }
       return divide(in, t, width, part);
     case Op::minimum:
-      return pick_glsl(GLSLstd450FMin, GLSLstd450SMin, GLSLstd450UMin);
+      return extremum(GLSLstd450FMin, GLSLstd450UMin, true);
     case Op::maximum:
-      return pick_glsl(GLSLstd450FMax, GLSLstd450SMax, GLSLstd450UMax);
+      return extremum(GLSLstd450FMax, GLSLstd450UMax, false);
     case Op::abs:
       if (is_unsigned(t)) return a;
       if (is_bool) unsupported(in, "does not apply to bool");

@@ -90,6 +90,19 @@ TEST_F(Loops, StopExactlyAtTheirBound) {
   }
 }
 
+// What a loop over constants ends with, a driver's optimiser may find out by itself.
+TEST_F(Loops, ExtremaOfConstantsAreThoseOfSignedNumbers) {
+  auto f = jit(rt, [](const Array& x) {
+    const auto body = [](const Array&, const Array& y) {
+      const Array n = iota({9, 9}, 0, DType::i32), ones = cast(n >= n, DType::i32);
+      return y + max(ones) + 10 * min(ones - 5);
+    };
+    return fori_loop(0, 2, body, x);
+  });
+  EXPECT_EQ(rt.to_host<std::int32_t>(f(rt.from_host(std::vector<std::int32_t>{7, 8}))),
+            (std::vector<std::int32_t>{-71, -70}));
+}
+
 TEST_F(Loops, OfStaticLengthAreExact) {
   for (const int steps : {100000, 1000000}) {
     auto run = jit(rt, [=](const Array& start) {
