@@ -100,8 +100,8 @@ class Assembly {
         const bool writes = written_.contains(slot);
         const bool texel = texels_.contains(slot) && size_of(t) == 4;
         const std::string buffer = "m" + std::to_string(slot);
-        const auto add = [&](kernel::Buffer b) {
-          operands_.push_back(slot);
+        const auto add = [&, at = slot](kernel::Buffer b) {
+          operands_.push_back(at);
           return k_.buffer(std::move(b));
         };
         using kernel::Access;

@@ -168,9 +168,9 @@ Planner::Home Planner::home_of(Scope& outer, const LoopRegion& loop, std::size_t
   const auto [init, end] = loop.body.carried[i];
   const ValueId inner = loop.body.graph.inputs[i];
   const Aval& a = loop.body.graph.avals[inner];
-  const auto fresh = [&] {
+  const auto fresh = [&, line = end == LoopBody::none ? Loc{} : outer.lines[end]] {
     const SlotId s = slot("carried " + to_string(a.dtype, a.shape), bytes_of(a));
-    if (end != LoopBody::none) slots_[s].where = outer.lines[end];
+    slots_[s].where = line;
     return s;
   };
   const SlotId result = end == LoopBody::none ? none : slot_of(outer, end);

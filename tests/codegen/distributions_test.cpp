@@ -32,8 +32,6 @@ using made::Numbers;
 using made::numbers;
 using made::value;
 
-constexpr DType f32 = DType::f32;
-
 // ---- the original mode
 
 TEST(RandomMode, OriginalBitsOfEveryWidth) {

@@ -157,14 +157,15 @@ TEST(Binomial, DrawsHaveTheirProbabilities) {
     double n, p;
   };
   for (Mode mode : {Mode::partitionable, Mode::original})
-    for (const auto& [n, p] : {Trials{1, 0.3},
-                               {5, 0.5},
-                               {12, 0.93},
-                               {90, 0.1},
-                               {40, 0.26},
-                               {100, 0.5},
-                               {100, 0.85},
-                               {3000, 0.3}}) {
+    for (const Trials& trials : {Trials{1, 0.3},
+                                 {5, 0.5},
+                                 {12, 0.93},
+                                 {90, 0.1},
+                                 {40, 0.26},
+                                 {100, 0.5},
+                                 {100, 0.85},
+                                 {3000, 0.3}}) {
+      const double n = trials.n, p = trials.p;
       const Numbers x =
           numbers([&] { return random::binomial(random::key(11, mode), n, p, {4000}); });
       for (double v : x) ASSERT_TRUE(v >= 0 && v <= n && v == std::floor(v)) << v;

@@ -196,7 +196,7 @@ TEST_F(Loops, NestsOfWhichOneLaneInEightRunsTheInnerLoopAreExact) {
 }
 
 TEST_F(Loops, AMillionScalarStepsOfAScanAreFewDispatches) {
-  constexpr int steps = 1000000;
+  static constexpr int steps = 1000000;
   auto run = jit(rt, [](const Array& start) {
     return scan(
                [](Array x, None) {
@@ -214,7 +214,7 @@ TEST_F(Loops, AMillionScalarStepsOfAScanAreFewDispatches) {
 }
 
 TEST_F(Loops, AMillionRowsOfAScanAreExact) {
-  constexpr int steps = 1000000;
+  static constexpr int steps = 1000000;
   auto run = jit(rt, [](const Array& start) {
     return scan(
         [](Array x, None) {

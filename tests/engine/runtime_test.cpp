@@ -203,7 +203,7 @@ TEST_F(LimitedMemory, NamesThePlanOfAProgram) {
   program.allocations = {{"history", {}, 0, 2 << 20, 0, 1}};
   const std::string text = message_of<DeviceError>([&] { Executable(context(), program); });
   EXPECT_THAT(text, HasSubstr("the arena (2.0 MiB) does not fit"));
-  EXPECT_THAT(text, HasSubstr("the plan of `greedy` keeps 2.0 MiB (largest: history, 2.0 MiB)"));
+  EXPECT_THAT(text, HasSubstr("the plan of `greedy` keeps 2.0 MiB (largest: 2.0 MiB history)"));
 }
 
 TEST_F(LimitedMemory, LeavesNothingBehindWhenAnOutputDoesNotFit) {

@@ -189,7 +189,7 @@ Result sweep(Runtime& rt, const Unary& f, const Options& options) {
       for (std::size_t i = 0; i < n; ++i) hash.hash += mixed(first + i, results[i]);
       if (!options.judge) continue;
       for (std::size_t i = 0; i < n; ++i)
-        hash.subnormal |= subnormal(own.x[i]) | nearly_subnormal(own.exact[i]);
+        hash.subnormal = hash.subnormal || subnormal(own.x[i]) || nearly_subnormal(own.exact[i]);
     }
     if (options.hash) result.hashes[block] = hash;
   };
