@@ -42,6 +42,20 @@ TEST(Lower, BroadcastsAndPermutes) {
       f32({3, 4}));
 }
 
+// The position within the view is known in the branch that asks, the same as a flat one outside.
+TEST(Lower, ComputesViewsOutsideTheBranchesThatAskForThem) {
+  const Graph g = parse_graph(R"(graph(%0: f32[6,5], %1: f32[6,5,3], %2: f32[6]) {
+    %3: f32[6,5] = broadcast[shape=[6,5] axes=(0)] %2
+    %4: f32[6,5] = min %3 %0
+    %5: f32[6,5,3] = broadcast[shape=[6,5,3] axes=(0,1)] %4
+    %6: f32[6,5,3] = linear_recurrence[axis=2 reverse=true] %1 %5
+    return %6
+  })");
+  std::vector<HostArray> inputs;
+  for (const Aval& a : g.input_avals()) inputs.push_back(random_array(a, 7));
+  expect_lowering(g, inputs);
+}
+
 TEST(Lower, ReducesShortAndLongAxes) {
   expect_function_lowers([](const Array& x) { return sum(x, 1) + max(x); }, f32({6, 40}));
   // Whole numbers: stages add in another order, and f32 adds these exactly in any.
