@@ -303,14 +303,20 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
 
 namespace {
 
+/// As `r`, one lane for each of so many elements.
+DraftRequest mapped(const DraftRequest& r, Dim lanes) {
+  DraftRequest request = r;
+  request.mapping = Mapping::map;
+  request.lanes = lanes;
+  return request;
+}
+
 /// Updates of which no two meet: a lane for each element of them, in any order.
 Draft draft_unique_scatter(const DraftRequest& r, const Equation& e) {
   const auto& p = e.params.as<ScatterParams>();
   const Shape& shape = r.graph.avals[e.outputs[0]].shape;
   const Shape& updates = r.graph.avals[e.inputs[2]].shape;
-  DraftRequest request = r;
-  request.mapping = Mapping::map;
-  request.lanes = updates.size();
+  const DraftRequest request = mapped(r, updates.size());
   Workshop w(request);
   Frame f(w.emitter, r.graph);
   w.bind_inputs(f);
@@ -432,9 +438,7 @@ Draft draft_update(const DraftRequest& r, const Equation& e) {
   const int batch = e.params.as<DynamicUpdateSliceParams>().batch_dims;
   const Shape& shape = r.graph.avals[e.outputs[0]].shape;
   const Shape& update = r.graph.avals[e.inputs[1]].shape;
-  DraftRequest request = r;
-  request.mapping = Mapping::map;
-  request.lanes = update.size();
+  const DraftRequest request = mapped(r, update.size());
   Workshop w(request);
   Frame f(w.emitter, r.graph);
   w.bind_inputs(f);

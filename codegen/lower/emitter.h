@@ -88,9 +88,9 @@ class Frame {
   friend class EquationContext;
   using Tiles = std::vector<std::optional<Tile>>;
 
-  /// The position by its flat form alone where the coordinates that it was given as were computed
-  /// further in: what follows from it is then computed where the flat form is.
-  Index outermost(const Index&) const;
+  /// Whether coordinates were computed further in than the flat form that they turned out to have:
+  /// what follows from the position belongs where the flat form is, and cannot use them.
+  bool flat_further_out(const Index&) const;
   kernel::Value compute(ValueId v, const Index& index);
   kernel::Value rule(ValueId v, const Equation&, const Index& index);
   bool worth_a_tile(ValueId v, const Index& index) const;

@@ -42,9 +42,9 @@ Graph expand(const Graph& input, const Target& target) {
       const Arrays out = expands(e)
                              ? e.primitive->lower.expansion(e.params, in, target, e.loc)
                              : emit(*e.primitive, expanded_params(e.params, target), in, e.loc);
-      GNOMON_CHECK(out.size() == e.outputs.size(),
-                   "the expansion of " + std::string(e.primitive->name) + " gives " +
-                       std::to_string(out.size()) + " outputs");
+      GNOMON_CHECK(out.size() == e.outputs.size(), "the expansion of " +
+                                                       std::string(e.primitive->name) + " gives " +
+                                                       std::to_string(out.size()) + " outputs");
       for (std::size_t i = 0; i < out.size(); ++i) {
         GNOMON_CHECK(out[i].aval() == g.avals[e.outputs[i]],
                      "the expansion of " + std::string(e.primitive->name) + " gives " +

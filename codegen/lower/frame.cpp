@@ -70,13 +70,11 @@ std::uint64_t position_key(const Values& position) {
 
 }  // namespace
 
-Index Frame::outermost(const Index& index) const {
+bool Frame::flat_further_out(const Index& index) const {
   const auto& coordinates = index.coordinates_;
-  const bool further_in =
-      index.flat_.valid() && std::any_of(coordinates.begin(), coordinates.end(), [&](Value c) {
-        return e_.k.depth_of(c) > e_.k.depth_of(index.flat_);
-      });
-  return further_in ? Index::flat(index.shape(), index.flat_) : index;
+  return index.flat_.valid() && std::any_of(coordinates.begin(), coordinates.end(), [&](Value c) {
+           return e_.k.depth_of(c) > e_.k.depth_of(index.flat_);
+         });
 }
 
 Value Frame::element(ValueId v, const Index& index) {
@@ -85,8 +83,8 @@ Value Frame::element(ValueId v, const Index& index) {
                "an element of " + to_string(graph_.avals[v].shape) +
                    " asked for at a position of " + to_string(index.shape()));
   if (k.kernel().types.size() > e_.value_limit) throw KernelTooLarge{};
-  const Index at = outermost(index);
-  const Values position = at.flat_.valid() ? Values{at.flat_} : at.coordinates_;
+  if (flat_further_out(index)) return element(v, Index::flat(index.shape(), index.flat_));
+  const Values position = index.flat_.valid() ? Values{index.flat_} : index.coordinates_;
   auto& candidates = memo_[v][position_key(position)];
   for (const Memo& m : candidates)
     if (m.position == position && k.visible(m.value)) return m.value;
@@ -95,9 +93,9 @@ Value Frame::element(ValueId v, const Index& index) {
   for (Value c : position) depth = std::max(depth, k.depth_of(c));
   Value result;
   if (depth < k.depth()) {
-    k.at_depth(depth, [&] { result = compute(v, at); });
+    k.at_depth(depth, [&] { result = compute(v, index); });
   } else {
-    result = compute(v, at);
+    result = compute(v, index);
   }
   memo_[v][position_key(position)].push_back({position, result});
   return result;

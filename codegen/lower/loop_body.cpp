@@ -218,6 +218,17 @@ GraphPtr traced_graph(const std::vector<Aval>& inputs,
   return std::make_shared<const Graph>(t.finish(f(in)));
 }
 
+/// The first `carried` operands of a loop as inputs of the body of its slices, which carries them.
+Arrays carry(const Graph& outer, const Equation& e, const std::vector<bool>& wanted,
+             std::size_t carried, Trace& t, LoopBody& r) {
+  Arrays in;
+  for (std::size_t i = 0; i < carried; ++i) {
+    in.push_back(t.input(outer.avals[e.inputs[i]]));
+    r.carried.push_back({e.inputs[i], wanted[e.outputs[i]] ? e.outputs[i] : LoopBody::none});
+  }
+  return in;
+}
+
 /// Slices before the one that ends the loop take all their steps: what is left follows from the
 /// number of the slice.
 LoopBody sliced_while(const Graph& outer, const Equation& e, const std::vector<bool>& wanted,
@@ -257,11 +268,7 @@ LoopBody sliced_while(const Graph& outer, const Equation& e, const std::vector<b
   }
   Trace t;
   t.loc = e.loc;
-  Arrays in;
-  for (std::size_t i = 0; i < carried; ++i) {
-    in.push_back(t.input(outer.avals[e.inputs[i]]));
-    r.carried.push_back({e.inputs[i], wanted[e.outputs[i]] ? e.outputs[i] : LoopBody::none});
-  }
+  Arrays in = carry(outer, e, wanted, carried, t, r);
   const Array iteration = t.input(number);
   const Constants constant{outer, t, r.constants};
   Arrays constants;
@@ -294,11 +301,7 @@ LoopBody sliced_scan(const Graph& outer, const Equation& e, const std::vector<bo
   r.trips = static_cast<std::uint64_t>(p.length / steps);
   Trace t;
   t.loc = e.loc;
-  Arrays in;
-  for (std::size_t i = 0; i < carried; ++i) {
-    in.push_back(t.input(outer.avals[e.inputs[i]]));
-    r.carried.push_back({e.inputs[i], wanted[e.outputs[i]] ? e.outputs[i] : LoopBody::none});
-  }
+  Arrays in = carry(outer, e, wanted, carried, t, r);
   Arrays stacked;
   for (std::size_t o = carried; o < e.outputs.size(); ++o) {
     stacked.push_back(t.input(outer.avals[e.outputs[o]]));

@@ -1,5 +1,5 @@
-// codegen/primitives/reduce.cpp -- reductions over axes. All go through the reduced elements in
-// row-major order, starting from the identity, on the host and in kernels alike.
+// codegen/primitives/reduce.cpp -- reductions over axes. The host goes through the reduced elements
+// in row-major order, starting from the identity; kernels may combine neighbours first.
 #include <algorithm>
 
 #include "codegen/primitives/families.h"

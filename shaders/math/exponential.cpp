@@ -21,13 +21,16 @@ Real expm1_excess(Real r) {
   return r * r * polynomial(r, {0.5f, 0.16666518f, 0.041666433f, 0.0083689718f, 0.0013937850f});
 }
 
+/// x - n log 2, for |x| < 2^10.
+Real rest_of(Real x, Real n) { return x - n * ln_two_high - n * ln_two_low; }
+
 }  // namespace
 
 Real small_expm1(Real r) { return r + expm1_excess(r); }
 
 Exponential exponential(Real x) {
   const Real n = apply(Op::round_even, x * log2_e);
-  return {n.to(DType::i32), small_expm1(x - n * ln_two_high - n * ln_two_low)};
+  return {n.to(DType::i32), small_expm1(rest_of(x, n))};
 }
 
 PreciseExponential exponential(Real x, Real low) {
@@ -60,9 +63,8 @@ Real exp_nonpositive_of(Real x) {
   constexpr float from = 12583065.0f;  // 3 2^22 + 127 + 26
   const Real inside = select(x < -105.0f, -105.0f, x);
   const Real counted = inside * log2_e + from, n = counted - from;
-  const Real r = inside - n * ln_two_high - n * ln_two_low;
   const Real power = (counted.bits(DType::u32) << 23).bits(DType::f32);
-  return (small_expm1(r) + 1.0f) * power * 0x1p-26f;
+  return (small_expm1(rest_of(inside, n)) + 1.0f) * power * 0x1p-26f;
 }
 
 /// 2^power e^x for power 0 or -1.
@@ -70,8 +72,7 @@ Real exp_times(Real x, int power) {
   const Real inside = within_exponents(x, -105.0f, 90.0f);
   const Real from = x.like(counter + static_cast<float>(power));
   const Real counted = inside * log2_e + from, n = counted - from;
-  const Real r = inside - n * ln_two_high - n * ln_two_low;
-  return times_power(small_expm1(r) + 1.0f, counted);
+  return times_power(small_expm1(rest_of(inside, n)) + 1.0f, counted);
 }
 
 Real exp2_of(Real x) {

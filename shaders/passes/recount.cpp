@@ -138,12 +138,6 @@ class Recount : public Rewriter {
 
 }  // namespace
 
-Kernel recount(const Kernel& source) {
-  Builder out(source.name);
-  copy_header(source, out);
-  out.kernel().lanes = source.lanes;
-  Recount(source, out).copy(source.body);
-  return out.take();
-}
+Kernel recount(const Kernel& source) { return rewritten_by<Recount>(source); }
 
 }  // namespace gnomon::kernel

@@ -14,6 +14,16 @@ bool writes(Op);
 /// Gives `out` everything of `source` but its body and its number of lanes.
 void copy_header(const Kernel& source, Builder& out);
 
+/// What a pass makes of the kernel, lane for lane. `Pass` is a Rewriter.
+template <class Pass>
+Kernel rewritten_by(const Kernel& source) {
+  Builder out(source.name);
+  copy_header(source, out);
+  out.kernel().lanes = source.lanes;
+  Pass(source, out).copy(source.body);
+  return out.take();
+}
+
 /// Emits a like instruction without regions on other operands, folding where the builder can; keeps
 /// `exact` and the line. `width` is that of the operands and of the result, whatever they are in
 /// `source`. Gives the result, if any.

@@ -28,12 +28,6 @@ class Unloop : public Rewriter {
 
 }  // namespace
 
-Kernel unloop(const Kernel& source) {
-  Builder out(source.name);
-  copy_header(source, out);
-  out.kernel().lanes = source.lanes;
-  Unloop(source, out).copy(source.body);
-  return out.take();
-}
+Kernel unloop(const Kernel& source) { return rewritten_by<Unloop>(source); }
 
 }  // namespace gnomon::kernel

@@ -24,7 +24,7 @@ constexpr double smallest = std::numeric_limits<double>::min();
 constexpr Unary unary[] = {
     GNOMON_ULP_F32(exp, 2),
     // Of what is known to be no more than zero.
-    {"exp(-|x|)", [](Operand x) { return gnomon::exp(-gnomon::abs(x)); }, quick::exp_of_minus,
+    {"exp(-abs(x))", [](Operand x) { return gnomon::exp(-gnomon::abs(x)); }, quick::exp_of_minus,
      plain::exp_of_minus, 2},
     GNOMON_ULP_F32(exp2, 2),
     GNOMON_ULP_F32(expm1, 2),
