@@ -55,17 +55,18 @@ template <class Element, class Combine>
 kernel::Value fold_elements(ElementContext& c, Dim count, kernel::Value identity, Element&& element,
                             Combine&& combine, std::optional<kernel::Op> over_subgroup, Dim most) {
   const bool alone = c.team == nullptr || c.k.depth() > 0;
-  if (alone && count > unroll_limit && count % most == 0)
-    return fold_range(
-        c.k, count / most, {identity},
-        [&](kernel::Value trip, const kernel::Values& carried) {
+  if (alone && count > unroll_limit && count % most == 0) {
+    const std::uint64_t trips = static_cast<std::uint64_t>(count / most);
+    return c.k.count_loop(
+        c.k.u32(static_cast<std::uint32_t>(trips)), trips, kernel::Values{identity},
+        [&](kernel::Value trip, std::span<const kernel::Value> carried) {
           const kernel::Value first = c.k.mul(trip, c.k.u32(static_cast<std::uint32_t>(most)));
           kernel::Value sum = element(first);
           for (Dim n = 1; n < most; ++n)
             sum = combine(sum, element(c.k.add(first, c.k.u32(static_cast<std::uint32_t>(n)))));
           return kernel::Values{combine(carried[0], sum)};
-        },
-        1)[0];
+        })[0];
+  }
   return fold_jointly(
       c, count, {identity},
       [&](kernel::Value n, const kernel::Values& carried) {

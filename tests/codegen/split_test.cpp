@@ -4,6 +4,7 @@
 
 #include "gnomon/ops.h"
 #include "shaders/kernel/kernel.h"
+#include "shaders/kernel/text.h"
 #include "tests/support/lowering.h"
 
 namespace gnomon {
@@ -94,6 +95,18 @@ TEST(Split, RowsAreReadAsRunsByOneLoop) {
   const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
   ASSERT_EQ(p.kernels.size(), 1u) << p.fusion_text;
   EXPECT_LE(kernel::worst_case_trips(p.kernels[0]), 1024u / 16 + 1);
+}
+
+// A driver may need minutes for a row that is written out.
+TEST(Split, RowsStayLoopsWhateverTheirLength) {
+  for (const Dim n : {17, 32, 50, 64, 100, 128, 256, 512, 1000}) {
+    Trace outer;
+    const Graph g =
+        trace([](const Array& x) { return softmax(x); }, outer.input(f32({600, n}))).graph;
+    for (const auto& [name, target] : targets())
+      for (const kernel::Kernel& k : compile(g, target, {.keep_text = true}).kernels)
+        EXPECT_LE(k.types.size(), 2048u) << name << " n = " << n << "\n" << print(k);
+  }
 }
 
 TEST(Split, ALongSumIsTwoKernelsOfNeighbours) {
