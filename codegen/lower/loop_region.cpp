@@ -44,45 +44,7 @@ double elements(const Aval& a) { return static_cast<double>(a.shape.size()); }
 
 double work_of(const Graph& g) {
   double sum = 0;
-  for (const Equation& e : g.equations) {
-    switch (e.primitive->lower.kind) {
-      case Lowering::Kind::while_loop: {
-        // How often is not known; a few times at least.
-        const auto& p = e.params.as<WhileParams>();
-        const double trips = p.max_steps < 0 ? 16 : std::min<double>(16, p.max_steps);
-        sum += trips * work_per_iteration(e);
-        continue;
-      }
-      case Lowering::Kind::scan:
-        sum += static_cast<double>(e.params.as<ScanParams>().length) * work_per_iteration(e);
-        continue;
-      case Lowering::Kind::cond:
-        for (const GraphPtr& branch : e.params.graphs()) sum += work_of(*branch);
-        continue;
-      case Lowering::Kind::scatter:
-        sum += elements(g.avals[e.inputs[2]]) + elements(g.avals[e.outputs[0]]);
-        continue;
-      case Lowering::Kind::element:
-      case Lowering::Kind::expand:
-        break;
-    }
-    if (e.primitive == &dynamic_update_slice_p) {  // in place, as far as anyone can tell here
-      sum += elements(g.avals[e.inputs[1]]);
-      continue;
-    }
-    double size = 0;
-    for (ValueId v : e.outputs) size += elements(g.avals[v]);
-    if (e.primitive == &dot_general_p) {
-      const double a = elements(g.avals[e.inputs[0]]), b = elements(g.avals[e.inputs[1]]);
-      size = std::sqrt(a * b * std::max(1.0, size));
-    } else if (e.primitive->lower.cost == Cost::view) {
-      size = 0;  // whoever reads it pays
-    } else {
-      for (ValueId v : e.inputs) size = std::max(size, elements(g.avals[v]));
-      if (e.primitive->lower.cost == Cost::heavy) size *= 12;
-    }
-    sum += size;
-  }
+  for (const Equation& e : g.equations) sum += work(g, e);
   return sum;
 }
 
@@ -155,6 +117,40 @@ std::uint64_t most_steps(const Equation& e) {
   if (e.primitive != &while_p) return 0;
   const Dim most = e.params.as<WhileParams>().max_steps;
   return most < 0 ? 0 : static_cast<std::uint64_t>(most);
+}
+
+double work(const Graph& g, const Equation& e) {
+  switch (e.primitive->lower.kind) {
+    case Lowering::Kind::while_loop: {
+      // How often is not known; a few times at least.
+      const auto& p = e.params.as<WhileParams>();
+      const double trips = p.max_steps < 0 ? 16 : std::min<double>(16, p.max_steps);
+      return trips * work_per_iteration(e);
+    }
+    case Lowering::Kind::scan:
+      return static_cast<double>(e.params.as<ScanParams>().length) * work_per_iteration(e);
+    case Lowering::Kind::cond: {
+      double sum = 0;
+      for (const GraphPtr& branch : e.params.graphs()) sum += work_of(*branch);
+      return sum;
+    }
+    case Lowering::Kind::scatter:
+      return elements(g.avals[e.inputs[2]]) + elements(g.avals[e.outputs[0]]);
+    case Lowering::Kind::element:
+    case Lowering::Kind::expand:
+      break;
+  }
+  // In place, as far as anyone can tell here.
+  if (e.primitive == &dynamic_update_slice_p) return elements(g.avals[e.inputs[1]]);
+  if (e.primitive->lower.cost == Cost::view) return 0;  // whoever reads it pays
+  double size = 0;
+  for (ValueId v : e.outputs) size += elements(g.avals[v]);
+  if (e.primitive == &dot_general_p) {
+    const double a = elements(g.avals[e.inputs[0]]), b = elements(g.avals[e.inputs[1]]);
+    return std::sqrt(a * b * std::max(1.0, size));
+  }
+  for (ValueId v : e.inputs) size = std::max(size, elements(g.avals[v]));
+  return e.primitive->lower.cost == Cost::heavy ? 12 * size : size;
 }
 
 double work_per_iteration(const Equation& loop) {

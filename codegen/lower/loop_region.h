@@ -100,6 +100,9 @@ Cluster cluster_of(std::shared_ptr<BranchRegion>, std::string reason);
 /// Kernels that one iteration starts.
 double dispatches_per_iteration(const LoopRegion&);
 
+/// Instructions that an equation of `g` takes when one lane does everything, inner loops included.
+double work(const Graph& g, const Equation&);
+
 /// Instructions that one iteration takes when one lane does everything, inner loops included.
 double work_per_iteration(const Equation& loop);
 

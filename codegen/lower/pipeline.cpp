@@ -9,6 +9,7 @@
 #include "codegen/graph/verify.h"
 #include "codegen/lower/expand.h"
 #include "codegen/lower/fuse.h"
+#include "codegen/lower/hoist.h"
 #include "codegen/lower/loop_region.h"
 #include "codegen/lower/record.h"
 #include "codegen/lower/split.h"
@@ -205,6 +206,19 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
   }
 }
 
+/// The bodies of loops whose iterations have kernels of their own.
+std::set<const Graph*> bodies_in_kernels(const Graph& g, const Partition& parts) {
+  std::set<ValueId> results;
+  for (const Cluster& c : parts.clusters)
+    if (c.loop && c.loop->body.steps == 1) results.insert(c.writes.begin(), c.writes.end());
+  std::set<const Graph*> bodies;
+  for (const Equation& e : g.equations)
+    if (std::any_of(e.outputs.begin(), e.outputs.end(),
+                    [&](ValueId v) { return results.contains(v); }))
+      for (const GraphPtr& body : e.params.graphs()) bodies.insert(body.get());
+  return bodies;
+}
+
 }  // namespace
 
 Program compile(const Graph& traced, const Target& device, const CompileOptions& options) {
@@ -221,12 +235,17 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
   program.outputs = input.output_avals();
   check_dtypes(input, target, options.name);
 
-  const Graph graph = split_reductions(simplify(expand(input, target)), target);
+  Graph whole = simplify(expand(input, target));
+  Graph graph = split_reductions(whole, target);
+  Partition parts = partition(graph, target, options);
+  if (auto hoisted = hoist_invariants(whole, bodies_in_kernels(graph, parts), target)) {
+    graph = split_reductions(*hoisted, target);
+    parts = partition(graph, target, options);
+  }
   program.graph_hash = structural_hash(traced);
   if (options.keep_text) program.graph_text = print(graph);
   dump("graph", [&] { return print(graph); });
 
-  Partition parts = partition(graph, target, options);
   if (options.keep_text) program.fusion_text = print(parts, graph);
   dump("fusion", [&] { return print(parts, graph); });
 

@@ -159,7 +159,19 @@ class Splitter {
       return in.size() / out >= long_reduction &&
              (out < target_.parallel_lanes || target_.loop_budget > 0);
     if (large_product(g, e) && (turned(e, 0) || turned(e, 1) || worth_turning(e))) return true;
-    return long_product(e);
+    return long_product(e) || turned_matrix(e);
+  }
+
+  /// Whether a matrix that meets a vector is turned around first. Seen as it lies in memory, it
+  /// tells which of its neighbours are summed.
+  bool turned_matrix(const Equation& e) const {
+    const auto& p = e.params.as<DotParams>();
+    const auto one = [&](std::size_t side) {
+      const auto taken = side == 0 ? p.lhs_batch.size() + p.lhs_contracting.size()
+                                   : p.rhs_batch.size() + p.rhs_contracting.size();
+      return static_cast<int>(taken) == g_.avals[e.inputs[side]].shape.rank();
+    };
+    return (one(0) && turned(e, 1)) || (one(1) && turned(e, 0));
   }
 
   bool long_product(const Equation& e) const {

@@ -225,9 +225,19 @@ const Primitive dot_general_p{
           const auto join = [&](const Values& x, const Values& y) {
             return Values{k.add(x[0], y[0])};
           };
-          // Rows of a matrix that meets a vector often lie powers of two apart, and then in the same
-          // few sets of a cache: a whole line of each is read at a time.
-          const Dim most = layout.lhs_free.empty() || layout.rhs_free.empty() ? 16 : 4;
+          // Rows of a matrix that meets a vector often lie powers of two apart, and then in the
+          // same few sets of a cache: where neighbours are summed, a whole line of each is read at
+          // a time.
+          const auto rows_of_matrix = [](const std::vector<int>& free, const Shape& shape,
+                                         const std::vector<int>& contracting) {
+            return !free.empty() && contains(contracting, shape.rank() - 1);
+          };
+          const bool vector = layout.lhs_free.empty() || layout.rhs_free.empty();
+          const Dim most =
+              vector && (rows_of_matrix(layout.lhs_free, lhs, layout.p.lhs_contracting) ||
+                         rows_of_matrix(layout.rhs_free, rhs, layout.p.rhs_contracting))
+                  ? 16
+                  : 4;
           return fold_jointly(c, layout.contraction.size(), zero, add_product, join,
                               kernel::Op::subgroup_add, most)[0];
         },
