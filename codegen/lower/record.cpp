@@ -346,26 +346,13 @@ class Recorder {
     } else {
       auto p = e.params.as<WhileParams>();
       p.body = control::share(std::move(made.graph));
-      p.condition = control::share(widened(*p.condition, own, more, made.captures));
+      p.condition = control::share(control::widened(*p.condition, own, more, made.captures));
       p.carried = carried_now;
       params = Params(std::move(p));
     }
     const Arrays out = emit(*e.primitive, std::move(params), operands, e.loc);
     set_looped(range, out, own);
     return joined(part(out, 0, own), part(out, own + more.size(), out.size() - own - more.size()));
-  }
-
-  /// A condition that is handed further carried values and constants.
-  static Graph widened(const Graph& condition, std::size_t own, const Arrays& more,
-                       const Arrays& constants) {
-    Graph g = condition;
-    const std::vector<ValueId> inputs = std::move(g.inputs);
-    const auto middle = inputs.begin() + static_cast<std::ptrdiff_t>(own);
-    g.inputs.assign(inputs.begin(), middle);
-    for (const Array& a : more) g.inputs.push_back(g.fresh(a.aval()));
-    g.inputs.insert(g.inputs.end(), middle, inputs.end());
-    for (const Array& a : constants) g.inputs.push_back(g.fresh(a.aval()));
-    return canonicalize(g);
   }
 
   /// Branches give their own results, then for every statement of any of them whether it ran and

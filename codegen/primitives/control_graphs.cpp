@@ -24,6 +24,18 @@ Graph reordered(const Graph& graph, const std::vector<std::size_t>& inputs,
   return canonicalize(r);
 }
 
+Graph widened(const Graph& condition, std::size_t carried, const Arrays& more,
+              const Arrays& constants) {
+  Graph g = condition;
+  const std::vector<ValueId> own = std::move(g.inputs);
+  const auto middle = own.begin() + static_cast<std::ptrdiff_t>(carried);
+  g.inputs.assign(own.begin(), middle);
+  for (const Array& a : more) g.inputs.push_back(g.fresh(a.aval()));
+  g.inputs.insert(g.inputs.end(), middle, own.end());
+  for (const Array& a : constants) g.inputs.push_back(g.fresh(a.aval()));
+  return canonicalize(g);
+}
+
 std::vector<std::size_t> indices(std::size_t count) {
   std::vector<std::size_t> r(count);
   std::iota(r.begin(), r.end(), std::size_t{0});

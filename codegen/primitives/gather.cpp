@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "codegen/primitives/families.h"
+#include "codegen/primitives/positions.h"
 
 namespace gnomon {
 
@@ -49,14 +50,9 @@ Array gather_or_zero(const Array& a, const Array& indices, int axis, int batch_d
   if (length == 0) return lax::full({a.dtype(), shape}, 0);
   const Array read =
       emit1(gather_p, GatherParams{axis, batch_dims, GatherMode::clip}, {a, indices}, {});
-  // One unsigned comparison covers both ends.
-  const Array inside =
-      lax::lt(lax::convert(indices, DType::u32),
-              lax::full({DType::u32, indices.shape()}, static_cast<double>(length)));
-  std::vector<int> axes;
-  for (int i = 0; i < batch_dims; ++i) axes.push_back(i);
-  axes.push_back(axis);
-  return lax::select(lax::broadcast(inside, shape, std::move(axes)), read, lax::zeros_like(read));
+  const Array inside = positions::in_range(indices, length, {});
+  return lax::select(positions::over_rows(inside, shape, axis, batch_dims, {}), read,
+                     lax::zeros_like(read));
 }
 
 }  // namespace rules

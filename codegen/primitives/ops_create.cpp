@@ -2,6 +2,8 @@
 #include <cmath>
 
 #include "codegen/primitives/align.h"
+#include "codegen/primitives/buffer.h"
+#include "gnomon/buffer.h"
 #include "gnomon/ops.h"
 
 namespace gnomon {
@@ -31,6 +33,11 @@ Array zeros(const Shape& shape, DType dtype, Loc loc) {
 Array ones(const Shape& shape, DType dtype, Loc loc) {
   require_sizes("ones", shape, loc);
   return lax::full({dtype, shape}, 1, loc);
+}
+
+Array buffer(const Shape& shape, DType dtype, Loc loc) {
+  require_sizes("buffer", shape, loc);
+  return emit1(buffer_p, BufferParams{dtype, shape}, {}, loc);
 }
 
 Array full(const Shape& shape, Operand value) {

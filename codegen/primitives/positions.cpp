@@ -51,6 +51,13 @@ Array in_range(const Array& at, Dim length, Loc loc) {
   return lax::lt(unsigned_at, lax::full_like(unsigned_at, static_cast<double>(length), loc), loc);
 }
 
+Array over_rows(const Array& per_index, const Shape& shape, int axis, int batch_dims, Loc loc) {
+  std::vector<int> axes;
+  for (int i = 0; i < batch_dims; ++i) axes.push_back(i);
+  axes.push_back(axis);
+  return lax::broadcast(per_index, shape, std::move(axes), loc);
+}
+
 void check_length(std::string_view op, const Array& x, int axis, const Array& indices, Loc loc) {
   if (x.shape()[axis] == 0 && indices.size() > 0)
     usage_error(
@@ -88,11 +95,7 @@ Array gather(std::string_view op, const Array& x, const Array& at, int axis, int
   const GatherMode mode = plain_fill ? GatherMode::fill : GatherMode::clip;
   const Array read = emit1(gather_p, GatherParams{axis, batch_dims, mode}, {x, at}, loc);
   if (plain_fill || options.mode != ReadMode::fill) return read;
-  std::vector<int> axes;
-  for (int i = 0; i < batch_dims; ++i) axes.push_back(i);
-  axes.push_back(axis);
-  const Array inside =
-      lax::broadcast(in_range(at, length, loc), read.shape(), std::move(axes), loc);
+  const Array inside = over_rows(in_range(at, length, loc), read.shape(), axis, batch_dims, loc);
   return lax::select(inside, read, lax::full_like(read, *options.fill_value, loc), loc);
 }
 

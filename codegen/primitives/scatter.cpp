@@ -4,6 +4,7 @@
 #include "codegen/primitives/families.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/monoid.h"
+#include "codegen/primitives/positions.h"
 #include "codegen/trace/trace.h"
 #include "shaders/math/elementary.h"
 
@@ -28,14 +29,6 @@ Array added_up(const Array& like, const Array& indices, const Array& updates,
                const ScatterParams& p) {
   return emit1(scatter_add_p, p, {lax::full({updates.dtype(), like.shape()}, 0), indices, updates},
                {});
-}
-
-/// `per_index`, by index, repeated over the other axes of `shape`.
-Array over_updates(const Array& per_index, const Shape& shape, const ScatterParams& p) {
-  std::vector<int> axes;
-  for (int i = 0; i < p.batch_dims; ++i) axes.push_back(i);
-  axes.push_back(p.axis);
-  return lax::broadcast(per_index, shape, std::move(axes));
 }
 
 /// Of the updates that are set, those that stay: the last of each index.
@@ -68,8 +61,9 @@ Tangents transpose_set(const TransposeArgs& t) {
   if (t.linear[2]) {
     Array back = rules::gather_or_zero(ct, t.inputs[1], p.axis, p.batch_dims);
     if (!p.unique && updates.size() > 0 && t.inputs[0].size() > 0)
-      back = lax::select(over_updates(stays(t.inputs[0], t.inputs[1], p), updates, p), back,
-                         lax::zeros_like(back));
+      back = lax::select(positions::over_rows(stays(t.inputs[0], t.inputs[1], p), updates, p.axis,
+                                              p.batch_dims, {}),
+                         back, lax::zeros_like(back));
     r[2] = back;
   }
   return r;

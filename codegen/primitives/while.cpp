@@ -45,18 +45,6 @@ std::vector<Aval> shape(const Params& params, std::span<const Aval> in, Loc loc)
   return {in.begin(), in.begin() + p.carried};
 }
 
-/// The condition with inputs between its own that it does not look at: (x, dx, k, dk).
-Graph ignoring_tangents(const Graph& condition, std::size_t carried, const Arrays& dx,
-                        const Arrays& dk) {
-  Graph g = condition;
-  const std::vector<ValueId> own = std::move(g.inputs);
-  g.inputs.assign(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(carried));
-  for (const Array& a : dx) g.inputs.push_back(g.fresh(a.aval()));
-  g.inputs.insert(g.inputs.end(), own.begin() + static_cast<std::ptrdiff_t>(carried), own.end());
-  for (const Array& a : dk) g.inputs.push_back(g.fresh(a.aval()));
-  return canonicalize(g);
-}
-
 Tangents jvp(const Params& params, const Arrays& x, const Arrays&, const Tangents& d) {
   auto p = params.as<WhileParams>();
   const auto carried = static_cast<std::size_t>(p.carried);
@@ -84,7 +72,7 @@ Tangents jvp(const Params& params, const Arrays& x, const Arrays&, const Tangent
   // The loop itself makes the statements; this one goes over its steps again.
   const Graph joint = without_effects(gnomon::jvp(*p.body, active, moving));
   p.body = control::share(control::reordered(joint, order, control::indices(joint.outputs.size())));
-  p.condition = control::share(ignoring_tangents(*p.condition, carried, dx, dk));
+  p.condition = control::share(control::widened(*p.condition, carried, dx, dk));
   p.carried += static_cast<int>(dx.size());
   const Arrays y = control::emit_while(
       p, joined(joined(part(x, 0, carried), dx), joined(part(x, carried, constants), dk)));

@@ -9,6 +9,7 @@
 
 #include "codegen/lower/pipeline.h"
 #include "codegen/lower/record.h"
+#include "codegen/transforms/check_buffers.h"
 #include "engine/jit/dump.h"
 #include "engine/runtime/memory_report.h"
 #include "engine/runtime/state.h"
@@ -196,7 +197,7 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
   for (const LeafRef& leaf : leaves) entry->avals.push_back(leaf.array->aval());
   entry->statics = std::move(statics);
   entry->signature = std::move(signature);
-  entry->graph = std::move(graph);
+  entry->graph = environment.check_buffers ? check_buffers(graph) : std::move(graph);
   entry->captures = std::move(captures);
   entry->result = std::move(result);
   entry->number = entries_.size() + 1;

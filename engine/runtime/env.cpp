@@ -10,7 +10,9 @@
 namespace gnomon {
 namespace {
 
-constexpr std::array<Variable, 7> table = {{
+constexpr std::array<Variable, 8> table = {{
+    {"GNOMON_CHECK", "buffers",
+     "throw where an element of a `buffer` is written twice, or read before it is written"},
     {"GNOMON_DEVICE", "index | part of a name", "the device to use, instead of the best one"},
     {"GNOMON_DUMP", "graph,fusion,kernel,spirv,memory,plan",
      "print these stages of everything that is compiled"},
@@ -26,6 +28,7 @@ constexpr std::array<Variable, 7> table = {{
 
 constexpr std::array<std::string_view, 6> stages = {"graph", "fusion", "kernel",
                                                     "spirv", "memory", "plan"};
+constexpr std::array<std::string_view, 1> checks = {"buffers"};
 constexpr std::array<std::string_view, 4> topics = {"retrace", "capture", "cache", "timing"};
 
 [[noreturn]] void reject(std::string_view variable, std::string_view value) {
@@ -89,6 +92,7 @@ Environment Environment::read(const char* (*lookup)(const char* name)) {
     return text == nullptr ? std::string_view() : std::string_view(text);
   };
   Environment result;
+  result.check_buffers = read_list("GNOMON_CHECK", value("GNOMON_CHECK"), checks) != 0;
   result.device = value("GNOMON_DEVICE");
   result.dump = read_list("GNOMON_DUMP", value("GNOMON_DUMP"), stages);
   result.dump_folder = value("GNOMON_DUMP_DIR");

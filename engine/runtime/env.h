@@ -27,13 +27,14 @@ std::string_view name(Topic);
 
 /// The environment's settings, read once when a Runtime is made.
 struct Environment {
-  std::string device;       // GNOMON_DEVICE
-  bool validate = false;    // GNOMON_VALIDATE
-  bool minimum = false;     // GNOMON_TARGET=minimum
-  bool help = false;        // GNOMON_HELP
-  std::uint32_t dump = 0;   // GNOMON_DUMP: bit per Stage
-  std::string dump_folder;  // GNOMON_DUMP_DIR; empty: stderr
-  std::uint32_t log = 0;    // GNOMON_LOG: bit per Topic
+  bool check_buffers = false;  // GNOMON_CHECK=buffers
+  std::string device;          // GNOMON_DEVICE
+  bool validate = false;       // GNOMON_VALIDATE
+  bool minimum = false;        // GNOMON_TARGET=minimum
+  bool help = false;           // GNOMON_HELP
+  std::uint32_t dump = 0;      // GNOMON_DUMP: bit per Stage
+  std::string dump_folder;     // GNOMON_DUMP_DIR; empty: stderr
+  std::uint32_t log = 0;       // GNOMON_LOG: bit per Topic
 
   bool dumps(Stage stage) const { return dump >> static_cast<unsigned>(stage) & 1; }
   bool logs(Topic topic) const { return log >> static_cast<unsigned>(topic) & 1; }

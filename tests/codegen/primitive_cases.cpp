@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "codegen/primitives/buffer.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/cumulative.h"
 #include "codegen/primitives/effects.h"
@@ -200,6 +201,10 @@ void iota_cases(Maker& m) {
     m.add(IotaParams{t, {2, 3}, 1}, {});
     m.add(IotaParams{t, {0, 3}, 1}, {});
   }
+}
+void buffer_cases(Maker& m) {
+  for (DType t : {DType::boolean, i32, DType::u8, f32, f64, DType::i64})
+    for (const Shape& s : shapes()) m.add(BufferParams{t, s}, {});
 }
 void integer_pow_cases(Maker& m) {
   for (int n : {-3, -1, 0, 1, 2, 3, 7})
@@ -527,6 +532,7 @@ const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters()
       {"select", select_cases},
       {"constant", constant_cases},
       {"iota", iota_cases},
+      {"buffer", buffer_cases},
       {"integer_pow", integer_pow_cases},
       {"convert", convert_cases},
       {"bitcast", bitcast_cases},

@@ -2,11 +2,8 @@
 // by the reference and by every way of running compiled programs on the host.
 #include "gnomon/debug.h"
 
-#include "codegen/lower/pipeline.h"
-#include "codegen/lower/record.h"
 #include "gnomon/loops.h"
-#include "tests/codegen/graph_host.h"
-#include "tests/support/lowering.h"
+#include "tests/codegen/reports.h"
 
 namespace gnomon::test {
 namespace {
@@ -16,29 +13,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Lines = std::vector<std::string>;
 
-/// Results and report agree however the graph is run. Returns the report.
 template <class F, class... H>
 Report report_of(const F& f, const H&... inputs) {
-  const Graph g = graph_of(f, inputs...);
-  EXPECT_TRUE(structurally_equal(g, parse_graph(print(g)))) << print(g);
-  const Told told = tell(g, {inputs...});
-  const Recorded recorded = record(g);
-  verify(recorded.graph);
-  for (const auto& [name, target] : gnomon::testing::targets())
-    for (const gnomon::testing::Way& way : gnomon::testing::ways_of_running()) {
-      const Program p = compile(
-          g, target, {.name = "test", .fuse = way.fuse, .loops = way.loops, .keep_text = true});
-      std::vector<HostArray> got = gnomon::testing::run_on_host(p, {inputs...});
-      const std::string label =
-          std::string(name) + ", " + way.name + "\n" + print(recorded.graph) + p.fusion_text;
-      const Report report =
-          recorded.journal.read(std::span<const HostArray>(got).subspan(g.outputs.size()));
-      EXPECT_EQ(report.lines, told.report.lines) << label;
-      EXPECT_EQ(report.failure, told.report.failure) << label;
-      for (std::size_t i = 0; i < g.outputs.size(); ++i)
-        EXPECT_EQ(gnomon::testing::difference(got[i], told.outputs[i], 1e-5), "") << label;
-    }
-  return told.report;
+  return told_by_every_way(graph_of(f, inputs...), {inputs...}).report;
 }
 template <class F, class... H>
 Lines lines_of(const F& f, const H&... inputs) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,20 @@ inline RuntimeOptions validated() {
   options.print_messages = false;
   return options;
 }
+
+/// Sets a variable for the life of a test, for the Runtimes made in it.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+};
 
 /// Fails for every message of the validation layer and every range that is still taken from the
 /// pool.

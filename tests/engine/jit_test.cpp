@@ -218,18 +218,6 @@ TEST_F(Jit, ResultsOutliveTheRuntime) {
 
 // ---- what the environment asks for
 
-/// Sets a variable for the life of a test.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    setenv(name, value.c_str(), 1);
-  }
-  ~Variable() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
-
 TEST(JitLog, ExplainsARetraceAndACapture) {
   const Variable variable("GNOMON_LOG", "retrace,capture,cache,timing");
   Runtime rt(validated());

@@ -4,6 +4,7 @@
 #include "gnomon/activations.h"
 #include "gnomon/arrange.h"
 #include "gnomon/array.h"
+#include "gnomon/buffer.h"
 #include "gnomon/complex.h"
 #include "gnomon/control.h"
 #include "gnomon/convolution.h"
