@@ -12,6 +12,7 @@
 #include "codegen/lower/loop_region.h"
 #include "codegen/lower/residence.h"
 #include "codegen/lower/sharing.h"
+#include "codegen/lower/slicing.h"
 #include "codegen/lower/updates.h"
 #include "codegen/lower/workgroup.h"
 #include "codegen/primitives/control.h"
@@ -141,7 +142,7 @@ class Partitioner {
         DraftFailure failure;
         if (lanes <= few_lanes && too_much_for(lanes, loops, members, cones)) return false;
         if (auto d = try_draft(members, Mapping::lane, lanes, failure)) {
-          if (!within_budget(*d, loops, members, cones)) return false;
+          if (!fits_a_dispatch(*d, loops, members, cones)) return false;
           add(std::move(*d), members, cones, "every lane runs its own trips");
           return true;
         }
@@ -171,7 +172,7 @@ class Partitioner {
     DraftFailure failure;
     auto d = try_draft(members, Mapping::sequential, 1, failure);
     GNOMON_CHECK(d.has_value(), "the sequential mapping runs every graph, but: " + failure.why);
-    if (!sequential && !within_budget(*d, loops, members, cones)) return false;
+    if (!sequential && !fits_a_dispatch(*d, loops, members, cones)) return false;
     add(std::move(*d), members, cones, "sequential: " + (why.empty() ? "no lane axis" : why));
     return true;
   }
@@ -311,31 +312,44 @@ class Partitioner {
   double worth_kernels() const { return target_.contiguous_per_lane ? 16384 : 512; }
 
   /// False when something was changed: a kernel of these loops would take more trips than the
-  /// driver lets it take.
-  bool within_budget(const Draft& d, const std::set<std::uint32_t>& loops,
-                     const std::vector<ValueId>& members, const Cones& cones) {
+  /// driver lets it take, or might take long.
+  bool fits_a_dispatch(const Draft& d, const std::set<std::uint32_t>& loops,
+                       const std::vector<ValueId>& members, const Cones& cones) {
     const std::uint64_t trips = kernel::worst_case_trips(d.kernel);
-    if (target_.loop_budget == 0 || trips <= target_.loop_budget) return true;
+    const bool refused = target_.loop_budget > 0 && trips > target_.loop_budget;
+    const auto by_time = [&](std::uint32_t loop, std::uint64_t most) {
+      // Inside of another loop a slice would cost every one of its iterations a decision.
+      return nest_.outermost()
+                 ? slices_by_time(g_, g_.equations[loop], d.kernel.lanes, target_, most)
+                 : Slicing{};
+    };
+    if (!refused && std::none_of(loops.begin(), loops.end(),
+                                 [&](std::uint32_t l) { return by_time(l, 0).steps > 0; }))
+      return true;
     bool changed = false;
     if (loops.size() > 1)
       for (ValueId v : members) changed = cut(cones.at(v)) || changed;
     if (changed) return false;
-    constexpr std::uint64_t worth_a_dispatch = 64;
-    const std::string why = "more loop trips than one kernel may take";
+    const std::string why =
+        refused ? "more loop trips than one kernel may take" : "might take long";
+    const auto in_slices = [&](std::uint32_t loop, const Slicing& s) {
+      return s.steps > 0 && run_on_device(loop,
+                                          why + ": slices of " + std::to_string(s.steps) +
+                                              (s.paced ? " steps at first" : " steps"),
+                                          s);
+    };
     for (std::uint32_t loop : loops) {
+      const Equation& e = g_.equations[loop];
+      if (!refused) {
+        if (in_slices(loop, by_time(loop, 0))) return false;
+        continue;
+      }
       // A lane that does a part of the steps would carry large arrays in and out for each part.
-      if (carries_much(g_.equations[loop], d.kernel.lanes) && run_on_device(loop, why))
+      if (carries_much(e, d.kernel.lanes) && run_on_device(loop, why)) return false;
+      const Slicing slices = slices_by_trips(e, trips, target_);
+      if (slices.steps > 0 && most_steps(e) > 0 && in_slices(loop, by_time(loop, slices.steps)))
         return false;
-      // Where the number of steps is open, so is that of trips: a first guess. Otherwise trips may
-      // be as many as a word holds, which no sum of theirs does.
-      const std::uint64_t steps = most_steps(g_.equations[loop]);
-      const std::uint64_t room = target_.loop_budget / 32 * 31;
-      const std::uint64_t slice =
-          steps == 0 ? 1024 : room / ((trips - 1) / steps + ((trips - 1) % steps == 0 ? 0 : 1));
-      if (slice >= worth_a_dispatch && (steps == 0 || slice < steps) &&
-          run_on_device(loop, why + ": slices of " + std::to_string(slice) + " steps", slice))
-        return false;
-      if (run_on_device(loop, why)) return false;
+      if (in_slices(loop, slices) || run_on_device(loop, why)) return false;
     }
     return true;
   }
@@ -351,14 +365,15 @@ class Partitioner {
   }
 
   /// False when the loop or branch has no such form.
-  bool run_on_device(std::uint32_t equation, const std::string& reason, std::uint64_t slice = 0) {
+  bool run_on_device(std::uint32_t equation, const std::string& reason,
+                     const Slicing& slices = {}) {
     CompileOptions options = options_;
     options.name += "_loop" + std::to_string(device_.size());
     const Equation& e = g_.equations[equation];
-    Device device{loop_region(g_, e, uses_.live, target_, options, nest_, slice),
+    Device device{loop_region(g_, e, uses_.live, target_, options, nest_, slices),
                   branch_region(e, uses_.live, target_, options, nest_), reason};
     if (!device.loop && !device.branch) return false;
-    if (device.loop && nest_.outermost() && slice == 0)
+    if (device.loop && nest_.outermost() && slices.steps == 0)
       choose_players(*device.loop, e, device.reason);
     const auto in_rows = [&](ValueId v) {
       in_memory_[v] = true;

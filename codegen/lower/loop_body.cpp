@@ -230,20 +230,23 @@ Arrays carry(const Graph& outer, const Equation& e, const std::vector<bool>& wan
 }
 
 /// Slices before the one that ends the loop take all their steps: what is left follows from the
-/// number of the slice.
-LoopBody sliced_while(const Graph& outer, const Equation& e, const std::vector<bool>& wanted,
-                      std::uint64_t steps) {
-  const auto& p = e.params.as<WhileParams>();
+/// number of the slice, or is carried where slices differ.
+LoopBody sliced_while(const Graph& outer, const Equation& e, const WhileParams& p,
+                      const std::vector<bool>& wanted, const Slicing& slicing) {
+  const std::uint64_t steps = slicing.steps;
   const auto carried = static_cast<std::size_t>(p.carried);
   const auto most = static_cast<std::uint64_t>(std::max<Dim>(p.max_steps, 0));
   // The last slice takes fewer steps than the others, or none at all.
-  const bool counts = p.max_steps >= 0 && (most == 0 || most % steps != 0);
+  const bool counts = slicing.paced || (p.max_steps >= 0 && (most == 0 || most % steps != 0));
   const Aval count{DType::i32, p.lanes > 0 ? Shape(p.lanes) : Shape()}, number{DType::i32, {}};
   LoopBody r;
   r.decides = true;
-  if (p.max_steps >= 0) r.trips = std::max<std::uint64_t>(1, (most + steps - 1) / steps);
+  r.paced = slicing.paced;
+  if (p.max_steps >= 0 && !r.paced)
+    r.trips = std::max<std::uint64_t>(1, (most + steps - 1) / steps);
   WhileParams inner = p;
   inner.max_steps = static_cast<Dim>(steps);
+  if (r.paced) inner.max_steps = slicing.most > 0 ? static_cast<Dim>(slicing.most) : -1;
   if (counts) {
     // One more carried value, the steps taken, and one more constant, how many those may be.
     std::vector<Aval> avals = p.body->input_avals();
@@ -269,26 +272,62 @@ LoopBody sliced_while(const Graph& outer, const Equation& e, const std::vector<b
   Trace t;
   t.loc = e.loc;
   Arrays in = carry(outer, e, wanted, carried, t, r);
+  // Where slices differ: the steps taken before this one.
+  const bool adds = r.paced && p.max_steps >= 0;
+  const DType sum = most < (std::uint64_t{1} << 31) ? DType::i32 : DType::i64;
+  Array taken;
+  if (adds) {
+    taken = t.input({sum, {}});
+    r.carried.push_back({LoopBody::none, LoopBody::none});
+  }
   const Array iteration = t.input(number);
+  Array limit;
+  if (r.paced) limit = t.input(number);
   const Constants constant{outer, t, r.constants};
   Arrays constants;
   for (std::size_t c = carried; c < e.inputs.size(); ++c)
     constants.push_back(constant(e.inputs[c]));
   if (counts) in.push_back(lax::full(count, 0.0));
   in.insert(in.end(), constants.begin(), constants.end());
-  if (counts)
-    in.push_back(
-        lax::select(lax::eq(iteration, lax::full(number, static_cast<double>(*r.trips - 1))),
-                    lax::full(number, static_cast<double>(most % steps)),
-                    lax::full(number, static_cast<double>(steps))));
+  const Array all = lax::scalar_integer(sum, static_cast<std::int64_t>(most));
+  if (adds) {
+    // In the first slice nothing was stored yet.
+    taken =
+        lax::select(lax::eq(iteration, lax::zeros_like(iteration)), lax::zeros_like(taken), taken);
+    limit = lax::convert(emit1(min_p, {}, {lax::convert(limit, sum), lax::sub(all, taken)}, e.loc),
+                         DType::i32);
+    taken = lax::add(taken, lax::convert(limit, sum));
+  } else if (counts && !r.paced) {
+    limit = lax::select(lax::eq(iteration, lax::full(number, static_cast<double>(*r.trips - 1))),
+                        lax::full(number, static_cast<double>(most % steps)),
+                        lax::full(number, static_cast<double>(steps)));
+  }
+  if (counts) in.push_back(limit);
   Arrays next = emit(while_p, inner, in, e.loc);
   next.resize(carried);
   Arrays last = next;
   last.insert(last.end(), constants.begin(), constants.end());
-  const Array go = inline_graph(*p.condition, last)[0];
-  next.push_back(p.lanes > 0 ? emit1(reduce_max_p, AxesParams{{0}}, {go}, e.loc) : go);
+  Array go = inline_graph(*p.condition, last)[0];
+  if (p.lanes > 0) go = emit1(reduce_max_p, AxesParams{{0}}, {go}, e.loc);
+  if (adds) {
+    next.push_back(taken);
+    go = lax::logical_and(go, lax::lt(taken, all));
+  }
+  next.push_back(go);
   r.graph = t.finish(next);
   return r;
+}
+
+/// A scan without rows as the loop that it is.
+WhileParams as_while(const ScanParams& p) {
+  WhileParams w;
+  w.condition = traced_graph(p.body->input_avals(), [](const Arrays&) {
+    return Arrays{lax::eq(lax::scalar(DType::i32, 0), lax::scalar(DType::i32, 0))};
+  });
+  w.body = p.body;
+  w.carried = p.carried;
+  w.max_steps = p.length;
+  return w;
 }
 
 /// `steps` divides the length.
@@ -336,11 +375,14 @@ std::optional<LoopBody> loop_body(const Graph& outer, const Equation& e,
 
 std::optional<LoopBody> sliced_loop_body(const Graph& outer, const Equation& e,
                                          const std::vector<bool>& wanted, const Target& target,
-                                         std::uint64_t steps) {
-  if (e.primitive == &while_p) return finished(sliced_while(outer, e, wanted, steps), target);
+                                         const Slicing& slicing) {
+  if (e.primitive == &while_p)
+    return finished(sliced_while(outer, e, e.params.as<WhileParams>(), wanted, slicing), target);
   if (e.primitive != &scan_p) return std::nullopt;
-  const Dim length = e.params.as<ScanParams>().length;
-  Dim part = std::min(length, static_cast<Dim>(steps));
+  const auto& p = e.params.as<ScanParams>();
+  if (slicing.paced) return finished(sliced_while(outer, e, as_while(p), wanted, slicing), target);
+  const Dim length = p.length;
+  Dim part = std::min(length, static_cast<Dim>(slicing.steps));
   while (part > 1 && length % part != 0) --part;
   if (part < 2 || part == length) return std::nullopt;
   return finished(sliced_scan(outer, e, wanted, part), target);

@@ -169,26 +169,27 @@ double work_per_iteration(const Equation& loop) {
 std::shared_ptr<LoopRegion> loop_region(const Graph& outer, const Equation& e,
                                         const std::vector<bool>& wanted, const Target& target,
                                         const CompileOptions& options, const LoopNest& nest,
-                                        std::uint64_t slice) {
+                                        const Slicing& slicing) {
   if (!is_loop(e) ||
       std::none_of(e.outputs.begin(), e.outputs.end(), [&](ValueId v) { return wanted[v]; }))
     return nullptr;
-  auto body = slice > 0 ? sliced_loop_body(outer, e, wanted, target, slice)
-                        : loop_body(outer, e, wanted, target);
+  auto body = slicing.steps > 0 ? sliced_loop_body(outer, e, wanted, target, slicing)
+                                : loop_body(outer, e, wanted, target);
   if (!body) return nullptr;
   auto r = std::make_shared<LoopRegion>();
   r->body = std::move(*body);
   r->body.most_steps = most_steps(e);
   r->body.all_steps = e.primitive == &scan_p;
-  if (slice > 0)
-    r->body.steps = e.primitive == &scan_p ? r->body.most_steps / *r->body.trips : slice;
+  r->body.most_per_slice = slicing.most;
+  if (slicing.steps > 0)
+    r->body.steps = r->body.decides ? slicing.steps : r->body.most_steps / *r->body.trips;
   const std::size_t carried = r->body.carried.size();
   r->takes_init.assign(carried, false);
   const auto inside = [&](const Graph& g, IterationSource iteration, bool gated) {
     LoopNest inner{0, {{g.inputs[carried], iteration}}, gated, true};
     for (std::size_t i = 0; i < r->body.constants.size(); ++i)
       if (auto known = nest.iterations.find(r->body.constants[i]); known != nest.iterations.end())
-        inner.iterations[g.inputs[carried + 1 + i]] = known->second;
+        inner.iterations[g.inputs[r->body.first_constant() + i]] = known->second;
     return inner;
   };
   const auto take_apart = [&](IterationSource iteration, bool gated) {

@@ -4,12 +4,14 @@
 #include <vector>
 
 #include "codegen/lower/fuse.h"
+#include "codegen/lower/slicing.h"
 
 namespace gnomon {
 
 /// One iteration as a graph. Its inputs are the carried values, the number of the iteration
-/// (i32[]), then constants; its outputs are the next carried values, each defined by an equation of
-/// its own unless it is the carried value itself.
+/// (i32[]), where it is paced how many steps it takes (i32[]), then constants; its outputs are the
+/// next carried values, each defined by an equation of its own unless it is the carried value
+/// itself.
 ///
 /// Sequences of a scan are constants that the graph slices at the iteration; stacked outputs are
 /// carried values that it updates one row at a time, with nothing to start from. A carried integer
@@ -30,11 +32,15 @@ struct LoopBody {
   std::vector<Carried> carried;
   std::vector<ValueId> constants;      // of the outer graph
   std::optional<std::uint64_t> trips;  // exactly, or with a condition at most
-  std::uint64_t steps = 1;             // of the outer graph's loop, in an iteration
-  std::uint64_t most_steps = 0;        // of them; 0: no bound
-  bool all_steps = false;              // it takes as many as it may
+  /// An iteration is a slice, of as many steps as an input says: a word that the host writes.
+  bool paced = false;
+  std::uint64_t steps = 1;           // of the outer graph's loop, in an iteration
+  std::uint64_t most_per_slice = 0;  // where it is paced; 0: any number
+  std::uint64_t most_steps = 0;      // of them; 0: no bound
+  bool all_steps = false;            // it takes as many as it may
 
   ValueId iteration() const { return graph.inputs[carried.size()]; }
+  std::size_t first_constant() const { return carried.size() + (paced ? 2 : 1); }
   ValueId decision() const { return decides ? graph.outputs.back() : condition->outputs[0]; }
 };
 
@@ -83,12 +89,12 @@ std::shared_ptr<BranchRegion> branch_region(const Equation& e, const std::vector
 
 /// Takes loop `e` of `outer` apart; null when it has no such form, or nobody wants its results.
 /// `wanted`: per value of the outer graph, whether something reads it. `nest`: what surrounds the
-/// outer graph. `slice` > 0: an iteration of the region is a loop of at most that many steps, which
-/// a kernel may take in one go.
+/// outer graph. With slices an iteration of the region is a loop of that many steps itself, which a
+/// kernel takes in one go.
 std::shared_ptr<LoopRegion> loop_region(const Graph& outer, const Equation& e,
                                         const std::vector<bool>& wanted, const Target&,
                                         const CompileOptions&, const LoopNest& nest,
-                                        std::uint64_t slice = 0);
+                                        const Slicing& = {});
 
 /// Steps that loop `e` may take at most; 0: any number.
 std::uint64_t most_steps(const Equation& e);

@@ -210,7 +210,7 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
 std::set<const Graph*> bodies_in_kernels(const Graph& g, const Partition& parts) {
   std::set<ValueId> results;
   for (const Cluster& c : parts.clusters)
-    if (c.loop && c.loop->body.steps == 1) results.insert(c.writes.begin(), c.writes.end());
+    if (c.loop && !c.loop->body.decides && c.loop->body.steps == 1) results.insert(c.writes.begin(), c.writes.end());
   std::set<const Graph*> bodies;
   for (const Equation& e : g.equations)
     if (std::any_of(e.outputs.begin(), e.outputs.end(),

@@ -25,6 +25,7 @@ void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
   slots_[counter].depth = 0;
   machine_->counters.push_back(counter);
   if (outermost) show_progress(body, placed, counter);
+  GNOMON_CHECK(outermost || !body.paced, "one loop of a gated block sets its pace");
 
   const auto index = static_cast<std::uint32_t>(program_.loops.size());
   program_.loops.emplace_back();
@@ -69,6 +70,12 @@ void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
                     ? 1
                     : std::clamp<std::uint64_t>(steps_per_pass / (block.end - block.first), 1, 16);
   if (body.trips) block.trips = std::min(block.trips, *body.trips / phases + 1);
+  if (body.paced) {
+    // Slices take long enough one by one, and shall be looked at.
+    block.trips = 1;
+    if (!machine_->nested)
+      program_.gated.back().slices->per_pass = static_cast<std::uint32_t>(phases);
+  }
   if (outermost && !machine_->nested && body.trips)
     machine_->most_passes = (*body.trips / phases + block.trips) / block.trips;
   program_.loops[index] = block;
@@ -202,7 +209,15 @@ void Planner::show_progress(const LoopBody& body, const Homes& homes, SlotId cou
   program_.gated.back().most_steps = body.most_steps;
   program_.gated.back().all_steps = body.all_steps;
   program_.gated.back().results = homes.results;
-  counted_.emplace_back(program_.gated.size() - 1, counter);
+  const std::size_t block = program_.gated.size() - 1;
+  if (!body.paced) {
+    counted_.emplace_back(block, counter);
+    return;
+  }
+  machine_->pace = slot("steps per slice", 4);
+  slots_[machine_->pace].depth = 0;
+  paced_.emplace_back(block, machine_->pace);
+  program_.gated.back().slices = Slices{{}, body.steps, body.most_per_slice, 0};
 }
 
 std::vector<StateWrite> Planner::writes(
@@ -283,6 +298,10 @@ void Planner::end_machine() {
   slots_[m.state].last = block.end - 1;
   if (!counted_.empty() && counted_.back().first + 1 == program_.gated.size())
     slots_[counted_.back().second].last = block.end - 1;
+  if (m.pace != none) {
+    slots_[m.pace].first = m.start;
+    slots_[m.pace].last = block.end - 1;
+  }
   for (const auto& [step, word] : m.words) counts_[step] = {m.state, word};
   states_.push_back(m.state);
   machine_.reset();

@@ -53,6 +53,7 @@ struct Machine {
   Flow flow;
   std::uint32_t start = 0;  // the step in front that lets the first stretch run
   SlotId state = none;      // done, two words of nothing, then three words per dispatch
+  SlotId pace = none;       // steps that a slice takes, where its loop is paced
   std::vector<SlotId> counters;
   std::map<std::uint32_t, GateKernel> gates;     // per step
   std::map<std::uint32_t, std::uint32_t> words;  // per step: its first word in the state
@@ -171,6 +172,7 @@ class Planner {
   std::vector<Record> records_;
   std::vector<SlotId> states_;                           // per gated block
   std::vector<std::pair<std::size_t, SlotId>> counted_;  // gated blocks whose counter may be read
+  std::vector<std::pair<std::size_t, SlotId>> paced_;    // gated blocks whose slices have a word
 };
 
 }  // namespace gnomon

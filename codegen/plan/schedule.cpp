@@ -220,7 +220,8 @@ void Planner::enter(Scope& scope, Scope& outer, const LoopRegion& loop,
   }
   scope.slot(inputs[n]) = counter;
   for (std::size_t k = 0; k < loop.body.constants.size(); ++k)
-    hand_in(outer, loop.body.constants[k], scope, inputs[n + 1 + k]);
+    hand_in(outer, loop.body.constants[k], scope, inputs[loop.body.first_constant() + k]);
+  if (loop.body.paced) scope.slot(inputs[n + 1]) = machine_->pace;
   scope.numbers.insert(inputs[n]);
 }
 
@@ -319,6 +320,8 @@ void Planner::place_slots() {
     program_.gated[i].done = *slots_[states_[i]].fixed;
   for (const auto& [block, counter] : counted_)
     program_.gated[block].iterations = *slots_[counter].fixed;
+  for (const auto& [block, pace] : paced_)
+    program_.gated[block].slices->steps = *slots_[pace].fixed;
   for (const auto& [loop, counter] : advances_)
     program_.loops[loop].advance->operands = {*slots_[counter].fixed};
   program_.arena_bytes = arena.bytes;

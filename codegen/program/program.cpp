@@ -47,7 +47,8 @@ std::string print(const Program& p) {
         s += indent + "}\n";
       }
       if (block.first == i) {
-        s += indent + "until " + text(block.done) + " {\n";
+        s += indent + "until " + text(block.done) +
+             (block.slices ? ", steps per slice " + text(block.slices->steps) : "") + " {\n";
         indent += "  ";
       }
     }

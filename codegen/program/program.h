@@ -68,6 +68,16 @@ struct LoopBlock {
   std::vector<std::uint32_t> results;  // outputs that hold carried values between iterations
 };
 
+/// Slices of a gated block's outermost loop, which take as many of its steps as an i32 in memory
+/// says, or fewer only where the loop ends. Whoever runs the program writes it: before the first
+/// pass, and before later ones as it likes. No result depends on it.
+struct Slices {
+  Place steps;
+  std::uint64_t first = 0;     // a number to begin with
+  std::uint64_t most = 0;      // what it may be; 0: any positive number
+  std::uint32_t per_pass = 0;  // slices that a pass takes; 0: not known
+};
+
 /// Steps [first, end) that choose on the device what runs next: *gates* among them write the counts
 /// of the others, and zeros when it is all over. They are run over and over, until the u32 at
 /// `done` is not 0; further passes do nothing. Loops inside are written down for as many iterations
@@ -79,6 +89,7 @@ struct GatedBlock {
   /// An i32: iterations of its outermost loop that are behind it, while it is not done; see
   /// LoopBlock.
   std::optional<Place> iterations;
+  std::optional<Slices> slices;  // of lengths that may change; there are no `iterations` then
   std::uint64_t steps = 1, most_steps = 0;
   bool all_steps = false;  // it takes as many as it may
   std::vector<std::uint32_t> results;

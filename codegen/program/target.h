@@ -38,6 +38,11 @@ struct Target {
   std::uint32_t tile_columns = 4;
   std::uint32_t tile_panel = 0;     // columns whose operand stays in a core's cache; 0: whole rows
   std::uint32_t accumulators = 16;  // values that an invocation's loop carries in registers
+  /// Operations that one lane takes in the first slice of a loop that may take many times as many
+  /// (codegen/lower/slicing.h); 0: loops are sliced for drivers that limit trips only. A lane of a
+  /// slow GPU waits some 5 ns for each, which makes this 20 ms; a CPU takes 1 to 3 ns, a hundred
+  /// times what it costs to start a slice.
+  std::uint64_t slice_work = std::uint64_t{1} << 22;
 
   // Workgroups whose invocations work together, through shared memory (lower/workgroup.h).
   std::uint32_t team = 0;  // invocations of such a workgroup, a power of two; 0: there are none

@@ -40,8 +40,9 @@ vulkan::PoolOptions host_pool(const vulkan::Device& device, vulkan::MemoryKind k
 
 }  // namespace
 
-Context::Context(const vulkan::DeviceOptions& options)
-    : device(options),
+Context::Context(const vulkan::DeviceOptions& options, double slice_ms)
+    : time_slice_ms(slice_ms),
+      device(options),
       queue(device),
       arrays(device, queue, array_pool(device)),
       parameters(device, queue,

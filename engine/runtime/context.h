@@ -29,9 +29,10 @@ struct ContextCounters {
 
 /// Shared by the Runtime, its executables and its arrays, so they may be destroyed in any order.
 struct Context {
-  explicit Context(const vulkan::DeviceOptions&);
+  explicit Context(const vulkan::DeviceOptions&, double slice_ms = 50);
   ~Context();
 
+  const double time_slice_ms;  // RuntimeOptions::time_slice_ms
   mutable vulkan::Device device;
   vulkan::Queue queue;
   vulkan::BufferPool arrays;

@@ -37,6 +37,8 @@ Executable::Executable(std::shared_ptr<Context> context, Program program,
       schedule_(schedule_of(program_, context_->device.target())),
       reusable_(reusable_inputs(program_)),
       out_of_memory_text_(plan_text(program_)) {
+  for (const GatedBlock& block : schedule_.gated)
+    slice_steps_.push_back(block.slices ? block.slices->first : 1);
   extra_barriers_.resize(schedule_.works.size());
   if (context_->device.instance().validating()) {
     // The layer compares whole windows, so steps that share a block look like a hazard even when
@@ -90,7 +92,7 @@ void Executable::release(Entry& entry) noexcept {
   entry.recording.reset();
   for (const vulkan::Range& range : entry.gathered) context_->arrays.release(range, last_ticket_);
   context_->parameters.release(entry.parameters, last_ticket_);
-  context_->staging.release(entry.looks, last_ticket_);
+  context_->staging.release(entry.shared, last_ticket_);
 }
 
 void Executable::check_inputs(std::span<const Array> inputs) const {
@@ -207,6 +209,12 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
     static_cast<DeviceStorage&>(*fresh_[o]).written_by(ticket);
     outputs.emplace_back(program_.outputs[o], std::move(fresh_[o]));
   }
+}
+
+std::int32_t Executable::Entry::word(std::uint32_t which) const {
+  std::int32_t value = 0;
+  std::memcpy(&value, shared.mapped() + std::size_t{4} * which, sizeof value);
+  return value;
 }
 
 std::uint32_t Executable::free_instance(Entry& entry) {

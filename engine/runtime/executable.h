@@ -18,6 +18,7 @@
 #include "codegen/program/program.h"
 #include "engine/runtime/context.h"
 #include "engine/runtime/loop_scheduler.h"
+#include "engine/runtime/pace.h"
 #include "engine/runtime/schedule.h"
 #include "engine/runtime/watch.h"
 
@@ -93,9 +94,22 @@ class Executable {
     std::uint32_t dispatches = 0, window_copies = 0;
     std::unique_ptr<vulkan::Recording> recording;
     std::vector<Turn> turns;
-    vulkan::Range looks;                  // two times two words per gated block that the host reads
+    /// Words per gated block: is it done, the number of its iteration, the steps of its slices.
+    static constexpr std::uint32_t words_per_block = 6;
+    vulkan::Range shared;
     std::vector<vulkan::Ticket> tickets;  // newest submission of each instance
     std::uint64_t last_call = 0;
+
+    static std::uint32_t done_word(std::uint32_t block, std::uint32_t chunk) {
+      return words_per_block * block + chunk % 2;
+    }
+    static std::uint32_t iteration_word(std::uint32_t block, std::uint32_t chunk) {
+      return done_word(block, chunk) + 2;
+    }
+    static std::uint32_t pace_word(std::uint32_t block, std::uint32_t chunk) {
+      return done_word(block, chunk) + 4;
+    }
+    std::int32_t word(std::uint32_t which) const;
   };
 
   void check_inputs(std::span<const Array> inputs) const;
@@ -105,6 +119,10 @@ class Executable {
   vulkan::Ticket play(Entry&, std::uint32_t instance);
   /// The same in parts, looking at the watch between them. In watched.cpp.
   vulkan::Ticket play_watched(Entry&, std::uint32_t instance, const Watch&);
+  Pace pace_of(std::uint32_t block, bool watched);
+  /// Has slices of a gated block take so many steps from here on.
+  void tell(Entry&, std::uint32_t block, std::uint32_t chunk, std::uint64_t steps,
+            std::vector<VkCommandBuffer>& next);
   // In recording.cpp: what a new entry needs.
   void build(Entry&);
   std::vector<bool> inputs_to_gather() const;
@@ -139,7 +157,8 @@ class Executable {
   std::vector<vulkan::Range> ranges_;  // of the current call: inputs, then outputs
   std::vector<std::uint32_t> key_;
   std::vector<std::shared_ptr<Storage>> fresh_;  // outputs of the current call
-  std::vector<std::uint32_t> held_;  // outputs that a watched call left as good as they are
+  std::vector<std::uint32_t> held_;         // outputs that a watched call left as good as they are
+  std::vector<std::uint64_t> slice_steps_;  // per gated block: of a call's first slice
   std::uint64_t calls_ = 0;
   vulkan::Ticket last_ticket_ = 0;
   Times times_;

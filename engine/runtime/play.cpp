@@ -7,14 +7,6 @@
 
 namespace gnomon {
 
-namespace {
-
-/// Passes that are submitted together, at most, so that a block that is done keeps the device busy
-/// with nothing for a short time only.
-constexpr std::uint64_t most_passes = 64;
-
-}  // namespace
-
 vulkan::Ticket Executable::play(Entry& entry, std::uint32_t instance) {
   std::vector<VkCommandBuffer> next;
   const auto add = [&](const Turn& turn, std::uint64_t times) {
@@ -33,42 +25,56 @@ vulkan::Ticket Executable::play(Entry& entry, std::uint32_t instance) {
       add(turn, 1);
       continue;
     }
-    const std::uint64_t bound = schedule_.gated[*turn.gated].most_passes;
-    if (bound > 0 && bound <= most_passes / 4) {
-      add(turn, bound);
+    const std::uint32_t block = *turn.gated;
+    Pace pace = pace_of(block, false);
+    if (const auto all = pace.whole()) {
+      tell(entry, block, 0, all->steps, next);
+      add(turn, all->passes);
       continue;
     }
     // The next chunk is under way before the last one's word is looked at.
-    const auto look = [&](std::uint64_t chunk) {
-      return static_cast<std::uint32_t>(2 * *turn.gated + chunk % 2);
-    };
-    const auto done = [&](std::uint64_t chunk) {
-      std::uint32_t word = 0;
-      std::memcpy(&word, entry.looks.mapped() + std::size_t{4} * look(chunk), sizeof word);
-      return word != 0;
-    };
-    std::uint64_t passes = 1, given = 0;
     vulkan::Ticket before = 0;
-    for (std::uint64_t chunk = 0;; ++chunk) {
-      // Where the passes have a bound the block is done behind the last one, whatever the word
-      // says.
-      if (bound > 0) passes = std::min(passes, bound - given);
-      given += passes;
-      add(turn, passes);
-      if (bound > 0 && given == bound) break;
-      next.push_back(entry.recording->look(look(chunk)));
+    for (std::uint32_t chunk = 0;; ++chunk) {
+      const Pace::Chunk c = pace.next();
+      tell(entry, block, chunk, c.steps, next);
+      add(turn, c.passes);
+      if (c.last) break;
+      next.push_back(entry.recording->transfer(entry.done_word(block, chunk)));
       const vulkan::Ticket now = submit();
+      pace.submitted(Pace::Clock::now());
       last_ticket_ = now;
       if (chunk > 0) {
+        const bool waited = !context_->queue.done(before);
         context_->queue.wait(before);
-        if (done(chunk - 1)) break;
+        const bool done = entry.word(entry.done_word(block, chunk - 1)) != 0;
+        pace.ended(Pace::Clock::now(), waited, done);
+        if (done) break;
       }
       before = now;
-      passes = std::min(2 * passes, most_passes);
     }
   }
   if (!next.empty()) submit();
   return ticket;
+}
+
+Pace Executable::pace_of(std::uint32_t block, bool watched) {
+  const vulkan::Ticket last = context_->queue.last();
+  return {schedule_.gated[block], slice_steps_[block], context_->time_slice_ms, watched,
+          context_->queue.done(last)};
+}
+
+void Executable::tell(Entry& entry, std::uint32_t block, std::uint32_t chunk, std::uint64_t steps,
+                      std::vector<VkCommandBuffer>& next) {
+  if (!schedule_.gated[block].slices) return;
+  const std::uint32_t which = entry.pace_word(block, chunk);
+  const auto value = static_cast<std::int32_t>(steps);
+  if (entry.word(which) != value) {
+    // A call that nobody waited for may be about to read it. Within a call, the chunk before the
+    // last one has ended.
+    if (chunk == 0) context_->queue.wait(last_ticket_);
+    std::memcpy(entry.shared.mapped() + std::size_t{4} * which, &value, sizeof value);
+  }
+  next.push_back(entry.recording->transfer(which));
 }
 
 }  // namespace gnomon

@@ -298,20 +298,28 @@ void Executable::build(Entry& entry) {
       entry.dispatches += static_cast<std::uint32_t>(stretches.stretches[s].size());
   if (!schedule.gated.empty()) {
     vulkan::Request request;
-    request.bytes = 16 * schedule.gated.size();
-    request.what = "what the host sees of loops";
+    request.bytes = 4 * Entry::words_per_block * schedule.gated.size();
+    request.what = "what the host and loops tell each other";
     request.host_writes = true;
-    entry.looks = context_->staging.allocate(request);
-    // Whether it is done, by turns in two words; where there is a counter, that as well.
-    const auto look = [&](const Place& at, std::size_t word) {
-      stretches.looks.push_back({arena_.block->buffer, entry.looks.block->buffer,
-                                 arena_.offset + at.offset, entry.looks.offset + 4 * word, 4});
+    entry.shared = context_->staging.allocate(request);
+    std::memset(entry.shared.mapped(), 0, request.bytes);
+    // A chunk uses one of two words of each kind, the next one the other.
+    const auto look = [&](const Place& at) {
+      stretches.transfers.push_back({arena_.block->buffer, entry.shared.block->buffer,
+                                     arena_.offset + at.offset,
+                                     entry.shared.offset + 4 * stretches.transfers.size(), 4});
     };
-    const std::size_t blocks = schedule.gated.size();
-    for (std::size_t w = 0; w < 2 * blocks; ++w) look(schedule.gated[w / 2].done, w);
-    for (std::size_t w = 0; w < 2 * blocks; ++w) {
-      const GatedBlock& block = schedule.gated[w / 2];
-      look(block.iterations.value_or(block.done), 2 * blocks + w);
+    const auto tell = [&](const Place& at) {
+      look(at);
+      vulkan::BufferCopy& copy = stretches.transfers.back();
+      std::swap(copy.from, copy.to);
+      std::swap(copy.from_offset, copy.to_offset);
+    };
+    for (const GatedBlock& block : schedule.gated) {
+      for (int chunk = 0; chunk < 2; ++chunk) look(block.done);
+      for (int chunk = 0; chunk < 2; ++chunk) look(block.iterations.value_or(block.done));
+      for (int chunk = 0; chunk < 2; ++chunk)
+        block.slices ? tell(block.slices->steps) : look(block.done);
     }
   }
 

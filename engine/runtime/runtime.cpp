@@ -39,7 +39,10 @@ RuntimeState::RuntimeState(const RuntimeOptions& options)
       validate(options.validate || environment.validate),
       print_(&to_stdout) {
   if (environment.help) std::fputs(help_text().c_str(), stderr);
-  context = std::make_shared<Context>(device_options(options, environment));
+  if (!(options.time_slice_ms > 0))
+    throw UsageError("gnomon::Runtime: a time slice of " + std::to_string(options.time_slice_ms) +
+                     " ms; give it some time, 50 ms for instance");
+  context = std::make_shared<Context>(device_options(options, environment), options.time_slice_ms);
 }
 
 Runtime::Runtime(const RuntimeOptions& options) : state_(std::make_shared<RuntimeState>(options)) {}

@@ -156,15 +156,15 @@ void Recording::add_instance() {
   const std::uint32_t start = parameter_start_ + parameter_bytes_ * instances();
   std::vector<VkCommandBuffer> recorded;
   for (const auto& stretch : stretches_.stretches) recorded.push_back(record(stretch, start));
-  while (looks_.size() < stretches_.looks.size()) {
+  while (transfers_.size() < stretches_.transfers.size()) {
     const VolkDeviceTable& vk = device_.vk();
     const VkCommandBuffer commands = allocate_commands(device_, pool_);
     begin(vk, commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, true);
-    const BufferCopy& copy = stretches_.looks[looks_.size()];
+    const BufferCopy& copy = stretches_.transfers[transfers_.size()];
     const VkBufferCopy region{copy.from_offset, copy.to_offset, copy.bytes};
     vk.vkCmdCopyBuffer(commands, copy.from, copy.to, 1, &region);
     end(vk, commands);
-    looks_.push_back(commands);
+    transfers_.push_back(commands);
   }
   commands_.push_back(std::move(recorded));
 }

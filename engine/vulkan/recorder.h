@@ -36,7 +36,7 @@ struct BufferCopy {
 /// What is recorded once and may be submitted again and again.
 struct Stretches {
   std::vector<std::vector<Dispatch>> stretches;
-  std::vector<BufferCopy> looks;  // copies that show the host what the device decided
+  std::vector<BufferCopy> transfers;  // of what the host and the device tell each other
 };
 
 /// Dispatches with their descriptor sets. Several *instances*, each with command buffers and
@@ -60,7 +60,7 @@ class Recording {
   VkCommandBuffer commands(std::uint32_t instance, std::uint32_t stretch) const {
     return commands_[instance][stretch];
   }
-  VkCommandBuffer look(std::uint32_t which) const { return looks_[which]; }
+  VkCommandBuffer transfer(std::uint32_t which) const { return transfers_[which]; }
 
  private:
   VkCommandBuffer record(const std::vector<Dispatch>&, std::uint32_t start);
@@ -77,7 +77,7 @@ class Recording {
   VkCommandPool pool_ = VK_NULL_HANDLE;
   std::vector<VkDescriptorSet> sets_;
   std::vector<std::vector<VkCommandBuffer>> commands_;  // per instance, per stretch
-  std::vector<VkCommandBuffer> looks_;
+  std::vector<VkCommandBuffer> transfers_;
 };
 
 /// Command buffers for transfers between host-visible and device memory, one in flight at a time.

@@ -118,18 +118,49 @@ TEST_F(LongCalls, EndWhenTheyAreCancelledAndCanBeMadeAgain) {
 }
 
 TEST_F(LongCalls, EndWhileLanesAreInSlices) {
-  // Every lane in one kernel, which drivers that limit trips take slice by slice.
+  // Every lane in one kernel, slice by slice.
   auto f = walk([](const Array& xs) {
     return vmap([](const Array& x) {
       return while_loop([](const Array& v) { return v < 1e9f; },
                         [](Array v) { return sqrt(v * v + 1.0f); }, x, {.max_steps = 100000000});
     })(xs);
   });
-  if (rt.target().loop_budget == 0)
-    GTEST_SKIP() << rt.device_name() << " has no limit of loop trips and takes loops in one go";
   ear.enough = 50000;
   EXPECT_THAT(cancelled([&] { f(ones(64)); }), HasSubstr("of at most 100000000 steps"));
   EXPECT_LT(ear.heard.back().steps, 50000000u);
+}
+
+TEST_F(LongCalls, EndWhileOneLaneTakesStepsWithoutAnEnd) {
+  auto endless = walk([](const Array& x, const Array& limit) {
+    return while_loop([&](const Array& v) { return v < limit; },
+                      [](const Array& v) { return v * 0.5f + 1.0f; }, x, {.max_steps = unbounded});
+  });
+  const Array x = rt.from_host(0.0f), never = rt.from_host(3.0f), soon = rt.from_host(1.5f);
+  ear.enough = 1;
+  for (int time = 0; time < 2; ++time) {
+    ear.token.reset();
+    ear.heard.clear();
+    EXPECT_THAT(cancelled([&] { endless(x, never); }), HasSubstr("was cancelled after"));
+    ASSERT_FALSE(ear.heard.empty());
+    EXPECT_EQ(ear.heard.back().bound, 0u);
+  }
+  ear.token.reset();
+  EXPECT_EQ(rt.item<float>(endless(x, soon)), 1.5f);
+}
+
+TEST_F(LongCalls, HearHowFarOneLaneIs) {
+  // As many steps as take a second or less, so that slices have come to their time by the end.
+  constexpr Dim most = 40'000'000;
+  auto f = walk([](const Array& x) {
+    return while_loop([](const Array& v) { return v != 0u; },
+                      [](const Array& v) { return (v * 1664525u + 1013904223u) | 1u; }, x,
+                      {.max_steps = most});
+  });
+  f(rt.from_host(std::uint32_t{1}));
+  ASSERT_GT(ear.heard.size(), 2u);
+  for (const Progress& p : ear.heard) EXPECT_EQ(p.bound, static_cast<std::uint64_t>(most));
+  EXPECT_GT(ear.heard.back().steps, 0u);
+  EXPECT_LE(ear.heard.back().steps, static_cast<std::uint64_t>(most));
 }
 
 TEST_F(LongCalls, SayWhatTheirLoopsSaidBeforeTheEnd) {

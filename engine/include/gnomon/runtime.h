@@ -38,6 +38,11 @@ struct RuntimeOptions {
   std::uint64_t block_bytes = std::uint64_t{128} << 20;  // what is taken at once
   std::uint64_t window_bytes = 0;  // what a kernel binds at once at most; 0: what the device allows
   bool fixed_blocks = false;  // never take more at once than `block_bytes` or a single array needs
+  /// Milliseconds that a long loop inside a kernel may keep the device for itself: then it goes on
+  /// in another dispatch, so that it can be watched and cancelled, and drivers that reset a device
+  /// after a second or two are content. Slices begin shorter and grow into it as they are measured;
+  /// no result depends on it. Throws UsageError unless positive.
+  double time_slice_ms = 50;
 };
 
 /// Gets the lines of debug::print, without the end of the line.

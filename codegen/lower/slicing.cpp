@@ -1,0 +1,69 @@
+// codegen/lower/slicing.cpp -- estimates of what loops in kernels take at worst, and slices of
+// that.
+#include "codegen/lower/slicing.h"
+
+#include <algorithm>
+
+#include "codegen/lower/loop_region.h"
+#include "codegen/primitives/control.h"
+
+namespace gnomon {
+
+namespace {
+
+/// Values that loop `e` carries from step to step.
+std::size_t carried_by(const Equation& e) {
+  return e.primitive == &scan_p ? static_cast<std::size_t>(e.params.as<ScanParams>().carried)
+                                : e.outputs.size();
+}
+
+}  // namespace
+
+Slicing slices_by_trips(const Equation& e, std::uint64_t trips, const Target& target) {
+  constexpr std::uint64_t worth_a_dispatch = 64;
+  // Where the number of steps is open, so is that of trips: a first guess. Otherwise trips may be
+  // as many as a word holds, which no sum of theirs does.
+  const std::uint64_t steps = most_steps(e);
+  const std::uint64_t room = target.loop_budget / 32 * 31;
+  const std::uint64_t slice =
+      steps == 0 ? 1024 : room / ((trips - 1) / steps + ((trips - 1) % steps == 0 ? 0 : 1));
+  return slice >= worth_a_dispatch && (steps == 0 || slice < steps) ? Slicing{slice} : Slicing{};
+}
+
+Slicing slices_by_time(const Graph& g, const Equation& e, Dim lanes, const Target& target,
+                       std::uint64_t most) {
+  if (target.slice_work == 0 || (e.primitive != &while_p && e.primitive != &scan_p)) return {};
+  if (e.primitive == &while_p && e.params.as<WhileParams>().max_steps == 0) return {};
+  // Lanes that a device of a few cores takes as long for as it takes for one: a core of a CPU runs
+  // groups of lanes by vector instructions, a GPU waits for the one lane's results.
+  const double at_once = static_cast<double>(
+      std::min<Dim>(std::max<Dim>(1, lanes), target.contiguous_per_lane ? 64 : 1024));
+  constexpr double loop_itself = 4;
+  const double work =
+      (work_per_iteration(e) + loop_itself * static_cast<double>(std::max<Dim>(1, lanes))) /
+      at_once;
+  const auto slice_work = static_cast<double>(target.slice_work);
+  // A loop of a few slices is soon over, and a kernel of its own is the better for it: nothing
+  // goes through memory in between, and the host need not wait.
+  constexpr double few_slices = 16;
+  const std::uint64_t steps = most_steps(e);
+  if (steps > 0 && static_cast<double>(steps) * work <= few_slices * slice_work) return {};
+  double carried = 0;
+  for (std::size_t i = 0; i < carried_by(e); ++i)
+    carried += static_cast<double>(g.avals[e.outputs[i]].shape.size());
+  if (2 * carried / at_once > slice_work / 2) return {};
+  auto first = static_cast<std::uint64_t>(std::clamp(slice_work / work, 2.0, 1e9));
+  if (most > 0) first = std::min(first, most);
+  // Slices of that many steps are short enough.
+  if (most > 0 && static_cast<double>(most) * work <= few_slices * slice_work) return {};
+  const bool rows = e.primitive == &scan_p &&
+                    (e.params.as<ScanParams>().sequences > 0 || e.outputs.size() > carried_by(e));
+  if (!rows) return {first, true, most};
+  // Slices that do not differ, since the rows of one are an array.
+  std::uint64_t part = first;
+  while (part > 1 && steps % part != 0) --part;
+  return static_cast<double>(part) * few_slices >= static_cast<double>(first) ? Slicing{part}
+                                                                              : Slicing{};
+}
+
+}  // namespace gnomon
