@@ -43,6 +43,24 @@ struct TransposeArgs {
   const Tangents& cotangents;
 };
 
+/// Inputs of the backward pass of an operation that has one of its own.
+struct ReverseArgs {
+  const Params& params;
+  const Arrays& inputs;
+  const std::vector<bool>& active;  // inputs whose cotangents are wanted
+  const Arrays& saved;              // by the forward pass
+  const Tangents& cotangents;       // of the outputs (nullopt: zero); at least one is there
+};
+
+/// Reverse mode of an operation that holds graphs: its backward pass goes over the steps that its
+/// forward pass took. Both emit operations into the current trace.
+struct ReverseMode {
+  /// The outputs, and behind them what the backward pass needs.
+  Rule<Arrays(const Params&, const Arrays& inputs, const std::vector<bool>& active, Loc)> forward;
+  /// Cotangents of the active inputs (nullopt: zero, or not active).
+  Rule<Tangents(const ReverseArgs&)> backward;
+};
+
 struct Primitive {
   std::string_view name;
   /// Reads the parameters from text; `parse_params<T>` or `no_params`.
@@ -63,6 +81,8 @@ struct Primitive {
   Rule<std::vector<HostArray>(const Params&, std::span<const Aval> outputs,
                               std::span<const HostArray> inputs)>
       reference;
+  /// Of loops and branches; others are pulled back by transposing their jvp.
+  const ReverseMode* reverse = nullptr;
 };
 
 /// The whole table, in order of name; the graph parser's and the law tests' view.

@@ -5,6 +5,7 @@
 #include "codegen/graph/evaluate.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/families.h"
+#include "codegen/primitives/reverse.h"
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/jvp.h"
 
@@ -160,13 +161,11 @@ const Primitive cond_p{
     .parse = parse_params<CondParams>,
     .shape = shape,
     .jvp = jvp,
-    .transpose = [](const TransposeArgs&) -> Tangents {
-      control::no_reverse_mode("cond and switch_",
-                               "use jvp, or where with safe operands on both sides");
-    },
+    .transpose = [](const TransposeArgs& t) { return control::transposed(cond_reverse, t); },
     .batch = batch,
     .lower = Lowering::structured(Lowering::Kind::cond),
     .reference = reference,
+    .reverse = &cond_reverse,
 };
 
 }  // namespace gnomon

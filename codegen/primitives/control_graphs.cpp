@@ -92,9 +92,9 @@ Arrays emit_while(WhileParams p, Arrays inputs, Loc loc) {
   p.body = share(reordered(*p.body, h->inputs, h->kept));
   p.carried = static_cast<int>(h->kept.size());
   // A loop that changes nothing has no result to run for.
-  const Arrays results =
-      h->kept.empty() && !runs ? Arrays{}
-                               : emit(while_p, std::move(p), picked(inputs, h->inputs), loc);
+  const Arrays results = h->kept.empty() && !runs
+                             ? Arrays{}
+                             : emit(while_p, std::move(p), picked(inputs, h->inputs), loc);
   return with_results(inputs, carried, h->kept, results);
 }
 
@@ -106,10 +106,9 @@ Arrays emit_scan(ScanParams p, Arrays inputs, Loc loc) {
   for (std::size_t i = carried; i < p.body->outputs.size(); ++i) outputs.push_back(i);
   p.body = share(reordered(*p.body, h->inputs, outputs));
   p.carried = static_cast<int>(h->kept.size());
-  const Arrays results =
-      outputs.empty() && !has_effects(*p.body)
-          ? Arrays{}
-          : emit(scan_p, std::move(p), picked(inputs, h->inputs), loc);
+  const Arrays results = outputs.empty() && !has_effects(*p.body)
+                             ? Arrays{}
+                             : emit(scan_p, std::move(p), picked(inputs, h->inputs), loc);
   return with_results(inputs, carried, h->kept, results);
 }
 
@@ -145,14 +144,6 @@ std::vector<bool> batched_outputs(const Graph& graph, const std::vector<bool>& i
 Graph batch(const Graph& graph, const std::vector<bool>& inputs, const std::vector<bool>& outputs,
             Dim size) {
   return vmap(graph, front_axes(inputs), front_axes(outputs), size);
-}
-
-[[noreturn]] void no_reverse_mode(std::string_view what, std::string_view remedy) {
-  const Trace* trace = Trace::current();
-  usage_error(
-      "grad",
-      "reverse mode through " + std::string(what) + " is not there yet; " + std::string(remedy),
-      trace ? trace->loc : Loc{});
 }
 
 void check_inputs(std::string_view op, std::string_view graph_name, const Graph& graph,

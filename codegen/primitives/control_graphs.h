@@ -73,9 +73,6 @@ Array merge_lanes(const Array&);
 Arrays flagged_tangents(const Arrays& x, const Tangents& d, const std::vector<bool>& flags,
                         std::size_t first, std::size_t count);
 
-/// Throws UsageError: reverse mode does not go through `what`.
-[[noreturn]] void no_reverse_mode(std::string_view what, std::string_view remedy);
-
 // ---- checks of shape rules
 
 /// Throws UsageError unless the graph takes `inputs`.

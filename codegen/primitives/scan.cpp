@@ -6,6 +6,7 @@
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/effects.h"
 #include "codegen/primitives/families.h"
+#include "codegen/primitives/reverse.h"
 #include "codegen/transforms/jvp.h"
 
 namespace gnomon {
@@ -169,12 +170,11 @@ const Primitive scan_p{
     .parse = parse_params<ScanParams>,
     .shape = shape,
     .jvp = jvp,
-    .transpose = [](const TransposeArgs&) -> Tangents {
-      control::no_reverse_mode("scan and fori_loop", "use jvp, or unroll a short loop in C++");
-    },
+    .transpose = [](const TransposeArgs& t) { return control::transposed(scan_reverse, t); },
     .batch = batch,
     .lower = Lowering::structured(Lowering::Kind::scan),
     .reference = reference,
+    .reverse = &scan_reverse,
 };
 
 }  // namespace gnomon

@@ -6,6 +6,7 @@
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/effects.h"
 #include "codegen/primitives/families.h"
+#include "codegen/primitives/reverse.h"
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/jvp.h"
 
@@ -200,13 +201,11 @@ const Primitive while_p{
     .parse = parse_params<WhileParams>,
     .shape = shape,
     .jvp = jvp,
-    .transpose = [](const TransposeArgs&) -> Tangents {
-      control::no_reverse_mode("while_loop",
-                               "use jvp, or a scan of fixed length once that has reverse mode");
-    },
+    .transpose = [](const TransposeArgs& t) { return control::transposed(while_reverse, t); },
     .batch = batch,
     .lower = Lowering::structured(Lowering::Kind::while_loop),
     .reference = reference,
+    .reverse = &while_reverse,
 };
 
 }  // namespace gnomon

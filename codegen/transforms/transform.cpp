@@ -158,7 +158,10 @@ struct PullbackState {
 std::shared_ptr<const PullbackState> start_vjp(const Linearizable& f, Loc loc) {
   Trace& trace = Trace::active("vjp", loc);
   if (loc.line > 0) trace.loc = loc;
-  return std::make_shared<PullbackState>(PullbackState{run_forward(f.graph, f.inputs), f.first});
+  std::vector<bool> wanted(f.inputs.size(), false);
+  std::fill_n(wanted.begin(), f.first, true);
+  return std::make_shared<PullbackState>(
+      PullbackState{run_forward(f.graph, f.inputs, wanted), f.first});
 }
 
 Arrays vjp_outputs(const PullbackState& state) { return state.forward.outputs(); }
@@ -179,10 +182,7 @@ Arrays vjp_cotangents(const PullbackState& state, const Arrays& cotangents, Loc 
                     to_string(cotangents[i].aval()) + " and the result is " + to_string(aval),
                 loc);
   }
-  std::vector<bool> wanted(graph.inputs.size(), false);
-  std::fill_n(wanted.begin(), state.first, true);
-  const Tangents found =
-      pull_back(state.forward, wanted, Tangents(cotangents.begin(), cotangents.end()));
+  const Tangents found = pull_back(state.forward, Tangents(cotangents.begin(), cotangents.end()));
   Arrays result;
   for (std::size_t i = 0; i < state.first; ++i) {
     result.push_back(found[i] ? *found[i] : lax::full(graph.avals[graph.inputs[i]], 0, loc));

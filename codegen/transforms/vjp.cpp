@@ -1,6 +1,9 @@
 // codegen/transforms/vjp.cpp -- the reverse sweep, equation by equation.
 #include "codegen/transforms/vjp.h"
 
+#include <algorithm>
+
+#include "codegen/graph/effects.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/trace/trace.h"
 
@@ -75,38 +78,63 @@ Arrays ForwardPass::outputs() const {
   return result;
 }
 
-ForwardPass run_forward(const Graph& graph, const Arrays& inputs) {
+namespace {
+
+/// Only values between a wanted input and an output matter.
+std::vector<bool> active_values(const Graph& graph, const std::vector<bool>& wanted) {
+  std::vector<bool> active(graph.avals.size(), false);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    active[graph.inputs[i]] = wanted[i] && is_float(graph.avals[graph.inputs[i]].dtype);
+  for (const Equation& e : graph.equations) {
+    // Loops behind a stop_gradient need no reverse mode.
+    const bool reached =
+        e.primitive != &stop_gradient_p &&
+        std::any_of(e.inputs.begin(), e.inputs.end(), [&](ValueId v) { return active[v]; });
+    for (ValueId v : e.outputs) active[v] = reached && is_float(graph.avals[v].dtype);
+  }
+  return active;
+}
+
+std::vector<bool> flags_of(const std::vector<ValueId>& values, const std::vector<bool>& flags) {
+  std::vector<bool> r;
+  for (ValueId v : values) r.push_back(flags[v]);
+  return r;
+}
+
+Arrays picked(const std::vector<ValueId>& values, const Arrays& from) {
+  Arrays r;
+  for (ValueId v : values) r.push_back(from[v]);
+  return r;
+}
+
+}  // namespace
+
+ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vector<bool>& wanted) {
   GNOMON_CHECK(inputs.size() == graph.inputs.size(), "one array per input");
-  ForwardPass pass{graph, Arrays(graph.avals.size())};
+  GNOMON_CHECK(wanted.size() == graph.inputs.size(), "one flag per input");
+  ForwardPass pass{graph, wanted, Arrays(graph.avals.size()), active_values(graph, wanted), {}};
   for (std::size_t i = 0; i < inputs.size(); ++i) pass.values[graph.inputs[i]] = inputs[i];
-  for (const Equation& equation : graph.equations) {
-    Arrays operands;
-    for (ValueId v : equation.inputs) operands.push_back(pass.values[v]);
-    const Arrays results = emit(*equation.primitive, equation.params, operands, equation.loc);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      pass.values[equation.outputs[i]] = results[i];
-    }
+  for (std::size_t i = 0; i < graph.equations.size(); ++i) {
+    const Equation& e = graph.equations[i];
+    const Arrays operands = picked(e.inputs, pass.values);
+    const std::vector<bool> active = flags_of(e.outputs, pass.active);
+    const bool whole =
+        e.primitive->reverse != nullptr && std::count(active.begin(), active.end(), true) > 0;
+    Arrays results = whole ? e.primitive->reverse->forward(e.params, operands,
+                                                           flags_of(e.inputs, pass.active), e.loc)
+                           : emit(*e.primitive, e.params, operands, e.loc);
+    for (std::size_t o = 0; o < e.outputs.size(); ++o) pass.values[e.outputs[o]] = results[o];
+    if (!whole) continue;
+    const auto outputs = static_cast<std::ptrdiff_t>(e.outputs.size());
+    pass.saved[i] = Arrays(results.begin() + outputs, results.end());
   }
   return pass;
 }
 
-Tangents pull_back(const ForwardPass& forward, const std::vector<bool>& wanted,
-                   const Tangents& cotangents) {
+Tangents pull_back(const ForwardPass& forward, const Tangents& cotangents) {
   const Graph& graph = forward.graph;
-  GNOMON_CHECK(wanted.size() == graph.inputs.size(), "one flag per input");
+  const std::vector<bool>& active = forward.active;
   GNOMON_CHECK(cotangents.size() == graph.outputs.size(), "one cotangent per output");
-  // Only values between a wanted input and an output matter.
-  std::vector<bool> active(graph.avals.size(), false);
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    active[graph.inputs[i]] = wanted[i] && is_float(graph.avals[graph.inputs[i]].dtype);
-  }
-  for (const Equation& equation : graph.equations) {
-    bool reached = false;
-    for (ValueId v : equation.inputs) reached = reached || active[v];
-    // Loops behind a stop_gradient need no reverse mode.
-    reached = reached && equation.primitive != &stop_gradient_p;
-    for (ValueId v : equation.outputs) active[v] = reached && is_float(graph.avals[v].dtype);
-  }
   Tangents found(graph.avals.size());
   for (std::size_t i = 0; i < cotangents.size(); ++i) {
     const ValueId v = graph.outputs[i];
@@ -114,32 +142,44 @@ Tangents pull_back(const ForwardPass& forward, const std::vector<bool>& wanted,
   }
   Trace& trace = Trace::active("vjp");
   const Loc outer = trace.loc;
-  for (auto equation = graph.equations.rbegin(); equation != graph.equations.rend(); ++equation) {
-    Arrays inputs, outputs;
-    std::vector<bool> input_active;
-    Tangents output_cotangents;
-    for (ValueId v : equation->inputs) {
-      inputs.push_back(forward.values[v]);
-      input_active.push_back(active[v]);
-    }
-    for (ValueId v : equation->outputs) {
-      outputs.push_back(forward.values[v]);
-      output_cotangents.push_back(found[v]);
-    }
-    if (!any_present(output_cotangents)) continue;
-    trace.loc = equation->loc;
+  for (std::size_t i = graph.equations.size(); i-- > 0;) {
+    const Equation& e = graph.equations[i];
+    Tangents of_outputs;
+    for (ValueId v : e.outputs) of_outputs.push_back(found[v]);
+    if (!any_present(of_outputs)) continue;
+    trace.loc = e.loc;
+    const Arrays inputs = picked(e.inputs, forward.values);
+    const std::vector<bool> wanted = flags_of(e.inputs, active);
+    const auto saved = forward.saved.find(i);
     const Tangents parts =
-        pull_back_equation(*equation, inputs, outputs, input_active, output_cotangents);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i]) accumulate(found[equation->inputs[i]], *parts[i]);
-    }
+        saved != forward.saved.end()
+            ? e.primitive->reverse->backward(
+                  ReverseArgs{e.params, inputs, wanted, saved->second, of_outputs})
+            : pull_back_equation(e, inputs, picked(e.outputs, forward.values), wanted, of_outputs);
+    for (std::size_t j = 0; j < parts.size(); ++j)
+      if (parts[j]) accumulate(found[e.inputs[j]], *parts[j]);
   }
   trace.loc = outer;
   Tangents result(graph.inputs.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i]) result[i] = found[graph.inputs[i]];
-  }
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    if (forward.wanted[i]) result[i] = found[graph.inputs[i]];
   return result;
+}
+
+Graph pullback(const Graph& graph, const std::vector<bool>& wanted,
+               const std::vector<bool>& given) {
+  Trace trace;
+  Arrays inputs;
+  for (ValueId v : graph.inputs) inputs.push_back(trace.input(graph.avals[v]));
+  Tangents cotangents(graph.outputs.size());
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (given[i]) cotangents[i] = trace.input(graph.avals[graph.outputs[i]]);
+  const Tangents found = pull_back(run_forward(without_effects(graph), inputs, wanted), cotangents);
+  Arrays results;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i]) results.push_back(found[i] ? *found[i] : lax::zeros_like(inputs[i]));
+  GNOMON_CHECK(trace.captures.empty(), "a derivative captures arrays");
+  return trace.finish(results);
 }
 
 Tangents transpose_linear(const Graph& graph, const Arrays& inputs, const std::vector<bool>& linear,

@@ -1,8 +1,7 @@
 // codegen/transforms/vjp.h -- reverse mode, derived: the transpose of each equation's jvp, last
-// equation first.
-//
-// Loops and branches are not derived yet: their transpose rules throw UsageError.
+// equation first; loops and branches have a backward pass of their own (ReverseMode).
 #pragma once
+#include <map>
 #include <vector>
 
 #include "codegen/graph/graph.h"
@@ -12,15 +11,21 @@ namespace gnomon {
 /// A graph replayed in the active trace with every value kept, for `pull_back`.
 struct ForwardPass {
   Graph graph;
-  Arrays values;  // indexed by ValueId of `graph`
+  std::vector<bool> wanted;             // per input: whether its cotangent is
+  Arrays values;                        // indexed by ValueId of `graph`
+  std::vector<bool> active;             // likewise: between a wanted input and an output
+  std::map<std::size_t, Arrays> saved;  // by number of equation
   Arrays outputs() const;
 };
-ForwardPass run_forward(const Graph& graph, const Arrays& inputs);
+ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vector<bool>& wanted);
 
-/// Cotangents of the `wanted` inputs (nullopt: symbolically zero, or not wanted) from those of the
+/// Cotangents of the wanted inputs (nullopt: symbolically zero, or not wanted) from those of the
 /// outputs. Emits into the active trace, which may be nested in the one of the forward pass.
-Tangents pull_back(const ForwardPass& forward, const std::vector<bool>& wanted,
-                   const Tangents& cotangents);
+Tangents pull_back(const ForwardPass& forward, const Tangents& cotangents);
+
+/// Both in one graph: (inputs..., cotangents of the outputs that have one...) -> cotangents of the
+/// wanted inputs. The statements of `graph` are left out.
+Graph pullback(const Graph& graph, const std::vector<bool>& wanted, const std::vector<bool>& given);
 
 /// Transposes a graph that is linear in the flagged inputs, whose arrays are only types; emits into
 /// the active trace. Cotangents of the flagged inputs, nullopt where symbolically zero.

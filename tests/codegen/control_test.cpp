@@ -253,17 +253,6 @@ TEST(WhileLoop, RejectsAStaticPartThatChanges) {
                         "leaves; only Arrays can change"));
 }
 
-TEST(WhileLoop, ReverseModeSaysWhatToUse) {
-  const auto f = [](const Array& x) {
-    return grad([](const Array& v) {
-      return while_loop([](const Array& u) { return u < 10; }, [](Array u) { return u * u; }, v,
-                        {.max_steps = 9});
-    })(x);
-  };
-  EXPECT_THAT(usage_error_of(f, f32(2.0)),
-              HasSubstr("gnomon::grad: reverse mode through while_loop is not there yet; use jvp"));
-}
-
 // ---- fori_loop
 
 Array sum_below(const Array& n) {
@@ -538,14 +527,6 @@ TEST(Cond, SaysHowBranchesDisagree) {
   };
   EXPECT_THAT(usage_error_of(rank, f32({1, 2})),
               HasSubstr("the predicate is bool[2] and must be one value; reduce it"));
-  const auto reverse = [](const Array& x) {
-    return grad([](const Array& v) {
-      return cond(
-          v > 0, [&] { return v * v; }, [&] { return v; });
-    })(x);
-  };
-  EXPECT_THAT(usage_error_of(reverse, f32(2.0)),
-              HasSubstr("gnomon::grad: reverse mode through cond and switch_ is not there yet"));
 }
 
 TEST(Switch, ClampsItsIndex) {

@@ -1,0 +1,98 @@
+// codegen/primitives/reverse_scan.cpp -- reverse mode of scan.
+#include "codegen/primitives/control_graphs.h"
+#include "codegen/primitives/lax.h"
+#include "codegen/primitives/reverse.h"
+#include "codegen/trace/trace.h"
+
+namespace gnomon {
+namespace {
+
+using control::joined;
+using control::part;
+using control::StepBack;
+
+Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& active, Loc loc) {
+  ScanParams p = params.as<ScanParams>();
+  const auto carried = static_cast<std::size_t>(p.carried);
+  const StepBack step(*p.body, carried, active);
+  Graph body = *p.body;
+  for (std::size_t i = 0; i < carried; ++i)
+    if (step.used[i]) body.outputs.push_back(body.inputs[i]);
+  p.body = control::share(canonicalize(body));
+  return control::emit_scan(p, x, loc);
+}
+
+Tangents backward(const ReverseArgs& a) {
+  ScanParams p = a.params.as<ScanParams>();
+  const auto carried = static_cast<std::size_t>(p.carried);
+  const auto sequences = static_cast<std::size_t>(p.sequences);
+  const Graph& body = *p.body;
+  const StepBack step(body, carried, a.active);
+  std::vector<Aval> stacked = body.output_avals();
+  for (std::size_t i = carried; i < stacked.size(); ++i) stacked[i].shape.insert(0, p.length);
+
+  // Carried: cotangents of carried values, sums for constants. Sequences: what steps began with,
+  // the scan's own, cotangents of stacked rows. Stacked: cotangents of sequences.
+  std::vector<bool> of_carried = step.outputs, of_stacked = step.outputs;
+  std::fill(of_carried.begin() + static_cast<std::ptrdiff_t>(carried), of_carried.end(), false);
+  std::fill(of_stacked.begin(), of_stacked.begin() + static_cast<std::ptrdiff_t>(carried), false);
+  Arrays start = control::dense(a.cotangents, of_carried, stacked);
+  const std::size_t moving = start.size();
+  const std::size_t first_constant = carried + sequences;
+  for (std::size_t i = first_constant; i < a.inputs.size(); ++i)
+    if (step.active[i]) start.push_back(lax::zeros_like(a.inputs[i]));
+  const Arrays rows = control::dense(a.cotangents, of_stacked, stacked);
+  const Arrays constants = part(a.inputs, first_constant, a.inputs.size() - first_constant);
+
+  const Arrays own = part(a.inputs, carried, sequences);
+  const auto step_back = [&] {
+    Trace trace;
+    const auto inputs = [&](const Arrays& like, bool row) {
+      Arrays r;
+      for (const Array& v : like)
+        r.push_back(trace.input({v.dtype(), row ? v.shape().without(0) : v.shape()}));
+      return r;
+    };
+    const Arrays carry = inputs(start, false), began = inputs(a.saved, true),
+                 own_rows = inputs(own, true), of_rows = inputs(rows, true),
+                 shared = inputs(constants, false);
+    Arrays in;
+    for (std::size_t i = 0, next = 0; i < carried; ++i)
+      in.push_back(step.used[i] ? began[next++] : lax::full(body.avals[body.inputs[i]], 0));
+    in = joined(joined(joined(in, own_rows), shared), joined(part(carry, 0, moving), of_rows));
+    const Arrays found = inline_graph(step.graph, in);
+    Arrays next, of_sequences;
+    for (std::size_t i = 0, at = 0; i < step.active.size(); ++i) {
+      if (!step.active[i]) continue;
+      if (i < carried)
+        next.push_back(found[at]);
+      else if (i < first_constant)
+        of_sequences.push_back(found[at]);
+      else
+        next.push_back(lax::add(carry[next.size()], found[at]));
+      ++at;
+    }
+    return trace.finish(joined(next, of_sequences));
+  };
+  const std::size_t sums = start.size();
+  p.body = control::share(step_back());
+  p.carried = static_cast<int>(sums);
+  p.sequences = static_cast<int>(a.saved.size() + own.size() + rows.size());
+  p.reverse = !p.reverse;
+  const Arrays out =
+      control::emit_scan(p, joined(joined(joined(joined(start, a.saved), own), rows), constants));
+
+  Tangents r(a.inputs.size());
+  for (std::size_t i = 0, sum = 0, row = sums; i < step.active.size(); ++i) {
+    if (!step.active[i]) continue;
+    const Array& found_here = i >= carried && i < first_constant ? out[row++] : out[sum++];
+    if (a.active[i]) r[i] = found_here;
+  }
+  return r;
+}
+
+}  // namespace
+
+const ReverseMode scan_reverse{forward, backward};
+
+}  // namespace gnomon

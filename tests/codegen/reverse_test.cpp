@@ -1,0 +1,258 @@
+// tests/codegen/reverse_test.cpp -- reverse mode of loops and branches: against closed forms, and
+// against forward mode in every direction.
+#include "gnomon/debug.h"
+#include "gnomon/loops.h"
+#include "gnomon/special.h"
+#include "tests/codegen/graph_host.h"
+#include "tests/support/lowering.h"
+
+namespace gnomon::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+void expect_near(const Numbers& got, const Numbers& want, double tolerance = 1e-4) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < want.size(); ++i)
+    EXPECT_NEAR(got[i], want[i], tolerance * (1 + std::fabs(want[i]))) << "element " << i;
+}
+
+/// The gradient of f[n] -> f[] in reverse mode is what forward mode gives for every direction.
+template <class F>
+void expect_gradient(F f, const HostArray& x) {
+  const Numbers back = run([&](const Array& v) { return grad(f)(v); }, x);
+  const Dim n = x.size();
+  const auto forward = [&](const Array& v) {
+    return vmap([&](const Array& d) { return jvp(f, v, d).second; })(eye(n));
+  };
+  expect_near(back, run(forward, x));
+}
+/// The same for its gradient in one fixed direction.
+template <class F>
+void expect_two_gradients(F f, const HostArray& x) {
+  expect_gradient(f, x);
+  expect_gradient([&](const Array& v) { return sum(sin(arange(v.size()) + 1.0f) * grad(f)(v)); },
+                  x);
+}
+
+const HostArray point = f32({0.3, -0.8, 1.1, 0.5});
+
+struct Both {
+  Array a, b;
+};
+
+TEST(ReverseScan, CarriesSequencesConstantsAndRows) {
+  const auto f = [](const Array& x) {
+    const auto [end, rows] = scan(
+        [&](Both c, const Array& s) {
+          const Array next = sin(c.a * s) + c.b * x[0];
+          return std::pair{Both{next, c.b + c.a * c.a}, next * x[3]};
+        },
+        Both{x[1], x[2]}, x * x);
+    return end.a * end.b + sum(rows * rows);
+  };
+  expect_two_gradients(f, point);
+}
+
+TEST(ReverseScan, BackwardsAndOfLengthZero) {
+  expect_two_gradients(
+      [](const Array& x) {
+        const auto [end, rows] = scan(
+            [](Array c, const Array& s) {
+              return std::pair{c * s, c};
+            },
+            x[0], x, {.reverse = true});
+        return end + sum(rows * x);
+      },
+      point);
+  expect_gradient(
+      [](const Array& x) {
+        return fori_loop(
+                   0, 0, [](const Array&, Array c) { return c * c; }, x[0]) *
+               x[1];
+      },
+      point);
+}
+
+TEST(ReverseScan, OfPowersIsTheClosedForm) {
+  // d/dx x^(2^5)
+  const auto f = [](const Array& x) {
+    return fori_loop(
+        0, 5, [](const Array&, Array c) { return c * c; }, x);
+  };
+  EXPECT_NEAR(run([&](const Array& x) { return grad(f)(x); }, f32(1.01))[0],
+              32 * std::pow(1.01, 31), 1e-4);
+  EXPECT_NEAR(run([&](const Array& x) { return grad(grad(f))(x); }, f32(1.01))[0],
+              32 * 31 * std::pow(1.01, 30), 1e-1);
+}
+
+Array until_large(const Array& x) {
+  return while_loop([](const Array& v) { return sum(v * v) < 20; },
+                    [&](Array v) { return v * 1.3f + sin(x) * x[0]; }, x, {.max_steps = 40});
+}
+
+TEST(ReverseWhile, AsManyStepsAsItTook) {
+  expect_two_gradients([](const Array& x) { return sum(until_large(x) * x); }, point);
+}
+
+TEST(ReverseWhile, TheBoundEndsItToo) {
+  expect_two_gradients(
+      [](const Array& x) {
+        return sum(while_loop([](const Array& v) { return sum(v * v) < 1e9f; },
+                              [&](Array v) { return v + sin(v * x[1]); }, x, {.max_steps = 5}));
+      },
+      point);
+}
+
+TEST(ReverseWhile, CarriesNumbersAndArraysThatDoNotMove) {
+  expect_two_gradients(
+      [](const Array& x) {
+        struct S {
+          Array i, v, fixed;
+        };
+        const S end = while_loop(
+            [](const S& s) { return s.i < 6; },
+            [](S s) {
+              return S{s.i + 1, s.v * s.fixed + cast(s.i, DType::f32) * s.v * s.v, s.fixed};
+            },
+            S{full({}, 0), x * 0.1f, x[3]}, {.max_steps = 100});
+        return sum(end.v) + end.fixed;
+      },
+      point);
+}
+
+TEST(ReverseWhile, NeedsABound) {
+  const auto f = [](const Array& x) {
+    return grad([](const Array& v) {
+      return while_loop([](const Array& u) { return u < 10; }, [](Array u) { return u * u; }, v,
+                        {.max_steps = unbounded});
+    })(x);
+  };
+  const std::string message = usage_error_of(f, f32(2.0));
+  EXPECT_THAT(message, HasSubstr("give it {.max_steps = n}, or use jvp"));
+  EXPECT_THAT(message, HasSubstr("(reverse_test.cpp:"));
+}
+
+TEST(ReverseCond, OnlyTheBranchThatIsTaken) {
+  const auto f = [](const Array& x) {
+    return cond(
+        sum(x) > 0, [&] { return sum(x * x * x); }, [&] { return x[0] * x[1]; });
+  };
+  expect_two_gradients(f, point);
+  expect_two_gradients(f, f32({-1, -2, 0.5, 0.1}));
+  // log of what is negative is never touched.
+  const auto safe = [](const Array& x) {
+    return cond(
+        x > 0, [&] { return log(x); }, [&] { return x * 2; });
+  };
+  EXPECT_EQ(run([&](const Array& x) { return grad(safe)(x); }, f32(-3)), Numbers{2});
+  EXPECT_EQ(run([&](const Array& x) { return vmap(grad(safe))(x); }, f32({-3, 4})),
+            (Numbers{2, 0.25}));
+}
+
+TEST(ReverseCond, ByLane) {
+  expect_two_gradients(
+      [](const Array& x) {
+        return sum(vmap([&](const Array& v) {
+          return cond(
+              v > 0, [&] { return v * v * x[0]; }, [&] { return sin(v) * x[3]; });
+        })(x));
+      },
+      point);
+}
+
+TEST(ReverseNests, ScanOfCondOfWhile) {
+  const auto f = [](const Array& x) {
+    const auto [end, rows] = scan(
+        [&](Array c, const Array& s) {
+          const Array next = cond(
+              s > 0,
+              [&] {
+                return while_loop([](const Array& v) { return v < 3; },
+                                  [&](Array v) { return v * 1.5f + s * s; }, c * c,
+                                  {.max_steps = 10});
+              },
+              [&] { return c * s + x[0]; });
+          return std::pair{next * 0.3f, next};
+        },
+        x[1], x);
+    return end + sum(rows);
+  };
+  expect_two_gradients(f, point);
+}
+
+TEST(ReverseNests, CommuteWithVmap) {
+  // Every lane takes its own number of steps.
+  const auto one = [](const Array& v) {
+    return while_loop([](const Array& u) { return u < 5; }, [&](Array u) { return u * u + v; },
+                      v * v + 1.1f, {.max_steps = 20});
+  };
+  const auto outside = [&](const Array& x) {
+    return grad([&](const Array& v) { return sum(vmap(one)(v)); })(x);
+  };
+  const auto inside = [&](const Array& x) { return vmap(grad(one))(x); };
+  expect_near(run(outside, point), run(inside, point));
+  // A constant that lanes share, and a lane that takes no step.
+  const auto shared = [](const Array& x) {
+    return sum(vmap([&](const Array& v) {
+      return while_loop([](const Array& u) { return u < 2; }, [&](Array u) { return u * x[3] + 1; },
+                        v, {.max_steps = 9});
+    })(x * 2));
+  };
+  expect_two_gradients(shared, point);
+}
+
+TEST(ReverseNests, FourthDerivative) {
+  const auto f = [](const Array& x) {
+    return fori_loop(
+        0, 3, [&](const Array&, Array c) { return c * x; }, x * x);  // x^5
+  };
+  const auto fourth = [&](const Array& x) { return grad(grad(grad(grad(f))))(x); };
+  EXPECT_NEAR(run(fourth, f32(0.9))[0], 120 * 0.9, 1e-3);
+}
+
+TEST(ReverseNests, StatementsAreMadeOnce) {
+  const auto f = [](const Array& x) {
+    return grad([](const Array& v) {
+      return fori_loop(
+          0, 3,
+          [](const Array&, Array c) {
+            debug::print("{}", c);
+            return c * c;
+          },
+          v);
+    })(x);
+  };
+  const std::string text = print(graph_of(f, f32(1.1)));
+  std::size_t statements = 0;
+  for (std::size_t at = 0; (at = text.find(" print[", at)) != std::string::npos; ++at) ++statements;
+  EXPECT_EQ(statements, 1u) << text;
+}
+
+TEST(ReverseNests, CompiledTheyMeanTheSame) {
+  using namespace gnomon::testing;
+  expect_function_lowers(
+      [](const Array& x) { return grad([](const Array& v) { return sum(until_large(v)); })(x); },
+      gnomon::testing::f32({4}));
+  expect_function_lowers(
+      [](const Array& x) {
+        return grad([](const Array& v) {
+          return sum(vmap([](const Array& u) {
+            return while_loop([](const Array& w) { return w < 5; },
+                              [&](Array w) { return w * 1.5f + u * u; }, u, {.max_steps = 12});
+          })(v));
+        })(x);
+      },
+      gnomon::testing::f32({37}));
+  expect_function_lowers(
+      [](const Array& w, const Array& x) {
+        return grad([&](const Array& m) {
+          return sum(fori_loop(
+              0, 5, [&](const Array&, Array c) { return tanh(matmul(m, c)); }, x));
+        })(w);
+      },
+      gnomon::testing::f32({9, 9}), gnomon::testing::f32({9}));
+}
+
+}  // namespace
+}  // namespace gnomon::test
