@@ -154,7 +154,7 @@ class Scope : public Steps {
     return r;
   }
 
-  bool loops() const { return depth_ > 0 && !style_.straight; }
+  bool loops() const { return depth_ > 0; }
 
   bool count_loop() {
     if (!loops()) return false;
@@ -319,8 +319,7 @@ class Scope : public Steps {
 
   // ---- derivatives
 
-  /// The derivative of a smooth function of one or two of the floats: forward through anything,
-  /// backward through what holds no loop.
+  /// The derivative of a smooth function of one or two of the floats, forward or backward.
   bool derive() {
     if (depth_ == 0) return false;
     const auto floating = [](const Value& v) { return v.floating() && v.array.size() > 0; };
@@ -334,7 +333,7 @@ class Scope : public Steps {
     const std::uint64_t seed = random_.next();
     const int steps = body_steps() + 1;
     const std::vector<Value> outside = captured(2);
-    const Style style{true, style_.straight || !forward, style_.most_rank};
+    const Style style{true, style_.most_rank};
     const auto f = [&](const Arrays& inputs) {
       Scope scope(seed, depth_ - 1, max_elements_ / 2, setting_, style);
       for (const Value& v : outside) scope.give(v);

@@ -72,7 +72,6 @@ struct Setting {
 /// What one function may hold.
 struct Style {
   bool smooth = false;    // no kinks where floats are not exact: two executions see one derivative
-  bool straight = false;  // no loops and branches: reverse mode stops there
   int most_rank = 6;      // vmap and scan around it add axes, up to eight
 };
 
