@@ -2,6 +2,7 @@
 #include "codegen/primitives/reverse.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "codegen/graph/simplify.h"
 #include "codegen/primitives/control_graphs.h"
@@ -38,6 +39,22 @@ Arrays dense(const Tangents& cotangents, const std::vector<bool>& flags,
   for (std::size_t i = 0; i < flags.size(); ++i)
     if (flags[i]) r.push_back(cotangents[i] ? *cotangents[i] : lax::full(types[i], 0));
   return r;
+}
+
+Dim segment_of(Dim steps) {
+  // Of a bound far beyond what any loop takes, a segment is a part of 128.
+  constexpr Dim most_segments = 128;
+  const auto root = static_cast<Dim>(std::ceil(std::sqrt(static_cast<double>(steps))));
+  return std::max(root, (steps + most_segments - 1) / most_segments);
+}
+
+Arrays forward_by(const Graph& g, const Arrays& inputs, const std::vector<bool>& active) {
+  const ForwardPass pass = run_forward(g, inputs, active);
+  return joined(pass.outputs(), pass.flat());
+}
+
+Tangents backward_by(const Graph& g, const ReverseArgs& a) {
+  return pull_back(ForwardPass::from_flat(g, a.active, a.saved), a.cotangents);
 }
 
 StepBack::StepBack(const Graph& body, std::size_t carried, const std::vector<bool>& inputs) {

@@ -26,6 +26,17 @@ std::vector<bool> used_inputs(const Graph&);
 Arrays dense(const Tangents& cotangents, const std::vector<bool>& flags,
              const std::vector<Aval>& types);
 
+/// Steps up to which a loop keeps what each began with. Longer ones are made two loops, one in the
+/// other, of which the outer keeps what its segments began with and the inner one is run again:
+/// for n steps the memory of about 2 sqrt(n) carried values, and every step twice.
+inline constexpr Dim most_kept = 64;
+/// Steps of a segment of a loop of so many.
+Dim segment_of(Dim steps);
+
+/// Reverse mode of the graph that does what a loop does.
+Arrays forward_by(const Graph&, const Arrays& inputs, const std::vector<bool>& active);
+Tangents backward_by(const Graph&, const ReverseArgs&);
+
 /// Where the carried values of a loop and its constants are active, and the pullback of a step.
 struct StepBack {
   /// `first_constant`: inputs of the body in front of the constants; `carried` of them are carried.

@@ -11,8 +11,61 @@ using control::joined;
 using control::part;
 using control::StepBack;
 
+/// The scan as a scan of scans of as many steps each, and one of those that are left over, which
+/// come last.
+Graph in_segments(const ScanParams& p, const Arrays& x, Loc loc) {
+  const auto carried = static_cast<std::size_t>(p.carried);
+  const auto sequences = static_cast<std::size_t>(p.sequences);
+  const Dim segment = control::segment_of(p.length), segments = p.length / segment,
+            whole = segments * segment, rest = p.length - whole;
+  const Dim first = p.reverse ? rest : 0, first_rest = p.reverse ? 0 : whole;
+  Trace outer;
+  outer.loc = loc;
+  Arrays in;
+  for (const Array& v : x) in.push_back(outer.input(v.aval()));
+  const Arrays constants = part(in, carried + sequences, in.size() - carried - sequences);
+  Arrays grouped, left_over;
+  for (const Array& s : part(in, carried, sequences)) {
+    const Array part_of = lax::slice_axis(s, 0, first, first + whole, loc);
+    grouped.push_back(
+        lax::reshape(part_of, s.shape().with(0, segment).with_inserted(0, segments), loc));
+    left_over.push_back(lax::slice_axis(s, 0, first_rest, first_rest + rest, loc));
+  }
+  ScanParams inner = p;
+  inner.length = segment;
+  ScanParams both = p;
+  both.length = segments;
+  both.body = control::share([&] {
+    Trace t;
+    t.loc = loc;
+    Arrays own;
+    for (const Array& v : part(in, 0, carried)) own.push_back(t.input(v.aval()));
+    for (const Array& v : grouped) own.push_back(t.input({v.dtype(), v.shape().without(0)}));
+    for (const Array& v : constants) own.push_back(t.input(v.aval()));
+    return t.finish(control::emit_scan(inner, own, loc));
+  }());
+  Arrays out =
+      control::emit_scan(both, joined(joined(part(in, 0, carried), grouped), constants), loc);
+  for (std::size_t i = carried; i < out.size(); ++i)
+    out[i] = lax::reshape(out[i], out[i].shape().without(0).with(0, whole), loc);
+  if (rest == 0) return outer.finish(out);
+  ScanParams last = p;
+  last.length = rest;
+  const Arrays end =
+      control::emit_scan(last, joined(joined(part(out, 0, carried), left_over), constants), loc);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (i < carried)
+      out[i] = end[i];
+    else
+      out[i] =
+          lax::concatenate(p.reverse ? Arrays{end[i], out[i]} : Arrays{out[i], end[i]}, 0, loc);
+  }
+  return outer.finish(out);
+}
+
 Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& active, Loc loc) {
   ScanParams p = params.as<ScanParams>();
+  if (p.length > control::most_kept) return control::forward_by(in_segments(p, x, loc), x, active);
   const auto carried = static_cast<std::size_t>(p.carried);
   const StepBack step(*p.body, carried, active);
   Graph body = *p.body;
@@ -24,6 +77,8 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
 
 Tangents backward(const ReverseArgs& a) {
   ScanParams p = a.params.as<ScanParams>();
+  if (p.length > control::most_kept)
+    return control::backward_by(in_segments(p, a.inputs, Trace::active("grad").loc), a);
   const auto carried = static_cast<std::size_t>(p.carried);
   const auto sequences = static_cast<std::size_t>(p.sequences);
   const Graph& body = *p.body;

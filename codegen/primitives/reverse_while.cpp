@@ -44,6 +44,49 @@ Array for_lanes(const Array& flags, const Array& like) {
   return like.rank() == 1 ? flags : lax::broadcast(flags, like.shape(), {0});
 }
 
+/// The loop as loops of segments.
+Graph in_segments(const WhileParams& p, const Arrays& x, Loc loc) {
+  const auto carried = static_cast<std::size_t>(p.carried);
+  const Shape lanes = p.lanes > 0 ? Shape(p.lanes) : Shape();
+  Trace outer;
+  outer.loc = loc;
+  Arrays in;
+  for (const Array& v : x) in.push_back(outer.input(v.aval()));
+  // Behind the carried values the number of the step: segments may hold more steps than the loop.
+  Arrays start = part(in, 0, carried);
+  start.push_back(lax::full({DType::i32, lanes}, 0, loc));
+  const Arrays constants = part(in, carried, in.size() - carried);
+  const auto traced = [&](const auto& f) {
+    Trace t;
+    t.loc = loc;
+    Arrays own, k;
+    for (const Array& v : start) own.push_back(t.input(v.aval()));
+    for (const Array& v : constants) k.push_back(t.input(v.aval()));
+    return control::share(t.finish(f(own, k)));
+  };
+  WhileParams q = p;
+  q.carried = p.carried + 1;
+  q.max_steps = control::segment_of(p.max_steps);
+  q.condition = traced([&](const Arrays& own, const Arrays& k) {
+    const Array left =
+        lax::lt(own.back(), lax::full_like(own.back(), static_cast<double>(p.max_steps)));
+    return Arrays{
+        lax::logical_and(left, inline_graph(*p.condition, joined(part(own, 0, carried), k))[0])};
+  });
+  q.body = traced([&](const Arrays& own, const Arrays& k) {
+    Arrays next = inline_graph(*p.body, joined(part(own, 0, carried), k));
+    next.push_back(lax::add(own.back(), lax::full_like(own.back(), 1)));
+    return next;
+  });
+  WhileParams segments = q;
+  segments.max_steps = (p.max_steps + q.max_steps - 1) / q.max_steps;
+  segments.body = traced([&](const Arrays& own, const Arrays& k) {
+    return control::emit_while(q, joined(own, k), loc);
+  });
+  return outer.finish(
+      part(control::emit_while(segments, joined(start, constants), loc), 0, carried));
+}
+
 Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& active, Loc loc) {
   WhileParams p = params.as<WhileParams>();
   const auto carried = static_cast<std::size_t>(p.carried);
@@ -53,6 +96,8 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
                 "reverse mode keeps what every step of a loop began with, and this while_loop may "
                 "take any number of steps; give it {.max_steps = n}, or use jvp",
                 loc);
+  if (p.max_steps > control::most_kept)
+    return control::forward_by(in_segments(p, x, loc), x, active);
   const StepBack step(*p.body, carried, active);
   // Behind the carried values: the number of the step, histories.
   Arrays start = part(x, 0, carried);
@@ -82,6 +127,8 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
 
 Tangents backward(const ReverseArgs& a) {
   const auto& p = a.params.as<WhileParams>();
+  if (p.max_steps > control::most_kept)
+    return control::backward_by(in_segments(p, a.inputs, Trace::active("grad").loc), a);
   const auto carried = static_cast<std::size_t>(p.carried);
   const std::size_t constants = a.inputs.size() - carried;
   const bool laned = p.lanes > 0;

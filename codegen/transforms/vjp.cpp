@@ -131,6 +131,27 @@ ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vec
   return pass;
 }
 
+Arrays ForwardPass::flat() const {
+  Arrays r = values;
+  for (const auto& [equation, arrays] : saved) r.insert(r.end(), arrays.begin(), arrays.end());
+  return r;
+}
+
+ForwardPass ForwardPass::from_flat(const Graph& graph, const std::vector<bool>& wanted,
+                                   Arrays arrays) {
+  // Which equations saved how much is known from tracing the graph once more.
+  Trace trace;
+  Arrays inputs;
+  for (ValueId v : graph.inputs) inputs.push_back(trace.input(graph.avals[v]));
+  ForwardPass pass = run_forward(graph, inputs, wanted);
+  GNOMON_CHECK(pass.flat().size() == arrays.size(), "a forward pass as it was saved");
+  auto next = arrays.begin();
+  for (Array& v : pass.values) v = *next++;
+  for (auto& [equation, saved] : pass.saved)
+    for (Array& v : saved) v = *next++;
+  return pass;
+}
+
 Tangents pull_back(const ForwardPass& forward, const Tangents& cotangents) {
   const Graph& graph = forward.graph;
   const std::vector<bool>& active = forward.active;

@@ -16,6 +16,9 @@ struct ForwardPass {
   std::vector<bool> active;             // likewise: between a wanted input and an output
   std::map<std::size_t, Arrays> saved;  // by number of equation
   Arrays outputs() const;
+  /// Values and what was saved in one list, and back.
+  Arrays flat() const;
+  static ForwardPass from_flat(const Graph& graph, const std::vector<bool>& wanted, Arrays);
 };
 ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vector<bool>& wanted);
 

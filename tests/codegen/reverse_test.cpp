@@ -133,6 +133,47 @@ TEST(ReverseWhile, NeedsABound) {
   EXPECT_THAT(message, HasSubstr("(reverse_test.cpp:"));
 }
 
+TEST(ReverseSegments, LongLoopsOfAnyLength) {
+  for (const Dim n : {65, 100, 131, 5000}) {
+    const auto f = [n](const Array& x) {
+      const auto [end, rows] = scan(
+          [&](Array c, const Array& s) {
+            const Array next = c + 0.01f * sin(c * s + x[1]);
+            return std::pair{next, next * next};
+          },
+          x[0], sin(cast(arange(n), DType::f32) * x[3]), {.reverse = n % 2 == 1});
+      return end + mean(rows * x[2]);
+    };
+    expect_gradient(f, point);
+    const auto g = [n](const Array& x) {
+      return sum(while_loop([](const Array& v) { return sum(v) < 30; },
+                            [&](Array v) { return v + 0.1f * cos(v * x[1]) * x; }, x,
+                            {.max_steps = n}));
+    };
+    expect_gradient(g, point);
+  }
+}
+
+TEST(ReverseSegments, LanesEndInSegmentsOfTheirOwn) {
+  const auto one = [](const Array& v) {
+    return while_loop([](const Array& u) { return u < 5; },
+                      [&](Array u) { return u + v * v * 0.05f; }, v * v, {.max_steps = 2000});
+  };
+  const auto outside = [&](const Array& x) {
+    return grad([&](const Array& v) { return sum(vmap(one)(v)); })(x);
+  };
+  const auto inside = [&](const Array& x) { return vmap(grad(one))(x); };
+  const HostArray x = f32({0.9, 1.2, 3.0, 2.5, -1.0});
+  expect_near(run(outside, x), run(inside, x));
+  const Numbers back = run(inside, x),
+                forward = run(
+                    [&](const Array&v) {
+                      return vmap([&](const Array& u) { return jvp(one, u, ones({})).second; })(v);
+                    },
+                    x);
+  expect_near(back, forward);
+}
+
 TEST(ReverseCond, OnlyTheBranchThatIsTaken) {
   const auto f = [](const Array& x) {
     return cond(
