@@ -8,6 +8,10 @@ namespace gnomon {
 
 ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
   constexpr std::uint64_t alignment = 256;
+  // What has no elements has a place of its own as well: places tell values apart.
+  const auto padded = [](std::uint64_t bytes) {
+    return (std::max<std::uint64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  };
   ArenaPlan plan;
   plan.allocations.resize(lifetimes.size());
   std::vector<std::size_t> order(lifetimes.size());
@@ -18,7 +22,7 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
   std::vector<std::size_t> placed;  // by offset
   for (std::size_t i : order) {
     const Lifetime& l = lifetimes[i];
-    const std::uint64_t bytes = (l.bytes + alignment - 1) / alignment * alignment;
+    const std::uint64_t bytes = padded(l.bytes);
     std::uint64_t offset = 0, best = ~0ull, best_gap = ~0ull;
     for (std::size_t j : placed) {
       const Allocation& a = plan.allocations[j];
@@ -27,7 +31,7 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
         best = offset;
         best_gap = a.offset - offset;
       }
-      offset = std::max(offset, (a.offset + a.bytes + alignment - 1) / alignment * alignment);
+      offset = std::max(offset, a.offset + padded(a.bytes));
     }
     if (best == ~0ull) best = offset;
     plan.allocations[i] = {l.name, l.where, best, l.bytes, l.first_step, l.last_step};

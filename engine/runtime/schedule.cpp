@@ -42,7 +42,8 @@ std::uint64_t end_of(const Program& program, const Place& place, std::uint32_t s
   }
   for (const Allocation& a : program.allocations) {
     const bool alive = a.first_step <= step && step <= a.last_step;
-    if (alive && a.offset <= place.offset && place.offset < a.offset + a.bytes)
+    if (alive && (a.offset == place.offset ||
+                  (a.offset < place.offset && place.offset < a.offset + a.bytes)))
       return a.offset + a.bytes;
   }
   return program.arena_bytes;
