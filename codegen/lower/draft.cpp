@@ -281,7 +281,7 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Dim s
 }
 
 /// Instructions from which on a kernel of one lane has its arrays in memory.
-constexpr std::size_t most_alone = 4096;
+constexpr std::size_t most_alone = 2048;
 
 }  // namespace
 
