@@ -44,8 +44,8 @@ Slicing slices_by_time(const Graph& g, const Equation& e, Dim lanes, const Targe
       at_once;
   const auto slice_work = static_cast<double>(target.slice_work);
   // A loop of a few slices is soon over, and a kernel of its own is the better for it: nothing
-  // goes through memory in between, and the host need not wait.
-  constexpr double few_slices = 16;
+  // goes through memory in between, the host need not wait, and lanes may take turns.
+  const double few_slices = target.few_slices;
   const std::uint64_t steps = most_steps(e);
   if (steps > 0 && static_cast<double>(steps) * work <= few_slices * slice_work) return {};
   double carried = 0;
@@ -62,8 +62,8 @@ Slicing slices_by_time(const Graph& g, const Equation& e, Dim lanes, const Targe
   // Slices that do not differ, since the rows of one are an array.
   std::uint64_t part = first;
   while (part > 1 && steps % part != 0) --part;
-  return static_cast<double>(part) * few_slices >= static_cast<double>(first) ? Slicing{part}
-                                                                              : Slicing{};
+  constexpr std::uint64_t much_shorter = 16;
+  return part * much_shorter >= first ? Slicing{part} : Slicing{};
 }
 
 }  // namespace gnomon

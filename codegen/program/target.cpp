@@ -27,9 +27,8 @@ std::string Target::text() const {
        number("group_size", group_size) + number("parallel_lanes", parallel_lanes);
   s += number("tile_rows", tile_rows) + number("tile_columns", tile_columns) +
        number("tile_panel", tile_panel) + number("accumulators", accumulators) +
-       number("slice_work", slice_work) +
-       number("team", team) + number("panel_depth", panel_depth) +
-       number("subgroup_size", subgroup_size);
+       number("slice_work", slice_work) + number("few_slices", few_slices) + number("team", team) +
+       number("panel_depth", panel_depth) + number("subgroup_size", subgroup_size);
   if (refine.division) s += " refine_division";
   if (refine.root) s += " refine_root";
   if (built_in_functions) s += " built_in_functions";
@@ -57,6 +56,7 @@ Target Target::cpu_like() {
   t.loop_budget = 65000;
   t.texel_reads = true;
   t.contiguous_per_lane = true;
+  t.few_slices = 1024;
   t.loop_coarsening = 4;
   t.map_coarsening = 16;
   t.parallel_lanes = 4096;

@@ -21,7 +21,7 @@ struct Target {
   std::uint32_t max_shared_bytes = 16384;
   std::uint64_t max_texel_elements = 65536;  // 16-byte texels one texel window can show
   std::uint64_t loop_budget =
-      0;  // loop trips after which the driver silently stops a shader; 0: none
+      0;                       // loop trips after which the driver silently stops a shader; 0: none
   bool slow_barriers = false;  // the driver compiles barriers in loops for minutes
   // Tuning. None of it changes results.
   bool texel_reads = false;  // reads through texel windows are faster
@@ -43,6 +43,9 @@ struct Target {
   /// slow GPU waits some 5 ns for each, which makes this 20 ms; a CPU takes 1 to 3 ns, a hundred
   /// times what it costs to start a slice.
   std::uint64_t slice_work = std::uint64_t{1} << 22;
+  /// Loops of at most so many slices stay whole. A CPU's driver resets nobody who takes longer, and
+  /// most loops take far fewer steps than they may: only what is next to endless is cut there.
+  std::uint32_t few_slices = 16;
 
   // Workgroups whose invocations work together, through shared memory (lower/workgroup.h).
   std::uint32_t team = 0;  // invocations of such a workgroup, a power of two; 0: there are none

@@ -97,6 +97,7 @@ Target target_of(const DeviceDescription& device) {
   // least size.
   target.texel_reads = quirks.texel_reads && device.max_texel_elements * 16 >= (1u << 27);
   target.contiguous_per_lane = quirks.contiguous_per_lane;
+  if (quirks.contiguous_per_lane) target.few_slices = 1024;
   target.loop_coarsening = quirks.loop_coarsening;
   target.map_coarsening = quirks.map_coarsening;
   target.parallel_lanes = quirks.parallel_lanes;

@@ -16,6 +16,7 @@ Target hurried() {
   Target t = Target::cpu_like();
   t.loop_budget = 0;
   t.slice_work = 2000;
+  t.few_slices = 16;
   return t;
 }
 

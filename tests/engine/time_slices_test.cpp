@@ -29,6 +29,7 @@ class TimeSlicesOnDevice : public DeviceTest {
   Program compiled(std::uint64_t slice_work, F f, const A&... inputs) {
     Target target = rt.target();
     target.slice_work = slice_work;
+    target.few_slices = 16;
     Trace outer;
     return compile(trace(f, outer.input(inputs)...).graph, target,
                    {.name = "test", .keep_text = true});
