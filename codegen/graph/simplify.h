@@ -10,4 +10,7 @@ namespace gnomon {
 /// stay. `stop_gradient` is gone, so differentiate first.
 Graph simplify(const Graph&);
 
+/// Per input, whether an equation or output looks at it.
+std::vector<bool> used_inputs(const Graph&);
+
 }  // namespace gnomon

@@ -5,9 +5,22 @@
 
 #include "codegen/graph/effects.h"
 #include "codegen/graph/rewriter.h"
+#include "codegen/graph/simplify.h"
 #include "codegen/primitives/control.h"
 
 namespace gnomon {
+
+std::vector<bool> used_inputs(const Graph& graph) {
+  std::vector<bool> used(graph.avals.size(), false);
+  for (const Equation& equation : graph.equations) {
+    for (ValueId v : equation.inputs) used[v] = true;
+  }
+  for (ValueId v : graph.outputs) used[v] = true;
+  std::vector<bool> result;
+  for (ValueId v : graph.inputs) result.push_back(used[v]);
+  return result;
+}
+
 namespace {
 
 /// `graph` with some inputs gone: input i becomes a constant, another input, or stays.
@@ -44,18 +57,6 @@ Graph with_inputs_replaced(const Graph& graph, const std::vector<Replacement>& r
   std::vector<ValueId> outputs;
   for (ValueId v : graph.outputs) outputs.push_back(to[v]);
   return rewriter.finish(std::move(outputs));
-}
-
-/// Which inputs some equation or output looks at.
-std::vector<bool> used_inputs(const Graph& graph) {
-  std::vector<bool> used(graph.avals.size(), false);
-  for (const Equation& equation : graph.equations) {
-    for (ValueId v : equation.inputs) used[v] = true;
-  }
-  for (ValueId v : graph.outputs) used[v] = true;
-  std::vector<bool> result;
-  for (ValueId v : graph.inputs) result.push_back(used[v]);
-  return result;
 }
 
 template <class T>

@@ -43,15 +43,11 @@ class Hoister {
  public:
   Hoister(Graph& outer, const Equation& e, const Target& target)
       : outer_(outer), loop_(e), target_(target), body_(*body_of(e)) {
-    if (e.primitive == &while_p) {
-      const auto& p = e.params.as<WhileParams>();
-      first_constant_ = static_cast<std::size_t>(p.carried);
-      often_ = p.max_steps < 0 || p.max_steps >= enough_iterations;
-    } else {
-      const auto& p = e.params.as<ScanParams>();
-      first_constant_ = static_cast<std::size_t>(p.carried + p.sequences);
-      often_ = p.length >= enough_iterations;
-    }
+    const LoopOperands operands = loop_operands(e);
+    first_constant_ = operands.carried + operands.sequences;
+    const Dim steps = e.primitive == &while_p ? e.params.as<WhileParams>().max_steps
+                                              : e.params.as<ScanParams>().length;
+    often_ = steps < 0 || steps >= enough_iterations;
   }
 
   /// False when everything stays as it is.
@@ -175,19 +171,20 @@ class Hoister {
 
   /// What an iteration does for `v`, and the elements of the constants it follows from.
   struct Cone {
+    std::set<ValueId> values;
     std::set<std::uint32_t> equations;
     double work = 0;
     Dim elements = 0;
   };
-  void gather(ValueId v, Cone& cone, std::set<ValueId>& seen) const {
-    if (!seen.insert(v).second) return;
+  void gather(ValueId v, Cone& cone) const {
+    if (!cone.values.insert(v).second) return;
     if (producer_[v] == Uses::none) {
       cone.elements += body_.avals[v].shape.size();
       return;
     }
     const Equation& e = body_.equations[producer_[v]];
     if (cone.equations.insert(producer_[v]).second) cone.work += work(body_, e);
-    for (ValueId in : e.inputs) gather(in, cone, seen);
+    for (ValueId in : e.inputs) gather(in, cone);
   }
 
   /// `v` is read in every iteration; `by_loop`: by a loop inside, which reads it in memory.
@@ -203,8 +200,7 @@ class Hoister {
     if (!considered_.insert(v).second) return;
     if (!view) {
       Cone cone;
-      std::set<ValueId> seen;
-      gather(v, cone, seen);
+      gather(v, cone);
       if (cone.work < worth_moving) return;  // and so is that of all it follows from
       if (size <= std::max(small, cone.elements)) return move(v);
     }

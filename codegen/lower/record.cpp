@@ -300,10 +300,9 @@ class Recorder {
   /// A loop carries its own values, the states of the statements in it, and its step.
   Arrays loop(const Equation& e, const Arrays& in) {
     const bool scan = e.primitive == &scan_p;
-    const Graph& body = scan ? *e.params.as<ScanParams>().body : *e.params.as<WhileParams>().body;
-    const auto own = static_cast<std::size_t>(scan ? e.params.as<ScanParams>().carried
-                                                   : e.params.as<WhileParams>().carried);
-    const auto sequences = static_cast<std::size_t>(scan ? e.params.as<ScanParams>().sequences : 0);
+    const LoopOperands split = loop_operands(e);
+    const Graph& body = split.body;
+    const std::size_t own = split.carried, sequences = split.sequences;
     const Dim lanes = scan ? 0 : e.params.as<WhileParams>().lanes;
     const Range range{next_, next_ + statements_in(e)};
     const Aval step_type{DType::i32, lanes > 0 ? Shape(lanes) : Shape()};

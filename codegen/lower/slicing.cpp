@@ -9,16 +9,6 @@
 
 namespace gnomon {
 
-namespace {
-
-/// Values that loop `e` carries from step to step.
-std::size_t carried_by(const Equation& e) {
-  return e.primitive == &scan_p ? static_cast<std::size_t>(e.params.as<ScanParams>().carried)
-                                : e.outputs.size();
-}
-
-}  // namespace
-
 Slicing slices_by_trips(const Equation& e, std::uint64_t trips, const Target& target) {
   constexpr std::uint64_t worth_a_dispatch = 64;
   // Where the number of steps is open, so is that of trips: a first guess. Otherwise trips may be
@@ -49,16 +39,17 @@ Slicing slices_by_time(const Graph& g, const Equation& e, Dim lanes, const Targe
   const double few_slices = lanes > 1 ? target.few_slices : 16;
   const std::uint64_t steps = most_steps(e);
   if (steps > 0 && static_cast<double>(steps) * work <= few_slices * slice_work) return {};
+  const std::size_t own = loop_operands(e).carried;
   double carried = 0;
-  for (std::size_t i = 0; i < carried_by(e); ++i)
+  for (std::size_t i = 0; i < own; ++i)
     carried += static_cast<double>(g.avals[e.outputs[i]].shape.size());
   if (2 * carried / at_once > slice_work / 2) return {};
   auto first = static_cast<std::uint64_t>(std::clamp(slice_work / work, 2.0, 1e9));
   if (most > 0) first = std::min(first, most);
   // Slices of that many steps are short enough.
   if (most > 0 && static_cast<double>(most) * work <= few_slices * slice_work) return {};
-  const bool rows = e.primitive == &scan_p &&
-                    (e.params.as<ScanParams>().sequences > 0 || e.outputs.size() > carried_by(e));
+  const bool rows =
+      e.primitive == &scan_p && (e.params.as<ScanParams>().sequences > 0 || e.outputs.size() > own);
   if (!rows) return {first, true, most};
   // Slices that do not differ, since the rows of one are an array.
   std::uint64_t part = first;

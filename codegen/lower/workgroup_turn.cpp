@@ -29,7 +29,9 @@ std::vector<Source> sources(const DraftRequest& r, const Placement& p, int inner
   std::vector<Source> found;
   for (ValueId root : r.roots)
     walk(p, root, [&](ValueId v, const Axes& axes) {
-      if (!p.in_memory[v] || v == root) return true;
+      // What this kernel computes itself is not there to be read.
+      if (!p.in_memory[v] || std::find(r.roots.begin(), r.roots.end(), v) != r.roots.end())
+        return true;
       if (r.iterations != nullptr && r.iterations->contains(v)) return false;
       const Shape& shape = p.graph.avals[v].shape;
       Source s{v, -1, {}};

@@ -47,4 +47,11 @@ struct CondParams {
 
 extern const Primitive while_p, scan_p, cond_p;
 
+/// How the operands of a while or scan split up; constants follow.
+struct LoopOperands {
+  const Graph& body;
+  std::size_t carried = 0, sequences = 0;
+};
+LoopOperands loop_operands(const Equation&);
+
 }  // namespace gnomon

@@ -10,6 +10,19 @@
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/vmap.h"
 
+namespace gnomon {
+
+LoopOperands loop_operands(const Equation& e) {
+  if (e.primitive == &scan_p) {
+    const auto& p = e.params.as<ScanParams>();
+    return {*p.body, static_cast<std::size_t>(p.carried), static_cast<std::size_t>(p.sequences)};
+  }
+  const auto& p = e.params.as<WhileParams>();
+  return {*p.body, static_cast<std::size_t>(p.carried)};
+}
+
+}  // namespace gnomon
+
 namespace gnomon::control {
 
 GraphPtr share(Graph g) { return std::make_shared<const Graph>(std::move(g)); }

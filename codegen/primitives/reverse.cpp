@@ -23,16 +23,6 @@ Tangents transposed(const ReverseMode& reverse, const TransposeArgs& t) {
   return reverse.backward(ReverseArgs{t.params, at_zero, t.linear, saved, t.cotangents});
 }
 
-std::vector<bool> used_inputs(const Graph& g) {
-  std::vector<bool> used(g.avals.size(), false);
-  for (const Equation& e : g.equations)
-    for (ValueId v : e.inputs) used[v] = true;
-  for (ValueId v : g.outputs) used[v] = true;
-  std::vector<bool> r;
-  for (ValueId v : g.inputs) r.push_back(used[v]);
-  return r;
-}
-
 Arrays dense(const Tangents& cotangents, const std::vector<bool>& flags,
              const std::vector<Aval>& types) {
   Arrays r;

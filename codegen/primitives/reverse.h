@@ -19,9 +19,6 @@ namespace control {
 /// The transpose of an operation that is linear in some inputs, by its reverse mode at zero.
 Tangents transposed(const ReverseMode&, const TransposeArgs&);
 
-/// Whether each input of a graph is looked at.
-std::vector<bool> used_inputs(const Graph&);
-
 /// One cotangent per flagged array, zeros where it is symbolic.
 Arrays dense(const Tangents& cotangents, const std::vector<bool>& flags,
              const std::vector<Aval>& types);
@@ -39,7 +36,7 @@ Tangents backward_by(const Graph&, const ReverseArgs&);
 
 /// Where the carried values of a loop and its constants are active, and the pullback of a step.
 struct StepBack {
-  /// `first_constant`: inputs of the body in front of the constants; `carried` of them are carried.
+  /// `inputs`: which of the body's are active to begin with; the first so many are carried.
   StepBack(const Graph& body, std::size_t carried, const std::vector<bool>& inputs);
 
   std::vector<bool> active;   // per input of the body

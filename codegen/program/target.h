@@ -43,8 +43,9 @@ struct Target {
   /// slow GPU waits some 5 ns for each, which makes this 20 ms; a CPU takes 1 to 3 ns, a hundred
   /// times what it costs to start a slice.
   std::uint64_t slice_work = std::uint64_t{1} << 22;
-  /// Loops of at most so many slices stay whole. A CPU's driver resets nobody who takes longer, and
-  /// most loops take far fewer steps than they may: only what is next to endless is cut there.
+  /// Ensembles of at most so many slices stay whole, a lone lane of at most 16. A CPU's driver
+  /// resets nobody who takes longer, and lanes seldom all take as many steps as they may: of
+  /// ensembles only what is next to endless is cut there.
   std::uint32_t few_slices = 16;
 
   // Workgroups whose invocations work together, through shared memory (lower/workgroup.h).

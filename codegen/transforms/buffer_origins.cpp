@@ -11,16 +11,6 @@
 namespace gnomon {
 namespace {
 
-const Graph& body_of(const Equation& loop) {
-  return loop.primitive == &scan_p ? *loop.params.as<ScanParams>().body
-                                   : *loop.params.as<WhileParams>().body;
-}
-std::size_t carried_by(const Equation& loop) {
-  return static_cast<std::size_t>(loop.primitive == &scan_p
-                                      ? loop.params.as<ScanParams>().carried
-                                      : loop.params.as<WhileParams>().carried);
-}
-
 /// `to` with what `from` has where it has nothing; whether that was anything.
 bool merge(Origins& to, const Origins& from, std::size_t count) {
   bool changed = false;
@@ -81,8 +71,8 @@ Origins BufferOrigins::of_outputs(const Equation& e, const Origins& operands) co
   if (e.primitive == &buffer_p) return {number(e)};
   if (e.primitive == &while_p || e.primitive == &scan_p) {
     const Origins inputs = of_body(e, operands);
-    r = of_outputs(body_of(e), inputs);
-    std::copy_n(inputs.begin(), carried_by(e), r.begin());
+    r = of_outputs(loop_operands(e).body, inputs);
+    std::copy_n(inputs.begin(), loop_operands(e).carried, r.begin());
     return r;
   }
   if (e.primitive == &cond_p) {
@@ -97,7 +87,8 @@ Origins BufferOrigins::of_outputs(const Equation& e, const Origins& operands) co
 }
 
 Origins BufferOrigins::of_body(const Equation& loop, Origins operands) const {
-  while (merge(operands, of_outputs(body_of(loop), operands), carried_by(loop))) {
+  while (merge(operands, of_outputs(loop_operands(loop).body, operands),
+               loop_operands(loop).carried)) {
   }
   return operands;
 }

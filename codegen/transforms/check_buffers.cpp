@@ -304,10 +304,9 @@ class Checker {
   /// captured.
   Values loop(const Equation& e, const Values& in) {
     const bool scan = e.primitive == &scan_p;
-    const Graph& body = scan ? *e.params.as<ScanParams>().body : *e.params.as<WhileParams>().body;
-    const auto own = static_cast<std::size_t>(scan ? e.params.as<ScanParams>().carried
-                                                   : e.params.as<WhileParams>().carried);
-    const auto sequences = static_cast<std::size_t>(scan ? e.params.as<ScanParams>().sequences : 0);
+    const LoopOperands split = loop_operands(e);
+    const Graph& body = split.body;
+    const std::size_t own = split.carried, sequences = split.sequences;
     const Origins origins = origins_.of_body(e, origins_of(in));
     Arrays tags[2];  // of carried values, of sequences
     for (std::size_t i = 0; i < own + sequences; ++i)

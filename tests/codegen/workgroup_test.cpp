@@ -194,6 +194,57 @@ TEST(Workgroups, SquaresAreTurned) {
   }
 }
 
+// The exponential, the product with it and its other factor are one kernel, which writes the last
+// in another order. What it computes is not there to be read, turned or not.
+TEST(Workgroups, SquaresOfWhatTheKernelItselfComputesAreNotRead) {
+  const Graph g = parse_graph(R"(graph(%0: f32[11,6,11], %1: f32[11,6,11], %2: f32[11,6,11], %3: f32[11,11,6], %4: f32[11,6,11], %5: i32[], %6: f32[11,11,6], %7: f32[11,11,6], %8: f32[11,11,6], %9: f32[11,11,6], %10: f32[]) {
+  %11: f32[11,11,6] = mul %7 %7
+  %12: f32[11,11,6] = add %8 %11
+  %13: f32[11,11,6] = div %9 %12
+  %14: f32[11,11,6] = neg %6
+  %15: f32[11,11,6] = add %13 %14
+  %16: f32[11,6,11] = permute[axes=(1,2,0)] %15
+  %17: f32[] = sum[axes=(0,1,2)] %16
+  %18: f32[] = add %10 %17
+  %19: f32[11,11,6] = exp %3
+  %20: f32[11,11,6] = mul %15 %19
+  %21: f32[11,11] = sum[axes=(2)] %20
+  %22: f32[11,11,1] = reshape[shape=[11,11,1]] %21
+  %23: f32[11,11] = reshape[shape=[11,11]] %22
+  %24: f32[11,11,6] = broadcast[shape=[11,11,6] axes=(0,1)] %23
+  %25: f32[11,11,6] = mul %19 %24
+  %26: f32[11,11,6] = add %20 %25
+  %27: f32[11,6,11] = permute[axes=(1,2,0)] %26
+  %28: f32[11,6,11], %29: f32[11,6,11] = cond[branches=(graph(%0: f32[11,6,11], %1: f32[11,6,11], %2: f32[11,6,11], %3: f32[11,6,11], %4: f32[11,6,11], %5: f32[11,6,11]) {
+    return %0 %4
+  },graph(%0: f32[11,6,11], %1: f32[11,6,11], %2: f32[11,6,11], %3: f32[11,6,11], %4: f32[11,6,11], %5: f32[11,6,11]) {
+    return %3 %3
+  },graph(%0: f32[11,6,11], %1: f32[11,6,11], %2: f32[11,6,11], %3: f32[11,6,11], %4: f32[11,6,11], %5: f32[11,6,11]) {
+    %6: f32[11,6,11], %7: f32[11,6,11], %8: f32[11,6] = scan[body=graph(%0: f32[11,6,11], %1: f32[11,6,11], %2: f32[6,11], %3: f32[6,11], %4: f32[6,11], %5: f32[6,11], %6: f32[11,6,11], %7: f32[11,6,11]) {
+      %8: f32[] = constant[value=f32(1)]
+      %9: f32[6] = broadcast[shape=[6] axes=()] %8
+      return %6 %7 %9
+    } carried=2 sequences=4 length=11 reverse=false] %2 %5 %2 %2 %5 %5 %2 %5
+    %9: f32[] = sum[axes=(0,1)] %8
+    %10: f32[11,6,11] = broadcast[shape=[11,6,11] axes=()] %9
+    %11: f32[11,6,11] = add %4 %10
+    return %5 %11
+  }) lanes=0] %5 %4 %2 %1 %16 %27 %0
+  %30: f32[] = sum[axes=(0,1,2)] %29
+  %31: f32[] = add %18 %30
+  return %31
+})");
+  for (const Target& target : together()) {
+    if (target.team > 8) continue;  // squares are larger than the arrays
+    const Program p = compile(g, target, {.name = "test", .keep_text = true});
+    EXPECT_THAT(p.fusion_text, HasSubstr("turned"));
+    std::vector<HostArray> in;
+    for (const Aval& a : g.input_avals())
+      in.push_back(random_array(a, static_cast<std::uint32_t>(in.size())));
+    EXPECT_EQ(difference(run_on_host(p, in)[0], evaluate(g, in)[0], 1e-3), "") << p.fusion_text;
+  }
+}
+
 TEST(Workgroups, ShortRangesStayWithOneLane) {
   Trace outer;
   const Graph g = trace([](const Array& x) { return sum(x, 1); }, outer.input(f32({5, 20}))).graph;
