@@ -16,8 +16,8 @@ namespace {
 using namespace matrix;
 
 constexpr DType i32 = DType::i32, u32 = DType::u32;
-/// The roots of transforms up to this length are literals: a transform inside a lane has no table to
-/// read, and where positions are constants the roots fold.
+/// The roots of transforms up to this length are literals: a transform inside a lane has no table
+/// to read, and where positions are constants the roots fold.
 constexpr Dim literal_table = 16;
 
 /// Butterflies of n in order; empty when a prime factor is too large. Fours first: they have the
@@ -265,10 +265,19 @@ Pair roots(const Array& k, Dim n, DType dtype) {
   return {choose(half, -re, re), choose(half, im, -im)};
 }
 
+Shape in_rows(const Shape& shape) {
+  const int last = shape.rank() - 1;
+  return last > 2 ? Shape{shape.part(0, last).size(), shape[last]} : shape;
+}
+
 Pair transform(const Pair& x) {
-  const Dim n = x.re.shape()[x.re.rank() - 1];
+  const Shape shape = x.re.shape();
+  const Dim n = shape[shape.rank() - 1];
   if (n == 1) return x;
-  return smooth(n) ? by_stages(x, n) : by_convolution(x, n);
+  const Shape rows = in_rows(shape);
+  const Pair in{lax::reshape(x.re, rows), lax::reshape(x.im, rows)};
+  const Pair y = smooth(n) ? by_stages(in, n) : by_convolution(in, n);
+  return {lax::reshape(y.re, shape), lax::reshape(y.im, shape)};
 }
 
 }  // namespace gnomon::fourier

@@ -25,6 +25,7 @@
 
 #include "codegen/graph/primitive.h"
 #include "codegen/primitives/families.h"
+#include "codegen/primitives/matrix.h"
 
 namespace gnomon {
 
@@ -67,6 +68,28 @@ Batched batch_in_front(const Params& params, const Arrays& in, const BatchAxes& 
     front.push_back(rules::batch_front(in[i], axes[i], size));
   Arrays out = emit(P, params, front, {});
   return {out, BatchAxes(out.size(), 0)};
+}
+
+/// The expansion `rule` with all batch axes made one where there are more than two: what rules do
+/// with blocks of matrices takes axes of its own, of which an array has eight. All operands have
+/// the first one's batch.
+template <ExpandRule* rule>
+Arrays over_stacks(const Params& params, const Arrays& in, const Target& target, Loc loc) {
+  const Shape batch = matrix::batch_of(in[0]);
+  if (batch.rank() <= 2) return rule(params, in, target, loc);
+  Arrays flat;
+  for (const Array& a : in) {
+    Shape s{batch.size()};
+    for (int i = batch.rank(); i < a.rank(); ++i) s.append(a.shape()[i]);
+    flat.push_back(lax::reshape(a, s, loc));
+  }
+  Arrays out = rule(params, flat, target, loc);
+  for (Array& a : out) {
+    Shape s = batch;
+    for (int i = 1; i < a.rank(); ++i) s.append(a.shape()[i]);
+    a = lax::reshape(a, s, loc);
+  }
+  return out;
 }
 
 // ---- expansions that others build on

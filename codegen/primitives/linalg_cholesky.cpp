@@ -178,7 +178,7 @@ const Primitive cholesky_p{
     },
     .transpose = rules::not_linear<cholesky_p>,
     .batch = linalg::batch_in_front<cholesky_p>,
-    .lower = Lowering::expanded(linalg::expand_cholesky),
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand_cholesky>),
     .reference = linalg::reference,
 };
 

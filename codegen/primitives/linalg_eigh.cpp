@@ -245,7 +245,7 @@ const Primitive eigh_p{
     },
     .transpose = rules::not_linear<eigh_p>,
     .batch = linalg::batch_in_front<eigh_p>,
-    .lower = Lowering::expanded(linalg::expand),
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand>),
     .reference = linalg::reference,
 };
 

@@ -221,7 +221,7 @@ const Primitive expm_p{
     },
     .transpose = rules::not_linear<expm_p>,
     .batch = linalg::batch_in_front<expm_p>,
-    .lower = Lowering::expanded(linalg::expand),
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand>),
     .reference = linalg::reference,
 };
 
@@ -257,7 +257,7 @@ const Primitive expm_tangent_p{
       return r;
     },
     .batch = linalg::batch_in_front<expm_tangent_p>,
-    .lower = Lowering::expanded(linalg::expand_tangent),
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand_tangent>),
     .reference = linalg::reference,
 };
 

@@ -358,7 +358,7 @@ const Primitive lu_p{
     },
     .transpose = rules::not_linear<lu_p>,
     .batch = linalg::batch_in_front<lu_p>,
-    .lower = Lowering::expanded(linalg::expand_lu),
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand_lu>),
     .reference = linalg::lu_reference,
 };
 
@@ -391,7 +391,7 @@ const Primitive solve_p{
       return r;
     },
     .batch = linalg::batch_in_front<solve_p>,
-    .lower = Lowering::expanded(linalg::expand_solve),
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand_solve>),
     .reference = linalg::solve_reference,
 };
 

@@ -77,7 +77,7 @@ const Primitive pinv_p{
     },
     .transpose = rules::not_linear<pinv_p>,
     .batch = linalg::batch_in_front<pinv_p>,
-    .lower = Lowering::expanded(linalg::expand),
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand>),
     .reference = linalg::reference,
 };
 

@@ -359,7 +359,7 @@ const Primitive qr_p{
     },
     .transpose = rules::not_linear<qr_p>,
     .batch = linalg::batch_in_front<qr_p>,
-    .lower = Lowering::expanded(linalg::expand),
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand>),
     .reference = linalg::reference,
 };
 

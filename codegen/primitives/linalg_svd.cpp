@@ -330,7 +330,7 @@ const Primitive svd_p{
     },
     .transpose = rules::not_linear<svd_p>,
     .batch = linalg::batch_in_front<svd_p>,
-    .lower = Lowering::expanded(linalg::expand),
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand>),
     .reference = linalg::reference,
 };
 

@@ -298,7 +298,7 @@ const Primitive triangular_solve_p{
       const Array x = emit1(triangular_solve_p, params, {in[0], lax::reshape(apart, merged)}, {});
       return {{lax::reshape(x, apart.shape())}, {to}};
     },
-    .lower = Lowering::expanded(linalg::expand),
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand>),
     .reference = linalg::reference,
 };
 

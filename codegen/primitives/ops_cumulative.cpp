@@ -15,7 +15,14 @@ Array run(const Primitive& p, Array a, std::optional<int> axis, CumulativeOption
   return emit1(p, CumulativeParams{along, options.reverse}, {a}, loc);
 }
 
-/// Sums and products of narrow integers and bool are made in 32 bits.
+/// Sums and products of 16-bit floats are made in f32, and every element rounded once.
+Array run_wide(const Primitive& p, const Array& a, std::optional<int> axis,
+               CumulativeOptions options, Loc loc) {
+  const Array y = run(p, lax::convert(a, align::summed_in(a.dtype()), loc), axis, options, loc);
+  return lax::convert(y, a.dtype(), loc);
+}
+
+/// Sums and products of narrow integers and bool are made, and stay, in 32 bits.
 Array widened(std::string_view op, const Operand& x) {
   const Array a = align::as_array(op, x);
   const DType t = a.dtype();
@@ -26,10 +33,10 @@ Array widened(std::string_view op, const Operand& x) {
 }  // namespace
 
 Array cumsum(Operand x, std::optional<int> axis, CumulativeOptions options) {
-  return run(cumsum_p, widened("cumsum", x), axis, options, x.loc());
+  return run_wide(cumsum_p, widened("cumsum", x), axis, options, x.loc());
 }
 Array cumprod(Operand x, std::optional<int> axis, CumulativeOptions options) {
-  return run(cumprod_p, widened("cumprod", x), axis, options, x.loc());
+  return run_wide(cumprod_p, widened("cumprod", x), axis, options, x.loc());
 }
 
 namespace {
@@ -45,10 +52,10 @@ Array without_nan(std::string_view op, const Operand& x, double neutral) {
 }  // namespace
 
 Array nancumsum(Operand x, std::optional<int> axis, CumulativeOptions options) {
-  return run(cumsum_p, without_nan("nancumsum", x, 0), axis, options, x.loc());
+  return run_wide(cumsum_p, without_nan("nancumsum", x, 0), axis, options, x.loc());
 }
 Array nancumprod(Operand x, std::optional<int> axis, CumulativeOptions options) {
-  return run(cumprod_p, without_nan("nancumprod", x, 1), axis, options, x.loc());
+  return run_wide(cumprod_p, without_nan("nancumprod", x, 1), axis, options, x.loc());
 }
 
 Array cummax(Operand x, std::optional<int> axis, CumulativeOptions options) {
@@ -58,13 +65,17 @@ Array cummin(Operand x, std::optional<int> axis, CumulativeOptions options) {
   return run(cummin_p, align::as_array("cummin", x), axis, options, x.loc());
 }
 Array cumlogsumexp(Operand x, std::optional<int> axis, CumulativeOptions options) {
-  return run(cumlogsumexp_p, align::as_float("cumlogsumexp", x), axis, options, x.loc());
+  return run_wide(cumlogsumexp_p, align::as_float("cumlogsumexp", x), axis, options, x.loc());
 }
 
 Array linear_recurrence(Operand a, Operand b, int axis, CumulativeOptions options) {
   const Arrays both = align::aligned("linear_recurrence", std::array{a, b});
   const int along = align::axis_of("linear_recurrence", axis, both[0], a.loc());
-  return emit1(linear_recurrence_p, CumulativeParams{along, options.reverse}, both, a.loc());
+  const DType t = both[0].dtype(), made = align::summed_in(t);
+  const Array y =
+      emit1(linear_recurrence_p, CumulativeParams{along, options.reverse},
+            {lax::convert(both[0], made, a.loc()), lax::convert(both[1], made, a.loc())}, a.loc());
+  return lax::convert(y, t, a.loc());
 }
 
 namespace control {

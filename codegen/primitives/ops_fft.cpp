@@ -108,8 +108,9 @@ Pair half_turn(const Array& like, Dim n) {
 
 /// Even n: even elements as real parts and odd ones as imaginary parts of half the length, taken
 /// apart by symmetry afterwards.
-Pair real_by_halves(const Array& x, Dim n) {
+Pair real_by_halves(const Array& given, Dim n) {
   using matrix::Term;
+  const Array x = lax::reshape(given, fourier::in_rows(given.shape()));
   const int last = x.rank() - 1;
   const Dim h = n / 2;
   const auto every_second = [&](Dim first) {
@@ -128,11 +129,15 @@ Pair real_by_halves(const Array& x, Dim n) {
   const Term odd_re = (im + im_back) * 0.5, odd_im = (re_back - re) * 0.5;
   const Pair w = half_turn(re, n);
   const Term c = w.re, s = w.im;
-  return {even_re + c * odd_re - s * odd_im, even_im + c * odd_im + s * odd_re};
+  const Shape shape = given.shape().with(given.rank() - 1, h + 1);
+  return {lax::reshape(even_re + c * odd_re - s * odd_im, shape),
+          lax::reshape(even_im + c * odd_im + s * odd_re, shape)};
 }
 
-Array inverse_by_halves(const Pair& x, Dim n) {
+Array inverse_by_halves(const Pair& given, Dim n) {
   using matrix::Term;
+  const Shape shape = given.re.shape(), rows = fourier::in_rows(shape);
+  const Pair x{lax::reshape(given.re, rows), lax::reshape(given.im, rows)};
   const int last = x.re.rank() - 1;
   const Dim h = n / 2;
   // The ends of the spectrum of a real array are real.
@@ -150,7 +155,7 @@ Array inverse_by_halves(const Pair& x, Dim n) {
                             1 / static_cast<double>(h));
   const auto apart = [&](const Array& a) { return lax::insert_axis(a, last + 1, 1); };
   const Array both = lax::concatenate({apart(z.re), apart(z.im)}, last + 1);
-  return lax::reshape(both, x.re.shape().with(last, n));
+  return lax::reshape(both, shape.with(shape.rank() - 1, n));
 }
 
 }  // namespace

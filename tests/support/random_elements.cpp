@@ -164,7 +164,7 @@ bool Steps::unary() {
     case 11:
       return rounded(log1p(abs(x)));
     case 12:
-      return rounded(log(abs(x) + 0.5));
+      return rounded(log(abs(x) + 0.5) * 0.5);
     case 13:
       return rounded(sigmoid(x));
     case 14:
@@ -174,11 +174,11 @@ bool Steps::unary() {
     case 16:
       return rounded(x * 0.5 + 0.25);
     case 17:
-      return rounded(pow(x * 0.5, 3));
+      return rounded(pow(x * 0.5, 3) * 0.5);
     case 18:
       return rounded(asinh(x));
     case 19:
-      return rounded(expm1(tanh(x)));
+      return rounded(expm1(tanh(x)) * 0.4);
     case 20:
       return rounded(softplus(x) - 1);
     case 21:
@@ -314,13 +314,13 @@ bool Steps::binary() {
     case 6:
       return rounded(hypot(x, y + 0.01) * 0.7);
     case 7:
-      return rounded(x / (1 + y * y));
+      return rounded(x / (1 + y * y) * 0.6);
     case 8:
       return rounded(pow(abs(x) * 0.25 + 1, tanh(y)));
     case 9:
       return rounded(logaddexp(x, y) * 0.5);
     default:
-      return rounded(sin(x) + cos(y));
+      return rounded((sin(x) + cos(y)) * 0.5);
   }
 }
 

@@ -27,8 +27,8 @@ struct RandomGraph {
 /// The program of a seed: the same on every compiler.
 ///
 /// Arrays of every dtype, most often of f32, i32, u32 and bool, of rank 0 to 8, axes of length 0
-/// and 1 among them. Floats stay small and every operation on them has a bounded derivative, so
-/// that two executions that round differently stay together; what decides (branches, stops,
+/// and 1 among them. Floats stay small and operations on them enlarge no difference, or little, so
+/// that two executions that round differently stay together through hundreds of iterations; what decides (branches, stops,
 /// indices, comparisons, orders) is computed from integers and from floats that are exact
 /// everywhere. Derivatives, forward and backward, are among the steps; the functions they are taken
 /// of have no kinks.

@@ -33,7 +33,8 @@ bool Steps::linear_algebra() {
   sides.append(n);
   sides.append(columns);
   const Array right = filled(*b, sides);
-  switch (random_.below(12)) {
+  const Dim which = random_.below(12);
+  switch (which) {
     case 0:
       return rounded(linalg::cholesky(matmul(m, swapaxes(m, -1, -2)) + identity));
     case 1:
@@ -52,9 +53,12 @@ bool Steps::linear_algebra() {
           dominant, options.left ? right : swapaxes(right, -1, -2), options));
     }
     case 5: {
+      // A column that ends in zeros keeps its sign, and one that ends next to zeros changes it:
+      // with a positive diagonal the factors are unique.
       const linalg::Qr f = linalg::qr(dominant);
-      rounded(f.q);
-      return rounded(f.r);
+      const Array signs = sign(diagonal(f.r, 0, -2, -1));
+      rounded(f.q * expand_dims(signs, -2));
+      return rounded(f.r * expand_dims(signs, -1));
     }
     case 6: {
       const linalg::Lu f = linalg::lu(dominant);
@@ -67,13 +71,13 @@ bool Steps::linear_algebra() {
       return rounded(linalg::expm(m));
     case 9:
       return rounded(linalg::matrix_power(m + identity * 0.5, 3));
-    case 10: {
-      // Eigenvalues that are apart, whatever m is.
-      const Array spread = m + diag(cast(arange(n) * 3, a->dtype()));
-      return n <= 4 && rounded(linalg::eigvalsh(spread) * 0.25);
+    default: {
+      // Eigenvalues and singular values that are apart, whatever m is: where two meet, the second
+      // derivatives have a pole.
+      if (n > 4) return false;
+      const Array spread = m + diag(cast(arange(n) * 3 + 2, a->dtype()));
+      return rounded((which == 10 ? linalg::eigvalsh(spread) : linalg::svdvals(spread)) * 0.25);
     }
-    default:
-      return n <= 4 && rounded(linalg::svdvals(dominant));
   }
 }
 

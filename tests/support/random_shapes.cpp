@@ -200,7 +200,8 @@ bool Steps::reduce() {
   if (empty) return add(sum(x, axes, options), v->trust);
   switch (kind) {
     case 4:
-      return rounded(prod(sin(x) + 0.25, axes, options));
+      // Between 1 / e and e, however many factors.
+      return rounded(prod(1 + sin(x) / static_cast<double>(n), axes, options));
     case 5:
       return rounded(mean(x, axes, options));
     case 6:

@@ -15,7 +15,8 @@ struct CumulativeOptions {
 };
 
 /// out[.., i, ..] = x[.., 0, ..] + ... + x[.., i, ..] along `axis`, or of the flattened array.
-/// Integers narrower than 32 bits and bool add up as i32 (u32).
+/// Integers narrower than 32 bits and bool add up as i32 (u32); f16 and bf16, here and below, in
+/// f32, every element rounded once.
 Array cumsum(Operand x, std::optional<int> axis = {}, CumulativeOptions options = {});
 /// Products; the derivative is right where elements are zero, too.
 Array cumprod(Operand x, std::optional<int> axis = {}, CumulativeOptions options = {});
