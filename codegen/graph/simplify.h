@@ -13,4 +13,9 @@ Graph simplify(const Graph&);
 /// Per input, whether an equation or output looks at it.
 std::vector<bool> used_inputs(const Graph&);
 
+/// Carried values that the flagged ones depend on, in any number of steps, those included. Body:
+/// the first `carried` inputs and outputs are the carried values.
+std::vector<bool> closed_over_body(const Graph& body, std::size_t carried,
+                                   const std::vector<bool>& flags);
+
 }  // namespace gnomon

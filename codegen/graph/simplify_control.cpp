@@ -145,6 +145,15 @@ Equation trim_scan(const Equation& equation, std::vector<bool> used) {
 
 }  // namespace
 
+std::vector<bool> closed_over_body(const Graph& body, std::size_t carried,
+                                   const std::vector<bool>& flags) {
+  std::vector<bool> r = flags;
+  r.resize(body.outputs.size(), false);
+  close_over_body(body, carried, r);
+  r.resize(carried);
+  return r;
+}
+
 Equation trim_outputs(const Equation& equation, const std::vector<bool>& used) {
   if (std::find(used.begin(), used.end(), false) == used.end()) return equation;
   if (equation.primitive == &while_p) return trim_while(equation, used);

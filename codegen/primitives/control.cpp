@@ -89,10 +89,17 @@ Array stacked(const Arrays& rows, Loc loc) {
 }
 
 /// A scan whose iterations take `unroll` steps each (0: all of them); the steps that are left over
-/// are taken without a loop.
-Arrays unrolled_scan(FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, const Arrays& xs,
-                     Dim length, bool reverse, int unroll, Loc loc) {
-  if (unroll == 1 || length == 0) return build_scan(body, init, xs, length, reverse, loc);
+/// are taken without a loop. `options`: those of scan or fori_loop.
+template <class Options>
+Arrays unrolled_scan(std::string_view op, FunctionRef<Arrays(const Arrays&)> body,
+                     const Arrays& init, const Arrays& xs, Dim length, bool reverse,
+                     const Options& options, Loc loc) {
+  const int unroll = options.unroll;
+  const auto kept = [&](Dim steps) {
+    return kept_by(op, options.kind, options.checkpoints, steps, loc);
+  };
+  const Kept whole = kept(length);
+  if (unroll == 1 || length == 0) return build_scan(body, init, xs, length, reverse, loc, whole);
   const std::size_t carried = init.size();
   const Dim trips = unroll == 0 ? 0 : length / unroll;
   const Dim looped = trips > 1 ? trips * unroll : 0;
@@ -118,7 +125,7 @@ Arrays unrolled_scan(FunctionRef<Arrays(const Arrays&)> body, const Arrays& init
     };
     const Arrays out =
         build_scan(group, init, grouped(xs, reverse ? length - looped : 0, trips, unroll, loc),
-                   trips, reverse, loc);
+                   trips, reverse, loc, kept(trips));
     state = part(out, 0, carried);
     for (std::size_t j = carried; j < out.size(); ++j) rows.push_back(ungrouped(out[j], loc));
   }
@@ -149,7 +156,8 @@ Array steps_of(const Array& length, Dim bound, Loc loc) {
 }  // namespace
 
 std::vector<Array> run_while(FunctionRef<Array(std::span<const Array>)> condition, Body body,
-                             const Arrays& init, const Texts& paths, StepBound bound, Loc loc) {
+                             const Arrays& init, const Texts& paths, const WhileOptions& options,
+                             Loc loc) {
   check_start("while_loop", init, paths, loc);
   const auto holds = [&](const Arrays& carried) {
     return checked_condition("while_loop", condition(carried), loc);
@@ -157,11 +165,11 @@ std::vector<Array> run_while(FunctionRef<Array(std::span<const Array>)> conditio
   const auto next = [&](const Arrays& carried) {
     return checked_carry("while_loop", init, paths, body(carried), loc);
   };
-  return build_while("while_loop", holds, next, init, bound, loc);
+  return build_while("while_loop", holds, next, init, options, loc);
 }
 
 std::vector<Array> run_fori(Dim lower, Dim upper, Body body, const Arrays& init, const Texts& paths,
-                            ForiOptions options, Loc loc) {
+                            const ForiOptions& options, Loc loc) {
   check_start("fori_loop", init, paths, loc);
   check_unroll("fori_loop", options.unroll, loc);
   const auto fits = [](Dim x) { return x >= -most_counted && x <= most_counted; };
@@ -176,13 +184,13 @@ std::vector<Array> run_fori(Dim lower, Dim upper, Body body, const Arrays& init,
     return joined({next}, checked_carry("fori_loop", init, paths, body(carried), loc));
   };
   const Arrays start = joined({lax::scalar_integer(DType::i32, lower, loc)}, init);
-  const Arrays end =
-      unrolled_scan(step, start, {}, std::max<Dim>(0, upper - lower), false, options.unroll, loc);
+  const Arrays end = unrolled_scan("fori_loop", step, start, {}, std::max<Dim>(0, upper - lower),
+                                   false, options, loc);
   return {end.begin() + 1, end.end()};
 }
 
 std::vector<Array> run_fori(const Operand& lower, const Operand& upper, Body body,
-                            const Arrays& init, const Texts& paths, StepBound bound) {
+                            const Arrays& init, const Texts& paths, const WhileOptions& options) {
   const Loc loc = lower.loc();
   check_start("fori_loop", init, paths, loc);
   std::optional<DType> dtype;
@@ -210,12 +218,12 @@ std::vector<Array> run_fori(const Operand& lower, const Operand& upper, Body bod
     return joined({next}, checked_carry("fori_loop", init, paths, body(carried), loc));
   };
   const Arrays end =
-      build_while("fori_loop", holds, step, joined({as_bound(lower)}, init), bound, loc);
+      build_while("fori_loop", holds, step, joined({as_bound(lower)}, init), options, loc);
   return {end.begin() + 1, end.end()};
 }
 
 std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, const Arrays& xs,
-                            const Texts& x_paths, ScanOptions options, Loc loc) {
+                            const Texts& x_paths, const ScanOptions& options, Loc loc) {
   check_start("scan", init, paths, loc);
   check_unroll("scan", options.unroll, loc);
   const std::optional<Dim> leading = leading_axis("scan", xs, x_paths, loc);
@@ -236,13 +244,14 @@ std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, c
     const Returned r = body(inputs);
     return joined(checked_carry("scan", init, paths, r, loc), r.rows);
   };
-  return unrolled_scan(step, init, xs, length, options.reverse, options.unroll, loc);
+  return unrolled_scan("scan", step, init, xs, length, options.reverse, options, loc);
 }
 
 std::vector<Array> run_counted_while(FunctionRef<Array(std::span<const Array>)> condition,
                                      Body body, const Arrays& init, const Texts& paths,
-                                     StepBound bound, Loc loc) {
+                                     const WhileOptions& options, Loc loc) {
   constexpr std::string_view op = "while_loop_counted";
+  const StepBound& bound = options.max_steps;
   check_start(op, init, paths, loc);
   if (bound.bounded() && bound.steps() > most_counted)
     usage_error(op,
@@ -258,7 +267,7 @@ std::vector<Array> run_counted_while(FunctionRef<Array(std::span<const Array>)> 
     return joined(checked_carry(op, init, paths, r, loc), {lax::add(carried[n], 1.0, loc)});
   };
   Arrays end = build_while(op, holds, next, joined(init, {lax::scalar_integer(DType::i32, 0, loc)}),
-                           bound, loc);
+                           options, loc);
   end.push_back(bound.bounded() ? holds(end) : lax::full({DType::boolean, {}}, 0, loc));
   return end;
 }
@@ -320,7 +329,8 @@ std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, c
       out.push_back(rules::with_row(c[first_row + j], r.rows[j], c[0], loc));
     return out;
   };
-  Arrays end = build_while("scan", holds, next, start, StepBound(bound), loc);
+  Arrays end =
+      build_while("scan", holds, next, start, {bound, options.kind, options.checkpoints}, loc);
   end.erase(end.begin());
   end.push_back(count);
   return end;

@@ -8,6 +8,8 @@
 //   With `lanes` = n > 0 the condition has shape [n] and every carried value has the lane axis in
 //   front: lane i goes on while its own condition holds; once false, its values are kept and it
 //   never wakes again. Step bounds count per lane.
+//   `kind` and `checkpoints` (of a checkpointed loop, else 0) of while and scan say what reverse
+//   mode keeps; they are no part of what the loop means.
 //
 //   scan: inputs are carried, then sequences (leading axis `length`), then constants.
 //   `body(carried..., one slice of each sequence..., constants...) -> carried..., one row of each
@@ -22,6 +24,7 @@
 #include <vector>
 
 #include "codegen/graph/primitive.h"
+#include "gnomon/loop_kind.h"
 
 namespace gnomon {
 
@@ -30,6 +33,8 @@ struct WhileParams {
   int carried = 0;
   Dim max_steps = -1;
   Dim lanes = 0;
+  LoopKind kind = LoopKind::automatic;
+  Dim checkpoints = 0;
 };
 
 struct ScanParams {
@@ -38,6 +43,8 @@ struct ScanParams {
   int sequences = 0;
   Dim length = 0;
   bool reverse = false;
+  LoopKind kind = LoopKind::automatic;
+  Dim checkpoints = 0;
 };
 
 struct CondParams {

@@ -12,6 +12,22 @@
 
 namespace gnomon {
 
+std::string_view name(LoopKind kind) {
+  switch (kind) {
+    case LoopKind::automatic:
+      return "automatic";
+    case LoopKind::lax:
+      return "lax";
+    case LoopKind::checkpointed:
+      return "checkpointed";
+    case LoopKind::bounded:
+      return "bounded";
+    case LoopKind::stored:
+      return "stored";
+  }
+  return "?";
+}
+
 LoopOperands loop_operands(const Equation& e) {
   if (e.primitive == &scan_p) {
     const auto& p = e.params.as<ScanParams>();

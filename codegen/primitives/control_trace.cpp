@@ -7,6 +7,7 @@
 #include "codegen/graph/effects.h"
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/lax.h"
+#include "codegen/primitives/reverse_steps.h"
 
 namespace gnomon::control {
 
@@ -108,14 +109,53 @@ Arrays inputs_like(Trace& trace, const Arrays& arrays) {
   return r;
 }
 
+Kept kept_by(std::string_view op, LoopKind kind, Checkpoints checkpoints, std::optional<Dim> bound,
+             Loc loc) {
+  const std::string of_kind = "a loop of kind `" + std::string(name(kind)) + "`";
+  if (kind != LoopKind::checkpointed) {
+    if (checkpoints.given())
+      usage_error(op, of_kind + " takes no `checkpoints`; say {.kind = LoopKind::checkpointed}",
+                  loc);
+    if (!bound && (kind == LoopKind::bounded || kind == LoopKind::stored))
+      usage_error(op,
+                  of_kind +
+                      " needs a bound, and this one may take any number of steps; give it "
+                      "{.max_steps = n}, or {.kind = LoopKind::checkpointed, .checkpoints = n}",
+                  loc);
+    return {kind, 0};
+  }
+  if (bound && *bound > 0x7fffffff)
+    usage_error(op,
+                "max_steps is " + std::to_string(*bound) +
+                    " and steps of checkpointed loops are counted in i32; bound it by less",
+                loc);
+  if (!bound && (!checkpoints.given() || checkpoints.every()))
+    usage_error(op,
+                of_kind +
+                    " has neither a bound nor a number of checkpoints; give it {.max_steps = "
+                    "n} or {.checkpoints = n}",
+                loc);
+  if (!checkpoints.given()) return {kind, default_checkpoints(*bound)};
+  if (checkpoints.every()) return {kind, std::max<Dim>(1, *bound)};
+  if (checkpoints.count() < 1)
+    usage_error(op,
+                "`checkpoints` is " + std::to_string(checkpoints.count()) +
+                    " and must be at least 1: the start of the loop is one of them",
+                loc);
+  return {kind, std::max<Dim>(1, std::min(checkpoints.count(), bound.value_or(0x7fffffff)))};
+}
+
 Arrays build_while(std::string_view op, FunctionRef<Array(const Arrays&)> condition,
-                   FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, StepBound bound,
-                   Loc loc) {
+                   FunctionRef<Arrays(const Arrays&)> body, const Arrays& init,
+                   const WhileOptions& options, Loc loc) {
+  const StepBound& bound = options.max_steps;
   if (bound.bounded() && bound.steps() < 0)
     usage_error(op,
                 "max_steps is " + std::to_string(bound.steps()) +
                     " and cannot be negative; `unbounded` means no limit",
                 loc);
+  const Kept kept = kept_by(op, options.kind, options.checkpoints,
+                            bound.bounded() ? std::optional(bound.steps()) : std::nullopt, loc);
   Trace::active(op, loc);
   std::array<Part, 2> parts;
   {
@@ -135,13 +175,18 @@ Arrays build_while(std::string_view op, FunctionRef<Array(const Arrays&)> condit
   }
   const std::array<Part*, 2> both{&parts[0], &parts[1]};
   const Arrays constants = share_captures(both, init.size());
-  WhileParams p{share(std::move(parts[0].graph)), share(std::move(parts[1].graph)),
-                static_cast<int>(init.size()), bound.bounded() ? bound.steps() : -1, 0};
+  WhileParams p{share(std::move(parts[0].graph)),
+                share(std::move(parts[1].graph)),
+                static_cast<int>(init.size()),
+                bound.bounded() ? bound.steps() : -1,
+                0,
+                kept.kind,
+                kept.checkpoints};
   return emit_while(std::move(p), joined(init, constants), loc);
 }
 
 Arrays build_scan(FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, const Arrays& xs,
-                  Dim length, bool reverse, Loc loc) {
+                  Dim length, bool reverse, Loc loc, Kept kept) {
   Part part;
   {
     Trace trace;
@@ -150,8 +195,13 @@ Arrays build_scan(FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, c
     for (const Array& x : xs) inputs.push_back(trace.input({x.dtype(), x.shape().without(0)}));
     part = finish(trace, body(inputs));
   }
-  ScanParams p{share(std::move(part.graph)), static_cast<int>(init.size()),
-               static_cast<int>(xs.size()), length, reverse};
+  ScanParams p{share(std::move(part.graph)),
+               static_cast<int>(init.size()),
+               static_cast<int>(xs.size()),
+               length,
+               reverse,
+               kept.kind,
+               kept.checkpoints};
   return emit_scan(std::move(p), joined(joined(init, xs), part.captures), loc);
 }
 

@@ -36,12 +36,21 @@ Arrays checked_carry(std::string_view op, const Arrays& init, const Texts& paths
 
 Arrays inputs_like(Trace&, const Arrays&);
 
+/// `kind` and `checkpoints` as loops have them, after the check that they fit together and to the
+/// steps that the loop takes at most (nothing: any number).
+struct Kept {
+  LoopKind kind = LoopKind::automatic;
+  Dim checkpoints = 0;
+};
+Kept kept_by(std::string_view op, LoopKind, Checkpoints, std::optional<Dim> bound, Loc);
+
 /// Any loop with a condition: both functions get the carried arrays and give arrays of the right
 /// types.
 Arrays build_while(std::string_view op, FunctionRef<Array(const Arrays&)> condition,
-                   FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, StepBound, Loc);
+                   FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, const WhileOptions&,
+                   Loc);
 /// `body` gets the carried arrays and one slice of each of `xs`, and gives carried arrays and rows.
 Arrays build_scan(FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, const Arrays& xs,
-                  Dim length, bool reverse, Loc);
+                  Dim length, bool reverse, Loc, Kept = {});
 
 }  // namespace gnomon::control

@@ -31,11 +31,33 @@ Arrays dense(const Tangents& cotangents, const std::vector<bool>& flags,
   return r;
 }
 
-Dim segment_of(Dim steps) {
+Dim segment_of(LoopKind kind, Dim steps) {
+  if (kind == LoopKind::bounded) {
+    constexpr Dim most_segments = 16;
+    return steps <= most_segments ? 0 : (steps + most_segments - 1) / most_segments;
+  }
+  constexpr Dim most_kept = 64;
+  if (kind != LoopKind::automatic || steps <= most_kept) return 0;
   // Of a bound far beyond what any loop takes, a segment is a part of 128.
   constexpr Dim most_segments = 128;
   const auto root = static_cast<Dim>(std::ceil(std::sqrt(static_cast<double>(steps))));
   return std::max(root, (steps + most_segments - 1) / most_segments);
+}
+
+void check_kind(std::string_view loop, LoopKind kind, Dim max_steps, Loc loc) {
+  if (kind == LoopKind::lax)
+    usage_error("grad",
+                "this " + std::string(loop) +
+                    " is of kind `lax`, which has no reverse mode; give it another one "
+                    "(LoopKind::automatic, or checkpointed, bounded, stored), or use jvp",
+                loc);
+  if (max_steps >= 0 || kind == LoopKind::checkpointed) return;
+  usage_error("grad",
+              "reverse mode keeps what every step of a loop began with, and this " +
+                  std::string(loop) +
+                  " may take any number of steps; give it {.max_steps = n}, or use jvp, or keep "
+                  "some steps only by {.kind = LoopKind::checkpointed, .checkpoints = n}",
+              loc);
 }
 
 Arrays forward_by(const Graph& g, const Arrays& inputs, const std::vector<bool>& active) {
@@ -54,6 +76,36 @@ StepBack::StepBack(const Graph& body, std::size_t carried, const std::vector<boo
   for (std::size_t i = 0; i < carried; ++i) outputs[i] = active[i];
   graph = simplify(pullback(body, active, outputs));
   used = used_inputs(graph);
+}
+
+StepBack StepBack::narrowed(const Graph& body, std::size_t carried,
+                            const Tangents& cotangents) const {
+  StepBack r;
+  r.outputs.assign(outputs.size(), false);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    r.outputs[i] = outputs[i] && cotangents[i].has_value();
+  for (bool grown = true; grown;) {
+    std::vector<bool> reached(body.avals.size(), false);
+    for (std::size_t i = 0; i < r.outputs.size(); ++i)
+      if (r.outputs[i]) reached[body.outputs[i]] = true;
+    for (auto e = body.equations.rbegin(); e != body.equations.rend(); ++e)
+      if (std::any_of(e->outputs.begin(), e->outputs.end(), [&](ValueId v) { return reached[v]; }))
+        for (ValueId v : e->inputs) reached[v] = true;
+    r.active = active;
+    for (std::size_t i = 0; i < active.size(); ++i)
+      r.active[i] = active[i] && reached[body.inputs[i]];
+    grown = false;
+    for (std::size_t i = 0; i < carried; ++i) {
+      grown |= r.active[i] && !r.outputs[i];
+      r.outputs[i] = r.outputs[i] || r.active[i];
+    }
+  }
+  // What a carried value has of a cotangent has to go on, though the body may not look at it.
+  for (std::size_t i = 0; i < carried; ++i) r.active[i] = r.outputs[i];
+  if (r.active == active && r.outputs == outputs) return *this;
+  r.graph = simplify(pullback(body, r.active, r.outputs));
+  r.used = used_inputs(r.graph);
+  return r;
 }
 
 }  // namespace gnomon::control

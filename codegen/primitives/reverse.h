@@ -1,14 +1,16 @@
 // codegen/primitives/reverse.h -- reverse mode of loops and branches.
 //
-// A loop's forward pass keeps the carried values that every step began with, as far as the
-// derivative of a step looks at them: a scan stacks them, a while writes them into histories of
-// `max_steps` rows. The backward pass is a loop over the same steps, last one first, whose body is
+// A loop's forward pass keeps the carried values that steps began with, as far as the derivative of
+// a step looks at them: those of every step (a scan stacks them, a while writes them into histories
+// of `max_steps` rows), of the first steps of segments, or of some steps chosen on the way
+// (checkpoints.h). The backward pass is a loop over the same steps, last one first, whose body is
 // the pullback of the body (transforms/vjp.h): the step again, then its cotangents. It is made of
 // ordinary loops, so that it can be differentiated and batched like anything else.
 #pragma once
 #include <vector>
 
 #include "codegen/graph/primitive.h"
+#include "gnomon/loop_kind.h"
 
 namespace gnomon {
 
@@ -23,12 +25,12 @@ Tangents transposed(const ReverseMode&, const TransposeArgs&);
 Arrays dense(const Tangents& cotangents, const std::vector<bool>& flags,
              const std::vector<Aval>& types);
 
-/// Steps up to which a loop keeps what each began with. Longer ones are made two loops, one in the
-/// other, of which the outer keeps what its segments began with and the inner one is run again:
-/// for n steps the memory of about 2 sqrt(n) carried values, and every step twice.
-inline constexpr Dim most_kept = 64;
-/// Steps of a segment of a loop of so many.
-Dim segment_of(Dim steps);
+/// Steps of a segment of a loop that may take so many (negative: any number); 0: it keeps what each
+/// of them began with. Loops with segments are made two loops, one in the other, of which the outer
+/// keeps what its segments began with and the inner one is run again.
+Dim segment_of(LoopKind, Dim steps);
+/// Throws UsageError unless a loop of that kind and bound has a reverse mode.
+void check_kind(std::string_view loop, LoopKind, Dim max_steps, Loc);
 
 /// Reverse mode of the graph that does what a loop does.
 Arrays forward_by(const Graph&, const Arrays& inputs, const std::vector<bool>& active);
@@ -38,11 +40,17 @@ Tangents backward_by(const Graph&, const ReverseArgs&);
 struct StepBack {
   /// `inputs`: which of the body's are active to begin with; the first so many are carried.
   StepBack(const Graph& body, std::size_t carried, const std::vector<bool>& inputs);
+  /// The same when only these outputs of the loop have a cotangent: what these do not depend on has
+  /// none, in any step.
+  StepBack narrowed(const Graph& body, std::size_t carried, const Tangents& cotangents) const;
 
   std::vector<bool> active;   // per input of the body
   std::vector<bool> outputs;  // per output: whether it has a cotangent
   Graph graph;                // (inputs..., cotangents...) -> cotangents of active inputs
   std::vector<bool> used;     // per input of `graph`
+
+ private:
+  StepBack() = default;
 };
 
 }  // namespace control

@@ -1,5 +1,7 @@
 // codegen/primitives/reverse_scan.cpp -- reverse mode of scan.
+#include "codegen/primitives/buffer.h"
 #include "codegen/primitives/control_graphs.h"
+#include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/primitives/reverse.h"
 #include "codegen/trace/trace.h"
@@ -16,7 +18,7 @@ using control::StepBack;
 Graph in_segments(const ScanParams& p, const Arrays& x, Loc loc) {
   const auto carried = static_cast<std::size_t>(p.carried);
   const auto sequences = static_cast<std::size_t>(p.sequences);
-  const Dim segment = control::segment_of(p.length), segments = p.length / segment,
+  const Dim segment = control::segment_of(p.kind, p.length), segments = p.length / segment,
             whole = segments * segment, rest = p.length - whole;
   const Dim first = p.reverse ? rest : 0, first_rest = p.reverse ? 0 : whole;
   Trace outer;
@@ -63,9 +65,64 @@ Graph in_segments(const ScanParams& p, const Arrays& x, Loc loc) {
   return outer.finish(out);
 }
 
+/// The scan as a checkpointed while loop: it carries the number of the step and the rows, of which
+/// no step looks at any.
+Graph checkpointed(const ScanParams& p, const Arrays& x, Loc loc) {
+  const auto carried = static_cast<std::size_t>(p.carried);
+  const auto sequences = static_cast<std::size_t>(p.sequences);
+  const std::vector<Aval> results = p.body->output_avals();
+  Trace outer;
+  outer.loc = loc;
+  Arrays in;
+  for (const Array& v : x) in.push_back(outer.input(v.aval()));
+  Arrays start = joined({lax::scalar_integer(DType::i32, 0)}, part(in, 0, carried));
+  for (std::size_t i = carried; i < results.size(); ++i)
+    start.push_back(
+        emit1(buffer_p, BufferParams{results[i].dtype, results[i].shape.with_inserted(0, p.length)},
+              {}, loc));
+  const Arrays constants = part(in, carried, in.size() - carried);
+  const auto traced = [&](const auto& f) {
+    Trace t;
+    t.loc = loc;
+    Arrays own, k;
+    for (const Array& v : start) own.push_back(t.input(v.aval()));
+    for (const Array& v : constants) k.push_back(t.input(v.aval()));
+    return control::share(t.finish(f(own, k)));
+  };
+  const auto number = [](Dim n) { return lax::scalar_integer(DType::i32, n); };
+  WhileParams q;
+  q.condition = traced(
+      [&](const Arrays& own, const Arrays&) { return Arrays{lax::lt(own[0], number(p.length))}; });
+  q.body = traced([&](const Arrays& own, const Arrays& k) {
+    const Array at = p.reverse ? lax::sub(number(p.length - 1), own[0]) : own[0];
+    Arrays inputs = part(own, 1, carried);
+    for (std::size_t i = 0; i < sequences; ++i) inputs.push_back(rules::row_of(k[i], at));
+    inputs = joined(inputs, part(k, sequences, k.size() - sequences));
+    const Arrays out = inline_graph(*p.body, inputs);
+    Arrays next = joined({lax::add(own[0], 1.0)}, part(out, 0, carried));
+    for (std::size_t i = carried; i < out.size(); ++i)
+      next.push_back(rules::with_row(own[1 + i], out[i], at));
+    return next;
+  });
+  q.carried = static_cast<int>(start.size());
+  q.max_steps = p.length;
+  q.kind = p.kind;
+  q.checkpoints = p.checkpoints;
+  const Arrays out = control::emit_while(q, joined(start, constants), loc);
+  return outer.finish(part(out, 1, results.size()));
+}
+
+/// Whether it keeps some steps only, and that is not all of them.
+bool keeps_some(const ScanParams& p) {
+  return p.kind == LoopKind::checkpointed && p.checkpoints < p.length;
+}
+
 Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& active, Loc loc) {
   ScanParams p = params.as<ScanParams>();
-  if (p.length > control::most_kept) return control::forward_by(in_segments(p, x, loc), x, active);
+  control::check_kind("scan or fori_loop", p.kind, p.length, loc);
+  if (keeps_some(p)) return control::forward_by(checkpointed(p, x, loc), x, active);
+  if (control::segment_of(p.kind, p.length) > 0)
+    return control::forward_by(in_segments(p, x, loc), x, active);
   const auto carried = static_cast<std::size_t>(p.carried);
   const StepBack step(*p.body, carried, active);
   Graph body = *p.body;
@@ -77,12 +134,15 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
 
 Tangents backward(const ReverseArgs& a) {
   ScanParams p = a.params.as<ScanParams>();
-  if (p.length > control::most_kept)
+  if (keeps_some(p))
+    return control::backward_by(checkpointed(p, a.inputs, Trace::active("grad").loc), a);
+  if (control::segment_of(p.kind, p.length) > 0)
     return control::backward_by(in_segments(p, a.inputs, Trace::active("grad").loc), a);
   const auto carried = static_cast<std::size_t>(p.carried);
   const auto sequences = static_cast<std::size_t>(p.sequences);
   const Graph& body = *p.body;
-  const StepBack step(body, carried, a.active);
+  const StepBack full(body, carried, a.active);
+  const StepBack step = full.narrowed(body, carried, a.cotangents);
   std::vector<Aval> stacked = body.output_avals();
   for (std::size_t i = carried; i < stacked.size(); ++i) stacked[i].shape.insert(0, p.length);
 
@@ -112,8 +172,10 @@ Tangents backward(const ReverseArgs& a) {
                  own_rows = inputs(own, true), of_rows = inputs(rows, true),
                  shared = inputs(constants, false);
     Arrays in;
-    for (std::size_t i = 0, next = 0; i < carried; ++i)
-      in.push_back(step.used[i] ? began[next++] : lax::full(body.avals[body.inputs[i]], 0));
+    for (std::size_t i = 0, next = 0; i < carried; ++i) {
+      in.push_back(step.used[i] ? began[next] : lax::full(body.avals[body.inputs[i]], 0));
+      next += full.used[i] ? 1 : 0;
+    }
     in = joined(joined(joined(in, own_rows), shared), joined(part(carry, 0, moving), of_rows));
     const Arrays found = inline_graph(step.graph, in);
     Arrays next, of_sequences;

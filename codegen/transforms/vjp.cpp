@@ -92,7 +92,14 @@ std::vector<bool> active_values(const Graph& graph, const std::vector<bool>& wan
         std::any_of(e.inputs.begin(), e.inputs.end(), [&](ValueId v) { return active[v]; });
     for (ValueId v : e.outputs) active[v] = reached && is_float(graph.avals[v].dtype);
   }
-  return active;
+  std::vector<bool> matters(graph.avals.size(), false);
+  for (ValueId v : graph.outputs) matters[v] = active[v];
+  for (auto e = graph.equations.rbegin(); e != graph.equations.rend(); ++e) {
+    if (std::none_of(e->outputs.begin(), e->outputs.end(), [&](ValueId v) { return matters[v]; }))
+      continue;
+    for (ValueId v : e->inputs) matters[v] = matters[v] || active[v];
+  }
+  return matters;
 }
 
 std::vector<bool> flags_of(const std::vector<ValueId>& values, const std::vector<bool>& flags) {

@@ -651,7 +651,7 @@ TEST(ControlText, AWrongBodyIsAnError) {
       } body=graph(%0: f32[2]) {
         %1: f32[] = sum[axes=(0)] %0
         return %1
-      } carried=1 max_steps=-1 lanes=0] %0
+      } carried=1 max_steps=-1 lanes=0 kind=automatic checkpoints=0] %0
     return %1
   })";
   try {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "gnomon/loop_kind.h"
 #include "gnomon/tree.h"
 
 namespace gnomon {
@@ -51,19 +52,27 @@ class StepBound {
 
 struct WhileOptions {
   StepBound max_steps;
+  LoopKind kind = LoopKind::automatic;
+  Checkpoints checkpoints = {};  // of a checkpointed loop
 };
 
+/// What is said of `kind` counts iterations, of `unroll` steps each.
 struct ForiOptions {
   /// Steps per iteration of the loop; 0: no loop at all. Values are the same, kernels longer.
   int unroll = 1;
+  LoopKind kind = LoopKind::automatic;
+  Checkpoints checkpoints = {};
 };
 
+/// What is said of `kind` counts iterations, of `unroll` steps each.
 struct ScanOptions {
   std::optional<Dim> length = {};  // needed when there are no sequences
   bool reverse =
       false;  // from the last element to the first; rows stay in the order of the sequences
   /// Steps per iteration of the loop; 0: no loop at all. Values are the same, kernels longer.
   int unroll = 1;
+  LoopKind kind = LoopKind::automatic;
+  Checkpoints checkpoints = {};
 };
 
 namespace control {
@@ -99,15 +108,18 @@ using Texts = std::vector<std::string>;
 
 Array number(const Scalar&, Loc);
 std::vector<Array> run_while(FunctionRef<Array(std::span<const Array>)> condition, Body body,
-                             const std::vector<Array>& init, const Texts& paths, StepBound, Loc);
+                             const std::vector<Array>& init, const Texts& paths,
+                             const WhileOptions&, Loc);
 /// `body` gets the counter in front.
 std::vector<Array> run_fori(Dim lower, Dim upper, Body body, const std::vector<Array>& init,
-                            const Texts& paths, ForiOptions, Loc);
+                            const Texts& paths, const ForiOptions&, Loc);
 std::vector<Array> run_fori(const Operand& lower, const Operand& upper, Body body,
-                            const std::vector<Array>& init, const Texts& paths, StepBound);
+                            const std::vector<Array>& init, const Texts& paths,
+                            const WhileOptions&);
 /// Carried values, then rows. `body` gets the carried values, then slices.
 std::vector<Array> run_scan(Body body, const std::vector<Array>& init, const Texts& paths,
-                            const std::vector<Array>& xs, const Texts& x_paths, ScanOptions, Loc);
+                            const std::vector<Array>& xs, const Texts& x_paths, const ScanOptions&,
+                            Loc);
 /// `paths` are asked for after the branches were traced.
 std::vector<Array> run_branches(std::string_view op, const Operand& index,
                                 std::span<const FunctionRef<Returned()>> branches,
@@ -183,8 +195,9 @@ void check_static(std::string_view op, const char* prefix, const T& first, std::
 ///
 /// cond(const S&) -> bool[], body(S) -> S. Reaching `max_steps` is no error: the state then is what
 /// that many steps made of it. Under vmap every lane stops on its own. Differentiable in forward
-/// mode. Throws UsageError when the body changes a shape or dtype, or the condition is not one
-/// bool.
+/// mode and, as `kind` says, in reverse mode (gnomon/loop_kind.h), of any order; `cond` itself is
+/// taken to be constant. Throws UsageError when the body changes a shape or dtype, the condition is
+/// not one bool, or the kind needs a bound or a number of checkpoints that is not there.
 template <class Cond, class Body, class S>
 control::Traced<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions options,
                               Loc loc = Loc::here()) {
@@ -206,16 +219,14 @@ control::Traced<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions opt
                           "when it leaves", loc);
     return control::returned(next);
   };
-  return tree::with_leaves(
-      start, control::run_while(condition, step, tree::leaves(start),
-                                control::paths(start, "carry"), options.max_steps, loc));
+  return tree::with_leaves(start, control::run_while(condition, step, tree::leaves(start),
+                                                     control::paths(start, "carry"), options, loc));
 }
 
 /// state = body(i, state) for i = lower, ..., upper - 1, with bounds known when tracing.
 ///
 /// body(Array i, S) -> S with i an i32[]. An upper bound not above the lower one gives `init`.
-/// Differentiable in forward mode.
-/// Throws UsageError as while_loop does.
+/// Differentiable as while_loop is. Throws UsageError as while_loop does.
 template <std::integral Lower, std::integral Upper, class Body, class S>
 control::Traced<S> fori_loop(Lower lower, Upper upper, Body&& body, S init,
                              ForiOptions options = {}, Loc loc = Loc::here()) {
@@ -254,9 +265,8 @@ control::Traced<S> fori_loop(Operand lower, Operand upper, Body&& body, S init,
                           "when it leaves", loc);
     return control::returned(next);
   };
-  return tree::with_leaves(start,
-                           control::run_fori(lower, upper, step, tree::leaves(start),
-                                             control::paths(start, "carry"), options.max_steps));
+  return tree::with_leaves(start, control::run_fori(lower, upper, step, tree::leaves(start),
+                                                    control::paths(start, "carry"), options));
 }
 
 /// Traced bounds without a number of steps do not compile.
@@ -326,8 +336,9 @@ auto typed_scan(Body&& body, C init, const X& xs, Loc loc, const Run& run) {
 /// body(C, X) -> std::pair<C, Y>. The arrays of xs have one leading axis in common, which x has
 /// lost; without arrays
 /// (`none`) `length` says how often. The arrays of the result's second part have that axis in
-/// front. Differentiable in forward mode. Throws UsageError when a carried value changes its shape
-/// or dtype, or lengths disagree.
+/// front. Differentiable in forward mode and, as `kind` says, in reverse mode (gnomon/loop_kind.h),
+/// of any order; rows are no part of what is kept. Throws UsageError when a carried value changes
+/// its shape or dtype, or lengths disagree.
 template <class Body, class C, class X>
 auto scan(Body&& body, C init, const X& xs, ScanOptions options = {}, Loc loc = Loc::here()) {
   const auto run = [&](control::Body step, const std::vector<Array>& carried,
@@ -345,7 +356,8 @@ auto scan(Body&& body, C init, const X& xs, ScanOptions options = {}, Loc loc = 
 /// index: one integer. branches: std::tuple or std::array of functions, f(operands...) -> R, one R
 /// for all. Only the branch taken runs; under vmap with an index by lane, each lane takes its own
 /// branch's values. An index known when tracing (a C++ number) leaves just that branch in the
-/// graph. Differentiable in forward mode. Throws UsageError when results differ in shape or dtype.
+/// graph. Differentiable in both modes, of any order: the branch that was taken is. Throws
+/// UsageError when results differ in shape or dtype.
 template <class Branches, class... A>
 auto switch_(Operand index, const Branches& branches, const A&... operands);
 

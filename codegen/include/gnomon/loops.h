@@ -17,6 +17,8 @@ struct Looped {
 struct DynamicScanOptions {
   Array length;                       // one integer; below 0 counts as 0
   std::optional<Dim> max_steps = {};  // of all programs; needed when there are no sequences
+  LoopKind kind = LoopKind::automatic;
+  Checkpoints checkpoints = {};
 };
 
 /// What a scan of dynamic length gives.
@@ -36,7 +38,7 @@ namespace control {
 /// Carried values, steps, bound_hit.
 std::vector<Array> run_counted_while(FunctionRef<Array(std::span<const Array>)> condition,
                                      Body body, const std::vector<Array>& init, const Texts& paths,
-                                     StepBound, Loc);
+                                     const WhileOptions&, Loc);
 /// Carried values, rows, count.
 std::vector<Array> run_scan(Body body, const std::vector<Array>& init, const Texts& paths,
                             const std::vector<Array>& xs, const Texts& x_paths,
@@ -50,8 +52,8 @@ std::vector<Array> run_map(Body one, Body many, const std::vector<Array>& xs, co
 /// while_loop that says how many steps it took, and whether it ran into its bound.
 ///
 /// A condition that does not hold at the start (or is a comparison with NaN) takes no step. Under
-/// vmap both are by lane. `cond` is asked once more about the last state. Differentiable in forward
-/// mode. Throws UsageError as while_loop does, and for bounds beyond i32.
+/// vmap both are by lane. `cond` is asked once more about the last state. Differentiable as
+/// while_loop is. Throws UsageError as while_loop does, and for bounds beyond i32.
 template <class Cond, class Body, class S>
 Looped<control::Traced<S>> while_loop_counted(Cond&& cond, Body&& body, S init,
                                               WhileOptions options, Loc loc = Loc::here()) {
@@ -74,7 +76,7 @@ Looped<control::Traced<S>> while_loop_counted(Cond&& cond, Body&& body, S init,
   };
   const std::vector<Array> carried = tree::leaves(start);
   const std::vector<Array> end = control::run_counted_while(
-      condition, step, carried, control::paths(start, "carry"), options.max_steps, loc);
+      condition, step, carried, control::paths(start, "carry"), options, loc);
   const std::size_t n = carried.size();
   return {tree::with_leaves(start, std::span(end).first(n)), end[n], end[n + 1]};
 }
@@ -84,7 +86,7 @@ Looped<control::Traced<S>> while_loop_counted(Cond&& cond, Body&& body, S init,
 ///
 /// Steps behind the last are not taken and cost nothing; their rows are 0. The sequences have at
 /// least `max_steps` elements, by default as many as there are rows. Under vmap every lane has a
-/// length of its own. Differentiable in forward mode. Throws UsageError as scan does.
+/// length of its own. Differentiable as scan is. Throws UsageError as scan does.
 template <class Body, class C, class X>
 auto scan(Body&& body, C init, const X& xs, DynamicScanOptions options, Loc loc = Loc::here()) {
   const auto run = [&](control::Body step, const std::vector<Array>& carried,

@@ -196,9 +196,9 @@ class Pullback {
 
 /// Reverse mode in the first argument, of any order.
 ///
-/// Loops that depend on it keep what their steps began with, as far as the derivative of a step
-/// looks at it. Those of up to n > 64 steps keep about 2 sqrt(n) of them and take every step twice.
-/// Throws UsageError for such a while_loop without a bound.
+/// Loops that depend on it keep what their kind says (gnomon/loop_kind.h), as far as the derivative
+/// of a step looks at it. Throws UsageError for loops whose kind has no reverse mode, or needs a
+/// bound that they do not have.
 template <class F, class X, class... A>
 auto vjp(const F& f, const X& x, const A&... rest) {
   auto traced = trace(f, x, rest...);
