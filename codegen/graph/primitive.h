@@ -43,6 +43,15 @@ struct TransposeArgs {
   const Tangents& cotangents;
 };
 
+/// What reverse mode knows of a value with respect to write-once buffers (gnomon/buffer.h).
+enum class Buffered : std::uint8_t {
+  no,       // has nothing to do with one
+  read,     // follows from what a buffer holds
+  whole,    // is one
+  settled,  // is one that holds already what is going to be written into it: a step run again
+};
+using Buffers = std::vector<Buffered>;
+
 /// Inputs of the backward pass of an operation that has one of its own.
 struct ReverseArgs {
   const Params& params;
@@ -50,13 +59,16 @@ struct ReverseArgs {
   const std::vector<bool>& active;  // inputs whose cotangents are wanted
   const Arrays& saved;              // by the forward pass
   const Tangents& cotangents;       // of the outputs (nullopt: zero); at least one is there
+  const Buffers& buffers;           // per input
 };
 
 /// Reverse mode of an operation that holds graphs: its backward pass goes over the steps that its
 /// forward pass took. Both emit operations into the current trace.
 struct ReverseMode {
   /// The outputs, and behind them what the backward pass needs.
-  Rule<Arrays(const Params&, const Arrays& inputs, const std::vector<bool>& active, Loc)> forward;
+  Rule<Arrays(const Params&, const Arrays& inputs, const std::vector<bool>& active, const Buffers&,
+              Loc)>
+      forward;
   /// Cotangents of the active inputs (nullopt: zero, or not active).
   Rule<Tangents(const ReverseArgs&)> backward;
 };

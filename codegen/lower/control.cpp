@@ -43,15 +43,24 @@ void bind_carried(Frame& frame, const Graph& graph, const Carried& carried, std:
   for (std::size_t i = 0; i < count; ++i) frame.bind(graph.inputs[i], carried.tiles[i]);
 }
 
-/// When body output `out` is a dynamic_update_slice of the carried input itself, which nothing else
-/// needs afterwards, the slice is written in place: O(slice), not O(array). Gives the equation.
-const Equation* in_place_update(const Graph& body, const Uses& uses, std::size_t carried) {
-  const ValueId out = body.outputs[carried];
-  const std::uint32_t producer = uses.producer[out];
-  if (producer == Uses::none || uses.count[out] != 1) return nullptr;
-  const Equation& e = body.equations[producer];
-  if (e.primitive != &dynamic_update_slice_p || e.inputs[0] != body.inputs[carried]) return nullptr;
-  return &e;
+/// When body output `carried` is the carried input with slices written into it one after the other,
+/// and nobody else needs it afterwards, they are written in place: O(slice), not O(array). Gives
+/// the equations in order.
+std::vector<const Equation*> in_place_updates(const Graph& body, const Uses& uses,
+                                              std::size_t carried) {
+  std::vector<const Equation*> chain;
+  ValueId v = body.outputs[carried];
+  if (uses.count[v] != 1) return {};
+  while (v != body.inputs[carried]) {
+    const std::uint32_t producer = uses.producer[v];
+    if (producer == Uses::none) return {};
+    const Equation& e = body.equations[producer];
+    if (e.primitive != &dynamic_update_slice_p) return {};
+    chain.push_back(&e);
+    v = e.inputs[0];
+  }
+  std::reverse(chain.begin(), chain.end());
+  return chain;
 }
 
 }  // namespace
@@ -79,12 +88,8 @@ class CarryUpdate {
           scalars.push_back(next(e_.tile_index(t, k_.u32(word(j)))));
       } else if (out == body_.inputs[i]) {
         continue;  // stays as it is
-      } else if (const Equation* e = merge ? nullptr : in_place_update(body_, uses_, i)) {
-        if (auto pending = prepare(frame, t, *e)) {
-          updates.emplace_back(i, std::move(*pending));
-        } else {
-          copies.emplace_back(i, fresh(t, next));
-        }
+      } else if (auto pending = merge ? std::nullopt : prepare(frame, t, i)) {
+        updates.emplace_back(i, std::move(*pending));
       } else {
         copies.emplace_back(i, fresh(t, next));
       }
@@ -109,18 +114,28 @@ class CarryUpdate {
     return t;
   }
 
-  std::optional<Pending> prepare(Frame& frame, const Tile& t, const Equation& e) {
+  /// The slices that are written into carried value `i`, if that is all that happens to it. What is
+  /// read in between is worked out from the old elements and the slices before.
+  std::optional<Pending> prepare(Frame& frame, const Tile& t, std::size_t i) {
+    const std::vector<const Equation*> chain = in_place_updates(body_, uses_, i);
+    if (chain.empty()) return std::nullopt;
+    Pending all;
+    for (const Equation* e : chain)
+      if (!prepare(frame, t, *e, all)) return std::nullopt;
+    return all;
+  }
+
+  bool prepare(Frame& frame, const Tile& t, const Equation& e, Pending& p) {
     const Shape& shape = t.shape;
     const Shape& update = body_.avals[e.inputs[1]].shape;
     const int batch = e.params.as<DynamicUpdateSliceParams>().batch_dims;
     const bool lane_in_batch = t.pinned >= 0 && t.pinned < batch;
-    if (t.pinned >= 0 && !lane_in_batch) return std::nullopt;
+    if (t.pinned >= 0 && !lane_in_batch) return false;
     const Dim count = lane_in_batch ? update.size() / update[t.pinned] : update.size();
-    if (count > e_.scalar_limit) return std::nullopt;
+    if (count > e_.scalar_limit) return false;
     Tile u;
     u.shape = update;
     u.pinned = lane_in_batch ? t.pinned : -1;
-    Pending p;
     for (Dim j = 0; j < count; ++j) {
       const Index at = e_.tile_index(u, k_.u32(word(j)));
       Values position;
@@ -142,7 +157,7 @@ class CarryUpdate {
       p.stores.emplace_back(e_.tile_offset(t, Index::coordinates(shape, std::move(position))),
                             frame.element(e.inputs[1], at));
     }
-    return p;
+    return true;
   }
 
   Value clamp_start(Value start, Dim last) {

@@ -10,6 +10,7 @@
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/jvp.h"
 #include "codegen/transforms/vjp.h"
+#include "codegen/transforms/write_once.h"
 
 namespace gnomon::control {
 
@@ -18,9 +19,10 @@ Tangents transposed(const ReverseMode& reverse, const TransposeArgs& t) {
   Arrays at_zero;
   for (std::size_t i = 0; i < t.inputs.size(); ++i)
     at_zero.push_back(t.linear[i] ? lax::full(t.inputs[i].aval(), 0) : t.inputs[i]);
-  const Arrays all = reverse.forward(t.params, at_zero, t.linear, trace ? trace->loc : Loc{});
+  const Buffers none(at_zero.size(), Buffered::no);
+  const Arrays all = reverse.forward(t.params, at_zero, t.linear, none, trace ? trace->loc : Loc{});
   const Arrays saved(all.begin() + static_cast<std::ptrdiff_t>(t.cotangents.size()), all.end());
-  return reverse.backward(ReverseArgs{t.params, at_zero, t.linear, saved, t.cotangents});
+  return reverse.backward(ReverseArgs{t.params, at_zero, t.linear, saved, t.cotangents, none});
 }
 
 Arrays dense(const Tangents& cotangents, const std::vector<bool>& flags,
@@ -60,27 +62,31 @@ void check_kind(std::string_view loop, LoopKind kind, Dim max_steps, Loc loc) {
               loc);
 }
 
-Arrays forward_by(const Graph& g, const Arrays& inputs, const std::vector<bool>& active) {
-  const ForwardPass pass = run_forward(g, inputs, active);
+Arrays forward_by(const Graph& g, const Arrays& inputs, const std::vector<bool>& active,
+                  const Buffers& buffers) {
+  const ForwardPass pass = run_forward(g, inputs, active, buffers);
   return joined(pass.outputs(), pass.flat());
 }
 
 Tangents backward_by(const Graph& g, const ReverseArgs& a) {
-  return pull_back(ForwardPass::from_flat(g, a.active, a.saved), a.cotangents);
+  return pull_back(ForwardPass::from_flat(g, a.active, a.saved, a.buffers), a.cotangents);
 }
 
-StepBack::StepBack(const Graph& body, std::size_t carried, const std::vector<bool>& inputs) {
+StepBack::StepBack(const Graph& body, std::size_t carried, const std::vector<bool>& inputs,
+                   const Buffers& known)
+    : buffers(buffers_of_body(body, carried, known)) {
   active = carried_flags(
       inputs, carried, [&](const std::vector<bool>& flags) { return active_outputs(body, flags); });
   outputs = active_outputs(body, active);
   for (std::size_t i = 0; i < carried; ++i) outputs[i] = active[i];
-  graph = simplify(pullback(body, active, outputs));
+  graph = simplify(pullback(body, active, outputs, buffers));
   used = used_inputs(graph);
 }
 
 StepBack StepBack::narrowed(const Graph& body, std::size_t carried,
                             const Tangents& cotangents) const {
   StepBack r;
+  r.buffers = buffers;
   r.outputs.assign(outputs.size(), false);
   for (std::size_t i = 0; i < outputs.size(); ++i)
     r.outputs[i] = outputs[i] && cotangents[i].has_value();
@@ -103,8 +109,15 @@ StepBack StepBack::narrowed(const Graph& body, std::size_t carried,
   // What a carried value has of a cotangent has to go on, though the body may not look at it.
   for (std::size_t i = 0; i < carried; ++i) r.active[i] = r.outputs[i];
   if (r.active == active && r.outputs == outputs) return *this;
-  r.graph = simplify(pullback(body, r.active, r.outputs));
+  r.graph = simplify(pullback(body, r.active, r.outputs, buffers));
   r.used = used_inputs(r.graph);
+  return r;
+}
+
+Arrays settled_of(const StepBack& step, std::size_t carried, const Arrays& all) {
+  Arrays r;
+  for (std::size_t i = 0; i < carried; ++i)
+    if (step.settled(i)) r.push_back(all[i]);
   return r;
 }
 

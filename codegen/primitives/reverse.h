@@ -33,25 +33,38 @@ Dim segment_of(LoopKind, Dim steps);
 void check_kind(std::string_view loop, LoopKind, Dim max_steps, Loc);
 
 /// Reverse mode of the graph that does what a loop does.
-Arrays forward_by(const Graph&, const Arrays& inputs, const std::vector<bool>& active);
+Arrays forward_by(const Graph&, const Arrays& inputs, const std::vector<bool>& active,
+                  const Buffers&);
 Tangents backward_by(const Graph&, const ReverseArgs&);
 
 /// Where the carried values of a loop and its constants are active, and the pullback of a step.
 struct StepBack {
   /// `inputs`: which of the body's are active to begin with; the first so many are carried.
-  StepBack(const Graph& body, std::size_t carried, const std::vector<bool>& inputs);
+  /// `buffers`: what they are when the loop begins.
+  StepBack(const Graph& body, std::size_t carried, const std::vector<bool>& inputs,
+           const Buffers& buffers);
   /// The same when only these outputs of the loop have a cotangent: what these do not depend on has
   /// none, in any step.
   StepBack narrowed(const Graph& body, std::size_t carried, const Tangents& cotangents) const;
+
+  /// A write-once buffer: any step finds in it at the end what it found when it ran, and the
+  /// pullback takes it so.
+  bool settled(std::size_t carried) const { return buffers[carried] == Buffered::settled; }
+  /// The pullback looks at what a step began with, and that has to be kept.
+  bool kept(std::size_t carried) const { return used[carried] && !settled(carried); }
 
   std::vector<bool> active;   // per input of the body
   std::vector<bool> outputs;  // per output: whether it has a cotangent
   Graph graph;                // (inputs..., cotangents...) -> cotangents of active inputs
   std::vector<bool> used;     // per input of `graph`
+  Buffers buffers;            // per input of the body, in any step
 
  private:
   StepBack() = default;
 };
+
+/// The carried buffers, which are at the end what every step finds in them, of all carried values.
+Arrays settled_of(const StepBack&, std::size_t carried, const Arrays&);
 
 }  // namespace control
 }  // namespace gnomon

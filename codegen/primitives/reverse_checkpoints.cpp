@@ -17,6 +17,7 @@
 #include "codegen/primitives/reverse_steps.h"
 #include "codegen/primitives/sort.h"
 #include "codegen/trace/trace.h"
+#include "codegen/transforms/write_once.h"
 
 namespace gnomon::control {
 namespace {
@@ -125,28 +126,37 @@ class Schedule {
   bool long_;            // whether it may come to that
 };
 
-/// Carried values that a loop needs in order to find the flagged ones again.
-std::vector<bool> needed_again(const Graph& body, std::size_t carried, std::vector<bool> flags) {
-  flags.resize(carried);
-  return closed_over_body(without_effects(body), carried, flags);
+/// Carried values that a loop needs in order to find those again that the pullback looks at, but
+/// for buffers.
+std::vector<bool> needed_again(const Graph& body, std::size_t carried, const StepBack& step) {
+  std::vector<bool> flags(carried, false);
+  for (std::size_t i = 0; i < carried; ++i) flags[i] = step.kept(i);
+  flags = closed_over_body(without_effects(body), carried, flags);
+  for (std::size_t i = 0; i < carried; ++i) flags[i] = flags[i] && !step.settled(i);
+  return flags;
 }
 
 struct Checkpointed {
-  Checkpointed(const WhileParams& params, const StepBack& step)
+  Checkpointed(const WhileParams& params, const StepBack& s)
       : p(params),
+        step(s),
         lanes{p.lanes},
         carried(static_cast<std::size_t>(p.carried)),
-        kept(needed_again(*p.body, carried, step.used)) {}
+        body(without_effects(settle(*p.body, s.buffers))),
+        kept(needed_again(body, carried, s)) {}
 
-  /// A step as far as what is kept depends on it: (kept..., constants...) -> kept...
+  /// A step as far as what is kept depends on it: (kept..., buffers..., constants...) -> kept...
   Graph advance() const {
-    const Graph body = without_effects(*p.body);
     Trace t;
-    Arrays in, out;
-    for (std::size_t i = 0; i < body.inputs.size(); ++i) {
-      const Aval& a = body.avals[body.inputs[i]];
-      in.push_back(i < carried && !kept[i] ? lax::full(a, 0) : t.input(a));
+    Arrays in(body.inputs.size()), out;
+    const auto take = [&](std::size_t i) { in[i] = t.input(body.avals[body.inputs[i]]); };
+    for (std::size_t i = 0; i < carried; ++i)
+      if (kept[i]) take(i);
+    for (std::size_t i = 0; i < carried; ++i) {
+      if (step.settled(i)) take(i);
+      if (!kept[i] && !step.settled(i)) in[i] = lax::full(body.avals[body.inputs[i]], 0);
     }
+    for (std::size_t i = carried; i < in.size(); ++i) take(i);
     const Arrays next = inline_graph(body, in);
     for (std::size_t i = 0; i < carried; ++i)
       if (kept[i]) out.push_back(next[i]);
@@ -159,8 +169,10 @@ struct Checkpointed {
   }
 
   const WhileParams& p;
+  const StepBack& step;
   Lanes lanes;
   std::size_t carried;
+  Graph body;              // as it is run again
   std::vector<bool> kept;  // per carried value
 };
 
@@ -176,8 +188,8 @@ Dim default_checkpoints(Dim max_steps) {
 }
 
 Arrays checkpointed_forward(const WhileParams& p, const Arrays& x, const std::vector<bool>& active,
-                            Loc loc) {
-  const StepBack step(*p.body, static_cast<std::size_t>(p.carried), active);
+                            const Buffers& buffers, Loc loc) {
+  const StepBack step(*p.body, static_cast<std::size_t>(p.carried), active, buffers);
   const Checkpointed c(p, step);
   const Schedule schedule(c.lanes, p.checkpoints, p.max_steps);
   // Behind the carried values: the number of the step, the schedule's state, slots.
@@ -195,11 +207,12 @@ Arrays checkpointed_forward(const WhileParams& p, const Arrays& x, const std::ve
     for (const Array& v : constants) k.push_back(t.input(v.aval()));
     return share(t.finish(f(own, joined(part(own, 0, c.carried), k))));
   };
-  WhileParams q = p;
+  WhileParams q = settled(while_p, p, buffers).as<WhileParams>();
+  const GraphPtr body = q.body;
   q.condition =
       traced([&](const Arrays&, const Arrays& in) { return inline_graph(*p.condition, in); });
   q.body = traced([&](const Arrays& own, const Arrays& in) {
-    Arrays next = inline_graph(*p.body, in);
+    Arrays next = inline_graph(*body, in);
     Arrays state = part(own, c.carried + 1, decisions.size());
     const Schedule::Place to = schedule.place(own[c.carried], state);
     next.push_back(lax::add(own[c.carried], 1.0));
@@ -209,19 +222,24 @@ Arrays checkpointed_forward(const WhileParams& p, const Arrays& x, const std::ve
     return next;
   });
   q.carried = static_cast<int>(start.size());
-  return emit_while(q, joined(start, constants), loc);
+  const Arrays out = emit_while(q, joined(start, constants), loc);
+  return joined(out, settled_of(step, c.carried, out));
 }
 
 Tangents checkpointed_backward(const ReverseArgs& a) {
   const auto& p = a.params.as<WhileParams>();
-  const StepBack full(*p.body, static_cast<std::size_t>(p.carried), a.active);
+  const StepBack full(*p.body, static_cast<std::size_t>(p.carried), a.active, a.buffers);
   const StepBack step = full.narrowed(*p.body, static_cast<std::size_t>(p.carried), a.cotangents);
   const Checkpointed c(p, full);
   const Lanes& lanes = c.lanes;
   const auto kept = static_cast<std::size_t>(std::count(c.kept.begin(), c.kept.end(), true));
   const Array count = a.saved[0];
-  const Arrays slots = part(a.saved, a.saved.size() - kept, kept);
-  const Arrays constants = part(a.inputs, c.carried, a.inputs.size() - c.carried);
+  std::size_t buffers = 0;
+  for (std::size_t i = 0; i < c.carried; ++i) buffers += full.settled(i) ? 1 : 0;
+  const Arrays slots = part(a.saved, a.saved.size() - buffers - kept, kept);
+  // What steps look at and do not change: buffers, constants.
+  const Arrays constants = joined(part(a.saved, a.saved.size() - buffers, buffers),
+                                  part(a.inputs, c.carried, a.inputs.size() - c.carried));
 
   // The stack: place i of it lies in slot order[i] and holds step steps[i].
   const Arrays sorted = emit(sort_p, SortParams{lanes.count > 0 ? 1 : 0, 1}, {a.saved[1]}, {});
@@ -289,7 +307,11 @@ Tangents checkpointed_backward(const ReverseArgs& a) {
     }
     const Arrays out = emit_while(q, joined(start, known));
     Began r;
-    for (std::size_t i = 0, next = values; i < c.carried; ++i) {
+    for (std::size_t i = 0, next = values, whole = 1; i < c.carried; ++i) {
+      if (full.settled(i)) {
+        if (step.used[i]) r.values.push_back(s.shared[whole]);
+        ++whole;
+      }
       if (!c.kept[i]) continue;
       if (step.used[i]) r.values.push_back(out[next]);
       ++next;

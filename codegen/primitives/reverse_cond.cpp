@@ -4,6 +4,7 @@
 #include "codegen/primitives/reverse.h"
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/vjp.h"
+#include "codegen/transforms/write_once.h"
 
 namespace gnomon {
 namespace {
@@ -11,8 +12,9 @@ namespace {
 using control::joined;
 using control::part;
 
-Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>&, Loc loc) {
-  return emit(cond_p, params, x, loc);
+Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>&,
+               const Buffers& buffers, Loc loc) {
+  return emit(cond_p, settled(cond_p, params, buffers), x, loc);
 }
 
 /// Lane i of every cotangent is there for branch b if i takes it: the branch graphs compute all
@@ -52,8 +54,10 @@ Tangents backward(const ReverseArgs& a) {
     given.push_back(c.has_value());
     if (c) cotangents.push_back(*c);
   }
+  const Buffers buffers(a.buffers.begin() + 1, a.buffers.end());
   std::vector<Graph> back;
-  for (const GraphPtr& branch : p.branches) back.push_back(pullback(*branch, active, given));
+  for (const GraphPtr& branch : p.branches)
+    back.push_back(pullback(*branch, active, given, buffers));
   const Arrays operands = part(a.inputs, 1, a.inputs.size() - 1);
   Arrays found;
   if (p.lanes > 0) {

@@ -5,6 +5,8 @@
 #include "codegen/primitives/lax.h"
 #include "codegen/primitives/reverse.h"
 #include "codegen/trace/trace.h"
+#include "codegen/transforms/vjp.h"
+#include "codegen/transforms/write_once.h"
 
 namespace gnomon {
 namespace {
@@ -117,19 +119,30 @@ bool keeps_some(const ScanParams& p) {
   return p.kind == LoopKind::checkpointed && p.checkpoints < p.length;
 }
 
-Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& active, Loc loc) {
+/// What the inputs of the body are when the scan begins: a row of a buffer is none.
+Buffers of_body(const ScanParams& p, Buffers operands) {
+  for (int i = p.carried; i < p.carried + p.sequences; ++i) {
+    Buffered& b = operands[static_cast<std::size_t>(i)];
+    if (b != Buffered::no) b = Buffered::read;
+  }
+  return operands;
+}
+
+Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& active,
+               const Buffers& buffers, Loc loc) {
   ScanParams p = params.as<ScanParams>();
   control::check_kind("scan or fori_loop", p.kind, p.length, loc);
-  if (keeps_some(p)) return control::forward_by(checkpointed(p, x, loc), x, active);
+  if (keeps_some(p)) return control::forward_by(checkpointed(p, x, loc), x, active, buffers);
   if (control::segment_of(p.kind, p.length) > 0)
-    return control::forward_by(in_segments(p, x, loc), x, active);
+    return control::forward_by(in_segments(p, x, loc), x, active, buffers);
   const auto carried = static_cast<std::size_t>(p.carried);
-  const StepBack step(*p.body, carried, active);
-  Graph body = *p.body;
+  const StepBack step(*p.body, carried, active, of_body(p, buffers));
+  Graph body = *settled(scan_p, p, buffers).as<ScanParams>().body;
   for (std::size_t i = 0; i < carried; ++i)
-    if (step.used[i]) body.outputs.push_back(body.inputs[i]);
+    if (step.kept(i)) body.outputs.push_back(body.inputs[i]);
   p.body = control::share(canonicalize(body));
-  return control::emit_scan(p, x, loc);
+  const Arrays out = control::emit_scan(p, x, loc);
+  return joined(out, control::settled_of(step, carried, out));
 }
 
 Tangents backward(const ReverseArgs& a) {
@@ -141,7 +154,7 @@ Tangents backward(const ReverseArgs& a) {
   const auto carried = static_cast<std::size_t>(p.carried);
   const auto sequences = static_cast<std::size_t>(p.sequences);
   const Graph& body = *p.body;
-  const StepBack full(body, carried, a.active);
+  const StepBack full(body, carried, a.active, of_body(p, a.buffers));
   const StepBack step = full.narrowed(body, carried, a.cotangents);
   std::vector<Aval> stacked = body.output_avals();
   for (std::size_t i = carried; i < stacked.size(); ++i) stacked[i].shape.insert(0, p.length);
@@ -157,7 +170,12 @@ Tangents backward(const ReverseArgs& a) {
   for (std::size_t i = first_constant; i < a.inputs.size(); ++i)
     if (step.active[i]) start.push_back(lax::zeros_like(a.inputs[i]));
   const Arrays rows = control::dense(a.cotangents, of_stacked, stacked);
-  const Arrays constants = part(a.inputs, first_constant, a.inputs.size() - first_constant);
+  // What every step looks at: buffers, constants.
+  std::size_t buffers = 0;
+  for (std::size_t i = 0; i < carried; ++i) buffers += full.settled(i) ? 1 : 0;
+  const Arrays began_with = part(a.saved, 0, a.saved.size() - buffers);
+  const Arrays constants = joined(part(a.saved, a.saved.size() - buffers, buffers),
+                                  part(a.inputs, first_constant, a.inputs.size() - first_constant));
 
   const Arrays own = part(a.inputs, carried, sequences);
   const auto step_back = [&] {
@@ -168,15 +186,19 @@ Tangents backward(const ReverseArgs& a) {
         r.push_back(trace.input({v.dtype(), row ? v.shape().without(0) : v.shape()}));
       return r;
     };
-    const Arrays carry = inputs(start, false), began = inputs(a.saved, true),
+    const Arrays carry = inputs(start, false), began = inputs(began_with, true),
                  own_rows = inputs(own, true), of_rows = inputs(rows, true),
                  shared = inputs(constants, false);
     Arrays in;
-    for (std::size_t i = 0, next = 0; i < carried; ++i) {
-      in.push_back(step.used[i] ? began[next] : lax::full(body.avals[body.inputs[i]], 0));
-      next += full.used[i] ? 1 : 0;
+    for (std::size_t i = 0, row = 0, whole = 0; i < carried; ++i) {
+      if (!step.used[i])
+        in.push_back(lax::full(body.avals[body.inputs[i]], 0));
+      else
+        in.push_back(full.settled(i) ? shared[whole] : began[row]);
+      (full.settled(i) ? whole : row) += full.settled(i) || full.kept(i) ? 1 : 0;
     }
-    in = joined(joined(joined(in, own_rows), shared), joined(part(carry, 0, moving), of_rows));
+    in = joined(joined(in, own_rows), part(shared, buffers, shared.size() - buffers));
+    in = joined(in, joined(part(carry, 0, moving), of_rows));
     const Arrays found = inline_graph(step.graph, in);
     Arrays next, of_sequences;
     for (std::size_t i = 0, at = 0; i < step.active.size(); ++i) {
@@ -186,7 +208,7 @@ Tangents backward(const ReverseArgs& a) {
       else if (i < first_constant)
         of_sequences.push_back(found[at]);
       else
-        next.push_back(lax::add(carry[next.size()], found[at]));
+        next.push_back(add_cotangents(carry[next.size()], found[at]));
       ++at;
     }
     return trace.finish(joined(next, of_sequences));
@@ -194,10 +216,10 @@ Tangents backward(const ReverseArgs& a) {
   const std::size_t sums = start.size();
   p.body = control::share(step_back());
   p.carried = static_cast<int>(sums);
-  p.sequences = static_cast<int>(a.saved.size() + own.size() + rows.size());
+  p.sequences = static_cast<int>(began_with.size() + own.size() + rows.size());
   p.reverse = !p.reverse;
-  const Arrays out =
-      control::emit_scan(p, joined(joined(joined(joined(start, a.saved), own), rows), constants));
+  const Arrays out = control::emit_scan(
+      p, joined(joined(joined(joined(start, began_with), own), rows), constants));
 
   Tangents r(a.inputs.size());
   for (std::size_t i = 0, sum = 0, row = sums; i < step.active.size(); ++i) {

@@ -5,6 +5,7 @@
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/trace/trace.h"
+#include "codegen/transforms/vjp.h"
 
 namespace gnomon::control {
 
@@ -90,7 +91,7 @@ Tangents rewind(const ReverseArgs& a, const StepBack& step, const Array& count, 
   if (together) {
     known.push_back(count);
     for (std::size_t i = 0; i < carried; ++i)
-      if (step.used[i]) known.push_back(a.inputs[i]);
+      if (step.kept(i)) known.push_back(a.inputs[i]);
   }
   const auto traced = [&](const auto& f) {
     Trace t;
@@ -112,15 +113,15 @@ Tangents rewind(const ReverseArgs& a, const StepBack& step, const Array& count, 
           {});
     Began began = search({own[0], runs, was, given});
     Arrays in;
-    for (std::size_t i = 0, next = 0; i < carried; ++i) {
+    for (std::size_t i = 0, next = 0, safe = shared.size() + constants.size() + 1; i < carried;
+         ++i) {
       if (!step.used[i]) {
         in.push_back(lax::full(body.avals[body.inputs[i]], 0));
         continue;
       }
-      Array v = began.values[next];
-      if (together) v = all.select(runs, v, k[shared.size() + constants.size() + 1 + next]);
+      Array v = began.values[next++];
+      if (together && step.kept(i)) v = all.select(runs, v, k[safe++]);
       in.push_back(v);
-      ++next;
     }
     in = joined(in, part(k, shared.size(), constants.size()));
     for (std::size_t i = 0; i < moving; ++i) {
@@ -132,7 +133,7 @@ Tangents rewind(const ReverseArgs& a, const StepBack& step, const Array& count, 
     for (std::size_t i = 0; i < found.size(); ++i) {
       const Array& before = own[1 + i];
       if (i >= moving)
-        next.push_back(lax::add(before, found[i]));
+        next.push_back(add_cotangents(before, found[i]));
       else
         next.push_back(together ? all.select(runs, found[i], before) : found[i]);
     }

@@ -51,7 +51,7 @@ Tangents rewind(const ReverseArgs&, const StepBack&, const Array& count, const A
 
 /// Reverse mode of checkpointed loops.
 Arrays checkpointed_forward(const WhileParams&, const Arrays& inputs,
-                            const std::vector<bool>& active, Loc);
+                            const std::vector<bool>& active, const Buffers&, Loc);
 Tangents checkpointed_backward(const ReverseArgs&);
 
 /// The number of checkpoints of a loop of at most so many steps, unless it says another one.

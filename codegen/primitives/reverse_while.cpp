@@ -6,6 +6,7 @@
 #include "codegen/primitives/reverse_steps.h"
 #include "codegen/primitives/table.h"
 #include "codegen/trace/trace.h"
+#include "codegen/transforms/write_once.h"
 
 namespace gnomon {
 namespace {
@@ -64,21 +65,22 @@ bool keeps_all(const WhileParams& p) {
          (p.max_steps >= 0 && p.checkpoints >= std::max<Dim>(1, p.max_steps));
 }
 
-Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& active, Loc loc) {
+Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& active,
+               const Buffers& buffers, Loc loc) {
   const auto& p = params.as<WhileParams>();
   control::check_kind("while_loop", p.kind, p.max_steps, loc);
-  if (!keeps_all(p)) return control::checkpointed_forward(p, x, active, loc);
+  if (!keeps_all(p)) return control::checkpointed_forward(p, x, active, buffers, loc);
   if (control::segment_of(p.kind, p.max_steps) > 0)
-    return control::forward_by(in_segments(p, x, loc), x, active);
+    return control::forward_by(in_segments(p, x, loc), x, active, buffers);
   const auto carried = static_cast<std::size_t>(p.carried);
   const std::size_t constants = x.size() - carried;
   const Lanes lanes{p.lanes};
-  const StepBack step(*p.body, carried, active);
+  const StepBack step(*p.body, carried, active, buffers);
   // Behind the carried values: the number of the step, histories.
   Arrays start = part(x, 0, carried);
   start.push_back(lanes.integer(0));
   for (std::size_t i = 0; i < carried; ++i)
-    if (step.used[i]) start.push_back(lax::full(lanes.rows(x[i].aval(), p.max_steps), 0));
+    if (step.kept(i)) start.push_back(lax::full(lanes.rows(x[i].aval(), p.max_steps), 0));
   const auto traced = [&](const Graph& g, bool body) {
     Trace t;
     t.loc = loc;
@@ -90,14 +92,15 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
     if (!body) return t.finish(next);
     next.push_back(lax::add(added[0], lax::full_like(added[0], 1)));
     for (std::size_t i = 0, h = 1; i < carried; ++i)
-      if (step.used[i]) next.push_back(lanes.with_row(added[h++], own[i], added[0]));
+      if (step.kept(i)) next.push_back(lanes.with_row(added[h++], own[i], added[0]));
     return t.finish(next);
   };
-  WhileParams q = p;
-  q.condition = control::share(traced(*p.condition, false));
-  q.body = control::share(traced(*p.body, true));
+  WhileParams q = settled(while_p, p, buffers).as<WhileParams>();
+  q.condition = control::share(traced(*q.condition, false));
+  q.body = control::share(traced(*q.body, true));
   q.carried = static_cast<int>(start.size());
-  return control::emit_while(q, joined(start, part(x, carried, constants)), loc);
+  const Arrays out = control::emit_while(q, joined(start, part(x, carried, constants)), loc);
+  return joined(out, control::settled_of(step, carried, out));
 }
 
 Tangents backward(const ReverseArgs& a) {
@@ -106,16 +109,19 @@ Tangents backward(const ReverseArgs& a) {
   if (control::segment_of(p.kind, p.max_steps) > 0)
     return control::backward_by(in_segments(p, a.inputs, Trace::active("grad").loc), a);
   const auto carried = static_cast<std::size_t>(p.carried);
-  const StepBack full(*p.body, carried, a.active);
+  const StepBack full(*p.body, carried, a.active, a.buffers);
   const StepBack step = full.narrowed(*p.body, carried, a.cotangents);
   const Lanes lanes{p.lanes};
   const auto search = [&](const control::SearchArgs& s) -> control::Began {
     const Array at = lax::add(s.left, -1.0);
     control::Began r;
-    for (std::size_t i = 0, row = 0; i < carried; ++i) {
-      if (!full.used[i]) continue;
-      if (step.used[i]) r.values.push_back(lanes.row(s.shared[row], at));
-      ++row;
+    // Histories of what is kept, then buffers.
+    std::size_t row = 0, whole = 0;
+    for (std::size_t i = 0; i < carried; ++i) whole += full.kept(i) ? 1 : 0;
+    for (std::size_t i = 0; i < carried; ++i) {
+      const std::size_t from = full.settled(i) ? whole++ : full.kept(i) ? row++ : 0;
+      if (!step.used[i]) continue;
+      r.values.push_back(full.settled(i) ? s.shared[from] : lanes.row(s.shared[from], at));
     }
     return r;
   };

@@ -4,14 +4,56 @@
 #include <algorithm>
 
 #include "codegen/graph/effects.h"
+#include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/trace/trace.h"
+#include "codegen/transforms/write_once.h"
 
 namespace gnomon {
 namespace {
 
+/// The equation that made `a` lately, if the active trace has it.
+const Equation* maker(const Array& a) {
+  const Trace* trace = Trace::current();
+  if (a.concrete() || a.trace_serial() != trace->serial()) return nullptr;
+  constexpr std::size_t lately = 256;  // equations; a search must not cost more than what it finds
+  const auto& equations = trace->graph.equations;
+  for (std::size_t n = 0; n < std::min(lately, equations.size()); ++n) {
+    const Equation& e = equations[equations.size() - 1 - n];
+    if (std::find(e.outputs.begin(), e.outputs.end(), a.value()) != e.outputs.end()) return &e;
+  }
+  return nullptr;
+}
+
+bool is_zero(const Array& a) {
+  const Equation* e = maker(a);
+  if (e && e->primitive == &broadcast_p) e = maker(Trace::current()->record(e->inputs[0]));
+  if (!e || e->primitive != &constant_p) return false;
+  const HostArray& x = e->params.as<ConstantParams>().value.array();
+  return std::all_of(x.bytes.begin(), x.bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+}
+
+/// `sum` with `part` added where that is a slice among zeros.
+std::optional<Array> with_slice_added(const Array& sum, const Array& part) {
+  const Equation* e = maker(part);
+  if (!e || e->primitive != &dynamic_update_slice_p) return std::nullopt;
+  Trace& trace = Trace::active();
+  if (!is_zero(trace.record(e->inputs[0]))) return std::nullopt;
+  const auto p = e->params.as<DynamicUpdateSliceParams>();
+  const Array slice = trace.record(e->inputs[1]);
+  Arrays starts;
+  for (std::size_t i = 2; i < e->inputs.size(); ++i) starts.push_back(trace.record(e->inputs[i]));
+  const auto at = [&](Arrays in) {
+    in.insert(in.end(), starts.begin(), starts.end());
+    return in;
+  };
+  const DynamicSliceParams read{slice.shape().part(p.batch_dims, slice.rank()), p.batch_dims};
+  const Array old = emit1(dynamic_slice_p, read, at({sum}), {});
+  return emit1(dynamic_update_slice_p, p, at({sum, lax::add(old, slice)}), {});
+}
+
 void accumulate(std::optional<Array>& sum, const Array& part) {
-  sum = sum ? lax::add(*sum, part) : part;
+  sum = sum ? add_cotangents(*sum, part) : part;
 }
 
 bool any_present(const Tangents& cotangents) {
@@ -70,7 +112,68 @@ Tangents pull_back_equation(const Equation& equation, const Arrays& inputs, cons
   return result;
 }
 
+/// Writes into a buffer: what was there before is nothing that anybody read, so that the cotangent
+/// of the buffer is that of the result. False where it takes the general rule: the elements written
+/// may be those that were there.
+bool pull_back_write(const Graph& graph, const ForwardPass& forward, const Equation& e,
+                     Tangents& found) {
+  const bool slice = e.primitive == &dynamic_update_slice_p;
+  if (!slice && e.primitive != &scatter_set_p) return false;
+  const auto is = [&](ValueId v, Buffered b) { return forward.buffers[v] == b; };
+  if (!is(e.inputs[0], Buffered::whole) && !is(e.inputs[0], Buffered::settled)) return false;
+  const Array cotangent = *found[e.outputs[0]];
+  Arrays at{cotangent};
+  if (!slice) {
+    if (!is(e.inputs[2], Buffered::no)) return false;
+    const auto& p = e.params.as<ScatterParams>();
+    if (forward.active[e.inputs[2]])
+      accumulate(found[e.inputs[2]], rules::gather_or_zero(cotangent, forward.values[e.inputs[1]],
+                                                           p.axis, p.batch_dims));
+    if (forward.active[e.inputs[0]]) accumulate(found[e.inputs[0]], cotangent);
+    return true;
+  }
+  for (std::size_t i = 2; i < e.inputs.size(); ++i) at.push_back(forward.values[e.inputs[i]]);
+  const int batch_dims = e.params.as<DynamicUpdateSliceParams>().batch_dims;
+  const Shape& shape = graph.avals[e.inputs[1]].shape;
+  const DynamicSliceParams read{shape.part(batch_dims, shape.rank()), batch_dims};
+  // What is written, and under which condition instead of what was there: at(i).set() drops what is
+  // out of range.
+  ValueId written = e.inputs[1];
+  std::optional<ValueId> condition;
+  if (!is(written, Buffered::no)) {
+    const auto made = [&](ValueId v) -> const Equation* {
+      for (const Equation& f : graph.equations)
+        if (std::find(f.outputs.begin(), f.outputs.end(), v) != f.outputs.end()) return &f;
+      return nullptr;
+    };
+    const Equation* choice = made(written);
+    if (!choice || choice->primitive != &select_p || !is(choice->inputs[1], Buffered::no))
+      return false;
+    const Equation* old = made(choice->inputs[2]);
+    if (!old || old->primitive != &dynamic_slice_p || old->inputs[0] != e.inputs[0] ||
+        old->params.as<DynamicSliceParams>().batch_dims != batch_dims ||
+        !std::equal(old->inputs.begin() + 1, old->inputs.end(), e.inputs.begin() + 2,
+                    e.inputs.end()))
+      return false;
+    condition = choice->inputs[0];
+    written = choice->inputs[1];
+  }
+  if (forward.active[written]) {
+    Array part = emit1(dynamic_slice_p, read, at, {});
+    if (condition) part = lax::select(forward.values[*condition], part, lax::zeros_like(part));
+    accumulate(found[written], part);
+  }
+  if (forward.active[e.inputs[0]]) accumulate(found[e.inputs[0]], cotangent);
+  return true;
+}
+
 }  // namespace
+
+Array add_cotangents(const Array& a, const Array& b) {
+  if (auto sum = with_slice_added(a, b)) return *sum;
+  if (auto sum = with_slice_added(b, a)) return *sum;
+  return lax::add(a, b);
+}
 
 Arrays ForwardPass::outputs() const {
   Arrays result;
@@ -108,6 +211,12 @@ std::vector<bool> flags_of(const std::vector<ValueId>& values, const std::vector
   return r;
 }
 
+Buffers kinds_of(const std::vector<ValueId>& values, const Buffers& of) {
+  Buffers r;
+  for (ValueId v : values) r.push_back(of[v]);
+  return r;
+}
+
 Arrays picked(const std::vector<ValueId>& values, const Arrays& from) {
   Arrays r;
   for (ValueId v : values) r.push_back(from[v]);
@@ -116,10 +225,16 @@ Arrays picked(const std::vector<ValueId>& values, const Arrays& from) {
 
 }  // namespace
 
-ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vector<bool>& wanted) {
+ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vector<bool>& wanted,
+                        const Buffers& buffers) {
   GNOMON_CHECK(inputs.size() == graph.inputs.size(), "one array per input");
   GNOMON_CHECK(wanted.size() == graph.inputs.size(), "one flag per input");
-  ForwardPass pass{graph, wanted, Arrays(graph.avals.size()), active_values(graph, wanted), {}};
+  ForwardPass pass{graph,
+                   wanted,
+                   Arrays(graph.avals.size()),
+                   active_values(graph, wanted),
+                   follow_buffers(graph, buffers),
+                   {}};
   for (std::size_t i = 0; i < inputs.size(); ++i) pass.values[graph.inputs[i]] = inputs[i];
   for (std::size_t i = 0; i < graph.equations.size(); ++i) {
     const Equation& e = graph.equations[i];
@@ -127,9 +242,10 @@ ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vec
     const std::vector<bool> active = flags_of(e.outputs, pass.active);
     const bool whole =
         e.primitive->reverse != nullptr && std::count(active.begin(), active.end(), true) > 0;
-    Arrays results = whole ? e.primitive->reverse->forward(e.params, operands,
-                                                           flags_of(e.inputs, pass.active), e.loc)
-                           : emit(*e.primitive, e.params, operands, e.loc);
+    const Buffers known = kinds_of(e.inputs, pass.buffers);
+    Arrays results = whole ? e.primitive->reverse->forward(
+                                 e.params, operands, flags_of(e.inputs, pass.active), known, e.loc)
+                           : emit_settled(e, operands, known);
     for (std::size_t o = 0; o < e.outputs.size(); ++o) pass.values[e.outputs[o]] = results[o];
     if (!whole) continue;
     const auto outputs = static_cast<std::ptrdiff_t>(e.outputs.size());
@@ -145,12 +261,12 @@ Arrays ForwardPass::flat() const {
 }
 
 ForwardPass ForwardPass::from_flat(const Graph& graph, const std::vector<bool>& wanted,
-                                   Arrays arrays) {
+                                   Arrays arrays, const Buffers& buffers) {
   // Which equations saved how much is known from tracing the graph once more.
   Trace trace;
   Arrays inputs;
   for (ValueId v : graph.inputs) inputs.push_back(trace.input(graph.avals[v]));
-  ForwardPass pass = run_forward(graph, inputs, wanted);
+  ForwardPass pass = run_forward(graph, inputs, wanted, buffers);
   GNOMON_CHECK(pass.flat().size() == arrays.size(), "a forward pass as it was saved");
   auto next = arrays.begin();
   for (Array& v : pass.values) v = *next++;
@@ -176,13 +292,15 @@ Tangents pull_back(const ForwardPass& forward, const Tangents& cotangents) {
     for (ValueId v : e.outputs) of_outputs.push_back(found[v]);
     if (!any_present(of_outputs)) continue;
     trace.loc = e.loc;
+    if (pull_back_write(graph, forward, e, found)) continue;
     const Arrays inputs = picked(e.inputs, forward.values);
     const std::vector<bool> wanted = flags_of(e.inputs, active);
     const auto saved = forward.saved.find(i);
     const Tangents parts =
         saved != forward.saved.end()
-            ? e.primitive->reverse->backward(
-                  ReverseArgs{e.params, inputs, wanted, saved->second, of_outputs})
+            ? e.primitive->reverse->backward(ReverseArgs{e.params, inputs, wanted, saved->second,
+                                                         of_outputs,
+                                                         kinds_of(e.inputs, forward.buffers)})
             : pull_back_equation(e, inputs, picked(e.outputs, forward.values), wanted, of_outputs);
     for (std::size_t j = 0; j < parts.size(); ++j)
       if (parts[j]) accumulate(found[e.inputs[j]], *parts[j]);
@@ -194,15 +312,16 @@ Tangents pull_back(const ForwardPass& forward, const Tangents& cotangents) {
   return result;
 }
 
-Graph pullback(const Graph& graph, const std::vector<bool>& wanted,
-               const std::vector<bool>& given) {
+Graph pullback(const Graph& graph, const std::vector<bool>& wanted, const std::vector<bool>& given,
+               const Buffers& buffers) {
   Trace trace;
   Arrays inputs;
   for (ValueId v : graph.inputs) inputs.push_back(trace.input(graph.avals[v]));
   Tangents cotangents(graph.outputs.size());
   for (std::size_t i = 0; i < given.size(); ++i)
     if (given[i]) cotangents[i] = trace.input(graph.avals[graph.outputs[i]]);
-  const Tangents found = pull_back(run_forward(without_effects(graph), inputs, wanted), cotangents);
+  const Tangents found =
+      pull_back(run_forward(without_effects(graph), inputs, wanted, buffers), cotangents);
   Arrays results;
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (wanted[i]) results.push_back(found[i] ? *found[i] : lax::zeros_like(inputs[i]));

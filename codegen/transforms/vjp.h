@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "codegen/graph/graph.h"
+#include "codegen/graph/primitive.h"
 
 namespace gnomon {
 
@@ -14,13 +14,17 @@ struct ForwardPass {
   std::vector<bool> wanted;             // per input: whether its cotangent is
   Arrays values;                        // indexed by ValueId of `graph`
   std::vector<bool> active;             // likewise: between a wanted input and an output
+  Buffers buffers;                      // likewise
   std::map<std::size_t, Arrays> saved;  // by number of equation
   Arrays outputs() const;
   /// Values and what was saved in one list, and back.
   Arrays flat() const;
-  static ForwardPass from_flat(const Graph& graph, const std::vector<bool>& wanted, Arrays);
+  static ForwardPass from_flat(const Graph& graph, const std::vector<bool>& wanted, Arrays,
+                               const Buffers& = {});
 };
-ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vector<bool>& wanted);
+/// `buffers`: what the inputs are; empty: none has to do with a buffer.
+ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vector<bool>& wanted,
+                        const Buffers& buffers = {});
 
 /// Cotangents of the wanted inputs (nullopt: symbolically zero, or not wanted) from those of the
 /// outputs. Emits into the active trace, which may be nested in the one of the forward pass.
@@ -28,7 +32,12 @@ Tangents pull_back(const ForwardPass& forward, const Tangents& cotangents);
 
 /// Both in one graph: (inputs..., cotangents of the outputs that have one...) -> cotangents of the
 /// wanted inputs. The statements of `graph` are left out.
-Graph pullback(const Graph& graph, const std::vector<bool>& wanted, const std::vector<bool>& given);
+Graph pullback(const Graph& graph, const std::vector<bool>& wanted, const std::vector<bool>& given,
+               const Buffers& buffers = {});
+
+/// The sum of two cotangents made in the active trace. Where one of them is a slice among zeros,
+/// only that is added: O(slice) in a loop that carries the other.
+Array add_cotangents(const Array&, const Array&);
 
 /// Transposes a graph that is linear in the flagged inputs, whose arrays are only types; emits into
 /// the active trace. Cotangents of the flagged inputs, nullopt where symbolically zero.

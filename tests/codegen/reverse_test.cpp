@@ -1,5 +1,6 @@
 // tests/codegen/reverse_test.cpp -- reverse mode of loops and branches: against closed forms, and
 // against forward mode in every direction.
+#include "codegen/primitives/control.h"
 #include "gnomon/debug.h"
 #include "gnomon/loops.h"
 #include "gnomon/special.h"
@@ -250,6 +251,94 @@ TEST(ReverseNests, FourthDerivative) {
   };
   const auto fourth = [&](const Array& x) { return grad(grad(grad(grad(f))))(x); };
   EXPECT_NEAR(run(fourth, f32(0.9))[0], 120 * 0.9, 1e-3);
+}
+
+TEST(ReverseNests, FourthDerivativesOfEveryKind) {
+  for (const ForiOptions& options :
+       {ForiOptions{.kind = LoopKind::stored}, ForiOptions{.kind = LoopKind::bounded},
+        ForiOptions{.kind = LoopKind::checkpointed},
+        ForiOptions{.kind = LoopKind::checkpointed, .checkpoints = 1}}) {
+    const auto f = [&](const Array& x) {
+      return fori_loop(
+          0, 3, [&](const Array&, Array c) { return c * x; }, x * x, options);
+    };
+    const auto fourth = [&](const Array& x) { return grad(grad(grad(grad(f))))(x); };
+    EXPECT_NEAR(run(fourth, f32(0.9))[0], 120 * 0.9, 1e-3);
+  }
+}
+
+TEST(ReverseNests, VmapOfGradOfScanOfVmap) {
+  const auto one = [](const Array& x, const Array& s) {
+    const auto [end, rows] = scan(
+        [&](Array c, const Array& u) {
+          const Array next = vmap([&](const Array& v) {
+            return while_loop([](const Array& w) { return w < 2; },
+                              [&](Array w) { return w * 1.4f + u * u; }, v * v + 0.2f,
+                              {.max_steps = 9});
+          })(c);
+          return std::pair{next * 0.4f + x[0], sum(next)};
+        },
+        sin(x), s);
+    return sum(end * end) + sum(rows * s);
+  };
+  const HostArray x = f32({2, 3}, {0.3, -0.8, 1.1, 0.5, 0.9, -0.2}), s = f32({0.4, 1.2, -0.7});
+  const auto back = [&](const Array& v, const Array& u) {
+    return vmap(grad(one), {.in_axes = {0, unmapped}})(v, u);
+  };
+  const auto forward = [&](const Array& v, const Array& u) {
+    return vmap([&](const Array& row) {
+      return vmap([&](const Array& d) {
+        return jvp([&](const Array& q) { return one(q, u); }, row, d).second;
+      })(eye(3));
+    })(v);
+  };
+  expect_near(run(back, x, s), run(forward, x, s));
+}
+
+// ---- what has no cotangent
+
+TEST(ReverseActivity, WhatDoesNotMoveMayDoAnything) {
+  struct S {
+    Array x, still;
+  };
+  const auto f = [](const Array& x) {
+    const S end = fori_loop(
+        0, 5,
+        [](const Array&, S s) {
+          // A loop without a bound has no reverse mode.
+          const Array next =
+              while_loop([](const Array& v) { return v < 50; }, [](Array v) { return v * 2; },
+                         s.still + 1, {.max_steps = unbounded});
+          return S{sin(s.x) * next * 0.01f, next * 0.1f};
+        },
+        S{x, full({}, 1.0f)});
+    return sum(end.x);
+  };
+  expect_gradient(f, point);
+}
+
+TEST(ReverseActivity, WhatTheResultDoesNotDependOnHasNoCotangent) {
+  const auto cotangents = [](bool second) {
+    const Graph g = graph_of(
+        [&](const Array& x) {
+          return grad([&](const Array& v) {
+            const Both end = fori_loop(
+                0, 9,
+                [](const Array&, Both s) {
+                  return Both{sin(s.a), s.b * s.a};
+                },
+                Both{v, v * v});
+            return sum(second ? end.b : end.a);
+          })(x);
+        },
+        point);
+    int carried = 0;
+    for (const Equation& e : g.equations)
+      if (e.primitive->name == "scan") carried = e.params.as<ScanParams>().carried;
+    return carried;
+  };
+  EXPECT_EQ(cotangents(true), 2);
+  EXPECT_EQ(cotangents(false), 1);
 }
 
 TEST(ReverseNests, StatementsAreMadeOnce) {

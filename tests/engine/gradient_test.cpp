@@ -52,8 +52,8 @@ std::vector<double> slopes(int n) {
 auto gradient_of_steps(int n, LoopKind kind) {
   return [=](const Array& x) {
     return grad([&](const Array& v) {
-      return sum(fori_loop(
-          0, n, [](const Array&, Array c) { return c + 0.0001f * sin(c); }, v, {.kind = kind}));
+      return sum(fori_loop(0, n, [](const Array&, Array c) { return c + 0.0001f * sin(c); }, v,
+                           {.kind = kind}));
     })(x);
   };
 }
@@ -76,6 +76,125 @@ TEST_F(Gradients, OfACheckpointedLoopTakeTheMemoryOfItsCheckpoints) {
                                       .count()));
   }
   EXPECT_LE(static_cast<double>(peaks[1]), 2.2 * static_cast<double>(peaks[0]));
+}
+
+// ---- lanes that take different numbers of steps
+
+constexpr int lanes = 16384;
+
+struct Uneven {
+  std::vector<float> x, p;
+  std::vector<std::int32_t> steps;  // 1 to 2,000
+  std::vector<double> of_x, of_p;   // derivatives of the last state by lane
+};
+
+Uneven uneven_lanes() {
+  Uneven u;
+  for (int i = 0; i < lanes; ++i) {
+    const double x0 = 0.3 + 1e-4 * (i % 1000), p = 1 + 0.05 * (i % 7);
+    u.x.push_back(static_cast<float>(x0));
+    u.p.push_back(static_cast<float>(p));
+    u.steps.push_back(1 + static_cast<int>(std::int64_t{i} * 7919 % 2000));
+    double x = u.x.back(), dx = 1, dp = 0;
+    const double q = u.p.back();
+    for (int k = 0; k < u.steps.back(); ++k) {
+      const double slope = 1 + 1e-3 * q * std::cos(x);
+      dp = slope * dp + 1e-3 * std::sin(x);
+      dx *= slope;
+      x += 1e-3 * q * std::sin(x);
+    }
+    u.of_x.push_back(dx);
+    u.of_p.push_back(dp);
+  }
+  return u;
+}
+
+struct State {
+  Array i, x;
+};
+Array after_steps(const Array& x, const Array& p, const Array& n, const WhileOptions& options) {
+  return while_loop([&](const State& s) { return s.i < n; },
+                    [&](State s) {
+                      return State{s.i + 1, s.x + 0.001f * p * sin(s.x)};
+                    },
+                    State{full({}, 0, DType::i32), x}, options)
+      .x;
+}
+
+class UnknownLength : public Gradients, public ::testing::WithParamInterface<LoopKind> {};
+
+TEST_P(UnknownLength, EveryLaneGoesBackAsManyStepsAsItTook) {
+  const Uneven u = uneven_lanes();
+  const WhileOptions options{.max_steps = 2000, .kind = GetParam()};
+  struct In {
+    Array x, p;
+  };
+  const auto one = [=](const In& in, const Array& n) {
+    return after_steps(in.x, in.p, n, options);
+  };
+  auto inside = jit(rt, [=](const In& in, const Array& n) { return vmap(grad(one))(in, n); });
+  auto outside = jit(rt, [=](const In& in, const Array& n) {
+    return grad([&](const In& v) { return sum(vmap(one)(v, n)); })(in);
+  });
+  const In in{rt.from_host(u.x), rt.from_host(u.p)};
+  const Array n = rt.from_host(u.steps);
+  const In a = inside(in, n), b = outside(in, n);
+  for (const In* found : {&a, &b}) {
+    expect_near(floats(found->x), u.of_x, 1e-3);
+    expect_near(floats(found->p), u.of_p, 1e-3);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, UnknownLength,
+                         ::testing::Values(LoopKind::automatic, LoopKind::stored,
+                                           LoopKind::checkpointed, LoopKind::bounded),
+                         [](const auto& kind) { return std::string(name(kind.param)); });
+
+TEST_F(Gradients, OfALoopWithoutABoundComeFromItsCheckpoints) {
+  for (const int steps : {0, 1, 100, 5000}) {
+    auto f = jit(rt, [](const Array& x, const Array& p, const Array& n) {
+      const auto g = [&](const Array& v) {
+        return after_steps(
+            v, p, n, {.max_steps = unbounded, .kind = LoopKind::checkpointed, .checkpoints = 20});
+      };
+      return grad(g)(x);
+    });
+    double x = 0.4f, dx = 1;
+    for (int k = 0; k < steps; ++k) {
+      dx *= 1 + 1e-3 * std::cos(x);
+      x += 1e-3 * std::sin(x);
+    }
+    const Array found = f(rt.from_host(std::vector<float>{0.4f}, Shape{}),
+                          rt.from_host(std::vector<float>{1}, Shape{}),
+                          rt.from_host(std::vector<std::int32_t>{steps}, Shape{}));
+    expect_near(floats(found), {dx}, 1e-3);
+  }
+}
+
+// ---- histories
+
+TEST_F(Gradients, OfAHistoryTakeSlices) {
+  for (const int n : {5000, 10000, 20000}) {
+    auto f = jit(rt, [n](const Array& x) {
+      return grad([&](const Array& v) {
+        const auto step = [&](const Array& i, const Array& h) {
+          return h.at(i + 1).set(h.at(i).get() * 0.9999f + 0.0001f * v);
+        };
+        const Array h = fori_loop(0, n, step, buffer({n + 1, 4}).at(0).set(v), {});
+        return mean(h);
+      })(x);
+    });
+    const Array x = rt.from_host(std::vector<float>{1, 2, 3, 4});
+    const std::vector<float> first = floats(f(x));
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<float> got = floats(f(x));
+    RecordProperty("us_" + std::to_string(n),
+                   std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(
+                                      std::chrono::steady_clock::now() - begin)
+                                      .count()));
+    // h stays v.
+    expect_near(got, std::vector<double>(4, 0.25), 1e-3);
+  }
 }
 
 }  // namespace
