@@ -64,5 +64,30 @@ TEST(RandomGraphs, MeanTheSameCompiled) {
   EXPECT_LT(refused * 50, 2000u) << "too many programs take too many loop trips";
 }
 
+/// Tells what each of `count` programs of derivatives does wrong.
+void expect_derivatives(std::uint64_t count, const GraphCheck& check) {
+  const std::uint64_t last = first_seed() + from_environment("GNOMON_RANDOM_GRAPHS", count);
+  for (std::uint64_t seed = first_seed(); seed < last; ++seed) {
+    RandomGraph r;
+    const GraphCheck trace_and_check = [&](const RandomGraph&) {
+      return check(r = random_derivatives(seed));
+    };
+    EXPECT_EQ(failure(trace_and_check, r), "") << "seed " << seed;
+  }
+}
+
+TEST(RandomDerivatives, AgreeWithDifferencesAndWithEachOther) {
+  expect_derivatives(500,
+                     [](const RandomGraph& r) { return broken_law(evaluate(r.graph, r.inputs)); });
+}
+
+TEST(RandomDerivatives, MeanTheSameCompiled) {
+  std::atomic<std::uint64_t> refused = 0;
+  expect_derivatives(200, [&](const RandomGraph& r) {
+    return mismatch_on_host(r, r.seed, evaluate(r.graph, r.inputs), refused);
+  });
+  EXPECT_LT(refused * 20, 200u) << "too many programs take too many loop trips";
+}
+
 }  // namespace
 }  // namespace gnomon::testing

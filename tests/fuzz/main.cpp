@@ -1,7 +1,9 @@
 // tests/fuzz/main.cpp -- random programs without end: more of what the tests run a few of.
 //
-//   gnomon_fuzz --on interpreter --count 1000000     through the compiler and the kernel
-//   interpreter gnomon_fuzz --on device --count 20000            on the device that a Runtime takes
+//   gnomon_fuzz --on interpreter --count 1000000   through the compiler and the kernel interpreter
+//   gnomon_fuzz --on device --count 20000          on the device that a Runtime takes
+//   gnomon_fuzz --on derivatives --count 20000     derivatives that have to agree, then as the
+//   first
 //
 // Every failing program is printed small, as text that `gnomon run` takes. Exit status 1 if any.
 #include <CLI/CLI.hpp>
@@ -55,7 +57,13 @@ class Fuzz {
       runtime.print_messages = false;
       rt.emplace(runtime);
     }
+    const bool derivatives = options_.on == "derivatives";
     const GraphCheck check = [&](const RandomGraph& r) -> std::string {
+      if (derivatives) {
+        const auto want = evaluate(r.graph, r.inputs);
+        const std::string broken = broken_law(want);
+        return broken.empty() ? mismatch_on_host(r, r.seed, want, refused_) : broken;
+      }
       if (!rt) return mismatch_on_host(r, r.seed, evaluate(r.graph, r.inputs), refused_);
       try {
         if (const auto what = mismatch_on_device(*rt, r, options_.instructions)) return *what;
@@ -72,13 +80,14 @@ class Fuzz {
       RandomGraph r;
       r.seed = options_.seed + i;
       const GraphCheck trace_and_check = [&](const RandomGraph&) {
-        r = random_graph(options_.seed + i);
+        r = derivatives ? random_derivatives(options_.seed + i) : random_graph(options_.seed + i);
         if (options_.print) std::printf("%s\n", describe(r).c_str());
         return check(r);
       };
       if (const std::string what = failure(trace_and_check, r); !what.empty()) {
         ++failed_;
-        const RandomGraph small = shrink(r, check, options_.shrink);
+        // Laws are about all outputs together.
+        const RandomGraph small = derivatives ? r : shrink(r, check, options_.shrink);
         const std::lock_guard lock(mutex_);
         std::printf("seed %llu: %s\nsmallest that fails: %s\n%s\n",
                     static_cast<unsigned long long>(r.seed), what.c_str(),
@@ -129,8 +138,8 @@ int main(int argc, char** argv) {
   CLI::App app("Runs random programs against the host reference");
   app.add_option("--count", options.count, "How many programs")->capture_default_str();
   app.add_option("--seed", options.seed, "The first one's seed")->capture_default_str();
-  app.add_option("--on", options.on, "interpreter or device")
-      ->check(CLI::IsMember({"interpreter", "device"}))
+  app.add_option("--on", options.on, "interpreter, device or derivatives")
+      ->check(CLI::IsMember({"interpreter", "device", "derivatives"}))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Programs at a time")->capture_default_str();
   app.add_option("--shrink", options.shrink, "Attempts to make a failing program smaller")

@@ -28,11 +28,18 @@ struct RandomGraph {
 ///
 /// Arrays of every dtype, most often of f32, i32, u32 and bool, of rank 0 to 8, axes of length 0
 /// and 1 among them. Floats stay small and operations on them enlarge no difference, or little, so
-/// that two executions that round differently stay together through hundreds of iterations; what decides (branches, stops,
-/// indices, comparisons, orders) is computed from integers and from floats that are exact
-/// everywhere. Derivatives, forward and backward, are among the steps; the functions they are taken
-/// of have no kinks.
+/// that two executions that round differently stay together through hundreds of iterations; what
+/// decides (branches, stops, indices, comparisons, orders) is computed from integers and from
+/// floats that are exact everywhere. Derivatives, forward and backward, are among the steps; the
+/// functions they are taken of have no kinks.
 RandomGraph random_graph(std::uint64_t seed, const RandomGraphOptions& options = {});
+
+/// A smooth random function of f64 with the derivatives that have to agree: central differences,
+/// forward and reverse mode, the three ways to a second derivative, and vmap against each element.
+RandomGraph random_derivatives(std::uint64_t seed,
+                               const RandomGraphOptions& options = {.steps = 5, .depth = 2});
+/// The laws that its outputs break, or "".
+std::string broken_law(const std::vector<HostArray>& outputs);
 
 /// How far an output may be from the reference, relative to the larger of 1 and the reference. f16
 /// and bf16 are exact, unless functions or sums of them are among the outputs; f64 is never made of

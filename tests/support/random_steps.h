@@ -15,14 +15,10 @@ namespace gnomon::testing {
 /// evaluated differs as well.
 class Random {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x1234567) {}
-  std::uint64_t next() {
-    // Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014: splitmix64.
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
+  /// Seeds that follow each other start far apart in the sequence: by its own step, they would
+  /// give the same draws, one place on.
+  explicit Random(std::uint64_t seed) : state_(mixed(seed)) {}
+  std::uint64_t next() { return mixed(state_ += 0x9e3779b97f4a7c15u); }
   /// 0 .. n - 1.
   Dim below(Dim n) { return static_cast<Dim>(next() % static_cast<std::uint64_t>(n)); }
   /// low .. high.
@@ -35,6 +31,13 @@ class Random {
   }
 
  private:
+  /// Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014: splitmix64.
+  static std::uint64_t mixed(std::uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+
   std::uint64_t state_;
 };
 
@@ -71,8 +74,8 @@ struct Setting {
 
 /// What one function may hold.
 struct Style {
-  bool smooth = false;    // no kinks where floats are not exact: two executions see one derivative
-  int most_rank = 6;      // vmap and scan around it add axes, up to eight
+  bool smooth = false;  // no kinks where floats are not exact: two executions see one derivative
+  int most_rank = 6;    // vmap and scan around it add axes, up to eight
 };
 
 /// A pool of values and the operations on them that hold no graphs. A step that finds no operands,
