@@ -38,8 +38,7 @@ class Flattener {
     s.to = at(to);
   }
 
-  void copy_all(const std::vector<Value>& from, const std::vector<Value>& to,
-                const Instruction& i) {
+  void copy_all(std::span<const Value> from, std::span<const Value> to, const Instruction& i) {
     for (std::size_t k = 0; k < to.size(); ++k) copy(from[k], to[k], i);
   }
 

@@ -73,6 +73,9 @@ std::uint32_t Builder::shared_array(LocalArray a) {
 std::uint32_t Builder::parameter_word() { return kernel_.parameters++; }
 
 void Builder::at_line(const char* file, int line) {
+  if (file == line_file_ && line == line_in_file_) return;
+  line_file_ = file;
+  line_in_file_ = line;
   const auto [at, added] =
       line_numbers_.try_emplace({file, line}, static_cast<std::uint32_t>(kernel_.lines.size() + 1));
   if (added) kernel_.lines.push_back({file, line});
@@ -112,22 +115,19 @@ Value Builder::emit(Op op, Type t, std::span<const Value> operands, std::uint64_
                static_cast<std::uint64_t>(t.scalar) * 256 + t.width);
     hash = mix(hash, immediate);
     for (const Value v : operands) hash = mix(hash, v.index);
-    const auto [first, last] = numbered_.equal_range(hash);
-    for (auto it = first; it != last; ++it) {
-      const Value v = it->second;
+    const Value known = numbered_.find(hash, [&](Value v) {
       const Definition& d = definition(v);
-      if (d.op == op && d.exact == exact && d.immediate == immediate && type(v) == t &&
-          d.operands == operands.size() && depths_[v.index] <= at && visible(v) &&
-          std::equal(operands.begin(), operands.end(), operand_pool_.begin() + d.first)) {
-        return v;
-      }
-    }
+      return d.op == op && d.exact == exact && d.immediate == immediate && type(v) == t &&
+             d.operands == operands.size() && depths_[v.index] <= at && visible(v) &&
+             std::equal(operands.begin(), operands.end(), operand_pool_.begin() + d.first);
+    });
+    if (known.valid()) return known;
   }
   const Value result = fresh(t, at);
   definitions_[result.index] = {op, exact, static_cast<std::uint8_t>(operands.size()),
                                 static_cast<std::uint32_t>(operand_pool_.size()), immediate};
   operand_pool_.insert(operand_pool_.end(), operands.begin(), operands.end());
-  if (pure) numbered_.emplace(hash, result);
+  if (pure) numbered_.add(hash, result);
   Instruction i;
   i.op = op;
   i.exact = exact;
@@ -374,7 +374,7 @@ void Builder::emit_effect(Op op, std::initializer_list<Value> operands, std::uin
   }
   Instruction i;
   i.op = op;
-  i.operands.assign(operands);
+  i.operands = operands;
   i.immediate = immediate;
   i.line = line_;
   open_.back()->body.push_back(std::move(i));

@@ -4,10 +4,10 @@
 #include <initializer_list>
 #include <map>
 #include <span>
-#include <unordered_map>
 #include <utility>
 
 #include "shaders/kernel/kernel.h"
+#include "shaders/kernel/value_numbers.h"
 
 namespace gnomon::kernel {
 
@@ -195,8 +195,10 @@ class Builder {
   std::vector<Definition> definitions_;       // per Value
   std::vector<Value> operand_pool_;
   std::vector<Instruction> constant_body_;  // take() puts it in front
-  std::unordered_multimap<std::uint64_t, Value> numbered_;
+  ValueNumbers numbered_;
   std::map<std::pair<std::string, int>, std::uint32_t> line_numbers_;
+  const char* line_file_ = nullptr;  // of the last call of at_line, which has many in a row
+  int line_in_file_ = 0;
   std::uint32_t line_ = 0;
   bool exact_ = false;
 };

@@ -42,6 +42,7 @@
 
 #include "shaders/support/dtype.h"
 #include "shaders/support/id.h"
+#include "shaders/support/small_vector.h"
 
 namespace gnomon::kernel {
 
@@ -117,8 +118,8 @@ struct Region {
 struct Instruction {
   Op op = Op::constant;
   bool exact = false;  // neither contract nor reassociate
-  std::vector<Value> results;
-  std::vector<Value> operands;
+  SmallVector<Value, 2> results;
+  SmallVector<Value, 4> operands;
   std::uint64_t immediate = 0;
   std::vector<Region> regions;
   std::uint32_t line = 0;  // index into Kernel::lines plus one, 0 when unknown

@@ -316,7 +316,7 @@ class Verifier {
 
   // ---- structure
 
-  bool same_types(const std::vector<Value>& a, const std::vector<Value>& b) const {
+  bool same_types(std::span<const Value> a, std::span<const Value> b) const {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [&](Value x, Value y) { return kernel_.type(x) == kernel_.type(y); });
   }

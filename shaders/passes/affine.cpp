@@ -220,7 +220,7 @@ class Analysis {
     return {several, 0, 0};
   }
 
-  bool all_uniform(const std::vector<Value>& values) const {
+  bool all_uniform(std::span<const Value> values) const {
     return std::all_of(values.begin(), values.end(), [&](Value v) { return of(v).uniform(); });
   }
 

@@ -114,7 +114,7 @@ class Legalizer {
   }
 
   // Values that regions take and give: the words of pairs one after the other.
-  Values flat(const std::vector<Value>& values) const {
+  Values flat(std::span<const Value> values) const {
     Values r;
     for (Value v : values) {
       r.push_back(low(v));
@@ -122,7 +122,7 @@ class Legalizer {
     }
     return r;
   }
-  void map_flat(const std::vector<Value>& from, std::span<const Value> to) {
+  void map_flat(std::span<const Value> from, std::span<const Value> to) {
     std::size_t next = 0;
     for (Value v : from) {
       Legal& l = map_[v.index] = {to[next++], {}, {}};

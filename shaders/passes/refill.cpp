@@ -27,7 +27,7 @@ std::uint64_t trips_of_element(const Instruction& loop) {
 
 /// Marks what an instruction uses, in its regions too.
 void mark_uses(const Instruction& i, std::vector<bool>& used) {
-  const auto mark = [&](const std::vector<Value>& values) {
+  const auto mark = [&](std::span<const Value> values) {
     for (Value v : values) used[v.index] = true;
   };
   mark(i.operands);

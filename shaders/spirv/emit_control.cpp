@@ -14,7 +14,7 @@ void Emitter::begin_block(Ref label) {
 }
 
 // The parts of all values, one after the other: as many as it takes to carry them.
-std::vector<Ref> Emitter::flatten(const std::vector<Value>& values) const {
+std::vector<Ref> Emitter::flatten(std::span<const Value> values) const {
   std::vector<Ref> flat;
   for (Value v : values) {
     const Parts& p = parts(v);

@@ -150,7 +150,7 @@ class Emitter {
   Ref carried_variable(Ref value_type);
   void branch(Ref predicate, const Block& then, const Block& otherwise);
   void begin_block(Ref label);
-  std::vector<Ref> flatten(const std::vector<Value>& values) const;
+  std::vector<Ref> flatten(std::span<const Value> values) const;
 
   struct PrivateArray {
     std::vector<Ref> variables;  // per component; 0 until used

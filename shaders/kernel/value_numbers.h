@@ -1,0 +1,55 @@
+// shaders/kernel/value_numbers.h -- which values were made by instructions of a hash.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "shaders/kernel/kernel.h"
+
+namespace gnomon::kernel {
+
+/// Values in chains by hash, the latest first. Every instruction that is built passes here.
+class ValueNumbers {
+ public:
+  void add(std::uint64_t hash, Value v) {
+    if (links_.size() >= heads_.size()) grow();
+    link(hash, v);
+  }
+
+  /// The latest value of this hash for which `wanted` holds, or an invalid one.
+  template <class F>
+  Value find(std::uint64_t hash, F&& wanted) const {
+    if (heads_.empty()) return {};
+    for (std::uint32_t at = heads_[place(hash)]; at != none; at = links_[at].next)
+      if (links_[at].hash == hash && wanted(links_[at].value)) return links_[at].value;
+    return {};
+  }
+
+ private:
+  static constexpr std::uint32_t none = ~0u;
+  struct Link {
+    std::uint64_t hash;
+    Value value;
+    std::uint32_t next;
+  };
+
+  std::size_t place(std::uint64_t hash) const { return (hash ^ hash >> 32) & (heads_.size() - 1); }
+  void link(std::uint64_t hash, Value v) {
+    std::uint32_t& head = heads_[place(hash)];
+    links_.push_back({hash, v, head});
+    head = static_cast<std::uint32_t>(links_.size() - 1);
+  }
+  void grow() {
+    heads_.assign(std::bit_ceil(2 * links_.size() + 64), none);
+    for (std::uint32_t i = 0; i < links_.size(); ++i) {
+      std::uint32_t& head = heads_[place(links_[i].hash)];
+      links_[i].next = head;
+      head = i;
+    }
+  }
+
+  std::vector<std::uint32_t> heads_;  // by place, a power of two of them
+  std::vector<Link> links_;
+};
+
+}  // namespace gnomon::kernel
