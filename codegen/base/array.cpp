@@ -1,4 +1,4 @@
-// codegen/base/array.cpp -- the handle: moving empties it, and an empty one says so.
+// codegen/base/array.cpp -- the handle: moving empties it; an empty one and a hole say so.
 #include "gnomon/array.h"
 
 #include <utility>
@@ -26,9 +26,16 @@ Array::Array(Aval aval, std::shared_ptr<Storage> storage)
 Array::Array(std::uint64_t trace_serial, std::uint32_t value, Aval aval)
     : trace_(trace_serial), value_(value), aval_(aval) {}
 
+Array Array::hole() { return Array(hole_serial, 0, {}); }
+
 const Aval& Array::aval() const {
   if (empty()) {
     throw UsageError("gnomon: use of an empty Array (moved from, or never assigned)");
+  }
+  if (is_hole()) {
+    throw UsageError(
+        "gnomon: use of a hole, an Array that was left out of its tree (by tree::filter or "
+        "tree::partition, or as the derivative of an integer array); tree::combine fills holes");
   }
   return aval_;
 }

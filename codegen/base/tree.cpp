@@ -58,6 +58,10 @@ Arrays add(const Arrays& a, const Arrays& b, Loc loc) {
   Arrays result;
   result.reserve(a.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].is_hole() || b[i].is_hole()) {
+      result.push_back(a[i].is_hole() ? b[i] : a[i]);
+      continue;
+    }
     if (a[i].aval() != b[i].aval()) {
       usage_error("tree::add",
                   "array " + std::to_string(i) + " is " + to_string(a[i].aval()) +

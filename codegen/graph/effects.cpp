@@ -10,7 +10,9 @@ namespace gnomon {
 bool has_effects(const Equation& e) {
   if (e.primitive->lower.statement) return true;
   if (e.primitive->lower.kind == Lowering::Kind::element) return false;
-  const std::vector<GraphPtr> graphs = e.params.graphs();
+  std::vector<GraphPtr> graphs = e.params.graphs();
+  // Of a call only what it computes: rules speak where they take its place.
+  if (e.primitive->lower.kind == Lowering::Kind::expand && graphs.size() > 1) graphs.resize(1);
   return std::any_of(graphs.begin(), graphs.end(),
                      [](const GraphPtr& g) { return g && has_effects(*g); });
 }

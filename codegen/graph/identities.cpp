@@ -108,7 +108,7 @@ class Identities {
       if (const Equation* e = r_.maker(in_[0], *p)) return e->inputs[0];
     }
     // What only differentiation looks at.
-    if (is(stop_gradient_p) || is(gamma_draw_p) || is(loggamma_draw_p)) return in_[0];
+    if (is(gamma_draw_p) || is(loggamma_draw_p)) return in_[0];
     if (is(integer_pow_p) && params_.as<IntegerPowParams>().exponent == 1) return in_[0];
     return std::nullopt;
   }

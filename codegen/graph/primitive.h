@@ -62,8 +62,8 @@ struct ReverseArgs {
   const Buffers& buffers;           // per input
 };
 
-/// Reverse mode of an operation that holds graphs: its backward pass goes over the steps that its
-/// forward pass took. Both emit operations into the current trace.
+/// Reverse mode of an operation that holds graphs: the backward pass of a loop goes over the steps
+/// that its forward pass took. Both emit operations into the current trace.
 struct ReverseMode {
   /// The outputs, and behind them what the backward pass needs.
   Rule<Arrays(const Params&, const Arrays& inputs, const std::vector<bool>& active, const Buffers&,
@@ -71,6 +71,8 @@ struct ReverseMode {
       forward;
   /// Cotangents of the active inputs (nullopt: zero, or not active).
   Rule<Tangents(const ReverseArgs&)> backward;
+  /// Which outputs depend on the active inputs; nullptr: those that the jvp rule gives a tangent.
+  std::vector<bool> (*moving)(const Params&, const std::vector<bool>& active) = nullptr;
 };
 
 struct Primitive {
@@ -93,7 +95,7 @@ struct Primitive {
   Rule<std::vector<HostArray>(const Params&, std::span<const Aval> outputs,
                               std::span<const HostArray> inputs)>
       reference;
-  /// Of loops and branches; others are pulled back by transposing their jvp.
+  /// Of loops, branches and calls; others are pulled back by transposing their jvp.
   const ReverseMode* reverse = nullptr;
 };
 

@@ -11,6 +11,7 @@
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/trace/trace.h"
+#include "codegen/transforms/inline_calls.h"
 
 namespace gnomon {
 namespace {
@@ -415,9 +416,10 @@ class Recorder {
 
 }  // namespace
 
-Recorded record(const Graph& graph, const RecordOptions& options) {
+Recorded record(const Graph& whole, const RecordOptions& options) {
   Recorded r;
-  if (!has_effects(graph)) return {graph, {}};
+  if (!has_effects(whole)) return {whole, {}};
+  const Graph graph = inline_calls(whole);
   Collector(options, r.journal).graph(graph, {});
   r.graph = Recorder(r.journal).record(graph);
   return r;

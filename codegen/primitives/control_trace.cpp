@@ -45,19 +45,24 @@ bool same_array(const Array& a, const Array& b) {
 }  // namespace
 
 Arrays share_captures(std::span<Part* const> parts, std::size_t own) {
+  return share_captures(parts, std::vector<std::size_t>(parts.size(), own));
+}
+
+Arrays share_captures(std::span<Part* const> parts, std::span<const std::size_t> own) {
   Arrays all;
   for (const Part* part : parts)
     for (const Array& a : part->captures)
       if (std::none_of(all.begin(), all.end(), [&](const Array& b) { return same_array(a, b); }))
         all.push_back(a);
-  for (Part* part : parts) {
-    Graph& g = part->graph;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const Part* part = parts[p];
+    Graph& g = parts[p]->graph;
     const std::vector<ValueId> inputs = g.inputs;
-    g.inputs.resize(own);
+    g.inputs.resize(own[p]);
     for (const Array& a : all) {
       const auto found = std::find_if(part->captures.begin(), part->captures.end(),
                                       [&](const Array& b) { return same_array(a, b); });
-      const auto at = own + static_cast<std::size_t>(found - part->captures.begin());
+      const auto at = own[p] + static_cast<std::size_t>(found - part->captures.begin());
       g.inputs.push_back(at < inputs.size() ? inputs[at] : g.fresh(a.aval()));
     }
     g = canonicalize(g);

@@ -26,6 +26,8 @@ Part finish(Trace&, const Arrays& outputs);
 /// Makes all parts take the union of their captures behind their first `own` inputs, and returns
 /// it.
 Arrays share_captures(std::span<Part* const> parts, std::size_t own);
+/// The same for parts of which part i has `own[i]` inputs of its own.
+Arrays share_captures(std::span<Part* const> parts, std::span<const std::size_t> own);
 
 /// Throws UsageError when one of the arrays is empty.
 void check_start(std::string_view op, const Arrays&, const Texts& paths, Loc);

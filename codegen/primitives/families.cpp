@@ -2,6 +2,8 @@
 // operation.
 #include "codegen/primitives/families.h"
 
+#include "codegen/trace/trace.h"
+
 namespace gnomon::rules {
 std::string_view words(Accepts a) {
   switch (a) {
@@ -60,8 +62,12 @@ Tangents zero_tangents(const Params&, const Arrays&, const Arrays& outputs, cons
 }
 
 void throw_not_linear(std::string_view op) {
-  throw InternalError("gnomon: transpose of `" + std::string(op) +
-                      "`, which is not linear in that operand");
+  const Trace* trace = Trace::current();
+  usage_error("linear_transpose",
+              "`" + std::string(op) +
+                  "` is not linear in what depends on the argument; a function to transpose adds, "
+                  "scales and moves, and so do the tangents of a rule of custom_jvp",
+              trace ? trace->loc : Loc{});
 }
 
 Aligned align_batch(const Arrays& inputs, const BatchAxes& axes, Dim size) {

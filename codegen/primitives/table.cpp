@@ -5,8 +5,11 @@
 #include <vector>
 
 #include "codegen/primitives/buffer.h"
+#include "codegen/primitives/calls.h"
+#include "codegen/primitives/collectives.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/cumulative.h"
+#include "codegen/primitives/custom_vmap.h"
 #include "codegen/primitives/effects.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/linalg.h"
@@ -55,6 +58,12 @@ std::vector<const Primitive*> sorted_table() {
       &window_sum_p, &window_max_p, &window_min_p, &window_argmax_p, &window_argmin_p, &conv_p,
       // loops and branches
       &while_p, &scan_p, &cond_p,
+      // calls and markers
+      &custom_jvp_p, &custom_vjp_p, &checkpoint_p, &custom_linear_solve_p, &custom_vmap_p,
+      &checkpoint_name_p,
+      &optimization_barrier_p, &nondifferentiable_p, &nondifferentiable_backward_p,
+      // among the elements of a vmap
+      &psum_p, &all_gather_p, &axis_index_p,
       // statements
       &print_p, &error_if_p};
   std::sort(all.begin(), all.end(),

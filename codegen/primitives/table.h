@@ -1,6 +1,6 @@
-// codegen/primitives/table.h -- every operation that has a table entry; loops, indexing and what
-// runs along axes or windows declare theirs next to their parameters (control.h, gather_scatter.h,
-// cumulative.h, window.h).
+// codegen/primitives/table.h -- every operation that has a table entry; loops, calls, indexing and
+// what runs along axes or windows declare theirs next to their parameters (control.h, calls.h,
+// gather_scatter.h, cumulative.h, window.h).
 #pragma once
 #include "codegen/graph/primitive.h"
 

@@ -80,6 +80,20 @@ Array Trace::own(const Array& a, Loc where) {
               where.line > 0 ? where : loc);
 }
 
+const NamedAxis& Trace::axis(std::string_view op, const std::string& name, Loc where) const {
+  std::string known;
+  for (const Trace* t = this; t; t = t->parent_) {
+    if (!t->own_axis) continue;
+    if (t->own_axis->name == name) return *t->own_axis;
+    known += (known.empty() ? "`" : ", `") + t->own_axis->name + "`";
+  }
+  usage_error(op,
+              "there is no axis `" + name + "` here; " +
+                  (known.empty() ? "no vmap around this has an axis_name"
+                                 : "vmaps around this have " + known),
+              where.line > 0 ? where : loc);
+}
+
 Graph Trace::finish(const Arrays& outputs) {
   for (const Array& a : outputs) {
     const ValueId v = own(a).value();

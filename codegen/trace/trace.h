@@ -2,11 +2,19 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "codegen/graph/graph.h"
 
 namespace gnomon {
+
+/// An axis that vmap gave a name, for collectives (gnomon/axes.h).
+struct NamedAxis {
+  std::string name;
+  Dim size = 0;
+};
 
 /// RAII: the newest Trace of this thread records. Identified by a serial number (stack addresses
 /// repeat).
@@ -36,7 +44,13 @@ class Trace {
   /// with their inputs.
   Graph finish(const Arrays& outputs);
 
+  /// The axis of that name among those of the vmaps around what is traced here; throws UsageError
+  /// naming those there are.
+  const NamedAxis& axis(std::string_view op, const std::string& name, Loc loc) const;
+
   Graph graph;
+  std::optional<NamedAxis> own_axis;  // of the vmap whose function is traced here
+  std::string mapped_axis;  // of the vmap that replays a graph here, batch rules included; or empty
   Arrays captures;  // arrays outside this trace (in terms of the parent, or concrete); each is a
                     // trailing graph input
   Loc loc;          // where equations emitted by rules say they come from

@@ -18,6 +18,7 @@
 #include "codegen/primitives/positions.h"
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/buffer_origins.h"
+#include "codegen/transforms/inline_calls.h"
 
 namespace gnomon {
 namespace {
@@ -427,7 +428,8 @@ class Checker {
 
 }  // namespace
 
-Graph check_buffers(const Graph& graph) {
+Graph check_buffers(const Graph& whole) {
+  const Graph graph = inline_calls(whole);
   Checker checker(graph);
   return checker.idle() ? graph : checker.check(graph);
 }

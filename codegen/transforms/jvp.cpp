@@ -12,7 +12,24 @@ struct Replayed {
   Tangents tangents;  // nullopt: symbolically zero
 };
 
-Replayed replay(const Graph& graph, const std::vector<bool>& active, Trace& trace) {
+/// Derivatives, or only which there are.
+enum class Wanted : std::uint8_t { tangents, activity };
+
+Tangents tangents_of(const Equation& e, const Arrays& inputs, const Arrays& outputs,
+                     const Tangents& d, Wanted wanted) {
+  if (wanted == Wanted::tangents || !e.primitive->reverse || !e.primitive->reverse->moving)
+    return e.primitive->jvp(e.params, inputs, outputs, d);
+  std::vector<bool> active;
+  for (const auto& t : d) active.push_back(t.has_value());
+  const std::vector<bool> moving = e.primitive->reverse->moving(e.params, active);
+  Tangents result(outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (moving[i]) result[i] = lax::zeros_like(outputs[i]);
+  return result;
+}
+
+Replayed replay(const Graph& graph, const std::vector<bool>& active, Trace& trace,
+                Wanted wanted = Wanted::tangents) {
   GNOMON_CHECK(active.size() == graph.inputs.size(), "one flag per input");
   Arrays values(graph.avals.size());
   Tangents tangents(graph.avals.size());
@@ -36,8 +53,7 @@ Replayed replay(const Graph& graph, const std::vector<bool>& active, Trace& trac
     for (std::size_t i = 0; i < outputs.size(); ++i) values[equation.outputs[i]] = outputs[i];
     if (!moves) continue;
     trace.loc = equation.loc;
-    const Tangents found =
-        equation.primitive->jvp(equation.params, inputs, outputs, input_tangents);
+    const Tangents found = tangents_of(equation, inputs, outputs, input_tangents, wanted);
     GNOMON_CHECK(found.size() == outputs.size(),
                  "the jvp rule of " + std::string(equation.primitive->name) + " gives " +
                      std::to_string(found.size()) + " tangents");
@@ -76,7 +92,7 @@ Graph jvp(const Graph& graph, const std::vector<bool>& active) {
 
 std::vector<bool> active_outputs(const Graph& graph, const std::vector<bool>& active) {
   Trace trace;
-  const Replayed found = replay(graph, active, trace);
+  const Replayed found = replay(graph, active, trace, Wanted::activity);
   std::vector<bool> result;
   for (const auto& t : found.tangents) result.push_back(t.has_value());
   return result;

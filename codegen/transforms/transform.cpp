@@ -6,7 +6,7 @@
 
 #include "codegen/primitives/lax.h"
 #include "codegen/transforms/jvp.h"
-#include "codegen/transforms/vjp.h"
+#include "codegen/transforms/linearize.h"
 #include "codegen/transforms/vmap.h"
 
 namespace gnomon {
@@ -84,6 +84,14 @@ Array VmapPlan::element(const Array& a, const std::string& path) {
   return placeholder({a.dtype(), a.shape().without(at)});
 }
 
+void VmapPlan::enter() const {
+  if (options_.axis_name.empty()) return;
+  if (size_ < 0) {
+    usage_error("vmap", "no argument is mapped; give in_axes, or axis_size for the length", loc_);
+  }
+  Trace::active("vmap", loc_).own_axis = NamedAxis{options_.axis_name, size_};
+}
+
 Arrays VmapPlan::run(const Graph& graph, const Arrays& captures,
                      const std::vector<std::size_t>& counts) {
   if (size_ < 0) {
@@ -121,22 +129,25 @@ Arrays VmapPlan::run(const Graph& graph, const Arrays& captures,
     inputs.push_back(a);
     axes.push_back(std::nullopt);
   }
-  return inline_graph(gnomon::vmap(graph, axes, out_axes, size_), inputs);
+  return inline_graph(gnomon::vmap(graph, axes, out_axes, size_, options_.axis_name), inputs);
+}
+
+void wrong_structure(std::string_view op, std::string_view what, Loc loc) {
+  usage_error(op,
+              "the " + std::string(what) +
+                  " has another number of arrays than what it belongs to; vectors in it need the "
+                  "same lengths",
+              loc);
 }
 
 Arrays jvp_arrays(const Linearizable& f, const Arrays& tangents,
                   const std::vector<std::string>& paths, Loc loc) {
-  if (tangents.size() != f.first) {
-    usage_error("jvp",
-                "the point has " + std::to_string(f.first) + " arrays and the tangent " +
-                    std::to_string(tangents.size()),
-                loc);
-  }
+  GNOMON_CHECK(tangents.size() == f.first, "one tangent per array of the point");
   std::vector<bool> active(f.inputs.size(), false);
   Arrays inputs = f.inputs;
   for (std::size_t i = 0; i < f.first; ++i) {
     const Aval& aval = f.inputs[i].aval();
-    if (!is_float(aval.dtype)) continue;
+    if (!is_float(aval.dtype) || tangents[i].is_hole()) continue;
     if (tangents[i].aval() != aval) {
       usage_error("jvp",
                   "the tangent of " + (paths[i].empty() ? "the point" : "`" + paths[i] + "`") +
@@ -147,13 +158,11 @@ Arrays jvp_arrays(const Linearizable& f, const Arrays& tangents,
     active[i] = true;
     inputs.push_back(tangents[i]);
   }
-  return inline_graph(gnomon::jvp(f.graph, active), inputs);
+  Arrays result = inline_graph(gnomon::jvp(f.graph, active), inputs);
+  for (std::size_t i = result.size() / 2; i < result.size(); ++i)
+    if (!is_float(result[i].dtype())) result[i] = Array::hole();
+  return result;
 }
-
-struct PullbackState {
-  ForwardPass forward;
-  std::size_t first = 0;
-};
 
 std::shared_ptr<const PullbackState> start_vjp(const Linearizable& f, Loc loc) {
   Trace& trace = Trace::active("vjp", loc);
@@ -168,30 +177,30 @@ Arrays vjp_outputs(const PullbackState& state) { return state.forward.outputs();
 
 Arrays vjp_cotangents(const PullbackState& state, const Arrays& cotangents, Loc loc) {
   const Graph& graph = state.forward.graph;
-  if (cotangents.size() != graph.outputs.size()) {
-    usage_error("vjp",
-                "the result has " + std::to_string(graph.outputs.size()) +
-                    " arrays and the cotangent " + std::to_string(cotangents.size()),
-                loc);
-  }
+  GNOMON_CHECK(cotangents.size() <= graph.outputs.size(), "no more cotangents than outputs");
+  Tangents given(graph.outputs.size());
   for (std::size_t i = 0; i < cotangents.size(); ++i) {
     const Aval& aval = graph.avals[graph.outputs[i]];
+    if (!is_float(aval.dtype) || cotangents[i].is_hole()) continue;
+    given[i] = cotangents[i];
     if (cotangents[i].aval() == aval) continue;
     usage_error("vjp",
                 "array " + std::to_string(i) + " of the cotangent is " +
                     to_string(cotangents[i].aval()) + " and the result is " + to_string(aval),
                 loc);
   }
-  const Tangents found = pull_back(state.forward, Tangents(cotangents.begin(), cotangents.end()));
+  const Tangents found = pull_back(state.forward, given);
   Arrays result;
   for (std::size_t i = 0; i < state.first; ++i) {
-    result.push_back(found[i] ? *found[i] : lax::full(graph.avals[graph.inputs[i]], 0, loc));
+    const Aval& aval = graph.avals[graph.inputs[i]];
+    result.push_back(!is_float(aval.dtype) ? Array::hole()
+                     : found[i]            ? *found[i]
+                                           : lax::full(aval, 0, loc));
   }
   return result;
 }
 
-void check_scalar(const Graph& graph, Loc loc) {
-  const Aval aval = graph.output_avals().front();
+void check_scalar(const Aval& aval, Loc loc) {
   if (is_float(aval.dtype) && aval.shape.rank() == 0) return;
   usage_error("grad",
               "the function returns " + to_string(aval) +

@@ -227,6 +227,11 @@ Arrays picked(const std::vector<ValueId>& values, const Arrays& from) {
 
 ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vector<bool>& wanted,
                         const Buffers& buffers) {
+  return run_forward(graph, inputs, wanted, buffers, {});
+}
+
+ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vector<bool>& wanted,
+                        const Buffers& buffers, const GivenValues& given) {
   GNOMON_CHECK(inputs.size() == graph.inputs.size(), "one array per input");
   GNOMON_CHECK(wanted.size() == graph.inputs.size(), "one flag per input");
   ForwardPass pass{graph,
@@ -238,6 +243,10 @@ ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vec
   for (std::size_t i = 0; i < inputs.size(); ++i) pass.values[graph.inputs[i]] = inputs[i];
   for (std::size_t i = 0; i < graph.equations.size(); ++i) {
     const Equation& e = graph.equations[i];
+    if (!e.outputs.empty() && given.contains(e.outputs[0])) {
+      for (ValueId v : e.outputs) pass.values[v] = given.at(v);
+      continue;
+    }
     const Arrays operands = picked(e.inputs, pass.values);
     const std::vector<bool> active = flags_of(e.outputs, pass.active);
     const bool whole =

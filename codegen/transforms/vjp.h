@@ -25,6 +25,10 @@ struct ForwardPass {
 /// `buffers`: what the inputs are; empty: none has to do with a buffer.
 ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vector<bool>& wanted,
                         const Buffers& buffers = {});
+/// The same with some values given, which are not computed again.
+using GivenValues = std::map<ValueId, Array>;
+ForwardPass run_forward(const Graph& graph, const Arrays& inputs, const std::vector<bool>& wanted,
+                        const Buffers& buffers, const GivenValues& given);
 
 /// Cotangents of the wanted inputs (nullopt: symbolically zero, or not wanted) from those of the
 /// outputs. Emits into the active trace, which may be nested in the one of the forward pass.

@@ -2,11 +2,17 @@
 #include "codegen/transforms/vmap.h"
 
 #include "codegen/graph/effects.h"
+#include "codegen/primitives/collectives.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/trace/trace.h"
 
 namespace gnomon {
 namespace {
+
+std::string inherited_axis() {
+  const Trace* outer = Trace::current();
+  return outer ? outer->mapped_axis : std::string();
+}
 
 /// No element at all: batch rules need not know, and `lanes = 0` means something else to loops.
 Batched nothing(const Graph& graph, const Equation& equation) {
@@ -34,7 +40,8 @@ Batched replay(const Graph& graph, const BatchAxes& in_axes, Dim size, Trace& tr
   for (const Equation& equation : graph.equations) {
     Arrays inputs;
     BatchAxes input_axes;
-    bool varies = has_effects(equation);  // every element makes its statements
+    // Every element makes its statements, and takes part in what all do together.
+    bool varies = has_effects(equation) || speaks_of(equation, trace.mapped_axis);
     for (ValueId v : equation.inputs) {
       inputs.push_back(values[v]);
       input_axes.push_back(axes[v]);
@@ -72,14 +79,22 @@ Batched replay(const Graph& graph, const BatchAxes& in_axes, Dim size, Trace& tr
 }  // namespace
 
 BatchedGraph vmap_in_place(const Graph& graph, const BatchAxes& in_axes, Dim size) {
+  const std::string name = inherited_axis();
   Trace trace;
+  trace.mapped_axis = name;
   Batched out = replay(graph, in_axes, size, trace);
   return {trace.finish(out.values), std::move(out.axes)};
 }
 
 Graph vmap(const Graph& graph, const BatchAxes& in_axes, const BatchAxes& out_axes, Dim size) {
+  return vmap(graph, in_axes, out_axes, size, inherited_axis());
+}
+
+Graph vmap(const Graph& graph, const BatchAxes& in_axes, const BatchAxes& out_axes, Dim size,
+           const std::string& axis_name) {
   GNOMON_CHECK(out_axes.size() == graph.outputs.size(), "one axis per output");
   Trace trace;
+  trace.mapped_axis = axis_name;
   Batched out = replay(graph, in_axes, size, trace);
   for (std::size_t i = 0; i < out_axes.size(); ++i) {
     Array& value = out.values[i];

@@ -1,5 +1,6 @@
 // codegen/transforms/vmap.h -- a graph over one element becomes a graph over many.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "codegen/graph/graph.h"
@@ -9,7 +10,12 @@ namespace gnomon {
 /// `graph` for `size` elements at once. Input i carries them along `in_axes[i]` (nullopt: all
 /// elements share it), output i along `out_axes[i]`; an output that does not vary is repeated.
 /// Throws UsageError when an output that varies has no axis to go to.
+/// Collectives over the axis of the vmap whose batch rules run here (Trace::mapped_axis) become
+/// operations along it.
 Graph vmap(const Graph& graph, const BatchAxes& in_axes, const BatchAxes& out_axes, Dim size);
+/// The same for a vmap of its own, with a name or without (empty).
+Graph vmap(const Graph& graph, const BatchAxes& in_axes, const BatchAxes& out_axes, Dim size,
+           const std::string& axis_name);
 /// All outputs along axis 0.
 Graph vmap(const Graph& graph, const BatchAxes& in_axes, Dim size);
 

@@ -1,9 +1,11 @@
 // tests/codegen/case_maker.h -- how the examples of one operation are written. For the files that
 // hold them.
 #pragma once
+#include <functional>
 #include <utility>
 #include <vector>
 
+#include "codegen/trace/trace.h"
 #include "tests/codegen/primitive_cases.h"
 
 namespace gnomon::test {
@@ -23,6 +25,26 @@ struct Maker {
         {&p, std::move(params), std::move(inputs), std::move(domains), std::move(linear)});
   }
 };
+
+inline GraphPtr trace_graph(const std::vector<Aval>& avals,
+                     const std::function<Arrays(const Arrays&)>& f) {
+  Trace t;
+  Arrays in;
+  for (const Aval& a : avals) in.push_back(t.input(a));
+  return std::make_shared<const Graph>(t.finish(f(in)));
+}
+
+// ---- call_cases.cpp
+void custom_jvp_cases(Maker&);
+void custom_vjp_cases(Maker&);
+void checkpoint_cases(Maker&);
+void marker_cases(Maker&);
+void barrier_cases(Maker&);
+void linear_solve_cases(Maker&);
+void custom_vmap_cases(Maker&);
+void psum_cases(Maker&);
+void all_gather_cases(Maker&);
+void axis_index_cases(Maker&);
 
 // ---- linalg_cases.cpp
 void cholesky_cases(Maker&);

@@ -64,7 +64,6 @@ TEST(Simplify, KeepsAPositiveZeroThatTurnsMinusZero) {
 TEST(Simplify, UndoesInverses) {
   EXPECT_EQ(body("%2: f32[2,3] = neg %0 %3: f32[2,3] = neg %2 return %3"), "return %0");
   EXPECT_EQ(body("%2: i32[2] = not %1 %3: i32[2] = not %2 return %3"), "return %1");
-  EXPECT_EQ(body("%2: f32[2,3] = stop_gradient %0 return %2"), "return %0");
 }
 
 TEST(Simplify, TakesTheExtremeOfCopiesForGranted) {

@@ -172,13 +172,6 @@ bool on_diagonal(const Shape& shape, Dim flat, Dim length) {
   return false;
 }
 
-GraphPtr trace_graph(const std::vector<Aval>& avals,
-                     const std::function<Arrays(const Arrays&)>& f) {
-  Trace t;
-  Arrays in;
-  for (const Aval& a : avals) in.push_back(t.input(a));
-  return std::make_shared<const Graph>(t.finish(f(in)));
-}
 
 void select_cases(Maker& m) {
   for (DType t : {DType::boolean, i32, DType::u8, f32, f64})
@@ -622,6 +615,18 @@ const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters()
       {"cond", cond_cases},
       {"print", print_cases},
       {"error_if", error_if_cases},
+      {"custom_jvp", custom_jvp_cases},
+      {"custom_vjp", custom_vjp_cases},
+      {"checkpoint", checkpoint_cases},
+      {"checkpoint_name", marker_cases},
+      {"nondifferentiable", marker_cases},
+      {"nondifferentiable_backward", marker_cases},
+      {"optimization_barrier", barrier_cases},
+      {"custom_linear_solve", linear_solve_cases},
+      {"custom_vmap", custom_vmap_cases},
+      {"psum", psum_cases},
+      {"all_gather", all_gather_cases},
+      {"axis_index", axis_index_cases},
   };
   return all;
 }

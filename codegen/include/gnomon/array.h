@@ -47,6 +47,11 @@ class Array {
   /// A traced value. For the tracer.
   Array(std::uint64_t trace_serial, std::uint32_t value, Aval aval);
 
+  /// Stands in a tree for an array that is left out (gnomon/partition.h): trees with a hole have
+  /// one leaf less there. Its use throws UsageError.
+  static Array hole();
+  bool is_hole() const { return trace_ == hole_serial; }
+
   bool empty() const { return !storage_ && trace_ == 0; }
   bool concrete() const { return storage_ != nullptr; }
   const Aval& aval() const;
@@ -84,6 +89,7 @@ class Array {
   std::uint32_t value() const { return value_; }
 
  private:
+  static constexpr std::uint64_t hole_serial = ~std::uint64_t{1};
   Array at_index(Dim index) const;
   std::shared_ptr<Storage> storage_;
   std::uint64_t trace_ = 0;  // serial of the owning trace, 0 when concrete or empty

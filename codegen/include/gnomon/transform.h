@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -29,6 +30,8 @@ struct VmapOptions {
   std::vector<Axis> out_axes = {};
   /// Needed only when no argument is mapped.
   Dim axis_size = 0;
+  /// What psum and the like call the axis inside the function (gnomon/axes.h).
+  std::string axis_name = {};
 };
 
 /// The type of an array, as an argument for eval_shape.
@@ -43,6 +46,8 @@ class VmapPlan {
   /// Registers an array of the next argument and returns what one element of it is.
   Array element(const Array& a, const std::string& path);
   void next_argument() { ++argument_; }
+  /// Makes the axis known to what is traced from here on, in the newest trace.
+  void enter() const;
   /// Throws when the next argument is not mapped.
   void require_mapped() const;
   /// `counts`: arrays in each top-level element of the result.
@@ -91,7 +96,12 @@ class Vmapped {
     VmapPlan plan(options_, sizeof...(A), loc_);
     // Braces evaluate from left to right.
     std::tuple<tree::ElementOf<A>...> elements{element(plan, args)...};
-    auto traced = std::apply([&](const auto&... e) { return trace_at(loc_, f_, e...); }, elements);
+    const auto named = [&](auto&&... a) {
+      plan.enter();
+      return f_(std::forward<decltype(a)>(a)...);
+    };
+    auto traced =
+        std::apply([&](const auto&... e) { return trace_at(loc_, named, e...); }, elements);
     return tree::with_leaves(
         tree::as_stacked(traced.result),
         plan.run(traced.graph, traced.captures, top_level_counts(traced.result)));
@@ -121,15 +131,30 @@ struct Linearizable {
   std::size_t first = 0;  // arrays of the argument to differentiate in, which comes first
 };
 
+/// Values, then tangents: holes for arrays that are not of floats. `tangents` has a hole where the
+/// argument does not move.
 Arrays jvp_arrays(const Linearizable&, const Arrays& tangents,
                   const std::vector<std::string>& paths, Loc);
 /// Holds the forward pass of a vjp. Shared: a pullback may be copied and called again.
 struct PullbackState;
 std::shared_ptr<const PullbackState> start_vjp(const Linearizable&, Loc);
 Arrays vjp_outputs(const PullbackState&);
+/// Of the first outputs, a hole for a zero; those behind have none.
 Arrays vjp_cotangents(const PullbackState&, const Arrays& cotangents, Loc);
-void check_scalar(const Graph&, Loc);
+void check_scalar(const Aval&, Loc);
 Array one_like(const Array&);
+[[noreturn]] void wrong_structure(std::string_view op, std::string_view what, Loc);
+
+/// What `other` has in the places of the leaves of `like`, holes included.
+template <class T>
+Arrays aligned(std::string_view op, std::string_view what, const T& like, const T& other, Loc loc) {
+  const Arrays places = tree::slots(like), given = tree::slots(other);
+  if (places.size() != given.size()) wrong_structure(op, what, loc);
+  Arrays result;
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (!places[i].is_hole()) result.push_back(given[i]);
+  return result;
+}
 
 template <class T>
 std::vector<std::string> leaf_paths(const T& tree) {
@@ -165,11 +190,24 @@ auto eval_shape(const F& f, const A&... args) {
   return trace(f, args...).result;
 }
 
-/// {f(x), its derivative at x in the direction `tangent`}. Integer arrays in `tangent` are ignored.
+/// A last argument of grad, value_and_grad and vjp: the function returns a std::pair of what is
+/// differentiated and anything else, which comes back as it is.
+///
+/// A word and not a guess from the type: a pair is a good result of a function that vjp
+/// differentiates whole, and the call says what the function's author meant.
+struct HasAux {};
+inline constexpr HasAux has_aux{};
+
+/// {f(x), its derivative at x in the direction `tangent`}.
+///
+/// The derivative is a tree like f(x) with holes for arrays that are not of floats. Those of
+/// `tangent` are ignored, and a hole in it says that x does not move there: cheaper than zeros.
+/// Throws UsageError when the types of `x` and `tangent` differ.
 template <class F, class X>
 auto jvp(const F& f, const X& x, const X& tangent, Loc loc = Loc::here()) {
   auto traced = trace_at(loc, f, x);
-  const Arrays all = detail::jvp_arrays(detail::linearizable(traced, x), tree::leaves(tangent),
+  const Arrays all = detail::jvp_arrays(detail::linearizable(traced, x),
+                                        detail::aligned("jvp", "tangent", x, tangent, loc),
                                         detail::leaf_paths(x), loc);
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
   return std::pair{tree::with_leaves(traced.result, Arrays(all.begin(), middle)),
@@ -182,9 +220,13 @@ class Pullback {
  public:
   Pullback(Y y, X like, std::shared_ptr<const detail::PullbackState> state, Loc loc)
       : value(std::move(y)), like_(std::move(like)), state_(std::move(state)), loc_(loc) {}
-  /// Transposed Jacobian times `cotangent`: as `x`, zeros for integer arrays.
+  /// Transposed Jacobian times `cotangent`: a tree like `x`, with holes for arrays that are not of
+  /// floats. Those of `cotangent` are ignored; a hole in it is a zero.
+  /// Throws UsageError when the types of `cotangent` are not those of the value.
   X operator()(const Y& cotangent) const {
-    return tree::with_leaves(like_, detail::vjp_cotangents(*state_, tree::leaves(cotangent), loc_));
+    return tree::with_leaves(
+        like_, detail::vjp_cotangents(
+                   *state_, detail::aligned("vjp", "cotangent", value, cotangent, loc_), loc_));
   }
   Y value;
 
@@ -200,11 +242,29 @@ class Pullback {
 /// of a step looks at it. Throws UsageError for loops whose kind has no reverse mode, or needs a
 /// bound that they do not have.
 template <class F, class X, class... A>
-auto vjp(const F& f, const X& x, const A&... rest) {
+requires(!std::is_same_v<F, HasAux>) auto vjp(const F& f, const X& x, const A&... rest) {
   auto traced = trace(f, x, rest...);
   auto state = detail::start_vjp(detail::linearizable(traced, x, rest...), Loc{});
   auto value = tree::with_leaves(traced.result, detail::vjp_outputs(*state));
   return Pullback<decltype(value), X>(std::move(value), tree::clone(x), std::move(state), Loc{});
+}
+
+namespace detail {
+template <class T>
+concept PairOfTrees = tree::detail::IsPair<T>::value;
+}
+
+/// {pullback of the first element, second element} of a function that returns a pair.
+template <class F, class X, class... A>
+auto vjp(HasAux, const F& f, const X& x, const A&... rest) {
+  static_assert(detail::PairOfTrees<ResultOf<const F, X, A...>>,
+                "gnomon: with has_aux the function returns std::pair{what to differentiate, aux}");
+  auto traced = trace(f, x, rest...);
+  auto state = detail::start_vjp(detail::linearizable(traced, x, rest...), Loc{});
+  auto both = tree::with_leaves(traced.result, detail::vjp_outputs(*state));
+  using Y = decltype(both.first);
+  return std::pair{Pullback<Y, X>(std::move(both.first), tree::clone(x), std::move(state), Loc{}),
+                   std::move(both.second)};
 }
 
 template <class V, class G>
@@ -213,19 +273,53 @@ struct ValueAndGrad {
   G grad;
 };
 
-/// The function that gives f and its gradient in the first argument, a tree like it.
+namespace detail {
+
+/// The cotangent of a scalar: the gradient.
+template <class X>
+X gradient(const PullbackState& state, const X& x, const Array& value, Loc loc) {
+  check_scalar(value.aval(), loc);
+  return tree::with_leaves(x, vjp_cotangents(state, {one_like(value)}, loc));
+}
+
+}  // namespace detail
+
+/// The function that gives f and its gradient in the first argument: a tree like it, with holes for
+/// arrays that are not of floats (tree::add leaves those of the parameters alone).
+///
+/// What else is differentiable but shall not be: tree::partition, or a further argument.
 /// Loops as for vjp. Throws UsageError when `f` is not a scalar float.
 template <class F>
 auto value_and_grad(F f, Loc loc = Loc::here()) {
   return [f = std::move(f), loc]<class X, class... A>(const X& x, const A&... rest) {
+    static_assert(!detail::PairOfTrees<ResultOf<const F, X, A...>>,
+                  "gnomon: grad needs a function that returns one scalar Array; for one that "
+                  "returns std::pair{loss, aux} write grad(f, has_aux)");
     static_assert(std::is_same_v<ResultOf<const F, X, A...>, Array>,
                   "gnomon: grad needs a function that returns one scalar Array");
     auto traced = trace_at(loc, f, x, rest...);
-    detail::check_scalar(traced.graph, loc);
+    detail::check_scalar(traced.result.aval(), loc);
     const auto state = detail::start_vjp(detail::linearizable(traced, x, rest...), loc);
     const Array value = detail::vjp_outputs(*state).front();
-    const Arrays gradient = detail::vjp_cotangents(*state, {detail::one_like(value)}, loc);
-    return ValueAndGrad<Array, X>{value, tree::with_leaves(x, gradient)};
+    return ValueAndGrad<Array, X>{value, detail::gradient(*state, x, value, loc)};
+  };
+}
+
+/// The same for a function that returns std::pair{loss, aux}: `value` is that pair.
+template <class F>
+auto value_and_grad(F f, HasAux, Loc loc = Loc::here()) {
+  return [f = std::move(f), loc]<class X, class... A>(const X& x, const A&... rest) {
+    using R = ResultOf<const F, X, A...>;
+    static_assert(detail::PairOfTrees<R>,
+                  "gnomon: with has_aux the function returns std::pair{loss, aux}");
+    static_assert(std::is_same_v<typename R::first_type, Array>,
+                  "gnomon: grad needs a loss that is one scalar Array, first in the pair");
+    auto traced = trace_at(loc, f, x, rest...);
+    detail::check_scalar(traced.result.first.aval(), loc);
+    const auto state = detail::start_vjp(detail::linearizable(traced, x, rest...), loc);
+    R value = tree::with_leaves(traced.result, detail::vjp_outputs(*state));
+    X gradient = detail::gradient(*state, x, value.first, loc);
+    return ValueAndGrad<R, X>{std::move(value), std::move(gradient)};
   };
 }
 
@@ -234,6 +328,15 @@ template <class F>
 auto grad(F f, Loc loc = Loc::here()) {
   return [both = value_and_grad(std::move(f), loc)](const auto& x, const auto&... rest) {
     return both(x, rest...).grad;
+  };
+}
+
+/// {gradient, aux} of a function that returns std::pair{loss, aux}.
+template <class F>
+auto grad(F f, HasAux, Loc loc = Loc::here()) {
+  return [both = value_and_grad(std::move(f), has_aux, loc)](const auto& x, const auto&... rest) {
+    auto all = both(x, rest...);
+    return std::pair{std::move(all.grad), std::move(all.value.second)};
   };
 }
 

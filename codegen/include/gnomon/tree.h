@@ -3,7 +3,8 @@
 // A tree is an Array, a struct (an aggregate, or a class with `static auto fields(T&)`),
 // std::vector, std::array, std::tuple, std::pair or std::optional of trees. Numbers, enums,
 // strings, shapes, functions and empty classes are static: part of what a compiled function is
-// specialised on. Leaves are counted in order of declaration.
+// specialised on. Leaves are counted in order of declaration. An Array may be a *hole*
+// (Array::hole, gnomon/partition.h): no leaf, and which Arrays are holes is static.
 #pragma once
 #include <cstring>
 #include <span>
@@ -69,6 +70,7 @@ struct LeafVisitor {
   F& f;
   template <class A, class P>
   void leaf(A& a, P& path) {
+    if (a.is_hole()) return;
     if constexpr (std::is_same_v<P, NoPath>)
       f(a);
     else
@@ -84,7 +86,7 @@ struct LeafVisitor {
 
 struct KeyVisitor {
   std::string& bytes;
-  void leaf(const Array&, NoPath&) {}
+  void leaf(const Array& a, NoPath&) { bytes.push_back(a.is_hole() ? '\1' : '\0'); }
   template <class T>
   void value(const T& x, NoPath&) {
     append_value(bytes, x);
@@ -96,7 +98,9 @@ struct KeyVisitor {
 template <class F>
 struct StaticVisitor {
   F& f;
-  void leaf(const Array&, Path&) {}
+  void leaf(const Array& a, Path& path) {
+    if (a.is_hole()) f(path.text(), std::string("a hole"));
+  }
   template <class T>
   void value(const T& x, Path& path) {
     f(path.text(), value_text(x));
@@ -108,6 +112,25 @@ struct StaticVisitor {
   void presence(bool present, Path& path) {
     if (!present) f(path.text(), std::string("absent"));
   }
+};
+
+/// Every Array, holes too.
+template <class F>
+struct SlotVisitor {
+  F& f;
+  template <class A, class P>
+  void leaf(A& a, P& path) {
+    if constexpr (std::is_same_v<P, NoPath>)
+      f(a);
+    else
+      f(a, path.text());
+  }
+  template <class T, class P>
+  void value(const T&, P&) {}
+  template <class P>
+  void count(std::size_t, P&) {}
+  template <class P>
+  void presence(bool, P&) {}
 };
 
 template <class T>
@@ -127,6 +150,20 @@ void for_each_leaf(T& tree, F&& visit, std::string prefix = "") {
   detail::LeafVisitor<F> visitor{visit};
   using Leaf = std::conditional_t<std::is_const_v<T>, const Array&, Array&>;
   if constexpr (std::is_invocable_v<F&, Leaf>) {
+    NoPath path;
+    walk(tree, path, visitor);
+  } else {
+    Path path(std::move(prefix));
+    walk(tree, path, visitor);
+  }
+}
+
+/// `for_each_leaf` that visits holes as well: trees of one structure line up whatever is left out.
+template <class T, class F>
+void for_each_slot(T& tree, F&& visit, std::string prefix = "") {
+  detail::SlotVisitor<F> visitor{visit};
+  using Slot = std::conditional_t<std::is_const_v<T>, const Array&, Array&>;
+  if constexpr (std::is_invocable_v<F&, Slot>) {
     NoPath path;
     walk(tree, path, visitor);
   } else {
@@ -162,8 +199,28 @@ std::vector<Array> leaves(const T& tree) {
   return result;
 }
 
-/// `like` with its arrays replaced, in order. Unchecked beyond their number: dtypes and shapes may
-/// change.
+/// All Arrays of a tree, holes among them.
+template <class T>
+std::vector<Array> slots(const T& tree) {
+  std::vector<Array> result;
+  for_each_slot(tree, [&](const Array& a) { result.push_back(a); });
+  return result;
+}
+
+/// `like` with all its Arrays replaced, holes too, in order. Unchecked beyond their number.
+template <class T>
+T with_slots(const T& like, std::span<const Array> arrays) {
+  T result = clone(like);
+  std::size_t i = 0;
+  for_each_slot(result, [&](Array& a) {
+    detail::check_leaf_count(i + 1, arrays.size());
+    a = arrays[i++];
+  });
+  return result;
+}
+
+/// `like` with its arrays replaced, in order; holes stay. Unchecked beyond their number: dtypes and
+/// shapes may change.
 template <class T>
 T with_leaves(const T& like, std::span<const Array> arrays) {
   T result = clone(like);
@@ -176,18 +233,19 @@ T with_leaves(const T& like, std::span<const Array> arrays) {
 }
 
 /// `f` of every array of `tree` together with its partners in `more`, which must have as many
-/// arrays.
+/// Arrays. Holes of `tree` stay holes.
 template <class F, class T, class... More>
 T map(F&& f, const T& tree, const More&... more) {
-  const std::vector<Array> first = leaves(tree);
+  const std::vector<Array> first = slots(tree);
   std::vector<Array> result;
   result.reserve(first.size());
   auto apply = [&](const auto&... others) {
     (detail::check_same_count(first.size(), others.size()), ...);
-    for (std::size_t i = 0; i < first.size(); ++i) result.push_back(f(first[i], others[i]...));
+    for (std::size_t i = 0; i < first.size(); ++i)
+      result.push_back(first[i].is_hole() ? first[i] : f(first[i], others[i]...));
   };
-  apply(leaves(more)...);
-  return with_leaves(tree, result);
+  apply(slots(more)...);
+  return with_slots(tree, result);
 }
 
 /// What stands for one element along an axis of a tree's arrays: a tree of the same type, or what a
@@ -232,13 +290,14 @@ std::vector<Array> scale(const Operand&, const std::vector<Array>&, Loc);
 std::vector<Array> zeros_like(const std::vector<Array>&, Loc);
 }  // namespace detail
 
-/// a + b, array by array.
+/// a + b, array by array. Where one of them has a hole the other's array stays as it is: parameters
+/// plus what a gradient says of those that have one.
 template <class T>
 T add(const T& a, const T& b, Loc loc = Loc::here()) {
-  return with_leaves(a, detail::add(leaves(a), leaves(b), loc));
+  return with_slots(a, detail::add(slots(a), slots(b), loc));
 }
 
-/// factor * tree, array by array.
+/// factor * tree, array by array; holes stay.
 template <class T>
 T scale(const Operand& factor, const T& tree, Loc loc = Loc::here()) {
   return with_leaves(tree, detail::scale(factor, leaves(tree), loc));

@@ -1,0 +1,137 @@
+// codegen/include/gnomon/partition.h -- trees taken apart by leaf and put together again.
+//
+// A *spec* says which arrays of a tree are meant:
+//   bool(const Array&)                      by what they are:  tree::is_float
+//   bool(const Array&, const std::string&)  by where they are: ".layers[0].weight"
+//   a function of T& that gives a reference to a part, or several as std::tie(...):
+//     [](Model& m) -> auto& { return m.head; }
+// The arrays that are not meant become holes. A tree with holes is a tree like any other with fewer
+// leaves: what `grad`, `jit`, `vmap` and loops do, they do to the arrays that are there.
+//
+//   auto [trained, frozen] = tree::partition(model, [](Model& m) -> auto& { return m.head; });
+//   auto g = grad([&](const Model& t) { return loss(tree::combine(t, frozen), x); })(trained);
+#pragma once
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "gnomon/tree.h"
+
+namespace gnomon::tree {
+
+/// Specs by element type. The first is what can be differentiated in.
+inline bool is_float(const Array& a) { return gnomon::is_float(a.dtype()); }
+inline bool is_integer(const Array& a) { return gnomon::is_integer(a.dtype()); }
+
+namespace detail {
+
+[[noreturn]] void not_a_part(std::size_t index, Loc);
+[[noreturn]] void filled_twice(const std::string& path, std::size_t first, std::size_t second, Loc);
+[[noreturn]] void other_structure(std::size_t tree, Loc);
+
+template <class P>
+void append_addresses(P& part, std::vector<const Array*>& out) {
+  if constexpr (IsTuple<std::remove_const_t<P>>::value && !std::is_const_v<P>) {
+    // std::tie gives a tuple of references, which is no tree.
+    std::apply([&](auto&... parts) { (append_addresses(parts, out), ...); }, part);
+  } else {
+    for_each_slot(part, [&](const Array& a) { out.push_back(&a); });
+  }
+}
+
+/// One flag per slot; holes are never meant.
+template <class T, class S>
+std::vector<bool> selected(const T& tree, S&& spec, Loc loc) {
+  std::vector<bool> flags;
+  if constexpr (std::is_invocable_r_v<bool, S&, const Array&>) {
+    for_each_slot(tree, [&](const Array& a) { flags.push_back(!a.is_hole() && spec(a)); });
+  } else if constexpr (std::is_invocable_r_v<bool, S&, const Array&, const std::string&>) {
+    for_each_slot(tree, [&](const Array& a, const std::string& path) {
+      flags.push_back(!a.is_hole() && spec(a, path));
+    });
+  } else {
+    static_assert(std::is_invocable_v<S&, T&>,
+                  "gnomon: a spec is bool(const Array&), bool(const Array&, const std::string& "
+                  "path), or a function of T& that gives a reference to a part of it (or std::tie "
+                  "of several)");
+    static_assert(std::is_lvalue_reference_v<std::invoke_result_t<S&, T&>> ||
+                      IsTuple<std::remove_cvref_t<std::invoke_result_t<S&, T&>>>::value,
+                  "gnomon: a spec that names a part gives a reference to it; write `-> auto&`");
+    T copy = clone(tree);
+    std::vector<const Array*> meant;
+    if constexpr (std::is_lvalue_reference_v<std::invoke_result_t<S&, T&>>) {
+      for_each_slot(spec(copy), [&](const Array& a) { meant.push_back(&a); });
+    } else {
+      auto parts = spec(copy);
+      append_addresses(parts, meant);
+    }
+    std::size_t found = 0;
+    for_each_slot(std::as_const(copy), [&](const Array& a) {
+      const bool here = std::find(meant.begin(), meant.end(), &a) != meant.end();
+      found += here;
+      flags.push_back(here && !a.is_hole());
+    });
+    for (std::size_t i = 0; i < meant.size() && found < meant.size(); ++i) {
+      bool inside = false;
+      for_each_slot(std::as_const(copy), [&](const Array& a) { inside |= &a == meant[i]; });
+      if (!inside) not_a_part(i, loc);
+    }
+  }
+  return flags;
+}
+
+template <class T>
+T kept(const T& tree, const std::vector<bool>& flags, bool wanted) {
+  std::vector<Array> arrays = slots(tree);
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    if (flags[i] != wanted) arrays[i] = Array::hole();
+  return with_slots(tree, arrays);
+}
+
+}  // namespace detail
+
+/// The tree with holes in place of the arrays that `spec` does not mean.
+/// Throws UsageError when a named part is no part of the tree.
+template <class T, class S>
+T filter(const T& tree, S&& spec, Loc loc = Loc::here()) {
+  return detail::kept(tree, detail::selected(tree, spec, loc), true);
+}
+
+/// {what `spec` means, the rest}: two trees of one structure, each array in one of them.
+/// combine(first, second) is the tree again.
+template <class T, class S>
+std::pair<T, T> partition(const T& tree, S&& spec, Loc loc = Loc::here()) {
+  const std::vector<bool> flags = detail::selected(tree, spec, loc);
+  return {detail::kept(tree, flags, true), detail::kept(tree, flags, false)};
+}
+
+/// Each array from the tree that has it; a hole where none has. Static values are those of the
+/// first tree. Throws UsageError when two trees have one array, or their numbers of Arrays differ.
+template <class T, class... More>
+T combine(const T& first, const More&... more) {
+  static_assert((std::is_same_v<T, More> && ...), "gnomon: combine takes trees of one type");
+  std::vector<Array> arrays = slots(first);
+  std::vector<std::size_t> from(arrays.size(), 0);
+  std::size_t index = 0;
+  const auto fill = [&](const T& tree) {
+    ++index;
+    std::size_t i = 0;
+    for_each_slot(tree, [&](const Array& a, const std::string& path) {
+      if (i >= arrays.size()) detail::other_structure(index, {});
+      if (!a.is_hole()) {
+        if (!arrays[i].is_hole()) detail::filled_twice(path, from[i], index, {});
+        arrays[i] = a;
+        from[i] = index;
+      }
+      ++i;
+    });
+    if (i != arrays.size()) detail::other_structure(index, {});
+  };
+  (fill(more), ...);
+  return with_slots(first, arrays);
+}
+
+}  // namespace gnomon::tree
