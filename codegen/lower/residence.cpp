@@ -7,6 +7,7 @@
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/cone.h"
 #include "codegen/lower/mapping.h"
+#include "codegen/primitives/calls.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/op_params.h"
@@ -64,7 +65,8 @@ class Chooser {
             if (lower.reuse == Reuse::many)
               d = e.primitive->name == "broadcast" || in_panels(e) ? Demand::broadcast
                                                                    : Demand::repeated;
-            if (lower.cost == Cost::view) d = std::max(d, out);
+            if (lower.cost == Cost::view && (j == 0 || e.primitive != &optimization_barrier_p))
+              d = std::max(d, out);
             break;
           case Lowering::Kind::cond:
             d = j == 0 ? Demand::broadcast : Demand::once;
@@ -92,7 +94,10 @@ class Chooser {
   /// Instructions per element, operands included up to memory.
   double cost_of(const Equation& e) const {
     double inputs = 0;
-    for (ValueId v : e.inputs) inputs += in_memory_[v] ? 0 : cost_[v];
+    for (ValueId v : e.inputs) {
+      inputs += in_memory_[v] ? 0 : cost_[v];
+      if (e.primitive == &optimization_barrier_p) break;  // it waits for the others
+    }
     switch (e.primitive->lower.kind) {
       case Lowering::Kind::element:
         break;

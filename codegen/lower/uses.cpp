@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/graph/primitive.h"
+#include "codegen/primitives/calls.h"
 
 namespace gnomon {
 
@@ -58,6 +59,8 @@ Uses analyse_uses(const Graph& g) {
     for (ValueId v : e.inputs) {
       u.live[v] = true;
       ++u.count[v];
+      // A barrier waits for its other operands, and reads none of their elements.
+      if (e.primitive == &optimization_barrier_p && v != e.inputs[0]) continue;
       if (!element || lower.reuse == Reuse::many || (view && many)) u.many[v] = true;
       if (view) through_view[v] = true;
       // Read twice, once at positions of its own: recomputing would double the work at every such

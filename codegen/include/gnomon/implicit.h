@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "gnomon/control.h"
 #include "gnomon/custom.h"
 #include "gnomon/jacobian.h"
 

@@ -96,6 +96,9 @@ class Vmapped {
     VmapPlan plan(options_, sizeof...(A), loc_);
     // Braces evaluate from left to right.
     std::tuple<tree::ElementOf<A>...> elements{element(plan, args)...};
+    static_assert(std::is_invocable_v<const F&, tree::ElementOf<A>...>,
+                  "gnomon: the function of a vmap cannot be called with one element of these "
+                  "arguments; its parameters are T, const T& or T&&, not T&");
     const auto named = [&](auto&&... a) {
       plan.enter();
       return f_(std::forward<decltype(a)>(a)...);
