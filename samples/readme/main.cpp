@@ -27,4 +27,7 @@ int main() {
   auto speeds = gn::jit(rt, gn::vmap(quarter_period), {.name = "pendulums"});
   const Array angles = rt.from_host({0.1f, 0.5f, 1.0f, 2.0f, 3.0f}, {5});
   std::printf("speed at the bottom: %s\n", gn::to_string(rt, speeds(angles)).c_str());
+
+  auto slopes = gn::jit(rt, gn::vmap(gn::grad(quarter_period)), {.name = "slopes"});
+  std::printf("and its derivative:  %s\n", gn::to_string(rt, slopes(angles)).c_str());
 }
