@@ -180,26 +180,33 @@ class CarryUpdate {
 
 namespace {
 
-Carried initial(Emitter& e, const std::vector<Aval>& avals, bool laned, bool frozen,
+/// A history, whose rows a loop writes one by one: as scalars, every one of them would be chosen
+/// from at every step.
+bool is_history(const Graph& body, const Uses& uses, std::size_t carried, const Tile& t) {
+  constexpr Dim few = 4;
+  if (t.count() <= few) return false;
+  const std::vector<const Equation*> updates = in_place_updates(body, uses, carried);
+  return !updates.empty() && body.avals[updates[0]->inputs[1]].shape.size() <
+                                 body.avals[updates[0]->inputs[0]].shape.size();
+}
+
+Carried initial(Emitter& e, const Graph& body, int carried, bool laned, bool frozen,
                 const std::function<Value(std::size_t, const Index&)>& element) {
   Carried c;
-  for (std::size_t i = 0; i < avals.size(); ++i) {
-    const int pinned = frozen ? -1 : laned ? 0 : e.lane_axis(avals[i].shape, 0);
+  const auto uses = e.uses_of(body);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(carried); ++i) {
+    const Aval& a = body.avals[body.inputs[i]];
+    const int pinned = frozen ? -1 : laned ? 0 : e.lane_axis(a.shape, 0);
     Tile t;
-    t.dtype = avals[i].dtype;
-    t.shape = avals[i].shape;
+    t.dtype = a.dtype;
+    t.shape = a.shape;
     t.pinned = pinned;
-    if (t.count() > e.scalar_limit) t = e.make_tile(t.dtype, t.shape, pinned, true);
+    if (t.count() > e.scalar_limit || (!frozen && is_history(body, *uses, i, t)))
+      t = e.make_tile(t.dtype, t.shape, pinned, true);
     e.fill(t, [&](const Index& index) { return element(i, index); });
     c.tiles.push_back(std::move(t));
   }
   return c;
-}
-
-std::vector<Aval> leading_avals(const Graph& g, int count) {
-  std::vector<Aval> r;
-  for (int i = 0; i < count; ++i) r.push_back(g.avals[g.inputs[static_cast<std::size_t>(i)]]);
-  return r;
 }
 
 }  // namespace
@@ -215,7 +222,7 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
   const bool frozen = laned && !by_lane;
   const auto carried_count = static_cast<std::size_t>(p.carried);
   Carried start =
-      initial(e_, leading_avals(*p.body, p.carried), laned, frozen,
+      initial(e_, *p.body, p.carried, laned, frozen,
               [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
 
   const auto holds = [&](const Carried& c, const Index& at) {
@@ -306,7 +313,7 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
   const auto carried_count = static_cast<std::size_t>(p.carried);
   const auto sequences = static_cast<std::size_t>(p.sequences);
   const Carried start =
-      initial(e_, leading_avals(body, p.carried), false, false,
+      initial(e_, body, p.carried, false, false,
               [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
   Tiles result(e.outputs.size());
   for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/primitives/align.h"
+#include "codegen/primitives/buffer.h"
 #include "codegen/primitives/control_trace.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
@@ -317,7 +318,8 @@ std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, c
   // Carried: the number of the step, the scan's own values, the rows.
   const Array count = steps_of(length, bound, loc);
   Arrays start = joined({lax::scalar_integer(DType::i32, 0, loc)}, init);
-  for (const Aval& row : row_types) start.push_back(lax::full(row, 0, loc));
+  for (const Aval& row : row_types)
+    start.push_back(emit1(buffer_p, BufferParams{row.dtype, row.shape}, {}, loc));
   const std::size_t first_row = 1 + init.size();
   const auto holds = [&](const Arrays& c) { return lax::lt(c[0], count, loc); };
   const auto next = [&](const Arrays& c) {

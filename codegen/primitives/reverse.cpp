@@ -121,4 +121,16 @@ Arrays settled_of(const StepBack& step, std::size_t carried, const Arrays& all) 
   return r;
 }
 
+bool keeps_little(const StepBack& step, const std::vector<Aval>& types, Dim steps) {
+  std::uint64_t kept = 0, held = 0;
+  const auto bytes = [](const Aval& a) {
+    return static_cast<std::uint64_t>(a.shape.size()) * size_of(a.dtype);
+  };
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (step.settled(i)) held += bytes(types[i]);
+    if (step.kept(i)) kept += bytes(types[i]) * static_cast<std::uint64_t>(steps);
+  }
+  return kept <= held;
+}
+
 }  // namespace gnomon::control

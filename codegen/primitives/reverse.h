@@ -66,5 +66,9 @@ struct StepBack {
 /// The carried buffers, which are at the end what every step finds in them, of all carried values.
 Arrays settled_of(const StepBack&, std::size_t carried, const Arrays&);
 
+/// Whether a loop of kind `automatic` keeps what every step began with however many there are: that
+/// takes no more than the buffers that it carries anyway. `types`: of the carried values.
+bool keeps_little(const StepBack&, const std::vector<Aval>& types, Dim steps);
+
 }  // namespace control
 }  // namespace gnomon

@@ -119,6 +119,14 @@ bool keeps_some(const ScanParams& p) {
   return p.kind == LoopKind::checkpointed && p.checkpoints < p.length;
 }
 
+/// Whether it is made scans of segments.
+bool has_segments(const ScanParams& p, const StepBack& step) {
+  std::vector<Aval> types = p.body->output_avals();
+  types.resize(static_cast<std::size_t>(p.carried));
+  return control::segment_of(p.kind, p.length) > 0 &&
+         !(p.kind == LoopKind::automatic && control::keeps_little(step, types, p.length));
+}
+
 /// What the inputs of the body are when the scan begins: a row of a buffer is none.
 Buffers of_body(const ScanParams& p, Buffers operands) {
   for (int i = p.carried; i < p.carried + p.sequences; ++i) {
@@ -133,10 +141,9 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
   ScanParams p = params.as<ScanParams>();
   control::check_kind("scan or fori_loop", p.kind, p.length, loc);
   if (keeps_some(p)) return control::forward_by(checkpointed(p, x, loc), x, active, buffers);
-  if (control::segment_of(p.kind, p.length) > 0)
-    return control::forward_by(in_segments(p, x, loc), x, active, buffers);
   const auto carried = static_cast<std::size_t>(p.carried);
   const StepBack step(*p.body, carried, active, of_body(p, buffers));
+  if (has_segments(p, step)) return control::forward_by(in_segments(p, x, loc), x, active, buffers);
   Graph body = *settled(scan_p, p, buffers).as<ScanParams>().body;
   for (std::size_t i = 0; i < carried; ++i)
     if (step.kept(i)) body.outputs.push_back(body.inputs[i]);
@@ -149,12 +156,12 @@ Tangents backward(const ReverseArgs& a) {
   ScanParams p = a.params.as<ScanParams>();
   if (keeps_some(p))
     return control::backward_by(checkpointed(p, a.inputs, Trace::active("grad").loc), a);
-  if (control::segment_of(p.kind, p.length) > 0)
-    return control::backward_by(in_segments(p, a.inputs, Trace::active("grad").loc), a);
   const auto carried = static_cast<std::size_t>(p.carried);
   const auto sequences = static_cast<std::size_t>(p.sequences);
   const Graph& body = *p.body;
   const StepBack full(body, carried, a.active, of_body(p, a.buffers));
+  if (has_segments(p, full))
+    return control::backward_by(in_segments(p, a.inputs, Trace::active("grad").loc), a);
   const StepBack step = full.narrowed(body, carried, a.cotangents);
   std::vector<Aval> stacked = body.output_avals();
   for (std::size_t i = carried; i < stacked.size(); ++i) stacked[i].shape.insert(0, p.length);

@@ -59,6 +59,13 @@ Graph in_segments(const WhileParams& p, const Arrays& x, Loc loc) {
       part(control::emit_while(segments, joined(start, constants), loc), 0, carried));
 }
 
+/// Whether it is made loops of segments.
+bool has_segments(const WhileParams& p, const StepBack& step) {
+  return control::segment_of(p.kind, p.max_steps) > 0 &&
+         !(p.kind == LoopKind::automatic &&
+           control::keeps_little(step, p.body->output_avals(), p.max_steps));
+}
+
 /// Whether it keeps what every step began with: as many checkpoints as steps are no schedule.
 bool keeps_all(const WhileParams& p) {
   return p.kind != LoopKind::checkpointed ||
@@ -70,12 +77,11 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
   const auto& p = params.as<WhileParams>();
   control::check_kind("while_loop", p.kind, p.max_steps, loc);
   if (!keeps_all(p)) return control::checkpointed_forward(p, x, active, buffers, loc);
-  if (control::segment_of(p.kind, p.max_steps) > 0)
-    return control::forward_by(in_segments(p, x, loc), x, active, buffers);
   const auto carried = static_cast<std::size_t>(p.carried);
+  const StepBack step(*p.body, carried, active, buffers);
+  if (has_segments(p, step)) return control::forward_by(in_segments(p, x, loc), x, active, buffers);
   const std::size_t constants = x.size() - carried;
   const Lanes lanes{p.lanes};
-  const StepBack step(*p.body, carried, active, buffers);
   // Behind the carried values: the number of the step, histories.
   Arrays start = part(x, 0, carried);
   start.push_back(lanes.integer(0));
@@ -106,10 +112,10 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
 Tangents backward(const ReverseArgs& a) {
   const auto& p = a.params.as<WhileParams>();
   if (!keeps_all(p)) return control::checkpointed_backward(a);
-  if (control::segment_of(p.kind, p.max_steps) > 0)
-    return control::backward_by(in_segments(p, a.inputs, Trace::active("grad").loc), a);
   const auto carried = static_cast<std::size_t>(p.carried);
   const StepBack full(*p.body, carried, a.active, a.buffers);
+  if (has_segments(p, full))
+    return control::backward_by(in_segments(p, a.inputs, Trace::active("grad").loc), a);
   const StepBack step = full.narrowed(*p.body, carried, a.cotangents);
   const Lanes lanes{p.lanes};
   const auto search = [&](const control::SearchArgs& s) -> control::Began {

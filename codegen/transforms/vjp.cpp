@@ -112,58 +112,74 @@ Tangents pull_back_equation(const Equation& equation, const Arrays& inputs, cons
   return result;
 }
 
-/// Writes into a buffer: what was there before is nothing that anybody read, so that the cotangent
-/// of the buffer is that of the result. False where it takes the general rule: the elements written
-/// may be those that were there.
+/// A slice written under a condition, else left as it is: what at(i).set() makes of an index that
+/// may be out of range.
+struct Choice {
+  ValueId condition, value;
+};
+std::optional<Choice> kept_unless(const Graph& graph, const Equation& write) {
+  const auto made_by = [&](ValueId v, const Primitive& p) -> const Equation* {
+    for (const Equation& e : graph.equations)
+      if (e.outputs[0] == v) return e.primitive == &p ? &e : nullptr;
+    return nullptr;
+  };
+  const Equation* choice = made_by(write.inputs[1], select_p);
+  if (!choice) return std::nullopt;
+  const Equation* old = made_by(choice->inputs[2], dynamic_slice_p);
+  if (!old || old->inputs[0] != write.inputs[0] ||
+      old->params.as<DynamicSliceParams>().batch_dims !=
+          write.params.as<DynamicUpdateSliceParams>().batch_dims ||
+      !std::equal(old->inputs.begin() + 1, old->inputs.end(), write.inputs.begin() + 2,
+                  write.inputs.end()))
+    return std::nullopt;
+  return Choice{choice->inputs[0], choice->inputs[1]};
+}
+
+/// Writes into a buffer: what was there before is nothing that anybody read, so the cotangent of
+/// the buffer is that of the result. Unless what is written follows from what the buffer holds: it
+/// may be what was there, and its place gets zeros as elsewhere. False where it takes the general
+/// rule.
 bool pull_back_write(const Graph& graph, const ForwardPass& forward, const Equation& e,
                      Tangents& found) {
-  const bool slice = e.primitive == &dynamic_update_slice_p;
-  if (!slice && e.primitive != &scatter_set_p) return false;
   const auto is = [&](ValueId v, Buffered b) { return forward.buffers[v] == b; };
-  if (!is(e.inputs[0], Buffered::whole) && !is(e.inputs[0], Buffered::settled)) return false;
-  const Array cotangent = *found[e.outputs[0]];
-  Arrays at{cotangent};
-  if (!slice) {
-    if (!is(e.inputs[2], Buffered::no)) return false;
+  const ValueId buffer = e.inputs.empty() ? 0 : e.inputs[0];
+  if (e.primitive == &scatter_set_p && is(e.inputs[2], Buffered::no) &&
+      (is(buffer, Buffered::whole) || is(buffer, Buffered::settled))) {
+    const Array cotangent = *found[e.outputs[0]];
     const auto& p = e.params.as<ScatterParams>();
     if (forward.active[e.inputs[2]])
       accumulate(found[e.inputs[2]], rules::gather_or_zero(cotangent, forward.values[e.inputs[1]],
                                                            p.axis, p.batch_dims));
-    if (forward.active[e.inputs[0]]) accumulate(found[e.inputs[0]], cotangent);
+    if (forward.active[buffer]) accumulate(found[buffer], cotangent);
     return true;
   }
-  for (std::size_t i = 2; i < e.inputs.size(); ++i) at.push_back(forward.values[e.inputs[i]]);
-  const int batch_dims = e.params.as<DynamicUpdateSliceParams>().batch_dims;
+  if (e.primitive != &dynamic_update_slice_p) return false;
+  const std::optional<Choice> choice = kept_unless(graph, e);
+  const ValueId value = choice ? choice->value : e.inputs[1];
+  const bool passes =
+      is(value, Buffered::no) && (is(buffer, Buffered::whole) || is(buffer, Buffered::settled));
+  if (!passes && !choice) return false;
+  const Array cotangent = *found[e.outputs[0]];
+  const auto p = e.params.as<DynamicUpdateSliceParams>();
   const Shape& shape = graph.avals[e.inputs[1]].shape;
-  const DynamicSliceParams read{shape.part(batch_dims, shape.rank()), batch_dims};
-  // What is written, and under which condition instead of what was there: at(i).set() drops what is
-  // out of range.
-  ValueId written = e.inputs[1];
-  std::optional<ValueId> condition;
-  if (!is(written, Buffered::no)) {
-    const auto made = [&](ValueId v) -> const Equation* {
-      for (const Equation& f : graph.equations)
-        if (std::find(f.outputs.begin(), f.outputs.end(), v) != f.outputs.end()) return &f;
-      return nullptr;
-    };
-    const Equation* choice = made(written);
-    if (!choice || choice->primitive != &select_p || !is(choice->inputs[1], Buffered::no))
-      return false;
-    const Equation* old = made(choice->inputs[2]);
-    if (!old || old->primitive != &dynamic_slice_p || old->inputs[0] != e.inputs[0] ||
-        old->params.as<DynamicSliceParams>().batch_dims != batch_dims ||
-        !std::equal(old->inputs.begin() + 1, old->inputs.end(), e.inputs.begin() + 2,
-                    e.inputs.end()))
-      return false;
-    condition = choice->inputs[0];
-    written = choice->inputs[1];
-  }
-  if (forward.active[written]) {
-    Array part = emit1(dynamic_slice_p, read, at, {});
-    if (condition) part = lax::select(forward.values[*condition], part, lax::zeros_like(part));
-    accumulate(found[written], part);
-  }
-  if (forward.active[e.inputs[0]]) accumulate(found[e.inputs[0]], cotangent);
+  Arrays at;
+  for (std::size_t i = 2; i < e.inputs.size(); ++i) at.push_back(forward.values[e.inputs[i]]);
+  const auto in = [&](Arrays r) {
+    r.insert(r.end(), at.begin(), at.end());
+    return r;
+  };
+  const DynamicSliceParams read{shape.part(p.batch_dims, shape.rank()), p.batch_dims};
+  const Array slice = emit1(dynamic_slice_p, read, in({cotangent}), {});
+  const auto where = [&](bool written) {
+    const Array zeros = lax::zeros_like(slice);
+    const Array& condition = forward.values[choice->condition];
+    return written ? lax::select(condition, slice, zeros) : lax::select(condition, zeros, slice);
+  };
+  if (forward.active[value]) accumulate(found[value], choice ? where(true) : slice);
+  if (!forward.active[buffer]) return true;
+  accumulate(
+      found[buffer],
+      passes ? cotangent : emit1(dynamic_update_slice_p, p, in({cotangent, where(false)}), {}));
   return true;
 }
 

@@ -203,6 +203,70 @@ TEST(ReverseCond, ByLane) {
       point);
 }
 
+/// Neither NaN nor infinite, and as vmap(grad) has it: there each lane has a branch of its own.
+template <class F>
+void expect_safe(F one, const HostArray& x) {
+  const auto outside = [&](const Array& v) {
+    return grad([&](const Array& u) { return sum(vmap(one)(u)); })(v);
+  };
+  const Numbers got = run(outside, x);
+  for (double v : got) EXPECT_TRUE(std::isfinite(v)) << v;
+  expect_near(got, run([&](const Array& v) { return vmap(grad(one))(v); }, x));
+}
+
+TEST(ReverseCond, ABranchThatALaneDoesNotTakeHasNoSlope) {
+  const HostArray x = f32({0, -3, 4, 0, 0.25});
+  expect_safe(
+      [](const Array& v) {
+        return cond(
+            v < 1e-3f, [&] { return v * 0 + 1e-3f; }, [&] { return sqrt(v); });
+      },
+      x);
+  expect_safe(
+      [](const Array& v) {
+        return cond(
+            v > 0, [&] { return log(v) * v; }, [&] { return v * 2; });
+      },
+      x);
+  expect_safe(
+      [](const Array& v) {
+        return switch_(cast(v, DType::i32), std::tuple{[&] { return v + 1; }, [&] { return 1 / v; },
+                                                       [&] { return pow(v, -1.5f); }});
+      },
+      x);
+  // All lanes take the first branch.
+  expect_safe(
+      [](const Array& v) {
+        return cond(
+            v * v < 100, [&] { return sin(v); }, [&] { return sqrt(v - 100); });
+      },
+      x);
+}
+
+TEST(ReverseCond, NorHasItOnesInWhatLanesShare) {
+  const auto f = [](const Array& x) {
+    return sum(vmap([&](const Array& v) {
+      return cond(
+          v > 0, [&] { return sqrt(v) * x[0] + log(v * x[1]); }, [&] { return v * x[2]; });
+    })(x - 0.4f));
+  };
+  const HostArray x = f32({0.4, 0.9, 0.3, 0.7});
+  const Numbers got = run([&](const Array& v) { return grad(f)(v); }, x);
+  const auto lane = [](double v, int i, const Numbers& at) -> double {
+    const double slope = v > 0 ? 0.5 / std::sqrt(v) * at[0] + 1 / v : at[2];
+    const double shared[]{v > 0 ? std::sqrt(v) : 0, v > 0 ? 1 / at[1] : 0, v > 0 ? 0 : v, 0};
+    return i < 0 ? slope : shared[i];
+  };
+  const Numbers at = numbers(x);
+  Numbers want(4, 0);
+  for (int j = 0; j < 4; ++j) {
+    const double v = at[static_cast<std::size_t>(j)] - 0.4f;
+    want[static_cast<std::size_t>(j)] += lane(v, -1, at);
+    for (int i = 0; i < 4; ++i) want[static_cast<std::size_t>(i)] += lane(v, i, at);
+  }
+  expect_near(got, want);
+}
+
 TEST(ReverseNests, ScanOfCondOfWhile) {
   const auto f = [](const Array& x) {
     const auto [end, rows] = scan(
@@ -370,6 +434,16 @@ TEST(ReverseNests, CompiledTheyMeanTheSame) {
           return sum(vmap([](const Array& u) {
             return while_loop([](const Array& w) { return w < 5; },
                               [&](Array w) { return w * 1.5f + u * u; }, u, {.max_steps = 12});
+          })(v));
+        })(x);
+      },
+      gnomon::testing::f32({37}));
+  expect_function_lowers(
+      [](const Array& x) {
+        return grad([](const Array& v) {
+          return sum(vmap([&](const Array& u) {
+            return cond(
+                u > 0, [&] { return sqrt(u) * v[3]; }, [&] { return u * u; });
           })(v));
         })(x);
       },

@@ -1,0 +1,332 @@
+// codegen/transforms/unbatch.cpp -- replays a graph without the axis that its elements lie along.
+#include "codegen/transforms/unbatch.h"
+
+#include <algorithm>
+#include <map>
+
+#include "codegen/graph/effects.h"
+#include "codegen/primitives/control_graphs.h"
+#include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/op_params.h"
+#include "codegen/primitives/table.h"
+#include "codegen/trace/trace.h"
+
+namespace gnomon {
+namespace {
+
+std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
+
+/// Thrown where there is no such graph.
+struct ElementsMeet {};
+
+int find(const std::vector<int>& axes, int axis) {
+  const auto i = std::find(axes.begin(), axes.end(), axis);
+  return i == axes.end() ? -1 : static_cast<int>(i - axes.begin());
+}
+bool contains(const std::vector<int>& axes, int axis) { return find(axes, axis) >= 0; }
+
+/// Axes of an array as those of the array without `gone`.
+std::vector<int> without(std::vector<int> axes, int gone) {
+  std::erase(axes, gone);
+  for (int& a : axes)
+    if (a > gone) --a;
+  return axes;
+}
+
+template <class T>
+std::vector<T> erased(std::vector<T> v, int i) {
+  v.erase(v.begin() + i);
+  return v;
+}
+
+/// Every element of the output follows from those of the operands at its own position.
+bool is_pointwise(const Graph& g, const Equation& e) {
+  if (e.primitive->lower.kind != Lowering::Kind::element || e.inputs.empty()) return false;
+  if (!e.params.empty() && e.primitive != &convert_p && e.primitive != &bitcast_p &&
+      e.primitive != &integer_pow_p)
+    return false;
+  const Shape& shape = g.avals[e.outputs[0]].shape;
+  return std::all_of(e.inputs.begin(), e.inputs.end(),
+                     [&](ValueId v) { return g.avals[v].shape == shape; });
+}
+
+class Unbatcher {
+ public:
+  Unbatcher(const Graph& graph, const std::vector<bool>& inputs, Dim size)
+      : g_(graph),
+        size_(size),
+        values_(graph.avals.size()),
+        axes_(graph.avals.size()),
+        makers_(graph.avals.size(), nullptr) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const ValueId v = g_.inputs[i];
+      Aval a = g_.avals[v];
+      if (inputs[i]) {
+        GNOMON_CHECK(a.shape.rank() > 0 && a.shape[0] == size, "elements along axis 0");
+        a.shape.erase(0);
+        axes_[v] = 0;
+      }
+      values_[v] = trace_.input(a);
+    }
+  }
+
+  Graph run() {
+    for (const Equation& e : g_.equations) {
+      if (has_effects(e)) throw ElementsMeet{};
+      for (ValueId v : e.outputs) makers_[v] = &e;
+      trace_.loc = e.loc;
+      const bool varies = std::any_of(e.inputs.begin(), e.inputs.end(),
+                                      [&](ValueId v) { return axes_[v].has_value(); });
+      const Arrays results = varies ? single(e) : emit(*e.primitive, e.params, whole(e), e.loc);
+      for (std::size_t i = 0; i < results.size(); ++i) values_[e.outputs[i]] = results[i];
+    }
+    Arrays outputs;
+    for (ValueId v : g_.outputs) outputs.push_back(without_axis(v, 0));
+    return trace_.finish(outputs);
+  }
+
+ private:
+  const Shape& shape(ValueId v) const { return g_.avals[v].shape; }
+
+  Arrays whole(const Equation& e) const {
+    Arrays r;
+    for (ValueId v : e.inputs) r.push_back(values_[v]);
+    return r;
+  }
+
+  const Array& shared(ValueId v) const {
+    if (axes_[v]) throw ElementsMeet{};
+    return values_[v];
+  }
+
+  /// `v` for one element, which lies along `axis` of it.
+  Array without_axis(ValueId v, int axis) {
+    if (axes_[v]) {
+      if (*axes_[v] != axis) throw ElementsMeet{};
+      return values_[v];
+    }
+    // Shared by all: it has to be the same along that axis.
+    const auto [known, fresh] = dropped_.try_emplace({v, axis});
+    if (fresh) known->second = repeated_once(v, axis);
+    return known->second;
+  }
+
+  Array repeated_once(ValueId v, int axis) {
+    const Equation* e = makers_[v];
+    if (!e) throw ElementsMeet{};
+    const Shape out = shape(v).without(axis);
+    if (e->primitive == &broadcast_p) {
+      const auto& axes = e->params.as<BroadcastParams>().axes;
+      const int inner = find(axes, axis);
+      const Array x = inner < 0 ? values_[e->inputs[0]] : without_axis(e->inputs[0], inner);
+      return emit1(broadcast_p, BroadcastParams{out, without(axes, axis)}, {x}, e->loc);
+    }
+    if (!is_pointwise(g_, *e) || e->outputs.size() != 1) throw ElementsMeet{};
+    Arrays in;
+    for (ValueId x : e->inputs) in.push_back(without_axis(x, axis));
+    return emit1(*e->primitive, e->params, in, e->loc);
+  }
+
+  /// The results of an equation whose operands vary, for one element.
+  Arrays single(const Equation& e) {
+    const Primitive& p = *e.primitive;
+    const auto is = [&](const auto&... one_of) { return ((&p == &one_of) || ...); };
+    if (is_pointwise(g_, e)) return pointwise(e);
+    if (is(broadcast_p)) {
+      const auto& axes = e.params.as<BroadcastParams>().axes;
+      const int axis = axes[at(*axes_[e.inputs[0]])];
+      return viewed(e, axis,
+                    BroadcastParams{shape(e.outputs[0]).without(axis), without(axes, axis)});
+    }
+    if (is(reshape_p)) return reshaped(e);
+    if (is(permute_p)) {
+      const auto& axes = e.params.as<AxesParams>().axes;
+      const int from = *axes_[e.inputs[0]];
+      return viewed(e, find(axes, from), AxesParams{without(axes, from)});
+    }
+    if (is(reverse_p)) return along_others(e);
+    if (is(sum_p, prod_p, reduce_max_p, reduce_min_p)) return along_others(e);
+    if (is(slice_p)) {
+      auto q = e.params.as<SliceParams>();
+      const int axis = *axes_[e.inputs[0]];
+      if (shape(e.outputs[0])[axis] != size_) throw ElementsMeet{};
+      return viewed(
+          e, axis,
+          SliceParams{erased(q.starts, axis), erased(q.limits, axis), erased(q.strides, axis)});
+    }
+    if (is(pad_p)) {
+      auto q = e.params.as<PadParams>();
+      const int axis = *axes_[e.inputs[0]];
+      if (q.lo[at(axis)] != 0 || q.hi[at(axis)] != 0 || q.interior[at(axis)] != 0)
+        throw ElementsMeet{};
+      return viewed(e, axis,
+                    PadParams{erased(q.lo, axis), erased(q.hi, axis), erased(q.interior, axis)});
+    }
+    if (is(concatenate_p)) return joined(e);
+    if (is(dot_general_p)) return product(e);
+    if (is(dynamic_slice_p, dynamic_update_slice_p)) return slices(e);
+    if (is(while_p)) return loop(e);
+    if (is(scan_p)) return scanned(e);
+    throw ElementsMeet{};
+  }
+
+  Arrays pointwise(const Equation& e) {
+    int axis = -1;
+    for (ValueId v : e.inputs)
+      if (axes_[v]) axis = *axes_[v];
+    Arrays in;
+    for (ValueId v : e.inputs) in.push_back(without_axis(v, axis));
+    return made(e, axis, e.params, in);
+  }
+
+  /// An operation on its first operand, which alone varies.
+  Arrays viewed(const Equation& e, int axis, Params params) {
+    if (!axes_[e.inputs[0]]) throw ElementsMeet{};
+    Arrays in{values_[e.inputs[0]]};
+    for (std::size_t i = 1; i < e.inputs.size(); ++i) in.push_back(shared(e.inputs[i]));
+    return made(e, axis, std::move(params), in);
+  }
+
+  Arrays made(const Equation& e, int axis, Params params, const Arrays& in) {
+    for (ValueId v : e.outputs) axes_[v] = axis;
+    return emit(*e.primitive, std::move(params), in, e.loc);
+  }
+
+  Arrays reshaped(const Equation& e) {
+    const Shape &from = shape(e.inputs[0]), &to = shape(e.outputs[0]);
+    const int axis = *axes_[e.inputs[0]];
+    const Dim before = from.part(0, axis).size();
+    for (int a = 0; a < to.rank(); ++a)
+      if (to.part(0, a).size() == before && to[a] == size_)
+        return viewed(e, a, ReshapeParams{to.without(a)});
+    throw ElementsMeet{};
+  }
+
+  Arrays along_others(const Equation& e) {
+    const auto& axes = e.params.as<AxesParams>().axes;
+    const int axis = *axes_[e.inputs[0]];
+    if (contains(axes, axis)) throw ElementsMeet{};
+    const bool stays = e.primitive == &reverse_p;
+    const auto gone = std::count_if(axes.begin(), axes.end(), [&](int a) { return a < axis; });
+    return viewed(e, stays ? axis : axis - static_cast<int>(gone), AxesParams{without(axes, axis)});
+  }
+
+  Arrays joined(const Equation& e) {
+    const int along = e.params.as<AxisParams>().axis;
+    int axis = -1;
+    for (ValueId v : e.inputs)
+      if (axes_[v]) axis = *axes_[v];
+    if (axis == along) throw ElementsMeet{};
+    Arrays in;
+    for (ValueId v : e.inputs) in.push_back(without_axis(v, axis));
+    return made(e, axis, AxisParams{along > axis ? along - 1 : along}, in);
+  }
+
+  Arrays product(const Equation& e) {
+    auto p = e.params.as<DotParams>();
+    const ValueId left = e.inputs[0], right = e.inputs[1];
+    const int batches = static_cast<int>(p.lhs_batch.size());
+    int l = axes_[left].value_or(-1), r = axes_[right].value_or(-1);
+    const int batch = l >= 0 ? find(p.lhs_batch, l) : find(p.rhs_batch, r);
+    if (batch >= 0) {
+      l = p.lhs_batch[at(batch)];
+      r = p.rhs_batch[at(batch)];
+      const Array a = without_axis(left, l), b = without_axis(right, r);
+      p.lhs_batch = without(p.lhs_batch, l);
+      p.rhs_batch = without(p.rhs_batch, r);
+      p.lhs_contracting = without(p.lhs_contracting, l);
+      p.rhs_contracting = without(p.rhs_contracting, r);
+      return made(e, batch, p, {a, b});
+    }
+    if (l >= 0 && r >= 0) throw ElementsMeet{};
+    // One side varies, along an axis that is free there.
+    const bool by_left = l >= 0;
+    std::vector<int>& batch_axes = by_left ? p.lhs_batch : p.rhs_batch;
+    std::vector<int>& summed = by_left ? p.lhs_contracting : p.rhs_contracting;
+    const int axis = by_left ? l : r;
+    if (contains(summed, axis)) throw ElementsMeet{};
+    int out = batches;
+    for (int a = 0; a < axis; ++a) out += !contains(batch_axes, a) && !contains(summed, a);
+    if (!by_left) out += shape(left).rank() - batches - static_cast<int>(p.lhs_contracting.size());
+    batch_axes = without(batch_axes, axis);
+    summed = without(summed, axis);
+    return made(e, out, p, {values_[left], values_[right]});
+  }
+
+  Arrays slices(const Equation& e) {
+    const bool update = e.primitive == &dynamic_update_slice_p;
+    const int batch = update ? e.params.as<DynamicUpdateSliceParams>().batch_dims
+                             : e.params.as<DynamicSliceParams>().batch_dims;
+    if (batch == 0) throw ElementsMeet{};
+    Arrays in;
+    for (ValueId v : e.inputs) in.push_back(without_axis(v, 0));
+    if (update) return made(e, 0, DynamicUpdateSliceParams{batch - 1}, in);
+    // Sizes are those of the axes behind the batch.
+    return made(e, 0, DynamicSliceParams{e.params.as<DynamicSliceParams>().sizes, batch - 1}, in);
+  }
+
+  /// Operands of a loop, which vary along axis 0 (sequences along axis 1) or not at all.
+  Arrays operands(const Equation& e, std::size_t carried, std::size_t sequences,
+                  std::vector<bool>& flags) {
+    Arrays in;
+    for (std::size_t i = 0; i < e.inputs.size(); ++i) {
+      const ValueId v = e.inputs[i];
+      const int axis = i >= carried && i < carried + sequences ? 1 : 0;
+      flags.push_back(i < carried || axes_[v].has_value());
+      in.push_back(flags.back() ? without_axis(v, axis) : values_[v]);
+    }
+    return in;
+  }
+
+  static GraphPtr inner(const Graph& g, const std::vector<bool>& flags, Dim size) {
+    const auto found = unbatch(g, flags, size);
+    if (!found) throw ElementsMeet{};
+    return control::share(*found);
+  }
+
+  Arrays loop(const Equation& e) {
+    auto p = e.params.as<WhileParams>();
+    if (p.lanes != size_) throw ElementsMeet{};
+    std::vector<bool> flags;
+    const Arrays in = operands(e, static_cast<std::size_t>(p.carried), 0, flags);
+    p.condition = inner(*p.condition, flags, size_);
+    p.body = inner(*p.body, flags, size_);
+    p.lanes = 0;
+    return made(e, 0, p, in);
+  }
+
+  Arrays scanned(const Equation& e) {
+    auto p = e.params.as<ScanParams>();
+    const auto carried = static_cast<std::size_t>(p.carried);
+    for (std::size_t i = 0; i < carried; ++i) {
+      const Shape& s = shape(e.inputs[i]);
+      if (s.rank() == 0 || s[0] != size_) throw ElementsMeet{};
+    }
+    std::vector<bool> flags;
+    const Arrays in = operands(e, carried, static_cast<std::size_t>(p.sequences), flags);
+    p.body = inner(*p.body, flags, size_);
+    const Arrays r = made(e, 0, p, in);
+    for (std::size_t i = carried; i < e.outputs.size(); ++i) axes_[e.outputs[i]] = 1;
+    return r;
+  }
+
+  const Graph& g_;
+  Dim size_;
+  Trace trace_;
+  Arrays values_;                         // for one element where there is an axis
+  std::vector<std::optional<int>> axes_;  // along which elements lie
+  std::vector<const Equation*> makers_;
+  std::map<std::pair<ValueId, int>, Array> dropped_;
+};
+
+}  // namespace
+
+std::optional<Graph> unbatch(const Graph& graph, const std::vector<bool>& inputs, Dim size) {
+  try {
+    return Unbatcher(graph, inputs, size).run();
+  } catch (const ElementsMeet&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace gnomon
