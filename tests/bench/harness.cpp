@@ -109,6 +109,12 @@ std::vector<Workload> all_workloads() {
           {"lanes_heavy_tail", [] { return lanes_check(lanes_heavy_tail_steps()); }, {}},
           {"history", history_check, {}},
           {"dead", dead_check, {}},
+          {"lorenz_rk4_grad", lorenz_rk4_grad_check, {}},
+          {"lorenz_adaptive_grad", lorenz_adaptive_grad_check, {}},
+          {"chain_grad", chain_grad_check, {}},
+          {"hutchinson_grad", hutchinson_grad_check, {}},
+          {"neural_ode_step", neural_ode_check, {}},
+          {"matmul_1024_grad", [] { return matmul_grad_check(matmul_1024); }, {}},
           {"call", call_check, {}},
           {"cold", lorenz_rk4_check, {}}};
 }

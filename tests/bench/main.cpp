@@ -66,8 +66,8 @@ int run(const Arguments& arguments) {
     options.groups = 3;
     options.rounds = 5;
   }
-  std::printf("%-16s %-12s %10s %10s %10s %5s %9s\n", "workload", "variant", "median ms", "min",
-              "max", "runs", "/ expert");
+  std::printf("%-20s %-12s %10s %10s %10s %5s %9s\n", "workload", "variant", "median ms", "min",
+              "max", "runs", "/ base");
   std::vector<bench::Row> rows;
   for (const bench::Workload& workload : filtered(std::move(workloads), arguments.filter)) {
     std::vector<bench::Row> measured = bench::measure(workload, options);

@@ -47,6 +47,15 @@ void lanes(Pair& pair, const float* in, float* state, size_t n);
 void history(const float* offsets, float* rows, size_t n);
 void dead(const float* matrix, const float* start, size_t steps, float* result);
 
+/// What a training step keeps from its forward pass.
+struct NeuralScratch;
+struct NeuralScratchDeleter {
+  void operator()(NeuralScratch* scratch) const;
+};
+using NeuralScratchPtr = std::unique_ptr<NeuralScratch, NeuralScratchDeleter>;
+NeuralScratchPtr make_neural_scratch();
+void neural_ode_step(Pair& pair, NeuralScratch& scratch, const float* input, float* result);
+
 /// `state` and `matrix` are scratch: f32[3, lanes] and f32[side, side].
 void mixed(Pair& pair, const float* rho, float* state, float* matrix, float* result);
 void call(const float* x, float* y, size_t n);

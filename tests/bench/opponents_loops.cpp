@@ -57,6 +57,16 @@ std::vector<Variant> cg_opponents(const Device& device) {
   return variants;
 }
 
+/// Hand-written kernels for lavapipe take 3.6 times as long as this.
+std::vector<Variant> neural_ode_opponents(const Device&) {
+  const std::vector<float> input = neural_ode_input();
+  const std::shared_ptr<native::NeuralScratch> scratch = native::make_neural_scratch();
+  return {on_host(input, 1 + 3 * NeuralOde::parameters,
+                  [scratch](native::Pair& pair, const float* in, float* out) {
+                    native::neural_ode_step(pair, *scratch, in, out);
+                  })};
+}
+
 enum class Counts { equal, various };
 
 std::vector<Variant> lanes_opponents(const Device& device, const std::vector<float>& wanted,
@@ -126,6 +136,7 @@ void add_loop_opponents(std::vector<Workload>& workloads, const Device& device) 
   };
   add("while_scalar", while_scalar_opponents);
   add("cg", cg_opponents);
+  add("neural_ode_step", neural_ode_opponents);
   add("lanes_uniform",
       [](const Device& d) { return lanes_opponents(d, lanes_uniform_steps(), Counts::equal); });
   add("lanes_heavy_tail", [](const Device& d) {

@@ -185,6 +185,22 @@ std::vector<float> dead_matrix();
 std::vector<float> dead_start();
 std::vector<float> dead_lanes();
 
+/// One training step of a neural ODE: a field 2-64-64-2 with tanh, 256 samples, 40 RK4 steps of
+/// 0.05, the mean square of what all states are off their targets, its gradient, Adam from nothing.
+///
+/// Input: parameters w1[2, 64], b1, w2[64, 64], b2, w3[64, 2], b3 (a layer is x w + b), starts
+/// [256, 2], targets [40, 256, 2]. Result: the loss, parameters, first and second moments.
+struct NeuralOde {
+  static constexpr uint32_t hidden = 64, batch = 256, steps = 40;
+  static constexpr float step = 0.05f;
+  static constexpr uint32_t w1 = 0, b1 = w1 + 2 * hidden, w2 = b1 + hidden,
+                            b2 = w2 + hidden * hidden, w3 = b2 + hidden, b3 = w3 + 2 * hidden,
+                            parameters = b3 + 2;
+  static constexpr double terms = 2.0 * batch * steps;
+  static constexpr float rate = 1e-3f, beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
+};
+std::vector<float> neural_ode_input();
+
 /// What a check found. `detail` says what was compared and the largest error, or what is wrong.
 struct Verdict {
   bool ok = false;
@@ -214,5 +230,16 @@ Check lanes_check(std::vector<float> steps);
 Check history_check();
 Check dead_check();
 Check dead_lanes_check();
+
+/// What a gradient costs, next to the loss alone. Losses are sums over all systems of half the
+/// square of the last state, over all elements of chain, over all probes of hutchinson, and half
+/// the square of the product. Results: f32[1] the loss, behind it in `gradient` the derivatives in
+/// start and rho, f32[4, n]; in x; in A; in A and B.
+Check lorenz_rk4_grad_check();
+Check lorenz_adaptive_grad_check();
+Check chain_grad_check();
+Check hutchinson_grad_check();
+Check matmul_grad_check(const Matmul&);
+Check neural_ode_check();
 
 }  // namespace bench

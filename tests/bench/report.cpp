@@ -37,11 +37,12 @@ const Row* find_row(const std::vector<Row>& rows, const std::string& workload,
 
 void print_rows(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
-    const Row* expert = find_row(rows, row.workload, "expert");
-    std::printf("%-16s %-12s %10.4f %10.4f %10.4f %5d ", row.workload.c_str(), row.variant.c_str(),
+    const Row* base = find_row(rows, row.workload, "expert");
+    if (!base) base = find_row(rows, row.workload, "forward");
+    std::printf("%-20s %-12s %10.4f %10.4f %10.4f %5d ", row.workload.c_str(), row.variant.c_str(),
                 row.median_ms, row.min_ms, row.max_ms, row.runs);
-    if (expert && row.runs > 0)
-      std::printf("%9.3f", row.median_ms / expert->median_ms);
+    if (base && row.runs > 0)
+      std::printf("%9.3f", row.median_ms / base->median_ms);
     else
       std::printf("%9s", "-");
     std::printf("  %-5s %s", row.ok ? "ok" : "WRONG", row.detail.c_str());

@@ -1,0 +1,99 @@
+// tests/bench/gnomon_neural.cpp -- neural_ode_step as a user of the library writes it.
+#include "gnomon_jitted.h"
+#include "problems.h"
+
+namespace bench {
+namespace {
+
+using P = NeuralOde;
+
+struct Network {
+  Array w1, b1, w2, b2, w3, b3;
+};
+
+struct Batch {
+  Array start, targets;
+};
+
+/// Parameters and their moments.
+struct Trained {
+  Array loss;
+  Network network, first, second;
+};
+
+Array field(const Network& n, const Array& y) {
+  const Array first = gn::tanh(gn::matmul(y, n.w1) + n.b1);
+  const Array second = gn::tanh(gn::matmul(first, n.w2) + n.b2);
+  return gn::matmul(second, n.w3) + n.b3;
+}
+
+Array rk4_step(const Network& n, const Array& y) {
+  constexpr float h = P::step;
+  const Array k1 = field(n, y), k2 = field(n, y + h / 2 * k1), k3 = field(n, y + h / 2 * k2),
+              k4 = field(n, y + h * k3);
+  return y + h / 6 * (k1 + 2.0f * (k2 + k3) + k4);
+}
+
+Array loss(const Network& n, const Batch& batch) {
+  const auto states = gn::scan(
+      [&](const Array& y, gn::None) {
+        const Array next = rk4_step(n, y);
+        return std::pair{next, next};
+      },
+      batch.start, gn::none, {.length = P::steps});
+  return gn::mean(gn::square(states.second - batch.targets));
+}
+
+Trained train(const Network& n, const Batch& batch) {
+  const auto [value, g] = gn::value_and_grad(loss)(n, batch);
+  const auto moments = [](const Array& d) {
+    return std::pair{(1 - P::beta1) * d, (1 - P::beta2) * gn::square(d)};
+  };
+  const auto each = [&](const Array& p, const Array& d) {
+    const auto [m, v] = moments(d);
+    return p - P::rate * (m / (1 - P::beta1)) / (gn::sqrt(v / (1 - P::beta2)) + P::epsilon);
+  };
+  const auto all = [](const Network& a, const auto& f) {
+    return Network{f(a.w1), f(a.b1), f(a.w2), f(a.b2), f(a.w3), f(a.b3)};
+  };
+  return {value,
+          {each(n.w1, g.w1), each(n.b1, g.b1), each(n.w2, g.w2), each(n.b2, g.b2), each(n.w3, g.w3),
+           each(n.b3, g.b3)},
+          all(g, [&](const Array& d) { return moments(d).first; }),
+          all(g, [&](const Array& d) { return moments(d).second; })};
+}
+
+std::vector<float> host(gn::Runtime& rt, const Trained& t) {
+  std::vector<float> r = flat(rt, {t.loss});
+  for (const Network* n : {&t.network, &t.first, &t.second}) {
+    const auto more = flat(rt, {n->w1, n->b1, n->w2, n->b2, n->w3, n->b3});
+    r.insert(r.end(), more.begin(), more.end());
+  }
+  return r;
+}
+
+Verdict is_finite(std::span<const float> result) {
+  return {result.size() == 1 && result[0] > 0.0f, "the loss alone"};
+}
+
+}  // namespace
+
+void add_gnomon_neural(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt) {
+  find_workload(workloads, "neural_ode_step").makers.push_back([=] {
+    const std::vector<float> data = neural_ode_input();
+    const auto part = [&](std::size_t first, const gn::Shape& shape) {
+      const auto begin = data.begin() + static_cast<std::ptrdiff_t>(first);
+      return rt->from_host(std::vector<float>(begin, begin + shape.size()), shape);
+    };
+    constexpr gn::Dim h = P::hidden;
+    const Network network{part(P::w1, {2, h}), part(P::b1, {h}),    part(P::w2, {h, h}),
+                          part(P::b2, {h}),    part(P::w3, {h, 2}), part(P::b3, {2})};
+    const Batch batch{part(P::parameters, {P::batch, 2}),
+                      part(P::parameters + 2 * P::batch, {P::steps, P::batch, 2})};
+    Variant forward = jitted(rt, "forward", loss, network, batch);
+    forward.check = is_finite;
+    return std::vector<Variant>{jitted(rt, "gnomon", train, network, batch), forward};
+  });
+}
+
+}  // namespace bench
