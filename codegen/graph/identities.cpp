@@ -4,6 +4,7 @@
 
 #include "codegen/graph/rewriter.h"
 #include "codegen/graph/signs.h"
+#include "codegen/primitives/buffer.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/special.h"
@@ -49,6 +50,7 @@ class Identities {
     if (auto v = neutral_operand()) return v;
     if (auto v = equal_operands()) return v;
     if (auto v = inverse()) return v;
+    if (auto v = negation()) return v;
     if (auto v = choice()) return v;
     if (auto v = cast()) return v;
     if (auto v = extreme()) return v;
@@ -113,6 +115,22 @@ class Identities {
     return std::nullopt;
   }
 
+  /// Sums take in the signs of their terms, products pass on those of their factors; both are
+  /// exact.
+  std::optional<ValueId> negation() {
+    if (in_.size() != 2) return std::nullopt;
+    const Equation *left = r_.maker(in_[0], neg_p), *right = r_.maker(in_[1], neg_p);
+    if (!left && !right) return std::nullopt;
+    if (is(add_p))
+      return right ? r_.emit1(sub_p, {}, {in_[0], right->inputs[0]}, loc_)
+                   : r_.emit1(sub_p, {}, {in_[1], left->inputs[0]}, loc_);
+    if (is(sub_p) && right) return r_.emit1(add_p, {}, {in_[0], right->inputs[0]}, loc_);
+    if (!is(mul_p) && !(is(div_p) && is_float(out_.dtype))) return std::nullopt;
+    const ValueId a = left ? left->inputs[0] : in_[0], b = right ? right->inputs[0] : in_[1];
+    const ValueId magnitude = r_.emit1(p_, {}, {a, b}, loc_);
+    return left && right ? magnitude : r_.emit1(neg_p, {}, {magnitude}, loc_);
+  }
+
   std::optional<ValueId> choice() {
     if (!is(select_p)) return std::nullopt;
     if (in_[1] == in_[2]) return in_[1];
@@ -137,6 +155,9 @@ class Identities {
   }
 
   std::optional<ValueId> view() {
+    // A view of nothing is nothing.
+    if ((is(reshape_p) || is(broadcast_p)) && r_.maker(in_[0], unwritten_p))
+      return r_.emit1(unwritten_p, BufferParams{out_.dtype, out_.shape}, {}, loc_);
     if (is(reshape_p)) return reshape();
     if (is(permute_p)) return permute();
     if (is(broadcast_p)) return broadcast();

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/lower/emitter.h"
+#include "codegen/primitives/buffer.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
 
@@ -185,12 +186,14 @@ namespace {
 bool is_history(const Graph& body, const Uses& uses, std::size_t carried, const Tile& t) {
   constexpr Dim few = 4;
   if (t.count() <= few) return false;
-  const std::vector<const Equation*> updates = in_place_updates(body, uses, carried);
+  const auto updates = in_place_updates(body, uses, carried);
   return !updates.empty() && body.avals[updates[0]->inputs[1]].shape.size() <
                                  body.avals[updates[0]->inputs[0]].shape.size();
 }
 
+/// What loops begin with. `empty`: whether a value has nothing in it that anybody looks at.
 Carried initial(Emitter& e, const Graph& body, int carried, bool laned, bool frozen,
+                const std::function<bool(std::size_t)>& empty,
                 const std::function<Value(std::size_t, const Index&)>& element) {
   Carried c;
   const auto uses = e.uses_of(body);
@@ -203,13 +206,19 @@ Carried initial(Emitter& e, const Graph& body, int carried, bool laned, bool fro
     t.pinned = pinned;
     if (t.count() > e.scalar_limit || (!frozen && is_history(body, *uses, i, t)))
       t = e.make_tile(t.dtype, t.shape, pinned, true);
-    e.fill(t, [&](const Index& index) { return element(i, index); });
+    if (t.kind == Tile::Kind::elements || !empty(i))
+      e.fill(t, [&](const Index& index) { return element(i, index); });
     c.tiles.push_back(std::move(t));
   }
   return c;
 }
 
 }  // namespace
+
+bool Frame::is_empty(ValueId v) const {
+  const std::uint32_t producer = uses_->producer[v];
+  return producer != Uses::none && graph_.equations[producer].primitive == &unwritten_p;
+}
 
 Frame::Tiles Frame::emit_while(const Equation& e) {
   auto& k = e_.k;
@@ -221,9 +230,9 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
                        std::to_string(e_.lanes)};
   const bool frozen = laned && !by_lane;
   const auto carried_count = static_cast<std::size_t>(p.carried);
-  Carried start =
-      initial(e_, *p.body, p.carried, laned, frozen,
-              [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
+  Carried start = initial(
+      e_, *p.body, p.carried, laned, frozen, [&](std::size_t i) { return is_empty(e.inputs[i]); },
+      [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
 
   const auto holds = [&](const Carried& c, const Index& at) {
     Frame f(e_, *p.condition);
@@ -312,9 +321,9 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
   const Graph& body = *p.body;
   const auto carried_count = static_cast<std::size_t>(p.carried);
   const auto sequences = static_cast<std::size_t>(p.sequences);
-  const Carried start =
-      initial(e_, body, p.carried, false, false,
-              [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
+  const Carried start = initial(
+      e_, body, p.carried, false, false, [&](std::size_t i) { return is_empty(e.inputs[i]); },
+      [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
   Tiles result(e.outputs.size());
   for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {
     const ValueId v = e.outputs[o];

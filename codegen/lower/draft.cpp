@@ -142,16 +142,18 @@ void store_root(Workshop& w, Frame& f, ValueId v) {
     w.emitter.store(w.memory(v, kernel::Access::write), shape,
                     own == v ? at : at.reshaped(w.k, shape), value);
   };
+  // What a loop gives is in the lane already; anything else has a kernel with a lane per element.
+  const std::uint32_t producer = uses->producer[own];
+  const bool by_loop = producer != Uses::none && is_loop(r.graph.equations[producer]);
+  constexpr Dim few = 16;
+  if (by_loop && (t.count() > 4 * w.emitter.scalar_limit || (t.count() > few && f.is_array(own)))) {
+    w.emitter.for_each(t.count(), [&](Value j) {
+      const Index at = w.emitter.tile_index(t, j);
+      store(at, f.element(own, at));
+    });
+    return;
+  }
   if (t.count() > 4 * w.emitter.scalar_limit) {
-    // What a loop gives is in the lane already; anything else has a kernel with a lane per element.
-    const std::uint32_t producer = uses->producer[own];
-    if (producer != Uses::none && is_loop(r.graph.equations[producer])) {
-      w.emitter.for_each(t.count(), [&](Value j) {
-        const Index at = w.emitter.tile_index(t, j);
-        store(at, f.element(own, at));
-      });
-      return;
-    }
     throw NotLaneLocal{"each lane would write " + std::to_string(t.count()) + " elements of " +
                        to_string(shape)};
   }

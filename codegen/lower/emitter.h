@@ -82,6 +82,8 @@ class Frame {
   kernel::Value element(ValueId v, const Index& index);
   /// Makes sure the loop that defines `v` is emitted (its direct stores happen).
   void force(ValueId v);
+  /// Whether the loop or branch that defines `v` leaves it in an array.
+  bool is_array(ValueId v);
 
  private:
   friend class Emitter;
@@ -96,6 +98,8 @@ class Frame {
   bool worth_a_tile(ValueId v, const Index& index) const;
   Tile& materialise(ValueId v, const Index& index);
   Tiles& results(std::size_t equation);
+  /// An array of which nobody looks at what it begins with.
+  bool is_empty(ValueId v) const;
   Tiles emit_while(const Equation&);
   Tiles emit_frozen_while(const Equation&);
   Tiles emit_scan(const Equation&);

@@ -181,6 +181,11 @@ void Frame::force(ValueId v) {
   if (kind == Lowering::Kind::while_loop || kind == Lowering::Kind::scan) results(producer);
 }
 
+bool Frame::is_array(ValueId v) {
+  const auto& tile = results(uses_->producer[v])[uses_->output[v]];
+  return tile && tile->kind != Tile::Kind::elements;
+}
+
 Frame::Tiles& Frame::results(std::size_t equation) {
   if (auto r = results_.find(equation); r != results_.end()) return r->second;
   const Equation& e = graph_.equations[equation];

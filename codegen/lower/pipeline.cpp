@@ -13,6 +13,7 @@
 #include "codegen/lower/loop_region.h"
 #include "codegen/lower/record.h"
 #include "codegen/lower/split.h"
+#include "codegen/lower/sums_out.h"
 #include "codegen/plan/schedule.h"
 #include "codegen/primitives/control.h"
 #include "shaders/kernel/text.h"
@@ -74,12 +75,24 @@ std::uint32_t loop_limit(const Draft& d, const Target& t) {
   return d.has_loop ? std::max(1u, t.accumulators / t.loop_coarsening) : t.accumulators;
 }
 
+/// The most instructions that a loop takes per trip, loops inside apart.
+std::size_t longest_trip(const kernel::Region& r) {
+  std::size_t most = 0;
+  for (const kernel::Instruction& i : r.body)
+    for (const kernel::Region& inner : i.regions)
+      most = std::max({most, inner.body.size(), longest_trip(inner)});
+  return most;
+}
+
 /// Lanes per invocation: the device's preference, unless there are too few lanes to share, or their
 /// loops carry more than there are registers.
 std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& t) {
   if (d.mapping == "sequential") return 1;
   if (d.width > 0) return d.width;
   std::uint32_t width = d.has_loop ? t.loop_coarsening : t.map_coarsening;
+  // Long trips have enough to do side by side, and values that wait in memory as it is.
+  constexpr std::size_t long_trip = 768;
+  if (d.has_loop && width > 2 && longest_trip(k.body) > long_trip) width = 2;
   if (!d.has_loop)
     while (width > 1 && width * kernel::most_carried(k) > t.accumulators) width /= 2;
   // At least a few dozen invocations stay, so that every core has some.
@@ -210,7 +223,8 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
 std::set<const Graph*> bodies_in_kernels(const Graph& g, const Partition& parts) {
   std::set<ValueId> results;
   for (const Cluster& c : parts.clusters)
-    if (c.loop && !c.loop->body.decides && c.loop->body.steps == 1) results.insert(c.writes.begin(), c.writes.end());
+    if (c.loop && !c.loop->body.decides && c.loop->body.steps == 1)
+      results.insert(c.writes.begin(), c.writes.end());
   std::set<const Graph*> bodies;
   for (const Equation& e : g.equations)
     if (std::any_of(e.outputs.begin(), e.outputs.end(),
@@ -235,7 +249,7 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
   program.outputs = input.output_avals();
   check_dtypes(input, target, options.name);
 
-  Graph whole = simplify(expand(input, target));
+  Graph whole = sums_out_of_loops(simplify(expand(input, target)));
   Graph graph = split_reductions(whole, target);
   Partition parts = partition(graph, target, options);
   if (auto hoisted = hoist_invariants(whole, bodies_in_kernels(graph, parts), target)) {

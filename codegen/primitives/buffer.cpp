@@ -1,4 +1,4 @@
-// codegen/primitives/buffer.cpp -- the table entry of buffer.
+// codegen/primitives/buffer.cpp -- the table entries of buffer and unwritten.
 #include "codegen/primitives/buffer.h"
 
 #include "codegen/primitives/families.h"
@@ -11,29 +11,40 @@ Aval aval_of(const Params& params) {
   return {p.dtype, p.shape};
 }
 
+template <const Primitive& P>
+constexpr Primitive entry(std::string_view name, Lowering lower) {
+  return {
+      .name = name,
+      .parse = parse_params<BufferParams>,
+      .shape =
+          [](const Params& params, std::span<const Aval> in, Loc loc) {
+            rules::require_operands(P.name, in, 0, loc);
+            return std::vector<Aval>{aval_of(params)};
+          },
+      .jvp = rules::zero_tangents,
+      .transpose = rules::not_linear<P>,
+      .batch =
+          [](const Params& params, const Arrays&, const BatchAxes&, Dim) {
+            return Batched{emit(P, params, {}, {}), {std::nullopt}};
+          },
+      .lower = lower,
+      .reference =
+          [](const Params&, std::span<const Aval> out, std::span<const HostArray>) {
+            return std::vector<HostArray>{HostArray(out[0])};
+          },
+  };
+}
+
 }  // namespace
 
-const Primitive buffer_p{
-    .name = "buffer",
-    .parse = parse_params<BufferParams>,
-    .shape =
-        [](const Params& params, std::span<const Aval> in, Loc loc) {
-          rules::require_operands("buffer", in, 0, loc);
-          return std::vector<Aval>{aval_of(params)};
-        },
-    .jvp = rules::zero_tangents,
-    .transpose = rules::not_linear<buffer_p>,
-    .batch =
-        [](const Params& params, const Arrays&, const BatchAxes&, Dim) {
-          return Batched{emit(buffer_p, params, {}, {}), {std::nullopt}};
-        },
-    .lower = Lowering::expanded([](const Params& params, const Arrays&, const Target&, Loc loc) {
+const Primitive buffer_p = entry<buffer_p>(
+    "buffer", Lowering::expanded([](const Params& params, const Arrays&, const Target&, Loc loc) {
       return Arrays{lax::full(aval_of(params), 0, loc)};
-    }),
-    .reference =
-        [](const Params&, std::span<const Aval> out, std::span<const HostArray>) {
-          return std::vector<HostArray>{HostArray(out[0])};
-        },
-};
+    }));
+const Primitive unwritten_p = entry<unwritten_p>(
+    "unwritten",
+    Lowering::per_element([](ElementContext& c, const Params& params, std::size_t, const Index&) {
+      return c.k.constant({params.as<BufferParams>().dtype}, 0);
+    }));
 
 }  // namespace gnomon

@@ -4,6 +4,7 @@
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/primitives/reverse.h"
+#include "codegen/primitives/written_out.h"
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/vjp.h"
 #include "codegen/transforms/write_once.h"
@@ -15,30 +16,36 @@ using control::joined;
 using control::part;
 using control::StepBack;
 
-/// The scan as a scan of scans of as many steps each, and one of those that are left over, which
-/// come last.
-Graph in_segments(const ScanParams& p, const Arrays& x, Loc loc) {
+/// The scan as a scan of segments, each a scan or written out, and the steps that are left over,
+/// which come last.
+Graph in_segments(const ScanParams& p, const control::Segments& s, const Arrays& x, Loc loc) {
   const auto carried = static_cast<std::size_t>(p.carried);
   const auto sequences = static_cast<std::size_t>(p.sequences);
-  const Dim segment = control::segment_of(p.kind, p.length), segments = p.length / segment,
-            whole = segments * segment, rest = p.length - whole;
+  const Dim segment = s.steps, segments = p.length / segment, whole = segments * segment,
+            rest = p.length - whole;
   const Dim first = p.reverse ? rest : 0, first_rest = p.reverse ? 0 : whole;
   Trace outer;
   outer.loc = loc;
   Arrays in;
   for (const Array& v : x) in.push_back(outer.input(v.aval()));
+  if (s.written_out && segment == p.length) return outer.finish(control::written_out(p, in, loc));
   const Arrays constants = part(in, carried + sequences, in.size() - carried - sequences);
   Arrays grouped, left_over;
-  for (const Array& s : part(in, carried, sequences)) {
-    const Array part_of = lax::slice_axis(s, 0, first, first + whole, loc);
+  for (const Array& v : part(in, carried, sequences)) {
+    const Array part_of = lax::slice_axis(v, 0, first, first + whole, loc);
     grouped.push_back(
-        lax::reshape(part_of, s.shape().with(0, segment).with_inserted(0, segments), loc));
-    left_over.push_back(lax::slice_axis(s, 0, first_rest, first_rest + rest, loc));
+        lax::reshape(part_of, v.shape().with(0, segment).with_inserted(0, segments), loc));
+    left_over.push_back(lax::slice_axis(v, 0, first_rest, first_rest + rest, loc));
   }
-  ScanParams inner = p;
-  inner.length = segment;
+  const auto run = [&](Dim length, const Arrays& inputs) {
+    ScanParams q = p;
+    q.length = length;
+    return s.written_out ? control::written_out(q, inputs, loc)
+                         : control::emit_scan(q, inputs, loc);
+  };
   ScanParams both = p;
   both.length = segments;
+  both.kind = s.kind;
   both.body = control::share([&] {
     Trace t;
     t.loc = loc;
@@ -46,17 +53,14 @@ Graph in_segments(const ScanParams& p, const Arrays& x, Loc loc) {
     for (const Array& v : part(in, 0, carried)) own.push_back(t.input(v.aval()));
     for (const Array& v : grouped) own.push_back(t.input({v.dtype(), v.shape().without(0)}));
     for (const Array& v : constants) own.push_back(t.input(v.aval()));
-    return t.finish(control::emit_scan(inner, own, loc));
+    return t.finish(run(segment, own));
   }());
   Arrays out =
       control::emit_scan(both, joined(joined(part(in, 0, carried), grouped), constants), loc);
   for (std::size_t i = carried; i < out.size(); ++i)
     out[i] = lax::reshape(out[i], out[i].shape().without(0).with(0, whole), loc);
   if (rest == 0) return outer.finish(out);
-  ScanParams last = p;
-  last.length = rest;
-  const Arrays end =
-      control::emit_scan(last, joined(joined(part(out, 0, carried), left_over), constants), loc);
+  const Arrays end = run(rest, joined(joined(part(out, 0, carried), left_over), constants));
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (i < carried)
       out[i] = end[i];
@@ -119,12 +123,12 @@ bool keeps_some(const ScanParams& p) {
   return p.kind == LoopKind::checkpointed && p.checkpoints < p.length;
 }
 
-/// Whether it is made scans of segments.
-bool has_segments(const ScanParams& p, const StepBack& step) {
+control::Segments segments_of(const ScanParams& p, const StepBack& step) {
+  const auto carried = static_cast<std::size_t>(p.carried);
   std::vector<Aval> types = p.body->output_avals();
-  types.resize(static_cast<std::size_t>(p.carried));
-  return control::segment_of(p.kind, p.length) > 0 &&
-         !(p.kind == LoopKind::automatic && control::keeps_little(step, types, p.length));
+  types.resize(carried);
+  if (p.kind == LoopKind::automatic && control::keeps_little(step, types, p.length)) return {};
+  return control::segments_of(p.kind, *p.body, carried, p.length, control::fewest_of_scan);
 }
 
 /// What the inputs of the body are when the scan begins: a row of a buffer is none.
@@ -143,7 +147,8 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
   if (keeps_some(p)) return control::forward_by(checkpointed(p, x, loc), x, active, buffers);
   const auto carried = static_cast<std::size_t>(p.carried);
   const StepBack step(*p.body, carried, active, of_body(p, buffers));
-  if (has_segments(p, step)) return control::forward_by(in_segments(p, x, loc), x, active, buffers);
+  if (const auto s = segments_of(p, step); s.steps > 0)
+    return control::forward_by(in_segments(p, s, x, loc), x, active, buffers);
   Graph body = *settled(scan_p, p, buffers).as<ScanParams>().body;
   for (std::size_t i = 0; i < carried; ++i)
     if (step.kept(i)) body.outputs.push_back(body.inputs[i]);
@@ -160,8 +165,8 @@ Tangents backward(const ReverseArgs& a) {
   const auto sequences = static_cast<std::size_t>(p.sequences);
   const Graph& body = *p.body;
   const StepBack full(body, carried, a.active, of_body(p, a.buffers));
-  if (has_segments(p, full))
-    return control::backward_by(in_segments(p, a.inputs, Trace::active("grad").loc), a);
+  if (const auto s = segments_of(p, full); s.steps > 0)
+    return control::backward_by(in_segments(p, s, a.inputs, Trace::active("grad").loc), a);
   const StepBack step = full.narrowed(body, carried, a.cotangents);
   std::vector<Aval> stacked = body.output_avals();
   for (std::size_t i = carried; i < stacked.size(); ++i) stacked[i].shape.insert(0, p.length);

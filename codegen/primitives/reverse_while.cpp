@@ -1,11 +1,14 @@
 // codegen/primitives/reverse_while.cpp -- reverse mode of while, with and without lanes.
 #include <algorithm>
 
+#include "codegen/primitives/buffer.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/primitives/reverse_steps.h"
 #include "codegen/primitives/table.h"
+#include "codegen/primitives/written_out.h"
 #include "codegen/trace/trace.h"
+#include "codegen/transforms/unbatch.h"
 #include "codegen/transforms/write_once.h"
 
 namespace gnomon {
@@ -16,8 +19,55 @@ using control::Lanes;
 using control::part;
 using control::StepBack;
 
-/// The loop as loops of segments.
-Graph in_segments(const WhileParams& p, const Arrays& x, Loc loc) {
+/// The loop of one lane of many that know nothing of one another, so that each goes back on its
+/// own count.
+struct OneLane {
+  WhileParams loop;
+  std::vector<bool> varies;  // per input: it has the lanes in front
+};
+
+std::optional<OneLane> one_lane(const WhileParams& p, const Arrays& x) {
+  if (p.lanes == 0) return std::nullopt;
+  OneLane one{p, {}};
+  for (const Array& v : x) one.varies.push_back(v.rank() > 0 && v.shape()[0] == p.lanes);
+  const auto condition = unbatch(*p.condition, one.varies, p.lanes);
+  const auto body = condition ? unbatch(*p.body, one.varies, p.lanes) : std::nullopt;
+  if (!body) return std::nullopt;
+  one.loop.condition = control::share(*condition);
+  one.loop.body = control::share(*body);
+  one.loop.lanes = 0;
+  return one;
+}
+
+/// `f` for every lane. Of what it gets the flagged ones vary, and so does all that it gives.
+template <class F>
+Arrays for_each_lane(Dim lanes, const Arrays& x, const std::vector<bool>& varies, const F& f) {
+  const auto of_one = [&] {
+    Trace t;
+    Arrays in;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      in.push_back(t.input({x[i].dtype(), varies[i] ? x[i].shape().without(0) : x[i].shape()}));
+    return t.finish(f(in));
+  };
+  const Graph one = of_one();
+  return inline_graph(
+      control::batch(one, varies, std::vector<bool>(one.outputs.size(), true), lanes), x);
+}
+
+control::Segments segments_of(const WhileParams& p, const StepBack& step) {
+  if (p.kind == LoopKind::automatic &&
+      control::keeps_little(step, p.body->output_avals(), p.max_steps))
+    return {};
+  auto s = control::segments_of(p.kind, *p.body, static_cast<std::size_t>(p.carried), p.max_steps,
+                                control::fewest_of_while);
+  // What segments began with leaves the kernel for as many of them as there may be, what their
+  // steps began with does not: loops mostly take few of the steps that they might.
+  if (p.kind == LoopKind::automatic && !s.written_out) s.steps *= 2;
+  return s;
+}
+
+/// The loop as a loop of segments, each a loop or written out.
+Graph in_segments(const WhileParams& p, const control::Segments& s, const Arrays& x, Loc loc) {
   const auto carried = static_cast<std::size_t>(p.carried);
   const Shape lanes = p.lanes > 0 ? Shape(p.lanes) : Shape();
   Trace outer;
@@ -38,7 +88,7 @@ Graph in_segments(const WhileParams& p, const Arrays& x, Loc loc) {
   };
   WhileParams q = p;
   q.carried = p.carried + 1;
-  q.max_steps = control::segment_of(p.kind, p.max_steps);
+  q.max_steps = s.steps;
   q.condition = traced([&](const Arrays& own, const Arrays& k) {
     const Array left =
         lax::lt(own.back(), lax::full_like(own.back(), static_cast<double>(p.max_steps)));
@@ -51,19 +101,14 @@ Graph in_segments(const WhileParams& p, const Arrays& x, Loc loc) {
     return next;
   });
   WhileParams segments = q;
+  segments.kind = s.kind;
   segments.max_steps = (p.max_steps + q.max_steps - 1) / q.max_steps;
   segments.body = traced([&](const Arrays& own, const Arrays& k) {
-    return control::emit_while(q, joined(own, k), loc);
+    return s.written_out ? control::written_out(q, joined(own, k), loc)
+                         : control::emit_while(q, joined(own, k), loc);
   });
   return outer.finish(
       part(control::emit_while(segments, joined(start, constants), loc), 0, carried));
-}
-
-/// Whether it is made loops of segments.
-bool has_segments(const WhileParams& p, const StepBack& step) {
-  return control::segment_of(p.kind, p.max_steps) > 0 &&
-         !(p.kind == LoopKind::automatic &&
-           control::keeps_little(step, p.body->output_avals(), p.max_steps));
 }
 
 /// Whether it keeps what every step began with: as many checkpoints as steps are no schedule.
@@ -77,16 +122,24 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
   const auto& p = params.as<WhileParams>();
   control::check_kind("while_loop", p.kind, p.max_steps, loc);
   if (!keeps_all(p)) return control::checkpointed_forward(p, x, active, buffers, loc);
+  if (const auto one = one_lane(p, x))
+    return for_each_lane(p.lanes, x, one->varies, [&](const Arrays& in) {
+      return forward(one->loop, in, active, buffers, loc);
+    });
   const auto carried = static_cast<std::size_t>(p.carried);
   const StepBack step(*p.body, carried, active, buffers);
-  if (has_segments(p, step)) return control::forward_by(in_segments(p, x, loc), x, active, buffers);
+  if (const auto s = segments_of(p, step); s.steps > 0)
+    return control::forward_by(in_segments(p, s, x, loc), x, active, buffers);
   const std::size_t constants = x.size() - carried;
   const Lanes lanes{p.lanes};
   // Behind the carried values: the number of the step, histories.
   Arrays start = part(x, 0, carried);
   start.push_back(lanes.integer(0));
   for (std::size_t i = 0; i < carried; ++i)
-    if (step.kept(i)) start.push_back(lax::full(lanes.rows(x[i].aval(), p.max_steps), 0));
+    if (step.kept(i)) {
+      const Aval rows = lanes.rows(x[i].aval(), p.max_steps);
+      start.push_back(emit1(unwritten_p, BufferParams{rows.dtype, rows.shape}, {}, loc));
+    }
   const auto traced = [&](const Graph& g, bool body) {
     Trace t;
     t.loc = loc;
@@ -109,13 +162,46 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
   return joined(out, control::settled_of(step, carried, out));
 }
 
+Tangents backward(const ReverseArgs&);
+
+/// The backward pass of many lanes by that of one.
+Tangents backward_by_lane(const OneLane& one, Dim lanes, const ReverseArgs& a) {
+  Arrays x = joined(a.inputs, a.saved);
+  std::vector<bool> varies = one.varies;
+  for (const auto& c : a.cotangents)
+    if (c) x.push_back(*c);
+  varies.resize(x.size(), true);
+  std::vector<std::size_t> found;
+  const Arrays out = for_each_lane(lanes, x, varies, [&](const Arrays& in) {
+    const Arrays inputs = part(in, 0, a.inputs.size());
+    const Arrays saved = part(in, inputs.size(), a.saved.size());
+    Tangents cotangents(a.cotangents.size());
+    for (std::size_t i = 0, next = inputs.size() + saved.size(); i < cotangents.size(); ++i)
+      if (a.cotangents[i]) cotangents[i] = in[next++];
+    const Tangents r =
+        backward(ReverseArgs{one.loop, inputs, a.active, saved, cotangents, a.buffers});
+    Arrays present;
+    for (std::size_t i = 0; i < r.size(); ++i) {
+      if (!r[i]) continue;
+      found.push_back(i);
+      present.push_back(*r[i]);
+    }
+    return present;
+  });
+  Tangents r(a.inputs.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+    r[found[i]] = one.varies[found[i]] ? out[i] : emit1(sum_p, AxesParams{{0}}, {out[i]}, {});
+  return r;
+}
+
 Tangents backward(const ReverseArgs& a) {
   const auto& p = a.params.as<WhileParams>();
   if (!keeps_all(p)) return control::checkpointed_backward(a);
+  if (const auto one = one_lane(p, a.inputs)) return backward_by_lane(*one, p.lanes, a);
   const auto carried = static_cast<std::size_t>(p.carried);
   const StepBack full(*p.body, carried, a.active, a.buffers);
-  if (has_segments(p, full))
-    return control::backward_by(in_segments(p, a.inputs, Trace::active("grad").loc), a);
+  if (const auto s = segments_of(p, full); s.steps > 0)
+    return control::backward_by(in_segments(p, s, a.inputs, Trace::active("grad").loc), a);
   const StepBack step = full.narrowed(*p.body, carried, a.cotangents);
   const Lanes lanes{p.lanes};
   const auto search = [&](const control::SearchArgs& s) -> control::Began {

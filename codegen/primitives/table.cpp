@@ -23,7 +23,7 @@ namespace {
 std::vector<const Primitive*> sorted_table() {
   std::vector<const Primitive*> all{
       // sources
-      &constant_p, &iota_p, &buffer_p, &threefry2x32_p,
+      &constant_p, &iota_p, &buffer_p, &unwritten_p, &threefry2x32_p,
       // arithmetic
       &add_p, &sub_p, &mul_p, &div_p, &rem_p, &pow_p, &atan2_p, &max_p, &min_p, &neg_p, &abs_p,
       &sign_p, &floor_p, &ceil_p, &round_p, &trunc_p, &integer_pow_p,

@@ -9,8 +9,8 @@
 
 namespace bench {
 
-/// Prints the rows of one workload with each median's ratio to the expert's, or to that of `forward`
-/// where there is none.
+/// Prints the rows of one workload with each median's ratio to the expert's, or where there is none
+/// to that of `forward`.
 void print_rows(const std::vector<Row>& rows);
 
 /// Prints, for each workload with a published figure, whether expert and native are as good as they

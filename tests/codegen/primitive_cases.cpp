@@ -526,6 +526,7 @@ const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters()
       {"constant", constant_cases},
       {"iota", iota_cases},
       {"buffer", buffer_cases},
+      {"unwritten", buffer_cases},
       {"integer_pow", integer_pow_cases},
       {"convert", convert_cases},
       {"bitcast", bitcast_cases},

@@ -391,7 +391,7 @@ TEST(ReverseActivity, WhatTheResultDoesNotDependOnHasNoCotangent) {
                 [](const Array&, Both s) {
                   return Both{sin(s.a), s.b * s.a};
                 },
-                Both{v, v * v});
+                Both{v, v * v}, {.kind = LoopKind::stored});
             return sum(second ? end.b : end.a);
           })(x);
         },

@@ -1,0 +1,146 @@
+// tests/codegen/sums_out_test.cpp -- sums over lanes leave loops, and give what they gave inside.
+#include "codegen/lower/sums_out.h"
+
+#include "codegen/graph/simplify.h"
+#include "codegen/primitives/control.h"
+#include "codegen/primitives/op_params.h"
+#include "codegen/primitives/table.h"
+#include "gnomon/loops.h"
+#include "tests/codegen/graph_host.h"
+
+namespace gnomon::test {
+namespace {
+
+constexpr Dim lanes = 20, width = 3, steps = 6;
+
+struct Layer {
+  Array w, b;
+};
+
+/// A layer applied again and again to a batch. Reverse mode takes the steps one by one.
+Array loss(const Layer& l, const Array& x) {
+  const auto states = scan(
+      [&](const Array& y, None) {
+        const Array next = y + 0.1f * tanh(matmul(y, l.w) + l.b);
+        return std::pair{next, next};
+      },
+      x, none, {.length = steps, .kind = LoopKind::stored});
+  return mean(square(states.second));
+}
+
+HostArray waves(const Shape& shape, double from) {
+  HostArray h(Aval{DType::f32, shape});
+  for (Dim i = 0; i < h.size(); ++i) h.set_number(i, std::sin(from + 0.7 * static_cast<double>(i)));
+  return h;
+}
+
+const Equation& last_scan(const Graph& g) {
+  const Equation* found = nullptr;
+  for (const Equation& e : g.equations)
+    if (e.primitive == &scan_p) found = &e;
+  EXPECT_NE(found, nullptr);
+  return *found;
+}
+
+/// Shapes of what the last scan carries.
+std::vector<Shape> carried(const Graph& g) {
+  const auto& p = last_scan(g).params.as<ScanParams>();
+  std::vector<Shape> r;
+  for (int i = 0; i < p.carried; ++i)
+    r.push_back(p.body->avals[p.body->inputs[static_cast<std::size_t>(i)]].shape);
+  return r;
+}
+
+void expect_same(const Graph& a, const Graph& b, const std::vector<HostArray>& x) {
+  verify(b);
+  const auto before = evaluate(a, x), after = evaluate(b, x);
+  ASSERT_EQ(before.size(), after.size());
+  for (std::size_t i = 0; i < before.size(); ++i)
+    for (Dim j = 0; j < before[i].size(); ++j)
+      EXPECT_NEAR(after[i].number(j), before[i].number(j),
+                  1e-5 * (1 + std::fabs(before[i].number(j))));
+}
+
+TEST(SumsOut, GradientsOfWeightsAreOneProductOverStepsAndLanes) {
+  const HostArray w = waves({width, width}, 0), b = waves({width}, 1), x = waves({lanes, width}, 2);
+  const Graph g = simplify(graph_of(
+      [](const Array& weights, const Array& bias, const Array& start) {
+        return grad(loss)(Layer{weights, bias}, start);
+      },
+      w, b, x));
+  const Graph out = sums_out_of_loops(g);
+  expect_same(g, out, {w, b, x});
+  EXPECT_THAT(carried(g), ::testing::Contains(Shape({width, width})));
+  EXPECT_THAT(carried(out), ::testing::Each(Shape({lanes, width})));
+  int products = 0;
+  for (const Equation& e : out.equations) {
+    if (e.primitive != &dot_general_p) continue;
+    ++products;
+    EXPECT_EQ(e.params.as<DotParams>().lhs_contracting.size(), 2u);
+    // Rows lie as the steps had them.
+    EXPECT_EQ(out.avals[e.inputs[0]].shape, Shape({steps, lanes, width}));
+    EXPECT_EQ(out.avals[e.inputs[1]].shape, Shape({steps, lanes, width}));
+  }
+  EXPECT_EQ(products, 1);
+}
+
+/// A loop over `x` that adds what `step` makes of the state to a sum.
+template <class F>
+Graph adding(const F& step, Dim length, const HostArray& x) {
+  return simplify(graph_of(
+      [&](const Array& start) {
+        struct S {
+          Array state, sum;
+        };
+        const Array first = step(start, start) * 0.0f;
+        return fori_loop(
+            0, length,
+            [&](const Array&, S s) {
+              return S{sin(s.state) + 0.1f * s.state, step(s.state, s.sum)};
+            },
+            S{start, first});
+      },
+      x));
+}
+
+TEST(SumsOut, WhatTheyDoNotUnderstandStays) {
+  const HostArray x = waves({lanes, width}, 3);
+  const auto product = [](const Array& s) { return matmul(transpose(s), s); };
+  const auto stays = [&](const auto& step, Dim length, const HostArray& start) {
+    const Graph g = adding(step, length, start);
+    const std::size_t before = carried(g).size();
+    const Graph out = sums_out_of_loops(g);
+    if (length == steps) expect_same(g, out, {start});
+    return carried(out).size() == before;
+  };
+  const auto sum_of = [&](const Array& s, const Array& was) {
+    return was.shape() == s.shape() ? product(s) : was + product(s);
+  };
+  EXPECT_FALSE(stays(sum_of, steps, x));
+  // Few lanes; rows of more than 256 MiB; a sum that is looked at.
+  EXPECT_TRUE(stays(sum_of, steps, waves({4, width}, 3)));
+  EXPECT_TRUE(stays(sum_of, 1 << 21, x));
+  EXPECT_TRUE(stays(
+      [&](const Array& s, const Array& was) {
+        return was.shape() == s.shape() ? product(s) : was * 0.5f + product(s);
+      },
+      steps, x));
+}
+
+TEST(SumsOut, OnlyTheSumsOfAStepLeave) {
+  const HostArray x = waves({lanes, width}, 3);
+  const Graph g = adding(
+      [](const Array& s, const Array& was) {
+        const Array both = sum(s * s, {0}) + cos(s[0]);
+        return was.shape() == s.shape() ? both : was + both;
+      },
+      steps, x);
+  const Graph out = sums_out_of_loops(g);
+  expect_same(g, out, {x});
+  EXPECT_EQ(carried(out).size(), carried(g).size());
+  const auto& body = *last_scan(out).params.as<ScanParams>().body;
+  for (const Equation& e : body.equations) EXPECT_NE(e.primitive, &sum_p);
+}
+
+}  // namespace
+}  // namespace gnomon::test
