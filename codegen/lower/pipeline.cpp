@@ -91,7 +91,7 @@ std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& 
   if (d.width > 0) return d.width;
   std::uint32_t width = d.has_loop ? t.loop_coarsening : t.map_coarsening;
   // Long trips have enough to do side by side, and values that wait in memory as it is.
-  constexpr std::size_t long_trip = 768;
+  constexpr std::size_t long_trip = 640;
   if (d.has_loop && width > 2 && longest_trip(k.body) > long_trip) width = 2;
   if (!d.has_loop)
     while (width > 1 && width * kernel::most_carried(k) > t.accumulators) width /= 2;

@@ -58,12 +58,8 @@ control::Segments segments_of(const WhileParams& p, const StepBack& step) {
   if (p.kind == LoopKind::automatic &&
       control::keeps_little(step, p.body->output_avals(), p.max_steps))
     return {};
-  auto s = control::segments_of(p.kind, *p.body, static_cast<std::size_t>(p.carried), p.max_steps,
-                                control::fewest_of_while);
-  // What segments began with leaves the kernel for as many of them as there may be, what their
-  // steps began with does not: loops mostly take few of the steps that they might.
-  if (p.kind == LoopKind::automatic && !s.written_out) s.steps *= 2;
-  return s;
+  return control::segments_of(p.kind, *p.body, static_cast<std::size_t>(p.carried), p.max_steps,
+                              control::fewest_of_while);
 }
 
 /// The loop as a loop of segments, each a loop or written out.
