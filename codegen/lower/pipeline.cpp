@@ -84,6 +84,13 @@ std::size_t longest_trip(const kernel::Region& r) {
   return most;
 }
 
+/// The values of a kernel, those of 64 bits twice.
+std::size_t words_of(const kernel::Kernel& k) {
+  std::size_t n = 0;
+  for (const kernel::Type t : k.types) n += bits_of(t.scalar) > 32 ? 2 : 1;
+  return n;
+}
+
 /// Lanes per invocation: the device's preference, unless there are too few lanes to share, or their
 /// loops carry more than there are registers.
 std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& t) {
@@ -93,8 +100,13 @@ std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& 
   // Long trips have enough to do side by side, and values that wait in memory as it is.
   constexpr std::size_t long_trip = 640;
   if (d.has_loop && width > 2 && longest_trip(k.body) > long_trip) width = 2;
-  if (!d.has_loop)
+  if (!d.has_loop) {
     while (width > 1 && width * kernel::most_carried(k) > t.accumulators) width /= 2;
+    // Drivers make as many instructions of a wide one as it has lanes, or nearly, and take more
+    // than linear time for them.
+    constexpr std::size_t most_words = 8192;
+    while (width > 1 && width * words_of(k) > most_words) width /= 2;
+  }
   // At least a few dozen invocations stay, so that every core has some.
   while (width > 1 && d.kernel.lanes / width < 32) width /= 2;
   // An invocation that fills whole words needs no atomics.
