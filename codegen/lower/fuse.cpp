@@ -259,6 +259,20 @@ class Partitioner {
                 e.loc);
   }
 
+  /// A kernel of one lane per element.
+  static Draft draft_elements(DraftRequest r) {
+    DraftFailure failure;
+    auto d = draft(r, failure);
+    if (!d) {
+      // A branch asked for other positions than its lane's: every lane computes all it needs by
+      // itself.
+      r.pins = false;
+      d = draft(r, failure);
+    }
+    GNOMON_CHECK(d.has_value(), "an elementwise kernel has no loop to fail: " + failure.why);
+    return std::move(*d);
+  }
+
   bool map_cluster(const std::vector<ValueId>& roots, const Cones& cones) {
     const Equation& e = g_.equations[uses_.producer[roots[0]]];
     const Shape& shape = g_.avals[roots[0]].shape;
@@ -268,7 +282,6 @@ class Partitioner {
       scatter_cluster(roots[0], e);
       return true;
     }
-    DraftFailure failure;
     DraftRequest r = request(roots, Mapping::map, shape.size());
     if (auto d = draft_workgroup(r, placement())) {
       add(std::move(d->draft), roots, cones, std::move(d->reason));
@@ -281,15 +294,7 @@ class Partitioner {
     // What is still larger when nothing is fused any more stays so.
     if (!large_.contains(roots[0])) r.value_limit = pleasant_kernel;
     if (r.tile) r.lanes = r.tile->lanes(shape);
-    auto d = draft(r, failure);
-    if (!d) {
-      // A branch asked for other positions than its lane's: every lane computes all it needs by
-      // itself.
-      r.pins = false;
-      d = draft(r, failure);
-    }
-    GNOMON_CHECK(d.has_value(), "an elementwise kernel has no loop to fail: " + failure.why);
-    add(std::move(*d), roots, cones,
+    add(draft_elements(r), roots, cones,
         r.row > 0 ? "one lane per " + std::to_string(r.row) + " elements of " + to_string(shape)
         : r.tile  ? "tiles of " + std::to_string(r.tile->rows) + " by " +
                        std::to_string(r.tile->columns) + " elements of " + to_string(shape)
@@ -412,14 +417,11 @@ class Partitioner {
     // accumulate in it.
     Cone operand = in_memory_[e.inputs[0]] ? Cone{} : cone_of(e.inputs[0]);
     if (in_memory_[e.inputs[0]]) operand.memory.insert(e.inputs[0]);
-    DraftFailure failure;
     DraftRequest r = request({v}, Mapping::map, g_.avals[v].shape.size());
     r.name += "_init";
     r.stand_in = e.inputs[0];
-    auto first = draft(r, failure);
-    GNOMON_CHECK(first.has_value(), failure.why);
     Cluster init;
-    init.draft = std::move(*first);
+    init.draft = draft_elements(r);
     init.writes = {v};
     init.reads.assign(operand.memory.begin(), operand.memory.end());
     init.reason = "scatter: the operand first";

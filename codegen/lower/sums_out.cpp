@@ -277,27 +277,17 @@ bool holds_scan(const Graph& g) {
 
 Graph sums_out_of_loops(const Graph& g) {
   if (!holds_scan(g)) return g;
-  Trace t;
-  Arrays env(g.avals.size());
-  for (ValueId v : g.inputs) env[v] = t.input(g.avals[v]);
-  for (const Equation& e : g.equations) {
-    t.loc = e.loc;
+  return simplify(replay(g, [](const Equation& e, const Arrays& in) {
     Equation inner = e;
     std::vector<GraphPtr> graphs = e.params.graphs();
     for (GraphPtr& sub : graphs)
       if (holds_scan(*sub)) sub = control::share(simplify(sums_out_of_loops(*sub)));
     if (!graphs.empty()) inner.params = e.params.with_graphs(graphs);
-    Arrays in;
-    for (ValueId v : e.inputs) in.push_back(env[v]);
     std::optional<Loop> loop;
     if (e.primitive == &scan_p) loop.emplace(inner);
-    const Arrays out = loop && loop->leaves() ? loop->replay(in, e.loc)
-                                              : emit(*inner.primitive, inner.params, in, e.loc);
-    for (std::size_t i = 0; i < out.size(); ++i) env[e.outputs[i]] = out[i];
-  }
-  Arrays outputs;
-  for (ValueId v : g.outputs) outputs.push_back(env[v]);
-  return simplify(t.finish(outputs));
+    return loop && loop->leaves() ? loop->replay(in, e.loc)
+                                  : emit(*inner.primitive, inner.params, in, e.loc);
+  }));
 }
 
 }  // namespace gnomon

@@ -43,6 +43,16 @@ namespace gnomon::control {
 
 GraphPtr share(Graph g) { return std::make_shared<const Graph>(std::move(g)); }
 
+GraphPtr traced(const Arrays& own, const Arrays& constants, Loc loc,
+                const std::function<Arrays(const Arrays&, const Arrays&)>& f) {
+  Trace t;
+  t.loc = loc;
+  Arrays mine, k;
+  for (const Array& v : own) mine.push_back(t.input(v.aval()));
+  for (const Array& v : constants) k.push_back(t.input(v.aval()));
+  return share(t.finish(f(mine, k)));
+}
+
 Graph reordered(const Graph& graph, const std::vector<std::size_t>& inputs,
                 const std::vector<std::size_t>& outputs) {
   Graph r = graph;

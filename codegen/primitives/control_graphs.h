@@ -1,6 +1,7 @@
 // codegen/primitives/control_graphs.h -- what the rules of loops and branches do to the graphs they
 // hold.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "codegen/primitives/control.h"
@@ -8,6 +9,9 @@
 namespace gnomon::control {
 
 GraphPtr share(Graph);
+/// What `f` records, of inputs with the types of a loop's own values and of its constants.
+GraphPtr traced(const Arrays& own, const Arrays& constants, Loc,
+                const std::function<Arrays(const Arrays& own, const Arrays& constants)>& f);
 /// Input i of the result is input `inputs[i]`, output i is output `outputs[i]`.
 Graph reordered(const Graph&, const std::vector<std::size_t>& inputs,
                 const std::vector<std::size_t>& outputs);

@@ -200,12 +200,9 @@ Arrays checkpointed_forward(const WhileParams& p, const Arrays& x, const std::ve
     if (c.kept[i]) start.push_back(lax::full(c.lanes.rows(x[i].aval(), p.checkpoints), 0));
   const Arrays constants = part(x, c.carried, x.size() - c.carried);
   const auto traced = [&](const auto& f) {
-    Trace t;
-    t.loc = loc;
-    Arrays own, k;
-    for (const Array& v : start) own.push_back(t.input(v.aval()));
-    for (const Array& v : constants) k.push_back(t.input(v.aval()));
-    return share(t.finish(f(own, joined(part(own, 0, c.carried), k))));
+    return control::traced(start, constants, loc, [&](const Arrays& own, const Arrays& k) {
+      return f(own, joined(part(own, 0, c.carried), k));
+    });
   };
   WhileParams q = settled(while_p, p, buffers).as<WhileParams>();
   const GraphPtr body = q.body;
@@ -274,13 +271,7 @@ Tangents checkpointed_backward(const ReverseArgs& a) {
     for (std::size_t i = 0; i < kept; ++i) start.push_back(lanes.row(s.state[2 + i], slot));
     Arrays known = joined({left, order}, part(s.shared, 1, constants.size()));
     if (!s.runs.empty()) known.push_back(s.runs);
-    const auto traced = [&](const auto& f) {
-      Trace t;
-      Arrays own, k;
-      for (const Array& v : start) own.push_back(t.input(v.aval()));
-      for (const Array& v : known) k.push_back(t.input(v.aval()));
-      return share(t.finish(f(own, k)));
-    };
+    const auto traced = [&](const auto& f) { return control::traced(start, known, {}, f); };
     WhileParams q;
     q.condition = traced([&](const Arrays& own, const Arrays& k) {
       const Array goes_on = lax::lt(own[0], minus(k[0], lanes.integer(1)));

@@ -87,14 +87,7 @@ Graph checkpointed(const ScanParams& p, const Arrays& x, Loc loc) {
         emit1(buffer_p, BufferParams{results[i].dtype, results[i].shape.with_inserted(0, p.length)},
               {}, loc));
   const Arrays constants = part(in, carried, in.size() - carried);
-  const auto traced = [&](const auto& f) {
-    Trace t;
-    t.loc = loc;
-    Arrays own, k;
-    for (const Array& v : start) own.push_back(t.input(v.aval()));
-    for (const Array& v : constants) k.push_back(t.input(v.aval()));
-    return control::share(t.finish(f(own, k)));
-  };
+  const auto traced = [&](const auto& f) { return control::traced(start, constants, loc, f); };
   const auto number = [](Dim n) { return lax::scalar_integer(DType::i32, n); };
   WhileParams q;
   q.condition = traced(

@@ -93,13 +93,7 @@ Tangents rewind(const ReverseArgs& a, const StepBack& step, const Array& count, 
     for (std::size_t i = 0; i < carried; ++i)
       if (step.kept(i)) known.push_back(a.inputs[i]);
   }
-  const auto traced = [&](const auto& f) {
-    Trace t;
-    Arrays own, k;
-    for (const Array& v : start) own.push_back(t.input(v.aval()));
-    for (const Array& v : known) k.push_back(t.input(v.aval()));
-    return share(t.finish(f(own, k)));
-  };
+  const auto traced = [&](const auto& f) { return control::traced(start, known, {}, f); };
   WhileParams q;
   q.condition = traced(
       [&](const Arrays& own, const Arrays&) { return Arrays{lax::lt(looped.integer(0), own[0])}; });

@@ -74,14 +74,7 @@ Graph in_segments(const WhileParams& p, const control::Segments& s, const Arrays
   Arrays start = part(in, 0, carried);
   start.push_back(lax::full({DType::i32, lanes}, 0, loc));
   const Arrays constants = part(in, carried, in.size() - carried);
-  const auto traced = [&](const auto& f) {
-    Trace t;
-    t.loc = loc;
-    Arrays own, k;
-    for (const Array& v : start) own.push_back(t.input(v.aval()));
-    for (const Array& v : constants) k.push_back(t.input(v.aval()));
-    return control::share(t.finish(f(own, k)));
-  };
+  const auto traced = [&](const auto& f) { return control::traced(start, constants, loc, f); };
   WhileParams q = p;
   q.carried = p.carried + 1;
   q.max_steps = s.steps;

@@ -147,7 +147,9 @@ Arrays emit(const Primitive& primitive, Params params, const Arrays& inputs, Loc
   return outputs;
 }
 
-Arrays inline_graph(const Graph& graph, const Arrays& inputs) {
+namespace {
+
+Arrays walk(const Graph& graph, const Arrays& inputs, const EquationRule& rule) {
   GNOMON_CHECK(inputs.size() == graph.inputs.size(), std::to_string(inputs.size()) +
                                                          " inputs for a graph of " +
                                                          std::to_string(graph.inputs.size()));
@@ -157,15 +159,36 @@ Arrays inline_graph(const Graph& graph, const Arrays& inputs) {
     Arrays operands;
     operands.reserve(equation.inputs.size());
     for (ValueId v : equation.inputs) operands.push_back(values[v]);
-    Arrays results = emit(*equation.primitive, equation.params, operands, equation.loc);
-    for (std::size_t i = 0; i < results.size(); ++i) {
+    Arrays results = rule(equation, operands);
+    GNOMON_CHECK(results.size() == equation.outputs.size(),
+                 std::string(equation.primitive->name) + " has " +
+                     std::to_string(equation.outputs.size()) + " outputs and gets " +
+                     std::to_string(results.size()));
+    for (std::size_t i = 0; i < results.size(); ++i)
       values[equation.outputs[i]] = std::move(results[i]);
-    }
   }
   Arrays outputs;
   outputs.reserve(graph.outputs.size());
   for (ValueId v : graph.outputs) outputs.push_back(values[v]);
   return outputs;
+}
+
+}  // namespace
+
+Arrays inline_graph(const Graph& graph, const Arrays& inputs) {
+  return walk(graph, inputs, [](const Equation& e, const Arrays& operands) {
+    return emit(*e.primitive, e.params, operands, e.loc);
+  });
+}
+
+Graph replay(const Graph& graph, const EquationRule& rule) {
+  Trace t;
+  Arrays inputs;
+  for (ValueId v : graph.inputs) inputs.push_back(t.input(graph.avals[v]));
+  return t.finish(walk(graph, inputs, [&](const Equation& e, const Arrays& operands) {
+    t.loc = e.loc;
+    return rule(e, operands);
+  }));
 }
 
 }  // namespace gnomon

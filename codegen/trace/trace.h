@@ -1,6 +1,7 @@
 // codegen/trace/trace.h -- the one tracer: records equations while a C++ function runs.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,5 +69,10 @@ Array placeholder(const Aval&);
 
 /// Replays `graph` on `inputs` in the active trace.
 Arrays inline_graph(const Graph&, const Arrays& inputs);
+
+/// What stands for the outputs of an equation, given what stands for its inputs.
+using EquationRule = std::function<Arrays(const Equation&, const Arrays& inputs)>;
+/// `graph` recorded anew, each equation by `rule`; what that emits comes from the equation's line.
+Graph replay(const Graph&, const EquationRule& rule);
 
 }  // namespace gnomon

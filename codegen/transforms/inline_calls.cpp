@@ -26,26 +26,12 @@ bool has_calls(const Graph& g) {
 
 Graph inline_calls(const Graph& g) {
   if (!has_calls(g)) return g;
-  Trace t;
-  Arrays values(g.avals.size());
-  for (ValueId v : g.inputs) values[v] = t.input(g.avals[v]);
-  for (const Equation& e : g.equations) {
-    t.loc = e.loc;
-    Arrays inputs;
-    for (ValueId v : e.inputs) inputs.push_back(values[v]);
+  return replay(g, [](const Equation& e, const Arrays& inputs) {
     std::vector<GraphPtr> graphs = e.params.graphs();
-    Arrays outputs;
-    if (is_call(e)) {
-      outputs = inline_graph(inline_calls(*graphs[0]), inputs);
-    } else {
-      for (GraphPtr& sub : graphs) sub = std::make_shared<const Graph>(inline_calls(*sub));
-      outputs = emit(*e.primitive, e.params.with_graphs(graphs), inputs, e.loc);
-    }
-    for (std::size_t i = 0; i < outputs.size(); ++i) values[e.outputs[i]] = outputs[i];
-  }
-  Arrays outputs;
-  for (ValueId v : g.outputs) outputs.push_back(values[v]);
-  return t.finish(outputs);
+    if (is_call(e)) return inline_graph(inline_calls(*graphs[0]), inputs);
+    for (GraphPtr& sub : graphs) sub = std::make_shared<const Graph>(inline_calls(*sub));
+    return emit(*e.primitive, e.params.with_graphs(graphs), inputs, e.loc);
+  });
 }
 
 }  // namespace gnomon

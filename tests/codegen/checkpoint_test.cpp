@@ -22,12 +22,6 @@ using Steps = std::vector<int>;
 
 constexpr LoopKind checkpointed = LoopKind::checkpointed;
 
-void expect_near(const Numbers& got, const Numbers& want, double tolerance = 1e-4) {
-  ASSERT_EQ(got.size(), want.size());
-  for (std::size_t i = 0; i < want.size(); ++i)
-    EXPECT_NEAR(got[i], want[i], tolerance * (1 + std::fabs(want[i]))) << "element " << i;
-}
-
 Steps steps_of(const std::vector<CheckpointModel::Visit>& visits) {
   Steps r;
   for (const auto& v : visits) r.push_back(v.step);

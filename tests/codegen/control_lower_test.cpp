@@ -140,6 +140,22 @@ TEST(ControlLower, BranchesByLane) {
   expect_function_lowers([&](const Array& xs) { return vmap(vectors)(xs); }, f32({20, 3}));
 }
 
+// What a branch reads at other positions than its lane's, it computes by itself, also where the
+// result is what a scatter begins with.
+TEST(ControlLower, ScattersIntoWhatABranchMakes) {
+  const auto f = [](const Array& x, const Array& y) {
+    const Array positive = x[0][0][0] > 0;
+    const auto kept = [](const Array& a) { return a; };
+    const auto scaled = [&](const Array& a, const Array& b) {
+      return b * max(cond(sum(b) > 0, kept, kept, a));
+    };
+    const auto other = [](const Array&, const Array& b) { return b; };
+    const Array r = cond(positive, scaled, other, sin(x), y);
+    return r.at(cast(round(y), DType::i32)).min(y * 2);
+  };
+  expect_function_lowers(f, f32({2, 9, 2}), f32({2}));
+}
+
 TEST(ControlLower, HistoriesByLane) {
   const auto f = [](const Array& x) {
     return fori_loop(

@@ -71,6 +71,24 @@ Numbers run(F&& f, const H&... inputs) {
   return run_all(f, inputs...).at(0);
 }
 
+/// Relative to the larger of 1 and what is wanted, or nearly.
+inline void expect_near(const Numbers& got, const Numbers& want, double tolerance = 1e-5) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < want.size(); ++i)
+    EXPECT_NEAR(got[i], want[i], tolerance * (1 + std::fabs(want[i]))) << "element " << i;
+}
+
+/// The gradient of f[n] -> f[] in reverse mode is what forward mode gives for every direction.
+template <class F>
+void expect_gradient(F f, const HostArray& x) {
+  const Numbers back = run([&](const Array& v) { return grad(f)(v); }, x);
+  const Dim n = x.size();
+  const auto forward = [&](const Array& v) {
+    return vmap([&](const Array& d) { return jvp(f, v, d).second; })(eye(n));
+  };
+  expect_near(back, run(forward, x), 1e-4);
+}
+
 /// What tracing `f` throws, or "".
 template <class F, class... H>
 std::string usage_error_of(F&& f, const H&... inputs) {

@@ -10,12 +10,6 @@ namespace {
 
 using testing::HasSubstr;
 
-void expect_near(const Numbers& got, const Numbers& want, double tolerance = 1e-4) {
-  ASSERT_EQ(got.size(), want.size());
-  for (std::size_t i = 0; i < want.size(); ++i)
-    EXPECT_NEAR(got[i], want[i], tolerance * (1 + std::fabs(want[i]))) << "element " << i;
-}
-
 const HostArray matrix = f32({2, 2}, {4, 1, -2, 3});
 const HostArray rhs = f32({1, 2});
 

@@ -15,12 +15,6 @@ namespace {
 
 using testing::HasSubstr;
 
-void expect_near(const Numbers& got, const Numbers& want, double tolerance = 1e-5) {
-  ASSERT_EQ(got.size(), want.size());
-  for (std::size_t i = 0; i < want.size(); ++i)
-    EXPECT_NEAR(got[i], want[i], tolerance * (1 + std::fabs(want[i]))) << "element " << i;
-}
-
 /// What is compiled.
 template <class F, class... H>
 Graph compiled_graph(F&& f, const H&... inputs) {

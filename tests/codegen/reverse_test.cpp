@@ -12,22 +12,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-void expect_near(const Numbers& got, const Numbers& want, double tolerance = 1e-4) {
-  ASSERT_EQ(got.size(), want.size());
-  for (std::size_t i = 0; i < want.size(); ++i)
-    EXPECT_NEAR(got[i], want[i], tolerance * (1 + std::fabs(want[i]))) << "element " << i;
-}
-
-/// The gradient of f[n] -> f[] in reverse mode is what forward mode gives for every direction.
-template <class F>
-void expect_gradient(F f, const HostArray& x) {
-  const Numbers back = run([&](const Array& v) { return grad(f)(v); }, x);
-  const Dim n = x.size();
-  const auto forward = [&](const Array& v) {
-    return vmap([&](const Array& d) { return jvp(f, v, d).second; })(eye(n));
-  };
-  expect_near(back, run(forward, x));
-}
 /// The same for its gradient in one fixed direction.
 template <class F>
 void expect_two_gradients(F f, const HostArray& x) {
@@ -386,12 +370,11 @@ TEST(ReverseActivity, WhatTheResultDoesNotDependOnHasNoCotangent) {
     const Graph g = graph_of(
         [&](const Array& x) {
           return grad([&](const Array& v) {
-            const Both end = fori_loop(
-                0, 9,
-                [](const Array&, Both s) {
-                  return Both{sin(s.a), s.b * s.a};
-                },
-                Both{v, v * v}, {.kind = LoopKind::stored});
+            const Both end = fori_loop(0, 9,
+                                       [](const Array&, Both s) {
+                                         return Both{sin(s.a), s.b * s.a};
+                                       },
+                                       Both{v, v * v}, {.kind = LoopKind::stored});
             return sum(second ? end.b : end.a);
           })(x);
         },

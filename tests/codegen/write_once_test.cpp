@@ -12,24 +12,6 @@
 namespace gnomon::test {
 namespace {
 
-void expect_near(const Numbers& got, const Numbers& want, double tolerance = 1e-4) {
-  ASSERT_EQ(got.size(), want.size());
-  for (std::size_t i = 0; i < want.size(); ++i)
-    EXPECT_NEAR(got[i], want[i], tolerance * (1 + std::fabs(want[i]))) << "element " << i;
-}
-
-/// The gradient of f[n] -> f[] in reverse mode is what forward mode gives for every direction.
-template <class F>
-void expect_gradient(F f, const HostArray& x) {
-  const Dim n = x.size();
-  expect_near(run([&](const Array& v) { return grad(f)(v); }, x),
-              run(
-                  [&](const Array& v) {
-                    return vmap([&](const Array& d) { return jvp(f, v, d).second; })(eye(n));
-                  },
-                  x));
-}
-
 /// Elements of the largest array in the graph, those in loops included.
 Dim largest(const Graph& g) {
   Dim n = 0;
