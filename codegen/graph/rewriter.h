@@ -56,6 +56,12 @@ class Rewriter {
 std::optional<ValueId> apply_identities(Rewriter&, const Primitive&, const Params&,
                                         const std::vector<ValueId>& inputs, const Aval& out, Loc);
 
+/// What a loop of no steps gives: the state it begins with, and stacked outputs of length 0.
+/// Nothing for anything else. In simplify_control.cpp.
+std::optional<std::vector<ValueId>> without_steps(Rewriter&, const Primitive&, const Params&,
+                                                  const std::vector<ValueId>& inputs,
+                                                  const std::vector<Aval>& out, Loc);
+
 /// Loops and branches: drops operands that their graphs do not use or that come twice, and writes
 /// known constants into the graphs. In simplify_control.cpp. Changes `params` and `inputs`.
 void sink_constants(const Rewriter&, const Primitive&, Params& params,

@@ -169,6 +169,24 @@ Equation trim_outputs(const Equation& equation, const std::vector<bool>& used) {
   return result;
 }
 
+std::optional<std::vector<ValueId>> without_steps(Rewriter& rewriter, const Primitive& primitive,
+                                                  const Params& params,
+                                                  const std::vector<ValueId>& inputs,
+                                                  const std::vector<Aval>& out, Loc loc) {
+  std::size_t carried = 0;
+  if (&primitive == &while_p && params.as<WhileParams>().max_steps == 0) {
+    carried = out.size();
+  } else if (&primitive == &scan_p && params.as<ScanParams>().length == 0) {
+    carried = static_cast<std::size_t>(params.as<ScanParams>().carried);
+  } else {
+    return std::nullopt;
+  }
+  std::vector<ValueId> r(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(carried));
+  for (std::size_t i = carried; i < out.size(); ++i)
+    r.push_back(rewriter.full(HostArray(Aval{out[i].dtype, {}}), out[i].shape, loc));
+  return r;
+}
+
 void sink_constants(const Rewriter& rewriter, const Primitive& primitive, Params& params,
                     std::vector<ValueId>& inputs) {
   // Operand k of the equation is input k - skipped of the graphs; the first `fixed` inputs are not

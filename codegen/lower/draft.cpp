@@ -217,10 +217,16 @@ bool stacked_output(const Graph& g, const Uses& uses, ValueId v) {
   return static_cast<int>(uses.output[v]) >= e.params.as<ScanParams>().carried;
 }
 
-/// `scalars`: the most elements of a tile that are scalars.
-std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Dim scalars) {
+/// What a kernel writes out instead of walking it by a loop.
+struct WrittenOut {
+  Dim scalars;        // tiles of up to so many elements are scalars
+  Dim unrolled = 16;  // reductions and products of up to so many terms
+};
+
+std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, WrittenOut most) {
   Workshop w(r);
-  w.emitter.scalar_limit = scalars;
+  w.emitter.scalar_limit = most.scalars;
+  w.emitter.unroll_limit = most.unrolled;
   Frame f(w.emitter, r.graph);
   const auto uses = w.emitter.uses_of(r.graph);
   w.bind_inputs(f);
@@ -295,12 +301,17 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
       std::min(r.value_limit, r.mapping == Mapping::sequential ? most_alone : pleasant_kernel);
   for (const Dim scalars : {64, 8, 1}) {
     try {
-      return attempt(smaller, failure, scalars);
+      return attempt(smaller, failure, {scalars});
     } catch (const KernelTooLarge&) {
       continue;
     }
   }
-  return attempt(r, failure, 1);
+  try {
+    return attempt(r, failure, {1});
+  } catch (const KernelTooLarge&) {
+    // Short sums of short sums: what each of them writes out multiplies.
+    return attempt(r, failure, {1, 1});
+  }
 }
 
 namespace {

@@ -48,6 +48,7 @@ class ElementContext {
   std::span<const Aval> inputs;
   std::span<const Aval> outputs;
   bool in_loop = false;  // this runs once a trip of a loop around it
+  Dim unroll_limit = 0;  // ranges up to this length are written out instead of walked by a loop
   const kernel::Team* team = nullptr;  // invocations that compute this element together
   bool built_ins = false;  // the driver's own exp, sin, ... will do (CompileOptions::fast_math)
 

@@ -144,6 +144,7 @@ class Emitter {
   bool pins = true;       // a value whose axis runs with the lanes is held by each lane for itself
   Dim scalar_limit = 64;  // tiles up to this many elements are scalars
   Dim private_limit = 1024;          // and up to this many a private array
+  Dim unroll_limit = 16;             // ranges up to this length are written out
   std::size_t value_limit = 200000;  // instructions beyond which the kernel is too large
 
   /// Scratch memory this kernel needs: kernel buffer and number of elements.

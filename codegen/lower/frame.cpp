@@ -20,6 +20,7 @@ class EquationContext final : public ElementContext {
     inputs = in_;
     outputs = out_;
     in_loop = frame.base_depth_ > 0;
+    unroll_limit = frame.e_.unroll_limit;
     team = frame.e_.team;
     built_ins = frame.e_.target.built_in_functions;
   }

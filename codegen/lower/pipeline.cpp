@@ -31,8 +31,9 @@ namespace gnomon {
 
 namespace {
 
-/// Throws UsageError when the device lacks an element type the graph uses.
-void check_dtypes(const Graph& g, const Target& target, std::string_view name) {
+/// Throws UsageError where the device lacks an element type that the graph uses, and for an array
+/// whose elements 32 bits do not count.
+void check_arrays(const Graph& g, const Target& target, std::string_view name) {
   const auto check = [&](const Aval& a, Loc loc) {
     const auto lacks = [&](const char* what, const char* instead) {
       usage_error(name,
@@ -65,7 +66,7 @@ void check_dtypes(const Graph& g, const Target& target, std::string_view name) {
   for (ValueId v : g.inputs) check(g.avals[v], {});
   for (const Equation& e : g.equations) {
     for (ValueId v : e.outputs) check(g.avals[v], e.loc);
-    for (const GraphPtr& sub : e.params.graphs()) check_dtypes(*sub, target, name);
+    for (const GraphPtr& sub : e.params.graphs()) check_arrays(*sub, target, name);
   }
 }
 
@@ -259,9 +260,11 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
   program.name = options.name;
   program.inputs = input.input_avals();
   program.outputs = input.output_avals();
-  check_dtypes(input, target, options.name);
 
-  Graph whole = sums_out_of_loops(simplify(expand(input, target)));
+  // What no step of a loop or no output asks for need not fit the device.
+  Graph whole = simplify(expand(input, target));
+  check_arrays(whole, target, options.name);
+  whole = sums_out_of_loops(whole);
   Graph graph = split_reductions(whole, target);
   Partition parts = partition(graph, target, options);
   if (auto hoisted = hoist_invariants(whole, bodies_in_kernels(graph, parts), target)) {

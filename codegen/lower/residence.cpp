@@ -181,7 +181,8 @@ class Chooser {
     double work = 0;
     for (ValueId v : e.inputs)
       work += in_memory_[v] ? 0 : cost_[v] * static_cast<double>(g_.avals[v].shape.size());
-    return work <= 1 << 17;
+    // Eight microseconds' worth for a lane, which is what another kernel takes to start.
+    return work <= 2048 * static_cast<double>(std::min<Dim>(out, 64));
   }
 
   void choose_memory() {
@@ -189,11 +190,11 @@ class Chooser {
     for (ValueId v : g_.outputs) in_memory_[v] = true;
     for (const Equation& e : g_.equations) {
       // A reduction has fewer lanes than its operand: what costs a lot there is computed by the
-      // operand's lanes.
+      // operand's lanes. (Fewer than eight to one are the running sums that one lane keeps.)
       if (e.primitive->lower.kind == Lowering::Kind::element &&
           e.primitive->lower.cost != Cost::view)
         for (ValueId v : e.inputs)
-          if (g_.avals[v].shape.size() >= 4 * g_.avals[e.outputs[0]].shape.size() &&
+          if (g_.avals[v].shape.size() >= 8 * g_.avals[e.outputs[0]].shape.size() &&
               !lanes_suffice(e))
             keep_if_costly(v);
       // Operands that were turned around for the sake of a product (lower/split.h).

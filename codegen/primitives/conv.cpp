@@ -133,9 +133,10 @@ Value conv_element(ElementContext& c, const Params& params, std::size_t, const I
   // The last axes are unrolled inside a loop over those in front: offsets in them are constants.
   int outer = all.rank();
   Dim inner = 1;
-  while (outer > 0 && inner * all[outer - 1] <= unrolled_window) inner *= all[--outer];
-  if (all.size() <= unroll_limit || inner == 1)
-    return fold_range(k, all.size(), {zero}, [&](Value n, const Values& carried) {
+  const Dim most = c.unroll_limit > 1 ? unrolled_window : 1;
+  while (outer > 0 && inner * all[outer - 1] <= most) inner *= all[--outer];
+  if (all.size() <= c.unroll_limit || inner == 1)
+    return fold_range(c, all.size(), {zero}, [&](Value n, const Values& carried) {
       return Values{term(unravel(k, all, n), carried[0])};
     })[0];
   const Shape front = all.part(0, outer), back = all.part(outer, all.rank());

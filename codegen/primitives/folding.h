@@ -8,21 +8,19 @@
 
 namespace gnomon::rules {
 
-/// Ranges up to this length are unrolled.
-inline constexpr Dim unroll_limit = 16;
-
 /// carried = body(n, carried) for n = 0 .. count - 1 in order; n is a constant when the range is
 /// unrolled. A trip does `most` positions where they come out even: neighbours are then read as one
 /// wide load, and trips are a budget on some drivers.
 template <class Body>
-kernel::Values fold_range(kernel::Builder& k, Dim count, kernel::Values carried, Body&& body,
+kernel::Values fold_range(ElementContext& c, Dim count, kernel::Values carried, Body&& body,
                           Dim most = 4) {
-  if (count > unroll_limit) {
+  kernel::Builder& k = c.k;
+  if (count > c.unroll_limit) {
     const Dim step = count % most == 0 ? most : 1;
     return k.count_loop(
         k.u32(static_cast<std::uint32_t>(count / step)), static_cast<std::uint64_t>(count / step),
-        carried, [&](kernel::Value trip, std::span<const kernel::Value> c) {
-          kernel::Values now(c.begin(), c.end());
+        carried, [&](kernel::Value trip, std::span<const kernel::Value> so_far) {
+          kernel::Values now(so_far.begin(), so_far.end());
           const kernel::Value first = k.mul(trip, k.u32(static_cast<std::uint32_t>(step)));
           for (Dim n = 0; n < step; ++n)
             now = body(k.add(first, k.u32(static_cast<std::uint32_t>(n))), std::move(now));
@@ -41,8 +39,8 @@ template <class Body, class Join>
 kernel::Values fold_jointly(ElementContext& c, Dim count, kernel::Values identity, Body&& body,
                             Join&& join, std::optional<kernel::Op> over_subgroup, Dim most = 4) {
   // In a loop or branch the team's members may be at different places.
-  if (c.team == nullptr || c.k.depth() > 0 || count <= unroll_limit)
-    return fold_range(c.k, count, std::move(identity), body, most);
+  if (c.team == nullptr || c.k.depth() > 0 || count <= c.unroll_limit)
+    return fold_range(c, count, std::move(identity), body, most);
   return kernel::fold(
       c.k, *c.team,
       {static_cast<std::uint64_t>(count), std::move(identity), body, join, over_subgroup});
@@ -55,7 +53,7 @@ template <class Element, class Combine>
 kernel::Value fold_elements(ElementContext& c, Dim count, kernel::Value identity, Element&& element,
                             Combine&& combine, std::optional<kernel::Op> over_subgroup, Dim most) {
   const bool alone = c.team == nullptr || c.k.depth() > 0;
-  if (alone && count > unroll_limit && count % most == 0) {
+  if (alone && count > c.unroll_limit && count % most == 0) {
     const std::uint64_t trips = static_cast<std::uint64_t>(count / most);
     return c.k.count_loop(
         c.k.u32(static_cast<std::uint32_t>(trips)), trips, kernel::Values{identity},

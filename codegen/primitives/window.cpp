@@ -103,7 +103,7 @@ Values over_window(ElementContext& c, const WindowParams& p, const Index& i, Val
   Builder& k = c.k;
   const Shape& shape = c.inputs[0].shape;
   const Shape window = window_shape(p);
-  return fold_range(k, window.size(), std::move(carried), [&](Value n, const Values& now) {
+  return fold_range(c, window.size(), std::move(carried), [&](Value n, const Values& now) {
     const Values offset = unravel(k, window, n);
     Value inside = k.boolean(true);
     Values from;

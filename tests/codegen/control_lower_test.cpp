@@ -156,6 +156,54 @@ TEST(ControlLower, ScattersIntoWhatABranchMakes) {
   expect_function_lowers(f, f32({2, 9, 2}), f32({2}));
 }
 
+// Short sums are written out, sums of such sums as often as they are asked for: here too often.
+TEST(ControlLower, ShortSumsOfShortSumsInBranches) {
+  const char* text = R"(
+graph(%0: i32[6], %1: i32[6]) {
+  %2: i32[6], %3: i32[6] = cond[branches=(graph(%0: i32[6]) {
+    %1: u32[] = constant[value=u32(1)]
+    %2: u32[6,6,2] = broadcast[shape=[6,6,2] axes=()] %1
+    %3: i32[6], %4: i32[6], %5: u32[6,6,6,6], %6: u32[6,6,2] = scan[body=graph(
+        %0: i32[6], %1: i32[6], %2: u32[6,2], %3: u32[6,6,2]) {
+      %4: u32[6,2,6] = permute[axes=(0,2,1)] %3
+      %5: u32[6,6,6] = dot_general[lhs_contracting=(2) rhs_contracting=(1) lhs_batch=(0)
+        rhs_batch=(0)] %3 %4
+      return %1 %0 %5 %2
+    } carried=2 sequences=1 length=6 reverse=false] %0 %0 %2 %2
+    %7: u32[6,6,2], %8: i32[6] = cond[branches=(graph(
+        %0: u32[6,6,2], %1: i32[6], %2: u32[6,6,6,6], %3: u32[6,6,2], %4: i32[6]) {
+      return %0 %1
+    },graph(
+        %0: u32[6,6,2], %1: i32[6], %2: u32[6,6,6,6], %3: u32[6,6,2], %4: i32[6]) {
+      %5: u32[6,12] = reshape[shape=[6,12]] %0
+      %6: i32[36] = iota[dtype=i32 shape=[36] axis=0]
+      %7: u32[6,36] = gather[axis=1 batch_dims=0 mode=clip] %5 %6
+      %8: u32[6,2,6,3] = reshape[shape=[6,2,6,3]] %7
+      %9: u32[6,6,2,3] = conv[batch_dims=1 strides=(2) lo=(0) hi=(1) base=(1) dilation=(1)] %2 %8
+      %10: u32[6] = reduce_max[axes=(1,2,3)] %9
+      %11: u32[6,6,2] = broadcast[shape=[6,6,2] axes=(0)] %10
+      %12: u32[6,6,2] = mul %3 %11
+      return %12 %1
+    },graph(
+        %0: u32[6,6,2], %1: i32[6], %2: u32[6,6,6,6], %3: u32[6,6,2], %4: i32[6]) {
+      return %3 %4
+    }) lanes=6] %4 %2 %4 %5 %6 %0
+    %9: i32[6,6,2] = convert[dtype=i32] %7
+    %10: i32[6] = reduce_max[axes=(1,2)] %9
+    %11: i32[6] = add %0 %10
+    return %11 %0
+  },graph(%0: i32[6]) {
+    return %0 %0
+  },graph(%0: i32[6]) {
+    return %0 %0
+  }) lanes=6] %1 %0
+  return %2
+}
+)";
+  const Aval lanes = i32({6});
+  expect_lowering(parse_graph(text), {random_array(lanes, 1), random_array(lanes, 2)});
+}
+
 TEST(ControlLower, HistoriesByLane) {
   const auto f = [](const Array& x) {
     return fori_loop(

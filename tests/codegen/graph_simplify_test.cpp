@@ -4,6 +4,7 @@
 #include <random>
 
 #include "tests/codegen/graph_host.h"
+#include "tests/support/lowering.h"
 
 namespace gnomon::test {
 namespace {
@@ -201,6 +202,25 @@ TEST(Simplify, MergesDoubledOperandsOfLoops) {
   verify(after);
   EXPECT_EQ(only_equation(after, "while").inputs.size(), 2u) << print(after);
   EXPECT_EQ(evaluate(after, {f32(3), f32(1)}), evaluate(before, {f32(3), f32(1)}));
+}
+
+TEST(Simplify, ALoopOfNoStepsIsWhatItBeginsWith) {
+  const auto f = [](const Array& x, const Array& rows) {
+    const auto summed = [](Array c, Array row) { return std::pair{c + sum(row), c * 2}; };
+    const auto [last, all] = scan(summed, x, rows);
+    const Array still = while_loop([](const Array& v) { return v < 100.0f; },
+                                   [](Array v) { return v * 2; }, x + 1, {.max_steps = 0});
+    return std::tuple{last, all, still};
+  };
+  const std::vector<HostArray> in{f32(3), HostArray(Aval{DType::f32, {0, 70000, 70000}})};
+  const Graph before = graph_of(f, in[0], in[1]);
+  const Graph after = simplify(before);
+  verify(after);
+  for (const Equation& e : after.equations) EXPECT_TRUE(e.params.graphs().empty()) << print(after);
+  EXPECT_EQ(evaluate(after, in), evaluate(before, in));
+  // A row would have more elements than an array can.
+  for (const auto& [name, target] : gnomon::testing::targets())
+    EXPECT_NO_THROW(compile(before, target));
 }
 
 TEST(Simplify, DropsCarriedValuesThatNothingNeeds) {

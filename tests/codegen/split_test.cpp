@@ -127,6 +127,18 @@ TEST(Split, ALongSumIsTwoKernelsOfNeighbours) {
   EXPECT_EQ(kernel::worst_case_trips(p.kernels[1]), 16u * 512 / 16 + 1);
 }
 
+// What starting a kernel takes, one lane adds up itself; from there on no lane does much.
+TEST(Split, ASumOfMediumLengthIsTwoKernelsToo) {
+  for (const Dim n : {1000, 8000, 16383, 16384, 20000, 40000, 65536, 100000, 131072, 262144}) {
+    Trace outer;
+    const Graph g = trace([](const Array& x) { return sum(x); }, outer.input(f32({n}))).graph;
+    const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
+    EXPECT_EQ(p.kernels.size(), n < 16384 ? 1u : 2u) << n << "\n" << p.fusion_text;
+    for (const kernel::Kernel& k : p.kernels)
+      EXPECT_LE(kernel::worst_case_trips(k), 2100u) << n << "\n" << print(k);
+  }
+}
+
 TEST(Split, WhatARowReducesIsComputedInItsLane) {
   expect_function_lowers([](const Array& x) { return softmax(x); }, f32({700, 96}));
   expect_function_lowers([](const Array& x) { return sum(exp(x) * sin(x), 1); }, f32({600, 130}));
