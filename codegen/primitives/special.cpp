@@ -18,6 +18,23 @@ Array polygamma(int order, const Array& x) {
   return emit1(polygamma_p, OrderParams{order}, {x}, {});
 }
 
+/// y / x for y = e^-|x| I1(x), 1/2 at 0: by the power series (DLMF 10.25.2) where |x| < 1. The
+/// quotient is as exact there, but its derivatives are differences of nearly equal numbers that are
+/// divided by x.
+Array i1e_quotient(const Array& x, const Array& y) {
+  const Array size = lax::unary(abs_p, x),
+              quarter = lax::mul(lax::mul(x, x), lax::full_like(x, 0.25));
+  constexpr int terms = 10;  // 2^-67 is what the next one is of the first
+  double coefficients[terms] = {0.5};
+  for (int k = 1; k < terms; ++k) coefficients[k] = coefficients[k - 1] / (k * (k + 1.0));
+  Array sum = lax::full_like(x, coefficients[terms - 1]);
+  for (int k = terms - 1; k-- > 0;)
+    sum = lax::add(lax::mul(sum, quarter), lax::full_like(x, coefficients[k]));
+  const Array one = lax::full_like(x, 1), near = lax::lt(size, one);
+  return lax::select(near, lax::mul(lax::unary(exp_p, lax::neg(size)), sum),
+                     lax::div(y, lax::select(near, one, x)));
+}
+
 }  // namespace
 
 const Primitive lgamma_p =
@@ -45,10 +62,7 @@ const Primitive i1e_p =
     unary<i1e_p, Accepts::floats,
           [](auto x) { return static_cast<decltype(x)>(host::scaled_bessel(1, x)); }, math::i1e,
           [](const Array& x, const Array& y, const Array& d) {
-            // y / x tends to 1 / 2 at 0.
-            const Array zero = lax::eq(x, lax::zeros_like(x)), half = lax::full_like(x, 0.5);
-            const Array safe = lax::select(zero, lax::full_like(x, 1), x);
-            const Array ratio = lax::select(zero, half, lax::div(y, safe));
+            const Array ratio = i1e_quotient(x, y);
             const Array falling = lax::add(ratio, lax::mul(lax::unary(sign_p, x), y));
             return lax::mul(d, lax::sub(lax::unary(i0e_p, x), falling));
           }>("i1e", Cost::heavy);

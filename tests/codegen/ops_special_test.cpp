@@ -2,6 +2,8 @@
 // derivatives, messages. Their accuracy is a matter of tests/shaders.
 #include "gnomon/special.h"
 
+#include <cmath>
+
 #include "tests/codegen/graph_host.h"
 
 namespace gnomon {
@@ -50,6 +52,22 @@ TEST(OpsSpecial, BetaAndBesselFunctionsTakeTheirValuesFromMpmath) {
               ElementsAre(near(4.8807925858650240856)));
   EXPECT_THAT(test::run([](Array v) { return i1(v); }, f64({-3})),
               ElementsAre(near(-3.9533702174026093965)));
+}
+
+// (e^-x I1(x))'' = e^-x (I1'' - 2 I1' + I1) for x > 0, which tends to -1 at 0.
+TEST(OpsSpecial, TheSecondDerivativeOfI1eNearZero) {
+  const auto second = grad([](Array v) { return grad([](Array w) { return i1e(w); })(v); });
+  for (const double x : {1e-12, 1e-7, 1e-4, 0.5, 0.999, 1.001, 4.0}) {
+    // I1' = I0 - I1 / x and I1'' = I1 + I1 / x^2 - I0 / x + I1 / x^2 (DLMF 10.29).
+    const double i0 = std::cyl_bessel_i(0, x), i1 = std::cyl_bessel_i(1, x);
+    const double curved = x < 0.01 ? 3 * x / 8 : i1 - (i0 - 2 * i1 / x) / x;
+    const double sloping = x < 0.01 ? 0.5 + 3 * x * x / 16 : i0 - i1 / x;
+    const double want = std::exp(-x) * (curved - 2 * sloping + i1);
+    const HostArray at = f64({x});
+    const double got =
+        test::run([&](Array v) { return reshape(second(reshape(v, {})), {1}); }, at)[0];
+    EXPECT_NEAR(got, want, 1e-13) << x;
+  }
 }
 
 TEST(OpsSpecial, DerivativesOfLgammaAreThePolygammas) {
