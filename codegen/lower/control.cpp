@@ -359,7 +359,7 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
       Tile row;
       row.shape = body.avals[body.outputs[o]].shape;
       row.pinned = e_.lane_axis(row.shape, 0);
-      e_.for_each(row.count(), [&](Value j) {
+      const auto store = [&](Value j) {
         const Index at = e_.tile_index(row, j);
         const Value value = f.element(body.outputs[o], at);
         const Index position = row_position(o, step, at);
@@ -367,7 +367,9 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
           e_.tile_store(*result[o], e_.tile_offset(*result[o], position), value, {});
         else
           e_.store(direct->second, position.shape(), position, value);
-      });
+      };
+      // Neighbours in memory are one wide store.
+      e_.for_each(row.count(), store, result[o] ? 0 : 4);
     }
     return CarryUpdate(e_, body).run(f, c, nullptr);
   };

@@ -9,6 +9,8 @@
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/table.h"
+#include "shaders/passes/jam.h"
+#include "shaders/passes/simplify.h"
 
 namespace gnomon {
 
@@ -312,6 +314,12 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
     // Short sums of short sums: what each of them writes out multiplies.
     return attempt(r, failure, {1, 1});
   }
+}
+
+kernel::Kernel loops_merged(kernel::Kernel k, const Draft& d, const Target& t) {
+  const std::uint32_t of_lane =
+      d.has_loop ? std::max(1u, t.accumulators / t.loop_coarsening) : t.accumulators;
+  return kernel::simplify(kernel::jam(std::move(k), {d.carried > 0 ? d.carried : of_lane}));
 }
 
 namespace {

@@ -78,6 +78,10 @@ struct DraftFailure {
 /// Throws KernelTooLarge; a NotLaneLocal becomes `failure`.
 std::optional<Draft> draft(const DraftRequest&, DraftFailure& failure);
 
+/// The kernel with loops that count alike merged, as far as one lane's registers hold what they
+/// carry. `k` is the draft's kernel, simplified or not.
+kernel::Kernel loops_merged(kernel::Kernel k, const Draft&, const Target&);
+
 /// The updates of a scatter whose output already holds its operand: lanes own disjoint
 /// parts of the output and walk the updates in order, so the result does not depend on the device.
 /// Long walks are several dispatches. Unique updates have a lane each.

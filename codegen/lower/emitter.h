@@ -97,6 +97,7 @@ class Frame {
   kernel::Value rule(ValueId v, const Equation&, const Index& index);
   bool worth_a_tile(ValueId v, const Index& index) const;
   Tile& materialise(ValueId v, const Index& index);
+  bool shows_product(ValueId v) const;
   Tiles& results(std::size_t equation);
   /// An array of which nobody looks at what it begins with.
   bool is_empty(ValueId v) const;
@@ -166,10 +167,11 @@ class Emitter {
   kernel::Value tile_load(Tile&, const Index&);
   kernel::Value tile_load_at(const Tile&, kernel::Value residual);
   void tile_store(const Tile&, kernel::Value residual, kernel::Value value, kernel::Value mask);
-  /// Fills a tile; `value(index, residual)`. Scalars unrolled, arrays by a loop.
-  void fill(Tile&, const std::function<kernel::Value(const Index&)>& value);
-  /// for residual in 0..count-1, unrolled when `count` is at most the scalar limit.
-  void for_each(Dim count, const std::function<void(kernel::Value)>& body);
+  /// Fills a tile. Scalars unrolled, arrays by a loop, of whose trips each does `together` elements
+  /// or, at 0, as many as suit the driver.
+  void fill(Tile&, const std::function<kernel::Value(const Index&)>& value, Dim together = 0);
+  /// for residual in 0..count-1, a few unrolled.
+  void for_each(Dim count, const std::function<void(kernel::Value)>& body, Dim together = 0);
   /// Pinned axis of a position: the axis whose coordinate is the lane.
   int pinned_axis(const Index&) const;
   /// Where a carried or stacked value of `shape` has its lane axis: `axis` if its length is the

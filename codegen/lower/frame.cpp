@@ -1,10 +1,12 @@
 // codegen/lower/frame.cpp -- evaluation of straight-line equations on demand; loops and branches
 // are in control.cpp.
 #include <algorithm>
+#include <set>
 
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/emitter.h"
 #include "codegen/primitives/control.h"
+#include "codegen/primitives/table.h"
 
 namespace gnomon {
 
@@ -170,10 +172,30 @@ Tile& Frame::materialise(ValueId v, const Index& index) {
   const int pinned = e_.pinned_axis(index);
   e_.k.at_depth(base_depth_, [&] {
     Tile t = e_.make_tile(a.dtype, a.shape, pinned, false);
-    e_.fill(t, [&](const Index& i) { return rule(v, e, i); });
+    // Neighbours that are products read the same vector: their loops become one (loops_merged).
+    constexpr Dim neighbours = 4;
+    e_.fill(
+        t, [&](const Index& i) { return rule(v, e, i); }, shows_product(v) ? neighbours : 0);
     tiles_[v] = std::move(t);
   });
   return tiles_[v];
+}
+
+bool Frame::shows_product(ValueId v) const {
+  std::vector<ValueId> open{v};
+  std::set<ValueId> seen{v};
+  while (!open.empty()) {
+    const ValueId at = open.back();
+    open.pop_back();
+    const std::uint32_t producer = uses_->producer[at];
+    if (producer == Uses::none || tiles_.contains(at) || (at != v && uses_->many[at])) continue;
+    const Equation& e = graph_.equations[producer];
+    if (e.primitive == &dot_general_p) return true;
+    if (e.primitive->lower.kind != Lowering::Kind::element) continue;
+    for (ValueId in : e.inputs)
+      if (seen.insert(in).second) open.push_back(in);
+  }
+  return false;
 }
 
 void Frame::force(ValueId v) {

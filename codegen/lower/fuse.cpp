@@ -18,6 +18,7 @@
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/table.h"
+#include "shaders/passes/simplify.h"
 
 namespace gnomon {
 
@@ -273,6 +274,17 @@ class Partitioner {
     return std::move(*d);
   }
 
+  /// A kernel of one lane per element of what a scatter or an update in place writes.
+  template <class Drafting>
+  static Draft draft_updates(DraftRequest r, const Equation& e, Drafting drafting) {
+    try {
+      return drafting(r, e);
+    } catch (const NotLaneLocal&) {
+      r.pins = false;  // as above
+      return drafting(r, e);
+    }
+  }
+
   bool map_cluster(const std::vector<ValueId>& roots, const Cones& cones) {
     const Equation& e = g_.equations[uses_.producer[roots[0]]];
     const Shape& shape = g_.avals[roots[0]].shape;
@@ -320,7 +332,9 @@ class Partitioner {
   /// driver lets it take, or might take long.
   bool fits_a_dispatch(const Draft& d, const std::set<std::uint32_t>& loops,
                        const std::vector<ValueId>& members, const Cones& cones) {
-    const std::uint64_t trips = kernel::worst_case_trips(d.kernel);
+    std::uint64_t trips = kernel::worst_case_trips(d.kernel);
+    if (target_.loop_budget > 0 && trips > target_.loop_budget)
+      trips = kernel::worst_case_trips(loops_merged(kernel::simplify(d.kernel), d, target_));
     const bool refused = target_.loop_budget > 0 && trips > target_.loop_budget;
     const auto by_time = [&](std::uint32_t loop, std::uint64_t most) {
       // Inside of another loop a slice would cost every one of its iterations a decision.
@@ -407,7 +421,7 @@ class Partitioner {
 
   bool update_cluster(ValueId v, const Equation& e, const Cones& cones) {
     if (updates_.store_operands(placement(), in_memory_, e)) return false;
-    Draft d = draft_update(request({v}, Mapping::map, 1), e);
+    Draft d = draft_updates(request({v}, Mapping::map, 1), e, draft_update);
     add(std::move(d), {v}, cones, "in place, one lane per element of the update");
     return true;
   }
@@ -429,7 +443,7 @@ class Partitioner {
     if (g_.avals[e.inputs[2]].shape.size() == 0) return;
 
     Cluster c;
-    c.draft = draft_scatter(request({v}, Mapping::lane, 1), e);
+    c.draft = draft_updates(request({v}, Mapping::lane, 1), e, draft_scatter);
     std::set<ValueId> reads{v};
     for (ValueId in : {e.inputs[1], e.inputs[2]}) {
       if (in_memory_[in]) {

@@ -10,6 +10,7 @@
 #include "codegen/lower/expand.h"
 #include "codegen/lower/fuse.h"
 #include "codegen/lower/hoist.h"
+#include "codegen/lower/kept_rows.h"
 #include "codegen/lower/loop_region.h"
 #include "codegen/lower/record.h"
 #include "codegen/lower/split.h"
@@ -68,12 +69,6 @@ void check_arrays(const Graph& g, const Target& target, std::string_view name) {
     for (ValueId v : e.outputs) check(g.avals[v], e.loc);
     for (const GraphPtr& sub : e.params.graphs()) check_arrays(*sub, target, name);
   }
-}
-
-/// Values that the loops of one lane may carry together.
-std::uint32_t loop_limit(const Draft& d, const Target& t) {
-  if (d.carried > 0) return d.carried;
-  return d.has_loop ? std::max(1u, t.accumulators / t.loop_coarsening) : t.accumulators;
 }
 
 /// The most instructions that a loop takes per trip, loops inside apart.
@@ -160,7 +155,7 @@ void share_time(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target
 /// A kernel that lanes run each for themselves, as invocations run it; sets the number of
 /// workgroups.
 kernel::Kernel invocations_of(kernel::Kernel k, Cluster& c, const Target& target, Refill refill) {
-  k = kernel::simplify(kernel::jam(std::move(k), {loop_limit(c.draft, target)}));
+  k = loops_merged(std::move(k), c.draft, target);
   const std::uint32_t width = coarsening(c.draft, k, target);
   share_time(k, c, width, target, refill);
   const std::uint32_t count = kernel::invocations(k.lanes, width);
@@ -264,7 +259,7 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
   // What no step of a loop or no output asks for need not fit the device.
   Graph whole = simplify(expand(input, target));
   check_arrays(whole, target, options.name);
-  whole = sums_out_of_loops(whole);
+  whole = sums_out_of_loops(keep_rows(whole));
   Graph graph = split_reductions(whole, target);
   Partition parts = partition(graph, target, options);
   if (auto hoisted = hoist_invariants(whole, bodies_in_kernels(graph, parts), target)) {

@@ -19,6 +19,8 @@ namespace gnomon {
 namespace {
 
 constexpr double unbounded_cost = 1e9;
+/// Lanes of a CPU's SIMD group.
+constexpr Dim lanes_in_step = 8;
 
 /// How often consumers in other positions ask for an element: not, by broadcasting, or by a
 /// product, gather or loop.
@@ -179,8 +181,11 @@ class Chooser {
     if (!target_.contiguous_per_lane) return out * target_.team >= target_.parallel_lanes;
     if (out >= target_.parallel_lanes) return true;
     double work = 0;
-    for (ValueId v : e.inputs)
-      work += in_memory_[v] ? 0 : cost_[v] * static_cast<double>(g_.avals[v].shape.size());
+    for (ValueId v : e.inputs) {
+      const Dim lanes = g_.avals[v].shape.size();
+      // No more of them than run in step anyway: the running sums of one lane, most often.
+      if (!in_memory_[v] && lanes > lanes_in_step) work += cost_[v] * static_cast<double>(lanes);
+    }
     // Eight microseconds' worth for a lane, which is what another kernel takes to start.
     return work <= 2048 * static_cast<double>(std::min<Dim>(out, 64));
   }
@@ -190,11 +195,11 @@ class Chooser {
     for (ValueId v : g_.outputs) in_memory_[v] = true;
     for (const Equation& e : g_.equations) {
       // A reduction has fewer lanes than its operand: what costs a lot there is computed by the
-      // operand's lanes. (Fewer than eight to one are the running sums that one lane keeps.)
+      // operand's lanes.
       if (e.primitive->lower.kind == Lowering::Kind::element &&
           e.primitive->lower.cost != Cost::view)
         for (ValueId v : e.inputs)
-          if (g_.avals[v].shape.size() >= 8 * g_.avals[e.outputs[0]].shape.size() &&
+          if (g_.avals[v].shape.size() >= 4 * g_.avals[e.outputs[0]].shape.size() &&
               !lanes_suffice(e))
             keep_if_costly(v);
       // Operands that were turned around for the sake of a product (lower/split.h).

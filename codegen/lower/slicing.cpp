@@ -9,8 +9,22 @@
 
 namespace gnomon {
 
+namespace {
+
+/// Whether loops inside may take fewer trips than they are counted with.
+bool may_end_early(const Equation& e) {
+  for (const GraphPtr& g : e.params.graphs())
+    for (const Equation& inner : g->equations)
+      if (inner.primitive == &while_p || may_end_early(inner)) return true;
+  return false;
+}
+
+}  // namespace
+
 Slicing slices_by_trips(const Equation& e, std::uint64_t trips, const Target& target) {
-  constexpr std::uint64_t worth_a_dispatch = 64;
+  // A slice of all the trips that a kernel may take is worth a dispatch, unless loops inside end
+  // early.
+  const std::uint64_t worth_a_dispatch = may_end_early(e) ? 64 : 1;
   // Where the number of steps is open, so is that of trips: a first guess. Otherwise trips may be
   // as many as a word holds, which no sum of theirs does.
   const std::uint64_t steps = most_steps(e);

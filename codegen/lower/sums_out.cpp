@@ -56,7 +56,7 @@ class Loop {
       std::set<ValueId> more;
       for (const Term& t : found->leaving)
         for (ValueId v : t.operands)
-          if (!rows.contains(v)) more.insert(v);
+          if (!rows.contains(v) && !is_sequence(v)) more.insert(v);
       Dim here = bytes;
       for (ValueId v : more)
         here += p_.length * body_.avals[v].shape.size() *
@@ -91,12 +91,19 @@ class Loop {
     for (std::size_t i = 0; i < stacked; ++i) r.push_back(out[kept.size() + i]);
     std::map<ValueId, Array> rows;
     for (std::size_t i = 0; i < rows_.size(); ++i) rows[rows_[i]] = out[kept.size() + stacked + i];
+    for (std::size_t i = carried; i < carried + static_cast<std::size_t>(p_.sequences); ++i)
+      rows[body_.inputs[i]] = inputs[i];
     for (const auto& [i, sum] : sums_)
       for (const Term& t : sum.leaving) r[i] = lax::add(r[i], total(t, rows), loc);
     return r;
   }
 
  private:
+  bool is_sequence(ValueId v) const {
+    const auto first = body_.inputs.begin() + p_.carried;
+    return std::find(first, first + p_.sequences, v) != first + p_.sequences;
+  }
+
   bool gone(std::size_t i) const {
     const auto sum = sums_.find(i);
     return sum != sums_.end() && sum->second.staying.empty();
@@ -262,7 +269,8 @@ class Loop {
   Uses uses_;
   std::vector<bool> varies_;
   std::map<std::size_t, Added> sums_;  // by carried value
-  std::vector<ValueId> rows_;          // of the body: what becomes further stacked outputs
+  std::vector<ValueId> rows_;  // of the body: what becomes further stacked outputs; sequences are
+                               // rows already
 };
 
 bool holds_scan(const Graph& g) {

@@ -146,7 +146,7 @@ void Emitter::tile_store(const Tile& t, Value residual, Value value, Value mask)
   k.store(t.memory, residual, value, mask);
 }
 
-void Emitter::for_each(Dim count, const std::function<void(Value)>& body) {
+void Emitter::for_each(Dim count, const std::function<void(Value)>& body, Dim together) {
   if (count <= 16) {
     for (Dim i = 0; i < count; ++i) body(k.u32(word(i)));
     return;
@@ -157,6 +157,7 @@ void Emitter::for_each(Dim count, const std::function<void(Value)>& body) {
   // indexed by hundreds of constants takes LLVM seconds.
   Dim unroll = 8;
   while (unroll > 1 && (count % unroll != 0 || count / unroll <= 32)) unroll /= 2;
+  if (together > 0) unroll = count % together == 0 ? together : 1;
   k.count_loop(k.u32(word(count / unroll)), static_cast<std::uint64_t>(count / unroll), {},
                [&](Value trip, std::span<const Value>) {
                  const Value first = k.mul(trip, k.u32(word(unroll)));
@@ -165,13 +166,14 @@ void Emitter::for_each(Dim count, const std::function<void(Value)>& body) {
                });
 }
 
-void Emitter::fill(Tile& t, const std::function<Value(const Index&)>& value) {
+void Emitter::fill(Tile& t, const std::function<Value(const Index&)>& value, Dim together) {
   if (t.kind == Tile::Kind::elements) {
     t.elements.clear();
     for (Dim i = 0; i < t.count(); ++i) t.elements.push_back(value(tile_index(t, k.u32(word(i)))));
     return;
   }
-  for_each(t.count(), [&](Value i) { tile_store(t, i, value(tile_index(t, i)), {}); });
+  for_each(
+      t.count(), [&](Value i) { tile_store(t, i, value(tile_index(t, i)), {}); }, together);
 }
 
 std::shared_ptr<const Uses> Emitter::uses_of(const Graph& g) {

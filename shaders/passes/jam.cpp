@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -162,7 +163,8 @@ class Jammer {
     if (!worth) return;
 
     std::vector<bool> gone(n, false);
-    for (const auto& [key, members] : groups) {
+    for (auto& [key, members] : groups) {
+      side_by_side(region, members);
       std::size_t host = members[0];
       for (std::size_t m = 1; m < members.size(); ++m) {
         const std::size_t carried = region.body[host].operands.size() - 1;
@@ -186,6 +188,23 @@ class Jammer {
     body.reserve(order.size());
     for (std::size_t at : order) body.push_back(std::move(region.body[at]));
     region.body = std::move(body);
+  }
+
+  /// Where not all of these loops fit in one, those that read the same buffers come together: the
+  /// rows of one product share what they read, rows of several share nothing.
+  void side_by_side(const Region& region, std::vector<std::size_t>& members) const {
+    std::size_t carried = 0;
+    for (std::size_t m : members) carried += region.body[m].operands.size() - 1;
+    if (carried <= options_.most_carried) return;
+    std::map<std::size_t, std::set<std::uint64_t>> reads;
+    for (std::size_t m : members) add_buffers(region.body[m], reads[m]);
+    std::stable_sort(members.begin(), members.end(),
+                     [&](std::size_t a, std::size_t b) { return reads[a] < reads[b]; });
+  }
+  static void add_buffers(const Instruction& i, std::set<std::uint64_t>& read) {
+    if (i.op == Op::load) read.insert(i.immediate);
+    for (const Region& r : i.regions)
+      for (const Instruction& inner : r.body) add_buffers(inner, read);
   }
 
   /// Both loops in one; the counter of the second is that of the first.

@@ -13,7 +13,8 @@ struct JamOptions {
 
 /// Merges the loops of a region that count over one range, write nothing and do not need one
 /// another's results: sums over several rows become one loop that reads what the rows share once.
-/// What loops of one region need is moved in front of them, what needs their results behind.
+/// What loops of one region need is moved in front of them, what needs their results behind. Where
+/// not all fit in one, those that read the same buffers go together.
 ///
 /// Every loop still does the same in the same order, so no bit changes. Loads that the merged body
 /// repeats are left to `simplify`. O(n).

@@ -156,6 +156,22 @@ TEST(ControlLower, ScattersIntoWhatABranchMakes) {
   expect_function_lowers(f, f32({2, 9, 2}), f32({2}));
 }
 
+TEST(ControlLower, ScattersWhatABranchMakes) {
+  const auto f = [](const Array& x, const Array& y, const Array& start) {
+    const Array positive = x[0][0][0] > 0;
+    const auto kept = [](const Array& a) { return a; };
+    const auto scaled = [&](const Array& a, const Array& b) {
+      return b * max(cond(sum(b) > 0, kept, kept, a));
+    };
+    const auto other = [](const Array&, const Array& b) { return b; };
+    const Array updates = cond(positive, scaled, other, sin(x), y);
+    return std::pair{start.at(cast(y * 2, DType::i32)).add(updates),
+                     dynamic_update_slice(start, updates, {cast(start[1], DType::i32)})};
+  };
+  expect_function_lowers(f, f32({2, 9, 2}), f32({2}), f32({2}));
+  expect_function_lowers(f, f32({2, 9, 2}), f32({2}), f32({9}));
+}
+
 // Short sums are written out, sums of such sums as often as they are asked for: here too often.
 TEST(ControlLower, ShortSumsOfShortSumsInBranches) {
   const char* text = R"(

@@ -26,6 +26,15 @@ std::size_t loops(const Region& r) {
   return n;
 }
 
+std::size_t loads(const Region& r) {
+  std::size_t n = 0;
+  for (const Instruction& i : r.body) {
+    n += i.op == Op::load;
+    for (const Region& inner : i.regions) n += loads(inner);
+  }
+  return n;
+}
+
 /// A kernel that reads x f32[lanes * length], w f32[length] and writes y f32[4 * lanes].
 struct Made {
   Builder k{"jam"};
@@ -88,16 +97,21 @@ TEST(Jam, SumsOverOneRangeShareALoopAndWhatTheyRead) {
   const Kernel kernel = m.k.take();
   EXPECT_EQ(loops_left(kernel), 1u);
   const Kernel simple = simplify(jam(kernel));
-  std::size_t loads = 0;
-  const std::function<void(const Region&)> count = [&](const Region& r) {
-    for (const Instruction& i : r.body) {
-      loads += i.op == Op::load;
-      for (const Region& inner : i.regions) count(inner);
-    }
-  };
-  count(simple.body);
-  EXPECT_EQ(loads, 2u) << print(simple);
+  EXPECT_EQ(loads(simple.body), 2u) << print(simple);
   EXPECT_EQ(most_carried(simple), 3u);
+}
+
+TEST(Jam, WhatDoesNotFitInOneLoopIsSharedOutByWhatItReads) {
+  Made m;
+  for (std::uint32_t slot = 0; slot < 4; ++slot)
+    m.put(slot, m.total(m.k.f32(0), length, [&](Value n) {
+      const Value factor = m.k.f32(static_cast<float>(slot + 1));
+      return m.k.mul(slot % 2 == 0 ? m.weight(n) : m.element(n), factor);
+    }));
+  const Kernel kernel = m.k.take();
+  EXPECT_EQ(loops_left(kernel, {2}), 2u);
+  const Kernel simple = simplify(jam(kernel, {2}));
+  EXPECT_EQ(loads(simple.body), 2u) << print(simple);
 }
 
 TEST(Jam, ALoopThatNeedsAnothersResultComesAfterIt) {

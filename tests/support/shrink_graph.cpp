@@ -264,6 +264,8 @@ std::string failure(const GraphCheck& check, const RandomGraph& r) {
     return check(r);
   } catch (const std::exception& e) {
     return e.what();
+  } catch (...) {
+    return "what was thrown is no std::exception";
   }
 }
 
