@@ -17,7 +17,6 @@
 namespace gnomon {
 namespace {
 
-constexpr Dim most_row_bytes = Dim{256} << 20;
 /// Operations from which on an element is rather written and read than computed again.
 constexpr double worth_a_row = 16;
 
@@ -103,7 +102,8 @@ Correspondence repeated(const Scan& first, const Scan& later) {
 }
 
 /// Those of them that the rest of the later body looks at and that take long to compute again.
-std::vector<ValueId> worth_keeping(const Scan& later, const Correspondence& copies) {
+std::vector<ValueId> worth_keeping(const Scan& later, const Correspondence& copies,
+                                   std::uint64_t most_bytes) {
   const Graph& g = later.body;
   const Uses uses = analyse_uses(g);
   std::set<ValueId> looked_at(g.outputs.begin(), g.outputs.end()), kept;
@@ -126,13 +126,14 @@ std::vector<ValueId> worth_keeping(const Scan& later, const Correspondence& copi
     return sum;
   };
   std::vector<ValueId> r;
-  Dim bytes = 0;
+  std::uint64_t bytes = 0;
   for (const Equation& e : g.equations)
     for (ValueId v : e.outputs) {
       if (!looked_at.contains(v) || !copies.contains(v)) continue;
       const Aval& a = g.avals[v];
-      const Dim more = later.p.length * a.shape.size() * static_cast<Dim>(size_of(a.dtype));
-      if (bytes + more > most_row_bytes ||
+      const auto more =
+          static_cast<std::uint64_t>(later.p.length * a.shape.size()) * size_of(a.dtype);
+      if (bytes + more > most_bytes ||
           effort(v) < worth_a_row * static_cast<double>(a.shape.size()))
         continue;
       bytes += more;
@@ -155,7 +156,7 @@ struct Plan {
   std::map<std::size_t, std::vector<Taken>> taken;
 };
 
-Plan plan(const Graph& g) {
+Plan plan(const Graph& g, std::uint64_t most_bytes) {
   Plan r;
   for (std::size_t l = 0; l < g.equations.size(); ++l) {
     if (g.equations[l].primitive != &scan_p) continue;
@@ -165,7 +166,7 @@ Plan plan(const Graph& g) {
       const Scan first(g.equations[f]);
       if (!goes_over(later, first)) continue;
       const Correspondence copies = repeated(first, later);
-      for (ValueId v : worth_keeping(later, copies)) {
+      for (ValueId v : worth_keeping(later, copies, most_bytes)) {
         const ValueId original = copies.at(v);
         r.taken[l].push_back({v, f, original});
         std::vector<ValueId>& rows = r.given[f];
@@ -205,21 +206,21 @@ bool holds_two_scans(const Graph& g) {
 }
 
 /// The same in the bodies of loops and in branches.
-Graph inside(const Graph& g) {
-  return replay(g, [](const Equation& e, const Arrays& in) {
+Graph inside(const Graph& g, std::uint64_t most_bytes) {
+  return replay(g, [&](const Equation& e, const Arrays& in) {
     std::vector<GraphPtr> graphs = e.params.graphs();
     for (GraphPtr& sub : graphs)
-      if (holds_two_scans(*sub)) sub = control::share(keep_rows(*sub));
+      if (holds_two_scans(*sub)) sub = control::share(keep_rows(*sub, most_bytes));
     return emit(*e.primitive, graphs.empty() ? e.params : e.params.with_graphs(graphs), in, e.loc);
   });
 }
 
 }  // namespace
 
-Graph keep_rows(const Graph& graph) {
+Graph keep_rows(const Graph& graph, std::uint64_t most_bytes) {
   if (!holds_two_scans(graph)) return graph;
-  const Graph g = inside(graph);
-  const Plan p = plan(g);
+  const Graph g = inside(graph, most_bytes);
+  const Plan p = plan(g, most_bytes);
   if (p.taken.empty()) return g;
   std::map<std::pair<std::size_t, ValueId>, Array> rows;
   return simplify(replay(g, [&](const Equation& e, const Arrays& inputs) {

@@ -9,9 +9,9 @@ namespace gnomon {
 /// that one did, as the backward pass of a loop does, the earlier one gives the results of products
 /// as well, and the later one takes those.
 ///
-/// The values stay the same; they take memory instead of time. Rows of more than 256 MiB for one
-/// pair of loops are computed again, as is everything behind an optimization_barrier, which is what
-/// `checkpoint` puts there.
-Graph keep_rows(const Graph&);
+/// The values stay the same; they take memory instead of time. What would take more than so many
+/// bytes for one pair of loops is computed again, as is everything behind an optimization_barrier,
+/// which is what `checkpoint` puts there.
+Graph keep_rows(const Graph&, std::uint64_t most_bytes);
 
 }  // namespace gnomon

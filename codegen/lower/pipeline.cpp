@@ -259,7 +259,7 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
   // What no step of a loop or no output asks for need not fit the device.
   Graph whole = simplify(expand(input, target));
   check_arrays(whole, target, options.name);
-  whole = sums_out_of_loops(keep_rows(whole));
+  whole = sums_out_of_loops(keep_rows(whole, options.kept_row_bytes));
   Graph graph = split_reductions(whole, target);
   Partition parts = partition(graph, target, options);
   if (auto hoisted = hoist_invariants(whole, bodies_in_kernels(graph, parts), target)) {

@@ -20,16 +20,19 @@ struct CompileOptions {
   Refill refill = Refill::off;  // automatic: count trips where it is in doubt (Program::trips)
   bool fast_math = false;       // sets Target::built_in_functions
   std::uint64_t print_bytes = std::uint64_t{1} << 20;  // see lower/record.h
-  bool keep_text = false;       // fill Program::graph_text and fusion_text
+  /// Bytes of results that a loop keeps for a later one which would compute them again, at most and
+  /// for one pair of loops (lower/kept_rows.h).
+  std::uint64_t kept_row_bytes = std::uint64_t{256} << 20;
+  bool keep_text = false;  // fill Program::graph_text and fusion_text
   /// Called with ("graph" | "fusion" | "kernel" | "memory" | "plan", text) as stages complete; may
   /// be null.
   void (*dump)(void* user, const std::string& stage, const std::string& text) = nullptr;
   void* dump_user = nullptr;
 };
 
-/// Compiles a canonical graph; what its statements record are outputs behind its own. Pure: the same graph, target and options give the same program.
-/// Throws UsageError when the device cannot run it (64-bit floats it lacks, a loop beyond the
-/// driver's budget).
+/// Compiles a canonical graph; what its statements record are outputs behind its own. Pure: the
+/// same graph, target and options give the same program. Throws UsageError when the device cannot
+/// run it (64-bit floats it lacks, a loop beyond the driver's budget).
 Program compile(const Graph&, const Target&, const CompileOptions& = {});
 
 }  // namespace gnomon

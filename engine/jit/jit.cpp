@@ -133,7 +133,13 @@ std::shared_ptr<Executable> JitCore::make(const Entry& entry, Refill refill, boo
     ExecutableOptions executable;
     executable.validate_modules = state_->validate;
     executable.debug_info = state_->validate || environment.dumps(Stage::spirv);
-    Program program = compile(entry.graph, state_->context->device.target(), options);
+    const Target& target = state_->context->device.target();
+    Program program = compile(entry.graph, target, options);
+    if (beyond_limit(program)) {
+      // What was kept to save time can be computed again.
+      options.kept_row_bytes = 0;
+      program = compile(entry.graph, target, options);
+    }
     require_within_limit(program);
     try {
       return std::make_shared<Executable>(state_->context, program, executable);
@@ -144,16 +150,20 @@ std::shared_ptr<Executable> JitCore::make(const Entry& entry, Refill refill, boo
   };
   std::string kind = options_.fast_math ? "fast_math" : "";
   if (entry.journal.arrays > 0) kind += " print " + std::to_string(options_.print_bytes);
+  if (options_.memory_limit > 0) kind += " within " + std::to_string(options_.memory_limit);
   if (refill != Refill::automatic) kind += refill == Refill::on ? " in turns" : " waiting";
   const auto executable = state_->programs.find_or_make(entry.graph, kind, compiled, made);
   if (!made) require_within_limit(executable->program());
   return executable;
 }
 
+bool JitCore::beyond_limit(const Program& program) const {
+  return options_.memory_limit > 0 && gnomon::memory_report(program).peak() > options_.memory_limit;
+}
+
 void JitCore::require_within_limit(const Program& program) const {
-  if (options_.memory_limit == 0) return;
+  if (!beyond_limit(program)) return;
   const MemoryReport report = gnomon::memory_report(program);
-  if (report.peak() <= options_.memory_limit) return;
   std::string largest;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, report.values.size()); ++i)
     largest += (i == 0 ? "; its largest intermediates: " : ", ") + line(report.values[i]);

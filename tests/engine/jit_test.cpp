@@ -278,6 +278,32 @@ TEST(JitMemory, IsReportedByCallAndByValue) {
   expect_clean(rt);
 }
 
+// What a forward pass keeps for the backward pass is computed again instead.
+TEST(JitMemory, ALimitIsKeptByComputingAgain) {
+  Runtime rt(validated());
+  {
+    const auto loss = [](const Array& w, const Array& x) {
+      const auto layer = [&](const Array& y, None) {
+        return std::pair{tanh(matmul(y, w)) + y * 0.5f, none};
+      };
+      return sum(scan(layer, x, none, {.length = 200, .kind = LoopKind::stored}).first);
+    };
+    const Array w = rt.from_host(std::vector<float>(32 * 32, 0.01f), {32, 32});
+    const Array x = rt.from_host(std::vector<float>(32, 0.5f), {32});
+    auto free = jit(rt, grad(loss), {.name = "free"});
+    const std::vector<float> want = rt.to_host<float>(free(w, x));
+    const std::uint64_t peak = free.memory_report().peak();
+    auto limited = jit(rt, grad(loss), {.name = "limited", .memory_limit = peak - 1});
+    const std::vector<float> got = rt.to_host<float>(limited(w, x));
+    EXPECT_LE(limited.memory_report().peak() + 200 * 32 * sizeof(float), peak);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i)
+      EXPECT_NEAR(got[i], want[i], 1e-4 * (1 + std::abs(want[i])));
+  }
+  rt.clear_programs();
+  expect_clean(rt);
+}
+
 TEST(JitMemory, LimitIsCheckedBeforeAnythingIsTaken) {
   Runtime rt(validated());
   {

@@ -105,6 +105,7 @@ class JitCore {
   const Entry& newest(const char* op) const;
   CompileOptions compile_options(Refill) const;
   std::shared_ptr<Executable> make(const Entry&, Refill, bool& made) const;
+  bool beyond_limit(const Program&) const;
   void require_within_limit(const Program&) const;
   /// What to run: decides how lanes share their time as soon as that was measured.
   std::shared_ptr<Executable> settled(const Entry&);
