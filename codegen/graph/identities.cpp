@@ -109,8 +109,6 @@ class Identities {
       if (!is(*p)) continue;
       if (const Equation* e = r_.maker(in_[0], *p)) return e->inputs[0];
     }
-    // What only differentiation looks at.
-    if (is(gamma_draw_p) || is(loggamma_draw_p)) return in_[0];
     if (is(integer_pow_p) && params_.as<IntegerPowParams>().exponent == 1) return in_[0];
     return std::nullopt;
   }

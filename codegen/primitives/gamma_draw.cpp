@@ -1,7 +1,8 @@
 // codegen/primitives/gamma_draw.cpp -- draws of the gamma distribution as functions of its shape.
 //
 // The value is the draw that is passed in; its derivative in the shape is that of a draw which
-// keeps its probability P(a, x).
+// keeps its probability P(a, x). Derivatives are all that looks at the shape: it is there until
+// kernels are made, in the pullbacks of loops' steps too, of which there may be derivatives.
 // Source: M. Figurnov, S. Mohamed, A. Mnih, "Implicit reparameterization gradients" (2018), eq. 6.
 #include <cmath>
 #include <limits>
@@ -39,22 +40,28 @@ Array log_slope(const Array& a, const Array& log_x) {
 
 constexpr auto first_on_host = [](auto x, auto) { return x; };
 kernel::Value first_in_kernel(kernel::Builder&, kernel::Value x, kernel::Value) { return x; }
+/// Kernels have the draw alone.
+constexpr Lowering draw_alone = Lowering::expanded(
+    [](const Params&, const Arrays& in, const Target&, Loc) { return Arrays{in[0]}; });
 constexpr auto of_draw = [](const Array&, const Array&, const Array&, const Array& d) { return d; };
 
 }  // namespace
 
-const Primitive gamma_draw_p = binary<
-    gamma_draw_p, Accepts::floats, first_on_host, first_in_kernel, of_draw,
-    [](const Array& x, const Array& a, const Array&, const Array& da) {
-      // A draw that is 0 in its type does not move.
-      const Array positive = emit1(max_p, {}, {x, lax::full_like(x, smallest(x.dtype()))}, {});
-      return lax::mul(da, lax::mul(x, log_slope(a, lax::unary(log_p, positive))));
-    }>("gamma_draw");
+const Primitive gamma_draw_p = lowered(
+    binary<
+        gamma_draw_p, Accepts::floats, first_on_host, first_in_kernel, of_draw,
+        [](const Array& x, const Array& a, const Array&, const Array& da) {
+          // A draw that is 0 in its type does not move.
+          const Array positive = emit1(max_p, {}, {x, lax::full_like(x, smallest(x.dtype()))}, {});
+          return lax::mul(da, lax::mul(x, log_slope(a, lax::unary(log_p, positive))));
+        }>("gamma_draw"),
+    draw_alone);
 
 const Primitive loggamma_draw_p =
-    binary<loggamma_draw_p, Accepts::floats, first_on_host, first_in_kernel, of_draw,
-           [](const Array& log_x, const Array& a, const Array&, const Array& da) {
-             return lax::mul(da, log_slope(a, log_x));
-           }>("loggamma_draw");
+    lowered(binary<loggamma_draw_p, Accepts::floats, first_on_host, first_in_kernel, of_draw,
+                   [](const Array& log_x, const Array& a, const Array&, const Array& da) {
+                     return lax::mul(da, log_slope(a, log_x));
+                   }>("loggamma_draw"),
+            draw_alone);
 
 }  // namespace gnomon

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "codegen/primitives/special_host.h"
+#include "gnomon/control.h"
 #include "gnomon/ops.h"
 #include "gnomon/random.h"
 #include "gnomon/statistics.h"
@@ -116,6 +117,26 @@ TEST(GammaDraws, MeansOfWhatIsMadeOfThemMoveToo) {
   });
   EXPECT_NEAR(square[0], 3, 0.1);
   EXPECT_NEAR(square[1], 2, 0.15);
+}
+
+// What the pullback of a step knows of the shape is there for the derivative of that, too.
+TEST(GammaDraws, MixedDerivativesHoldInLoops) {
+  const auto once = [](const Array& a, const Array& b) {
+    return b * random::gamma(random::key(3), a, {});
+  };
+  const auto twice = [&](const Array& a, const Array& b) {
+    return fori_loop(
+        0, 2, [&](Array, Array c) { return c + once(a, b); }, full({}, 0.0));
+  };
+  const auto mixed = [](const auto& f) {
+    return numbers([&] {
+      return grad([&](const Array& a) {
+        return grad([&](const Array& b) { return f(a, b); })(full({}, 3.0));
+      })(full({}, 2.0));
+    })[0];
+  };
+  EXPECT_GT(mixed(once), 0.3);
+  EXPECT_NEAR(mixed(twice), 2 * mixed(once), 1e-5);
 }
 
 TEST(GammaDraws, CountsGetNoDerivative) {
