@@ -167,8 +167,8 @@ class Emitter {
   kernel::Value tile_load(Tile&, const Index&);
   kernel::Value tile_load_at(const Tile&, kernel::Value residual);
   void tile_store(const Tile&, kernel::Value residual, kernel::Value value, kernel::Value mask);
-  /// Fills a tile. Scalars unrolled, arrays by a loop, of whose trips each does `together` elements
-  /// or, at 0, as many as suit the driver.
+  /// Fills a tile. Scalars unrolled, arrays by a loop, of whose trips each does as many elements as
+  /// suit the driver, or `together` where that is more and divides evenly.
   void fill(Tile&, const std::function<kernel::Value(const Index&)>& value, Dim together = 0);
   /// for residual in 0..count-1, a few unrolled.
   void for_each(Dim count, const std::function<void(kernel::Value)>& body, Dim together = 0);

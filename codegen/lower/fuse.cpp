@@ -274,13 +274,13 @@ class Partitioner {
     return std::move(*d);
   }
 
-  /// A kernel of one lane per element of what a scatter or an update in place writes.
+  /// The kernel of a scatter or of an update in place.
   template <class Drafting>
   static Draft draft_updates(DraftRequest r, const Equation& e, Drafting drafting) {
     try {
       return drafting(r, e);
     } catch (const NotLaneLocal&) {
-      r.pins = false;  // as above
+      r.pins = false;  // as in draft_elements
       return drafting(r, e);
     }
   }

@@ -1,6 +1,7 @@
 // codegen/lower/mapping.h -- which outputs share a lane in kernels that hold a product or turn an
 // array around.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -9,6 +10,10 @@
 #include "codegen/program/target.h"
 
 namespace gnomon {
+
+/// Lanes that CPU drivers run in step, in vector registers (AVX2). Estimates of time are all that
+/// depends on it.
+constexpr std::uint32_t simd_lanes = 8;
 
 /// A lane computes `rows` neighbours along axis `row` of the roots' shape; neighbouring lanes are
 /// `columns` neighbours along axis `column`, and an invocation takes that many of them. What the

@@ -12,6 +12,7 @@
 #include "codegen/lower/hoist.h"
 #include "codegen/lower/kept_rows.h"
 #include "codegen/lower/loop_region.h"
+#include "codegen/lower/mapping.h"
 #include "codegen/lower/record.h"
 #include "codegen/lower/split.h"
 #include "codegen/lower/sums_out.h"
@@ -119,9 +120,6 @@ std::uint32_t group_size(std::uint32_t invocations, const Target& t) {
   return size;
 }
 
-/// Invocations that a device runs in step, as far as the estimate of what waiting costs goes.
-constexpr std::uint32_t lanes_in_step = 8;
-
 /// How the lanes of a kernel with a loop share their time: each for itself, measured or not, or
 /// taking turns, if it is of that kind and there are enough of them. `width`: lanes per invocation.
 void share_time(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target& target,
@@ -144,7 +142,7 @@ void share_time(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target
   } else {
     auto counted = kernel::count_trips(k);
     c.draft.operands.push_back({true, 0, std::uint64_t{k.lanes} * sizeof(std::uint32_t)});
-    c.counts_together = lanes_in_step * width;
+    c.counts_together = simd_lanes * width;
     memory = counted->trips;
     k = std::move(counted->kernel);
   }

@@ -19,8 +19,6 @@ namespace gnomon {
 namespace {
 
 constexpr double unbounded_cost = 1e9;
-/// Lanes of a CPU's SIMD group.
-constexpr Dim lanes_in_step = 8;
 
 /// How often consumers in other positions ask for an element: not, by broadcasting, or by a
 /// product, gather or loop.
@@ -184,7 +182,7 @@ class Chooser {
     for (ValueId v : e.inputs) {
       const Dim lanes = g_.avals[v].shape.size();
       // No more of them than run in step anyway: the running sums of one lane, most often.
-      if (!in_memory_[v] && lanes > lanes_in_step) work += cost_[v] * static_cast<double>(lanes);
+      if (!in_memory_[v] && lanes > simd_lanes) work += cost_[v] * static_cast<double>(lanes);
     }
     // Eight microseconds' worth for a lane, which is what another kernel takes to start.
     return work <= 2048 * static_cast<double>(std::min<Dim>(out, 64));

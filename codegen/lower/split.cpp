@@ -63,10 +63,10 @@ Dim lanes_for(Dim n, Dim out, const Target& target, Dim lanes) {
 /// reads some 600 elements per microsecond, a SIMD group of eight ten times as many, and a stage
 /// more costs eight microseconds on lavapipe. Several groups per core are enough to fill it.
 Dim invocations_for(Dim n, Dim out, const Target& target) {
-  constexpr Dim alone = 16384, each = 2048, simd = 8;
+  constexpr Dim alone = 16384, each = 2048;
   if (n < alone || out >= target.parallel_lanes) return 1;
-  Dim r = simd;
-  while (simd * r * out < target.parallel_lanes && n / r > each) r *= 2;
+  Dim r = simd_lanes;
+  while (simd_lanes * r * out < target.parallel_lanes && n / r > each) r *= 2;
   return std::max(r, lanes_for(n / longest_run, out, target, r));
 }
 
@@ -113,7 +113,7 @@ Array by_rows(const Primitive& p, const Array& x, Loc loc) {
 /// side, one after another, so that every core follows one stream; then what its lanes are left
 /// with.
 Array by_blocks(const Primitive& p, const Array& x, Dim invocations, Loc loc) {
-  constexpr Dim block = 8 * longest_run;
+  constexpr Dim block = simd_lanes * longest_run;
   const int last = x.rank() - 1;
   const Dim n = x.dim(last), parts = std::max<Dim>(1, invocations * longest_run / block);
   const Dim trips = n / (parts * block), whole = parts * trips * block;

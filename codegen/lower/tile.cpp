@@ -157,7 +157,7 @@ void Emitter::for_each(Dim count, const std::function<void(Value)>& body, Dim to
   // indexed by hundreds of constants takes LLVM seconds.
   Dim unroll = 8;
   while (unroll > 1 && (count % unroll != 0 || count / unroll <= 32)) unroll /= 2;
-  if (together > 0) unroll = count % together == 0 ? together : 1;
+  if (together > unroll && count % together == 0) unroll = together;
   k.count_loop(k.u32(word(count / unroll)), static_cast<std::uint64_t>(count / unroll), {},
                [&](Value trip, std::span<const Value>) {
                  const Value first = k.mul(trip, k.u32(word(unroll)));

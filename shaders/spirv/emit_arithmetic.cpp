@@ -398,6 +398,15 @@ Ref Emitter::convert(DType from, DType to, std::uint32_t width, Ref x) {
     return op({is_signed(from) ? spv::Op::OpConvertSToF : spv::Op::OpConvertUToF, result, {x}});
   }
   if (size_of(from) == size_of(to)) return x;
+  if (is_signed(from) && size_of(from) == 4 && size_of(to) == 8) {
+    // (x + 2^31) - 2^31. What Mesa 22.3 recognises as a sign extension it compares with constants
+    // wrongly: 0 < -7 is true on its lavapipe, and 7 < 12 is not.
+    const Ref flipped = op({spv::Op::OpBitwiseXor,
+                            type(from, width),
+                            {x, constant(from, width, sign_bit(DType::u32))}});
+    const Ref wide = op({spv::Op::OpUConvert, result, {flipped}});
+    return op({spv::Op::OpISub, result, {wide, constant(to, width, sign_bit(DType::u32))}});
+  }
   return op({is_signed(from) ? spv::Op::OpSConvert : spv::Op::OpUConvert, result, {x}});
 }
 

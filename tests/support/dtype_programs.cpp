@@ -69,6 +69,17 @@ std::vector<DtypeProgram> dtype_programs(DType t) {
   m.add("compare", {of({37}), of({37})}, [](const Arrays& a) {
     return Arrays{a[0] == a[1], is_bool(a[0]) ? a[0] : a[0] < a[1]};
   });
+  // Compilers of drivers look for these.
+  const auto widened = [](const Arrays& a) {
+    Arrays r;
+    for (DType to : {DType::i16, DType::i32, DType::i64, DType::u32, DType::u64}) {
+      const Array x = cast(a[0], to);
+      for (int c : {0, 1, 3})
+        r.insert(r.end(), {x < c, x >= c, x == c, maximum(x, c), clip(x, c, c + 2)});
+    }
+    return r;
+  };
+  if (!is_float(t)) m.add("widened, then compared with constants", {of({37})}, widened);
   m.add("rows reduced", {of({5, 13})}, [](const Arrays& a) {
     if (is_bool(a[0])) return Arrays{any(a[0], 1), all(a[0], 0)};
     return Arrays{max(a[0], 1), min(a[0], 0), sum(a[0], 1), argmax(a[0], 0)};
