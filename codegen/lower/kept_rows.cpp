@@ -12,12 +12,13 @@
 #include "codegen/lower/uses.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/table.h"
+#include "codegen/primitives/window.h"
 #include "codegen/trace/trace.h"
 
 namespace gnomon {
 namespace {
 
-/// Operations from which on an element is rather written and read than computed again.
+/// Operations of products from which on an element is rather written and read than computed again.
 constexpr double worth_a_row = 16;
 
 /// A scan's operands and outputs in parts.
@@ -120,7 +121,9 @@ std::vector<ValueId> worth_keeping(const Scan& later, const Correspondence& copi
       open.pop_back();
       const std::uint32_t e = uses.producer[v];
       if (e == Uses::none || kept.contains(v) || !seen.insert(e).second) continue;
-      sum += work(g, g.equations[e]);
+      // Straight-line arithmetic stays in registers and is cheaper than memory, long as it may be.
+      const Primitive* p = g.equations[e].primitive;
+      if (p == &dot_general_p || p == &conv_p) sum += work(g, g.equations[e]);
       for (ValueId in : g.equations[e].inputs) open.push_back(in);
     }
     return sum;

@@ -90,9 +90,13 @@ TEST(KeptRows, InsideOfLoopsToo) {
   EXPECT_EQ(evaluate(kept, {w, x}), evaluate(g, {w, x}));
 }
 
-TEST(KeptRows, WhatCostsLittleIsComputedAgain) {
+TEST(KeptRows, WhatIsNoProductIsComputedAgain) {
   const auto f = [](const Array& w, const Array& x) {
-    const auto step = [&](const Array& y, None) { return std::pair{sin(y * w) + y, none}; };
+    const auto step = [&](const Array& y, None) {
+      Array z = y;
+      for (int i = 0; i < 20; ++i) z = sin(z * w) + y;
+      return std::pair{z, none};
+    };
     return sum(scan(step, x, none, {.length = steps, .kind = LoopKind::stored}).first);
   };
   const HostArray w = waves({width}, 0), x = waves({width}, 1);
