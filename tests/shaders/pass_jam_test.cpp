@@ -17,20 +17,11 @@ namespace {
 
 constexpr std::uint32_t lanes = 5, length = 12;
 
-std::size_t loops(const Region& r) {
+std::size_t count(const Region& r, Op op) {
   std::size_t n = 0;
   for (const Instruction& i : r.body) {
-    n += i.op == Op::loop;
-    for (const Region& inner : i.regions) n += loops(inner);
-  }
-  return n;
-}
-
-std::size_t loads(const Region& r) {
-  std::size_t n = 0;
-  for (const Instruction& i : r.body) {
-    n += i.op == Op::load;
-    for (const Region& inner : i.regions) n += loads(inner);
+    n += i.op == op;
+    for (const Region& inner : i.regions) n += count(inner, op);
   }
   return n;
 }
@@ -78,7 +69,7 @@ std::size_t loops_left(const Kernel& kernel, JamOptions options = {}) {
   EXPECT_EQ(run(jammed), run(kernel)) << print(kernel) << print(jammed);
   const Kernel simple = simplify(jammed);
   EXPECT_EQ(run(simple), run(kernel)) << print(simple);
-  return loops(jammed.body);
+  return count(jammed.body, Op::loop);
 }
 
 TEST(Jam, LeavesOneLoopAlone) {
@@ -97,7 +88,7 @@ TEST(Jam, SumsOverOneRangeShareALoopAndWhatTheyRead) {
   const Kernel kernel = m.k.take();
   EXPECT_EQ(loops_left(kernel), 1u);
   const Kernel simple = simplify(jam(kernel));
-  EXPECT_EQ(loads(simple.body), 2u) << print(simple);
+  EXPECT_EQ(count(simple.body, Op::load), 2u) << print(simple);
   EXPECT_EQ(most_carried(simple), 3u);
 }
 
@@ -111,7 +102,7 @@ TEST(Jam, WhatDoesNotFitInOneLoopIsSharedOutByWhatItReads) {
   const Kernel kernel = m.k.take();
   EXPECT_EQ(loops_left(kernel, {2}), 2u);
   const Kernel simple = simplify(jam(kernel, {2}));
-  EXPECT_EQ(loads(simple.body), 2u) << print(simple);
+  EXPECT_EQ(count(simple.body, Op::load), 2u) << print(simple);
 }
 
 TEST(Jam, ALoopThatNeedsAnothersResultComesAfterIt) {
