@@ -10,6 +10,7 @@
 #include "codegen/lower/companions.h"
 #include "codegen/lower/loop_lanes.h"
 #include "codegen/lower/loop_region.h"
+#include "codegen/lower/open_branches.h"
 #include "codegen/lower/residence.h"
 #include "codegen/lower/sharing.h"
 #include "codegen/lower/slicing.h"
@@ -225,7 +226,9 @@ class Partitioner {
       try {
         if (!map_cluster(group, cones)) return false;
       } catch (const KernelTooLarge&) {
-        if (!fuse_less(group, cones) && !large_.insert(group[0]).second) throw_too_large(group);
+        if (!fuse_less(group, cones) && !large_.insert(group[0]).second &&
+            !take_apart({uses_.producer[group[0]]}))
+          throw_too_large(group);
         return false;
       }
     }
@@ -243,8 +246,8 @@ class Partitioner {
     return changed;
   }
 
-  /// The iterations of these loops become kernels of their own, which are cut in turn. False when
-  /// none has such a form.
+  /// The iterations of these loops, or the branches, become kernels of their own, which are cut in
+  /// turn. False when none has such a form.
   bool take_apart(const std::set<std::uint32_t>& loops) {
     bool changed = false;
     for (std::uint32_t loop : loops)
@@ -254,6 +257,7 @@ class Partitioner {
 
   [[noreturn]] void throw_too_large(const std::vector<ValueId>& roots) const {
     const Equation& e = g_.equations[uses_.producer[roots[0]]];
+    if (opens(e)) throw BranchTooLarge{};
     usage_error(options_.name,
                 "`" + std::string(e.primitive->name) +
                     "` makes a kernel of more than 200,000 instructions; split what it computes",
@@ -369,6 +373,7 @@ class Partitioner {
       if (slices.steps > 0 && most_steps(e) > 0 && in_slices(loop, by_time(loop, slices.steps)))
         return false;
       if (in_slices(loop, slices) || run_on_device(loop, why)) return false;
+      if (opens(e)) throw BranchTooLarge{};
     }
     return true;
   }

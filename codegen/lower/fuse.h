@@ -51,7 +51,11 @@ struct LoopNest {
 /// costs something, or when a consumer asks for its elements repeatedly. Loops take along whatever
 /// is lane-local with them; a region that communicates along the lane axis is cut there, and a loop
 /// that cannot be mapped to lanes runs sequentially. Expects a canonical, simplified graph.
+/// Throws BranchTooLarge.
 Partition partition(const Graph&, const Target&, const CompileOptions&, const LoopNest& = {});
+
+/// A branch by lanes is more than one kernel can hold; `open_branches` makes it part of the graph.
+struct BranchTooLarge {};
 
 /// Text of the decisions, one line per kernel (GNOMON_DUMP=fusion).
 std::string print(const Partition&, const Graph&);

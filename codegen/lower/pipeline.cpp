@@ -13,6 +13,7 @@
 #include "codegen/lower/kept_rows.h"
 #include "codegen/lower/loop_region.h"
 #include "codegen/lower/mapping.h"
+#include "codegen/lower/open_branches.h"
 #include "codegen/lower/record.h"
 #include "codegen/lower/split.h"
 #include "codegen/lower/sums_out.h"
@@ -259,7 +260,14 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
   check_arrays(whole, target, options.name);
   whole = sums_out_of_loops(keep_rows(whole, options.kept_row_bytes));
   Graph graph = split_reductions(whole, target);
-  Partition parts = partition(graph, target, options);
+  Partition parts;
+  try {
+    parts = partition(graph, target, options);
+  } catch (const BranchTooLarge&) {
+    whole = simplify(open_branches(whole));
+    graph = split_reductions(whole, target);
+    parts = partition(graph, target, options);
+  }
   if (auto hoisted = hoist_invariants(whole, bodies_in_kernels(graph, parts), target)) {
     graph = split_reductions(*hoisted, target);
     parts = partition(graph, target, options);

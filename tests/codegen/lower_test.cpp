@@ -8,6 +8,7 @@
 #include "gnomon/cumulative.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"
+#include "gnomon/sorting.h"
 #include "gnomon/transform.h"
 
 namespace gnomon {
@@ -244,6 +245,27 @@ TEST(Lower, CutsABodyThatIsTooLargeForOneKernel) {
   expect_function_lowers(f, f32({1, 4, 207}));
   for (const auto& [name, target] : targets())
     EXPECT_LT(largest_kernel(compiled(graph_of(f, f32({1, 4, 207})), target)), 20000u) << name;
+}
+
+// What a branch by lanes computes has no memory of its own, unless it becomes part of the graph.
+TEST(Lower, OpensABranchOfTooManyTrips) {
+  const auto f = [](const Array& which, const Array& x) {
+    const auto places = [](const Array& v) {
+      const Array counts = segment_sum(v, cast(abs(v) * 9, DType::i32), v.shape()[0]);
+      return cast(searchsorted(sort(counts), v), DType::f32);
+    };
+    return cond(
+        which > 0, places, [](const Array& v) { return v * 2; }, x);
+  };
+  const auto lanes = [&](const Array& which, const Array& x) { return vmap(f)(which, x); };
+  const Graph g = graph_of(lanes, f32({4}), f32({4, 40}));
+  Target target = Target::cpu_like();
+  EXPECT_EQ(compiled(g, target).kernels.size(), 1u);
+  target.loop_budget = 150;
+  const Program p = compiled(g, target);
+  EXPECT_GT(p.kernels.size(), 1u);
+  const std::vector<HostArray> inputs{random_array(f32({4}), 1), random_array(f32({4, 40}), 2)};
+  EXPECT_EQ(difference(run_on_host(p, inputs)[0], evaluate(g, inputs)[0], 0), "");
 }
 
 TEST(Lower, CopiesInputsThatAreOutputs) {
