@@ -12,10 +12,11 @@
 namespace gnomon {
 namespace {
 
+/// Whether a loop may take any number of steps.
 bool waits(const Graph& g) {
   return std::any_of(g.equations.begin(), g.equations.end(), [](const Equation& e) {
     const auto subs = e.params.graphs();
-    return e.primitive == &while_p ||
+    return (e.primitive == &while_p && e.params.as<WhileParams>().max_steps < 0) ||
            std::any_of(subs.begin(), subs.end(), [](const GraphPtr& sub) { return waits(*sub); });
   });
 }

@@ -5,8 +5,8 @@
 namespace gnomon {
 
 /// Whether all branches of an equation can be computed for all lanes: a `cond` by lanes without
-/// statements, and without `while`, of which a lane that does not take the branch might never
-/// leave it.
+/// statements, and without a `while` of any number of steps, which a lane that does not take the
+/// branch might never leave.
 bool opens(const Equation&);
 
 /// Every `cond` that opens, sub-graphs included, as its branches' operations and a choice among
