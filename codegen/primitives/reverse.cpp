@@ -111,6 +111,9 @@ StepBack StepBack::narrowed(const Graph& body, std::size_t carried,
   if (r.active == active && r.outputs == outputs) return *this;
   r.graph = simplify(pullback(body, r.active, r.outputs, buffers));
   r.used = used_inputs(r.graph);
+  // Other terms cancel when some are gone: it may look at what need not be kept for all of them.
+  for (std::size_t i = 0; i < carried; ++i)
+    if (r.kept(i) && !kept(i)) return *this;
   return r;
 }
 

@@ -64,6 +64,16 @@ TEST(RandomGraphs, MeanTheSameCompiled) {
   EXPECT_LT(refused * 50, 2000u) << "too many programs take too many loop trips";
 }
 
+// Branches that were too much for a kernel; a backward pass that looked at what was not kept.
+TEST(RandomGraphs, ThatFailedOnceMeanTheSameCompiled) {
+  for (const std::uint64_t seed : {50300467, 80100755, 80278929}) {
+    std::atomic<std::uint64_t> refused = 0;
+    const RandomGraph r = random_graph(seed);
+    EXPECT_EQ(mismatch_on_host(r, r.seed, evaluate(r.graph, r.inputs), refused), "") << seed;
+    EXPECT_EQ(refused, 0u) << seed;
+  }
+}
+
 /// Tells what each of `count` programs of derivatives does wrong.
 void expect_derivatives(std::uint64_t count, const GraphCheck& check) {
   const std::uint64_t last = first_seed() + from_environment("GNOMON_RANDOM_GRAPHS", count);
