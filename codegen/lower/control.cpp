@@ -1,10 +1,13 @@
 // codegen/lower/control.cpp -- loops, branches and scatters inside one kernel.
 #include <algorithm>
+#include <map>
 
 #include "codegen/lower/emitter.h"
 #include "codegen/primitives/buffer.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/op_params.h"
+#include "codegen/primitives/table.h"
 
 namespace gnomon {
 
@@ -324,14 +327,18 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
   const Carried start = initial(
       e_, body, p.carried, false, false, [&](std::size_t i) { return is_empty(e.inputs[i]); },
       [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
+  // Rows have the lanes first, or last (lower/turned.h).
+  const auto row_axis = [&](const Shape& row) {
+    const int first = e_.lane_axis(row, 0);
+    return first >= 0 || row.rank() == 0 ? first : e_.lane_axis(row, row.rank() - 1);
+  };
   Tiles result(e.outputs.size());
   for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {
     const ValueId v = e.outputs[o];
     if (uses_->count[v] == 0 || direct_.contains(v)) continue;
-    const Shape& row = body.avals[body.outputs[o]].shape;
-    const int pinned = e_.lane_axis(row, 0);
-    result[o] =
-        e_.make_tile(graph_.avals[v].dtype, graph_.avals[v].shape, pinned < 0 ? -1 : 1, true);
+    const int pinned = row_axis(body.avals[body.outputs[o]].shape);
+    result[o] = e_.make_tile(graph_.avals[v].dtype, graph_.avals[v].shape,
+                             pinned < 0 ? -1 : 1 + pinned, true);
   }
   const auto row_position = [&](std::size_t o, Value step, const Index& at) {
     Values c{step};
@@ -353,12 +360,46 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
       });
     }
     bind_constants(f, e, carried_count + sequences, carried_count + sequences);
+    // Rows with the lanes last are stored as a tile of them is filled, element by element; others
+    // behind, several neighbours at a time.
+    std::map<ValueId, std::size_t> filled;
+    for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {
+      const auto direct = direct_.find(e.outputs[o]);
+      const std::uint32_t by = f.uses_->producer[body.outputs[o]];
+      if (result[o] || direct == direct_.end() || by == Uses::none ||
+          body.equations[by].primitive != &permute_p)
+        continue;
+      const ValueId v = body.equations[by].inputs[0];
+      const Shape& shape = body.avals[v].shape;
+      const auto& axes = body.equations[by].params.as<AxesParams>().axes;
+      if (row_axis(shape) != 0 || axes.back() != 0 || !filled.emplace(v, o).second) continue;
+      f.also_[v] = [&, o, axes, memory = direct->second](const Index& at, Value value) {
+        Values turned;
+        for (int a : axes) turned.push_back(at(k, a));
+        const Shape& row = body.avals[body.outputs[o]].shape;
+        const Index position = row_position(o, step, Index::coordinates(row, std::move(turned)));
+        e_.store(memory, position.shape(), position, value);
+      };
+    }
     for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {
       const auto direct = direct_.find(e.outputs[o]);
       if (!result[o] && direct == direct_.end()) continue;
+      const auto with_tile = std::find_if(filled.begin(), filled.end(),
+                                          [&](const auto& x) { return x.second == o; });
+      if (with_tile != filled.end()) {
+        const ValueId v = with_tile->first;
+        if (f.also_.contains(v)) {
+          // Asked for, a value that is worth a tile has one.
+          Tile all;
+          all.shape = body.avals[v].shape;
+          all.pinned = 0;
+          f.element(v, e_.tile_index(all, k.u32(0)));
+        }
+        if (f.also_.erase(v) == 0) continue;  // stored
+      }
       Tile row;
       row.shape = body.avals[body.outputs[o]].shape;
-      row.pinned = e_.lane_axis(row.shape, 0);
+      row.pinned = row_axis(row.shape);
       const auto store = [&](Value j) {
         const Index at = e_.tile_index(row, j);
         const Value value = f.element(body.outputs[o], at);

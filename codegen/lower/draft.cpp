@@ -35,19 +35,25 @@ std::vector<Index> tile_positions(Workshop& w, ValueId v) {
   const bool vector = tile.row == tile.column;
   const auto blocks = [](Dim n, Dim length) { return (n + length - 1) / length; };
   // Outer axes, panels of columns, blocks of rows, columns: what the columns of a panel read stays
-  // in the cache while the rows pass.
+  // in the cache while the rows pass. Outer axes are inner ones where lanes go in step.
   const Dim panel =
       tile.panel > 0 ? tile.panel : blocks(shape[tile.column], tile.columns) * tile.columns;
-  Shape walked;
+  Shape walked, others;
   for (int a = 0; a < shape.rank(); ++a)
-    if (a != tile.row && a != tile.column) walked.append(shape[a]);
+    if (a != tile.row && a != tile.column) others.append(shape[a]);
+  const auto walk_others = [&] {
+    const int here = walked.rank();
+    for (int a = 0; a < others.rank(); ++a) walked.append(others[a]);
+    return here;
+  };
+  int next = tile.in_step ? 0 : walk_others();
   const int outer = walked.rank();
   if (!vector) walked.append(blocks(shape[tile.column], panel));
   walked.append(blocks(shape[tile.row], tile.rows));
-  if (!vector) {
-    walked.append(panel / tile.columns);
-    walked.append(tile.columns);
-  }
+  if (!vector) walked.append(panel / tile.columns);
+  if (tile.in_step) next = walk_others();
+  const int column = walked.rank();
+  if (!vector) walked.append(tile.columns);
   const Index at = Index::flat(walked, w.emitter.lane);
   // Where block number `block` of `length` neighbours starts; the last one ends with the axis.
   const auto first = [&](Value block, Dim n, Dim length) {
@@ -55,7 +61,6 @@ std::vector<Index> tile_positions(Workshop& w, ValueId v) {
     return n % length == 0 ? start : k.binary(Op::minimum, start, k.u32(word(n - length)));
   };
   Values c(static_cast<std::size_t>(shape.rank()));
-  int next = 0;
   for (int a = 0; a < shape.rank(); ++a)
     if (a != tile.row && a != tile.column) c[static_cast<std::size_t>(a)] = at(k, next++);
   const Value row = first(at(k, vector ? outer : outer + 1), shape[tile.row], tile.rows);
@@ -63,7 +68,7 @@ std::vector<Index> tile_positions(Workshop& w, ValueId v) {
     const Value block =
         k.add(k.mul(at(k, outer), k.u32(word(panel / tile.columns))), at(k, outer + 2));
     c[static_cast<std::size_t>(tile.column)] =
-        k.add(first(block, shape[tile.column], tile.columns), at(k, outer + 3));
+        k.add(first(block, shape[tile.column], tile.columns), at(k, column));
   }
   std::vector<Index> positions;
   for (Dim r = 0; r < tile.rows; ++r) {
@@ -221,14 +226,18 @@ bool stacked_output(const Graph& g, const Uses& uses, ValueId v) {
 
 /// What a kernel writes out instead of walking it by a loop.
 struct WrittenOut {
-  Dim scalars;        // tiles of up to so many elements are scalars
-  Dim unrolled = 16;  // reductions and products of up to so many terms
+  Dim scalars;            // tiles of up to so many elements are scalars
+  Dim unrolled = 16;      // reductions and products of up to so many terms
+  bool products = false;  // and those of a lane's vectors, up to longest_written_product
 };
 
 std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, WrittenOut most) {
   Workshop w(r);
   w.emitter.scalar_limit = most.scalars;
   w.emitter.unroll_limit = most.unrolled;
+  if (r.mapping == Mapping::lane && r.target.contiguous_per_lane)
+    w.emitter.product_limit = longest_written_product;
+  w.emitter.writes_products = most.products;
   Frame f(w.emitter, r.graph);
   const auto uses = w.emitter.uses_of(r.graph);
   w.bind_inputs(f);
@@ -282,6 +291,7 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
                      : r.mapping == Mapping::map  ? "map"
                      : r.mapping == Mapping::lane ? "lane"
                                                   : "sequential");
+  d.written_terms = w.emitter.written_terms;
   if (r.tile) {
     d.width = word(r.tile->columns);
     d.carried = word(r.tile->rows);
@@ -301,11 +311,18 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
   DraftRequest smaller = r;
   smaller.value_limit =
       std::min(r.value_limit, r.mapping == Mapping::sequential ? most_alone : pleasant_kernel);
-  for (const Dim scalars : {64, 8, 1}) {
-    try {
-      return attempt(smaller, failure, {scalars});
-    } catch (const KernelTooLarge&) {
-      continue;
+  // A CPU's lanes write out products with vectors of their own, unless those are many.
+  const bool products = r.mapping == Mapping::lane && r.target.contiguous_per_lane;
+  for (const bool written : {true, false}) {
+    if (written && !products) continue;
+    for (const Dim scalars : {64, 8, 1}) {
+      try {
+        return attempt(smaller, failure, {scalars, 16, written});
+      } catch (const KernelTooLarge&) {
+        continue;
+      } catch (const ProductsTooLong&) {
+        continue;
+      }
     }
   }
   try {

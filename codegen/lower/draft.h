@@ -37,6 +37,7 @@ struct Draft {
   std::vector<std::pair<std::uint32_t, ValueId>> iterations;  // words that hold an iteration
   // "map", "tile", "rows", "lane", "sequential", "scatter", "update", "group"
   std::string mapping;
+  Dim written_terms = 0;  // of products with vectors that lanes hold
   bool has_loop = false;
   bool disjoint = true;       // no element is computed by two lanes
   std::uint32_t width = 0;    // lanes per invocation; 0: as the device likes it

@@ -49,12 +49,17 @@ class ElementContext {
   std::span<const Aval> outputs;
   bool in_loop = false;  // this runs once a trip of a loop around it
   Dim unroll_limit = 0;  // ranges up to this length are written out instead of walked by a loop
+  Dim product_limit = 0;  // as unroll_limit, of products with a vector that the lane holds
   const kernel::Team* team = nullptr;  // invocations that compute this element together
   bool built_ins = false;  // the driver's own exp, sin, ... will do (CompileOptions::fast_math)
 
   /// The element of input `i` at `index` (u32 coordinates within its shape; in bounds, always:
   /// clamp first). bool arrays give Op values of dtype boolean.
   virtual kernel::Value operand(std::size_t i, const Index& index) = 0;
+  /// Whether the terms of this product are written out, given which of its two inputs are matrices
+  /// that are read in runs: then the lane has the other one in an array of its own. An element of
+  /// each was asked for.
+  virtual bool writes_out(bool left_in_runs, bool right_in_runs, Dim terms) = 0;
 
  protected:
   explicit ElementContext(kernel::Builder& builder) : k(builder) {}

@@ -34,6 +34,14 @@ struct NotLaneLocal {
 };
 /// Thrown while emitting: the kernel would be unreasonably large. The caller fuses less.
 struct KernelTooLarge {};
+/// Thrown while emitting: products of a kernel with vectors of its lanes cannot all be written out,
+/// or would be for each of many scalars.
+struct ProductsTooLong {};
+/// Terms of one trip of a loop that are; drivers take a second for these, of several lanes each. An
+/// element that is asked for at two places counts twice in the kernel, which may have twice as many.
+constexpr Dim most_written_terms = 256;
+/// And of one product.
+constexpr Dim longest_written_product = 64;
 
 /// One value as one lane holds it: every axis but the pinned one.
 struct Tile {
@@ -97,7 +105,14 @@ class Frame {
   kernel::Value rule(ValueId v, const Equation&, const Index& index);
   bool worth_a_tile(ValueId v, const Index& index) const;
   Tile& materialise(ValueId v, const Index& index);
-  bool shows_product(ValueId v) const;
+  const Equation* shown_product(ValueId v) const;
+  Dim terms_of(const Equation& product) const;
+  /// Whether every element of a product with a vector that the lane holds is written out.
+  bool is_written_out(const Equation& product) const;
+  /// What is done with the elements of a value as a tile of it is filled.
+  std::unordered_map<ValueId, std::function<void(const Index&, kernel::Value)>> also_;
+  /// Whether the lane has `v` in registers or a private array.
+  bool holds(ValueId v) const;
   Tiles& results(std::size_t equation);
   /// An array of which nobody looks at what it begins with.
   bool is_empty(ValueId v) const;
@@ -146,6 +161,11 @@ class Emitter {
   Dim scalar_limit = 64;  // tiles up to this many elements are scalars
   Dim private_limit = 1024;          // and up to this many a private array
   Dim unroll_limit = 16;             // ranges up to this length are written out
+  /// Products of up to this many terms are written out where the lane holds one operand: what is
+  /// read of a private array at a computed position is a gather on CPU drivers.
+  Dim product_limit = 0;
+  Dim written_terms = 0;        // of them so far
+  bool writes_products = false;  // all of them, or none
   std::size_t value_limit = 200000;  // instructions beyond which the kernel is too large
 
   /// Scratch memory this kernel needs: kernel buffer and number of elements.

@@ -6,6 +6,7 @@
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/emitter.h"
 #include "codegen/primitives/control.h"
+#include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
 
 namespace gnomon {
@@ -23,11 +24,24 @@ class EquationContext final : public ElementContext {
     outputs = out_;
     in_loop = frame.base_depth_ > 0;
     unroll_limit = frame.e_.unroll_limit;
+    product_limit = frame.e_.product_limit;
     team = frame.e_.team;
     built_ins = frame.e_.target.built_in_functions;
   }
   Value operand(std::size_t i, const Index& index) override {
     return frame_.element(equation_.inputs.at(i), index);
+  }
+  bool writes_out(bool left, bool right, Dim terms) override {
+    Emitter& e = frame_.e_;
+    const bool held[] = {frame_.holds(equation_.inputs[0]), frame_.holds(equation_.inputs[1])};
+    if (!held[0] && !held[1]) return false;
+    // As scalars, every result would have a loop or a row of terms of its own.
+    if (e.scalar_limit > 8) throw ProductsTooLong{};
+    if (!e.writes_products) return false;
+    const bool written = (left && held[1]) || (right && held[0]);
+    if (written) e.written_terms += terms;
+    if (!written || e.written_terms > 2 * most_written_terms) throw ProductsTooLong{};
+    return true;
   }
 
  private:
@@ -153,6 +167,11 @@ Value Frame::rule(ValueId v, const Equation& e, const Index& index) {
   return r;
 }
 
+bool Frame::holds(ValueId v) const {
+  const auto t = tiles_.find(v);
+  return t != tiles_.end() && t->second.kind != Tile::Kind::buffer;
+}
+
 bool Frame::worth_a_tile(ValueId v, const Index& index) const {
   // The outermost frame's kernels were partitioned so that nothing needs it, and its values are
   // whole arrays.
@@ -172,16 +191,27 @@ Tile& Frame::materialise(ValueId v, const Index& index) {
   const int pinned = e_.pinned_axis(index);
   e_.k.at_depth(base_depth_, [&] {
     Tile t = e_.make_tile(a.dtype, a.shape, pinned, false);
-    // Neighbours that are products read the same vector: their loops become one (loops_merged).
-    constexpr Dim neighbours = 4;
+    // Neighbours that are products read the same vector: their loops become one (loops_merged). One
+    // that is written out reads it at constant positions, and is long enough.
+    constexpr Dim side_by_side = 4;
+    const Equation* product = shown_product(v);
+    const Dim neighbours = product == nullptr ? 0 : is_written_out(*product) ? 1 : side_by_side;
+    const auto also = also_.find(v);
     e_.fill(
-        t, [&](const Index& i) { return rule(v, e, i); }, shows_product(v) ? neighbours : 0);
+        t,
+        [&](const Index& i) {
+          const Value element = rule(v, e, i);
+          if (also != also_.end()) also->second(i, element);
+          return element;
+        },
+        neighbours);
+    if (also != also_.end()) also_.erase(also);
     tiles_[v] = std::move(t);
   });
   return tiles_[v];
 }
 
-bool Frame::shows_product(ValueId v) const {
+const Equation* Frame::shown_product(ValueId v) const {
   std::vector<ValueId> open{v};
   std::set<ValueId> seen{v};
   while (!open.empty()) {
@@ -190,12 +220,34 @@ bool Frame::shows_product(ValueId v) const {
     const std::uint32_t producer = uses_->producer[at];
     if (producer == Uses::none || tiles_.contains(at) || (at != v && uses_->many[at])) continue;
     const Equation& e = graph_.equations[producer];
-    if (e.primitive == &dot_general_p) return true;
+    if (e.primitive == &dot_general_p) return &e;
     if (e.primitive->lower.kind != Lowering::Kind::element) continue;
     for (ValueId in : e.inputs)
       if (seen.insert(in).second) open.push_back(in);
   }
-  return false;
+  return nullptr;
+}
+
+Dim Frame::terms_of(const Equation& product) const {
+  Dim terms = 1;
+  for (int a : product.params.as<DotParams>().lhs_contracting)
+    terms *= graph_.avals[product.inputs[0]].shape[a];
+  return terms;
+}
+
+bool Frame::is_written_out(const Equation& product) const {
+  const auto& p = product.params.as<DotParams>();
+  const Shape &lhs = graph_.avals[product.inputs[0]].shape,
+              &rhs = graph_.avals[product.inputs[1]].shape;
+  const Dim terms = terms_of(product);
+  if (!e_.writes_products || terms <= e_.unroll_limit || terms > e_.product_limit) return false;
+  const auto computed = [&](ValueId v) {
+    const std::uint32_t producer = uses_->producer[v];
+    return holds(v) || (producer != Uses::none && uses_->many[v] &&
+                        graph_.equations[producer].primitive->lower.cost != Cost::view);
+  };
+  return (reads_runs(p, lhs, rhs, 0) && computed(product.inputs[1])) ||
+         (reads_runs(p, lhs, rhs, 1) && computed(product.inputs[0]));
 }
 
 void Frame::force(ValueId v) {

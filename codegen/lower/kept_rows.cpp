@@ -19,7 +19,7 @@ namespace gnomon {
 namespace {
 
 /// Operations of products from which on an element is rather written and read than computed again.
-constexpr double worth_a_row = 16;
+constexpr double worth_a_row = 12;
 
 /// A scan's operands and outputs in parts.
 struct Scan {
@@ -114,6 +114,7 @@ std::vector<ValueId> worth_keeping(const Scan& later, const Correspondence& copi
       looked_at.insert(e.inputs.begin(), e.inputs.end());
   const auto effort = [&](ValueId root) {
     double sum = 0;
+    bool product = false;
     std::set<std::uint32_t> seen;
     std::vector<ValueId> open{root};
     while (!open.empty()) {
@@ -121,12 +122,15 @@ std::vector<ValueId> worth_keeping(const Scan& later, const Correspondence& copi
       open.pop_back();
       const std::uint32_t e = uses.producer[v];
       if (e == Uses::none || kept.contains(v) || !seen.insert(e).second) continue;
-      // Straight-line arithmetic stays in registers and is cheaper than memory, long as it may be.
+      // Straight-line arithmetic stays in registers and is cheaper than memory, long as it may be;
+      // not so that of arrays, which products make.
       const Primitive* p = g.equations[e].primitive;
-      if (p == &dot_general_p || p == &conv_p) sum += work(g, g.equations[e]);
+      const bool here = p == &dot_general_p || p == &conv_p;
+      product = product || here;
+      if (here || p->lower.cost == Cost::heavy) sum += work(g, g.equations[e]);
       for (ValueId in : g.equations[e].inputs) open.push_back(in);
     }
-    return sum;
+    return product ? sum : 0;
   };
   std::vector<ValueId> r;
   std::uint64_t bytes = 0;

@@ -40,6 +40,13 @@ class Product {
     rhs_inner_ = contiguous_axis(r, e.inputs[1]);
   }
 
+  /// Whether the last batch axis is between two that are summed: parts of one sum, for neighbours
+  /// (lower/split.cpp).
+  bool in_step() const {
+    if (p_.lhs_batch.empty() || p_.lhs_contracting.size() != 2) return false;
+    return p_.lhs_contracting[0] < p_.lhs_batch.back() &&
+           p_.lhs_batch.back() < p_.lhs_contracting[1];
+  }
   Dim depth() const {
     Dim d = 1;
     for (int a : p_.lhs_contracting) d *= lhs_[a];
@@ -103,6 +110,7 @@ std::optional<RegisterTile> tile_product(const Product& product, const Shape& sh
     for (int r = 0; r < shape.rank(); ++r) {
       if (r == c || shape[c] <= 1 || shape[r] <= 1 || !product.free(r)) continue;
       if (product.free(c) && product.knows(true, r) == product.knows(true, c)) continue;
+      if (product.in_step() && !product.free(c)) continue;
       // Results that lie apart are stored one by one, once for the whole sum.
       const double stores = (c == inner ? 0.25 : 1) / static_cast<double>(product.depth());
       const auto tile = static_cast<double>(target.tile_rows * columns_of(c));
@@ -126,6 +134,7 @@ std::optional<RegisterTile> tile_product(const Product& product, const Shape& sh
   while (most > 1 && shape.size() / (most * best->columns) < fill) most /= 2;
   best->rows = rows_for(shape[best->row], most);
   if (best->rows <= 1) return std::nullopt;
+  best->in_step = product.in_step();
   return best;
 }
 

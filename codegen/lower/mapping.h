@@ -28,6 +28,8 @@ struct RegisterTile {
   Dim rows = 1;
   Dim columns = 1;
   Dim panel = 0;  // columns that are finished for all rows before the next ones; 0: all of them
+  /// Neighbouring invocations share a tile: the other axes, parts of a sum, are walked first.
+  bool in_step = false;
 
   /// Lanes that cover `shape`.
   Dim lanes(const Shape& shape) const;

@@ -17,6 +17,7 @@
 #include "codegen/lower/record.h"
 #include "codegen/lower/split.h"
 #include "codegen/lower/sums_out.h"
+#include "codegen/lower/turned.h"
 #include "codegen/plan/schedule.h"
 #include "codegen/primitives/control.h"
 #include "shaders/kernel/text.h"
@@ -26,6 +27,7 @@
 #include "shaders/passes/legalize.h"
 #include "shaders/passes/recount.h"
 #include "shaders/passes/refill.h"
+#include "shaders/passes/hide_trips.h"
 #include "shaders/passes/schedule.h"
 #include "shaders/passes/simplify.h"
 #include "shaders/passes/vectorize.h"
@@ -98,6 +100,8 @@ std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& 
   // Long trips have enough to do side by side, and values that wait in memory as it is.
   constexpr std::size_t long_trip = 640;
   if (d.has_loop && width > 2 && longest_trip(k.body) > long_trip) width = 2;
+  // What lanes read of a matrix is read once for all of an invocation's.
+  if (d.written_terms > 0) width = 2 * t.loop_coarsening;
   if (!d.has_loop) {
     while (width > 1 && width * kernel::most_carried(k) > t.accumulators) width /= 2;
     // Drivers make as many instructions of a wide one as it has lanes, or nearly, and take more
@@ -217,6 +221,9 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
     k = kernel::refine(std::move(k), target.refine);
     k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});
     k = kernel::simplify(std::move(k));
+    constexpr std::uint64_t unrolled_by_mesa = 32;
+    if (target.contiguous_per_lane && lanes > 0)
+      k = kernel::hide_trips(k, {unrolled_by_mesa});
     k = kernel::schedule(std::move(k));
     kernel::verify(k);
     check_budget(k, c, graph, target, options.name);
@@ -238,6 +245,20 @@ std::set<const Graph*> bodies_in_kernels(const Graph& g, const Partition& parts)
                     [&](ValueId v) { return results.contains(v); }))
       for (const GraphPtr& body : e.params.graphs()) bodies.insert(body.get());
   return bodies;
+}
+
+/// The loops that every lane runs for itself, in one go.
+LaneLoops loops_by_lane(const Graph& g, const Partition& parts) {
+  std::map<ValueId, Dim> lanes;
+  for (const Cluster& c : parts.clusters)
+    if (!c.loop && !c.branch && c.draft.mapping == "lane")
+      for (ValueId v : c.writes) lanes[v] = c.draft.kernel.lanes;
+  LaneLoops loops;
+  for (const Equation& e : g.equations)
+    for (ValueId v : e.outputs)
+      if (const auto l = lanes.find(v); l != lanes.end() && is_loop(e))
+        for (const GraphPtr& body : e.params.graphs()) loops[body.get()] = l->second;
+  return loops;
 }
 
 }  // namespace
@@ -269,9 +290,15 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
     parts = partition(graph, target, options);
   }
   if (auto hoisted = hoist_invariants(whole, bodies_in_kernels(graph, parts), target)) {
-    graph = split_reductions(*hoisted, target);
+    whole = std::move(*hoisted);
+    graph = split_reductions(whole, target);
     parts = partition(graph, target, options);
   }
+  if (target.contiguous_per_lane)
+    if (auto turned = turn_for_lanes(whole, loops_by_lane(graph, parts))) {
+      graph = split_reductions(*turned, target);
+      parts = partition(graph, target, options);
+    }
   program.graph_hash = structural_hash(traced);
   if (options.keep_text) program.graph_text = print(graph);
   dump("graph", [&] { return print(graph); });

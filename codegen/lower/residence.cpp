@@ -205,6 +205,14 @@ class Chooser {
         for (ValueId v : e.inputs)
           if (defined(v) && g_.equations[uses_.producer[v]].primitive == &permute_p)
             in_memory_[v] = true;
+      // And for the sake of a loop's (lower/turned.h).
+      if (e.primitive == &scan_p || e.primitive == &while_p) {
+        const LoopOperands operands = loop_operands(e);
+        for (std::size_t i = operands.carried + operands.sequences; i < e.inputs.size(); ++i)
+          if (defined(e.inputs[i]) &&
+              g_.equations[uses_.producer[e.inputs[i]]].primitive == &permute_p)
+            in_memory_[e.inputs[i]] = true;
+      }
       // No tile fits a product that is one part of something larger.
       if (e.primitive == &concatenate_p || e.primitive == &pad_p)
         for (ValueId v : e.inputs)

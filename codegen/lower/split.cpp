@@ -169,6 +169,7 @@ class Splitter {
     if (!product)
       return in.size() / out >= long_reduction &&
              (out < target_.parallel_lanes || target_.loop_budget > 0);
+    if (parts_in_step(e) > 1) return true;
     if (large_product(g, e) && (turned(e, 0) || turned(e, 1) || worth_turning(e))) return true;
     return long_product(e) || turned_matrix(e);
   }
@@ -208,6 +209,7 @@ class Splitter {
     Arrays in;
     for (ValueId v : e.inputs) in.push_back(env[v]);
     if (e.primitive == &dot_general_p) {
+      if (const Dim parts = parts_in_step(e); parts > 1) return product_in_step(e, env, parts);
       if (long_product(e)) return product(in[0], in[1], e.params.as<DotParams>(), e.loc);
       return oriented(e, env);
     }
@@ -219,7 +221,7 @@ class Splitter {
       return extremum(reduce_max_p, in[0], e.params.as<AxisParams>().axis, e.loc);
     if (e.primitive == &argmin_p)
       return extremum(reduce_min_p, in[0], e.params.as<AxisParams>().axis, e.loc);
-    return reduction(*e.primitive, in[0], e.params.as<AxesParams>().axes, e.loc);
+    return reduction(e, env);
   }
 
  private:
@@ -304,6 +306,26 @@ class Splitter {
     for (int i = 0; i + b + 2 < lhs.rank(); ++i)
       out.append(window_axis(p, lhs.shape(), rhs.shape(), i).count());
     return lax::reshape(lax::move_axis(y, b + 2, b + 1, loc), out, loc);
+  }
+
+  /// What lies side by side in memory tells how to go about it, so not through a permutation.
+  Array reduction(const Equation& e, const Arrays& env) const {
+    std::vector<int> axes = e.params.as<AxesParams>().axes;
+    ValueId v = e.inputs[0];
+    if (turned(e, 0) && target_.contiguous_per_lane) {
+      const Equation& permutation = g_.equations[producer_[v]];
+      const auto& order = permutation.params.as<AxesParams>().axes;
+      std::vector<int> kept;
+      for (int a = 0; a < static_cast<int>(order.size()); ++a)
+        if (std::count(axes.begin(), axes.end(), a) == 0)
+          kept.push_back(order[static_cast<std::size_t>(a)]);
+      if (std::is_sorted(kept.begin(), kept.end())) {
+        for (int& a : axes) a = order[static_cast<std::size_t>(a)];
+        std::sort(axes.begin(), axes.end());
+        v = permutation.inputs[0];
+      }
+    }
+    return reduction(*e.primitive, env[v], axes, e.loc);
   }
 
   /// All reduced axes become one, behind the rest where they are not in front already.
@@ -420,31 +442,81 @@ class Splitter {
     return lax::dot_general(a, b, p, e.loc);
   }
 
+  /// An operand with its batch axes first, then the free ones, then one that all summed ones make.
+  static Array arranged(const Array& x, const std::vector<int>& batch,
+                        const std::vector<int>& summed, Loc loc) {
+    std::vector<int> order = batch;
+    for (int axis = 0; axis < x.rank(); ++axis)
+      if (std::count(batch.begin(), batch.end(), axis) +
+              std::count(summed.begin(), summed.end(), axis) ==
+          0)
+        order.push_back(axis);
+    const auto front = static_cast<int>(order.size());
+    order.insert(order.end(), summed.begin(), summed.end());
+    const Array y = lax::permute(x, order, loc);
+    Shape merged = y.shape().part(0, front);
+    merged.append(y.shape().part(front, y.rank()).size());
+    return lax::reshape(y, merged, loc);
+  }
+
+  /// Parts of a long sum of what lies side by side in both operands, which the lanes of a SIMD group
+  /// share: each takes every so many'th four neighbours. 1: that is not worth it.
+  Dim parts_in_step(const Equation& e) const {
+    if (!target_.contiguous_per_lane || e.primitive != &dot_general_p) return 1;
+    const Plain d = plain(e);
+    if (!apart(d)) return 1;
+    const Shape& lhs = g_.avals[d.lhs].shape;
+    Dim n = 1;
+    for (int a : d.p.lhs_contracting) n *= lhs[a];
+    // A part has memory of the size of the result, and 64 trips or more.
+    const Dim out = g_.avals[e.outputs[0]].shape.size();
+    const auto divides = [&](Dim parts) {
+      return n % (4 * parts) == 0 && n / (4 * parts) >= 64;
+    };
+    Dim parts = simd_lanes;
+    if (out > (Dim{1} << 16) || !divides(parts)) return 1;
+    const Dim tiles = std::max<Dim>(1, out / (target_.tile_rows * target_.tile_columns));
+    while (tiles * parts < 32 * simd_lanes && divides(2 * parts)) parts *= 2;
+    return parts;
+  }
+
+  Array product_in_step(const Equation& e, const Arrays& env, Dim parts) const {
+    const Plain d = plain(e);
+    const auto in_parts = [&](ValueId v, const std::vector<int>& batch,
+                              const std::vector<int>& summed) {
+      const Array y = arranged(env[v], batch, summed, e.loc);
+      Shape shape = y.shape().part(0, y.rank() - 1);
+      shape.append(y.dim(-1) / (4 * parts));
+      shape.append(parts);
+      shape.append(4);
+      return lax::reshape(y, shape, e.loc);
+    };
+    const Array a = in_parts(d.lhs, d.p.lhs_batch, d.p.lhs_contracting);
+    const Array b = in_parts(d.rhs, d.p.rhs_batch, d.p.rhs_contracting);
+    DotParams q;
+    const auto batches = static_cast<int>(d.p.lhs_batch.size());
+    for (int i = 0; i < batches; ++i) {
+      q.lhs_batch.push_back(i);
+      q.rhs_batch.push_back(i);
+    }
+    q.lhs_batch.push_back(a.rank() - 2);
+    q.rhs_batch.push_back(b.rank() - 2);
+    q.lhs_contracting = {a.rank() - 3, a.rank() - 1};
+    q.rhs_contracting = {b.rank() - 3, b.rank() - 1};
+    return finish(sum_p, lax::dot_general(a, b, q, e.loc), batches, e.loc);
+  }
+
   /// Neighbours along the summed axes in parts, as a batch axis; then the sum of the parts.
   Array product(Array a, Array b, const DotParams& p, Loc loc) const {
-    const auto arrange = [&](const Array& x, const std::vector<int>& batch,
-                             const std::vector<int>& summed) {
-      std::vector<int> order = batch;
-      for (int axis = 0; axis < x.rank(); ++axis)
-        if (std::count(batch.begin(), batch.end(), axis) +
-                std::count(summed.begin(), summed.end(), axis) ==
-            0)
-          order.push_back(axis);
-      const auto front = static_cast<int>(order.size());
-      order.insert(order.end(), summed.begin(), summed.end());
-      const Array y = lax::permute(x, order, loc);
-      Shape merged = y.shape().part(0, front);
-      merged.append(y.shape().part(front, y.rank()).size());
-      return lax::reshape(y, merged, loc);
-    };
-    a = arrange(a, p.lhs_batch, p.lhs_contracting);
-    b = arrange(b, p.rhs_batch, p.rhs_contracting);
+    a = arranged(a, p.lhs_batch, p.lhs_contracting, loc);
+    b = arranged(b, p.rhs_batch, p.rhs_contracting, loc);
     const auto batches = static_cast<int>(p.lhs_batch.size());
     const Dim n = a.dim(-1);
     const Dim out = std::max<Dim>(
         1, a.size() / n * (b.size() / n) / std::max<Dim>(1, a.shape().part(0, batches).size()));
-    const Dim parts =
-        lanes_for(n, out, target_, 1);  // every part costs memory of the size of the result
+    // Every part costs memory of the size of the result. Fewer than four would be computed where
+    // they are summed (Residence), where no tile fits.
+    const Dim parts = std::max<Dim>(4, lanes_for(n, out, target_, 1));
     const auto in_parts = [&](const Array& x) {
       const int last = x.rank() - 1;
       const Array y = padded(x, lax::scalar(x.dtype(), 0, loc), last, parts, loc);

@@ -132,6 +132,14 @@ Array swap_free_axes(const Array& ct, int batch, int left) {
 
 }  // namespace
 
+bool reads_runs(const DotParams& p, const Shape& lhs, const Shape& rhs, std::size_t side) {
+  const Shape& matrix = side == 0 ? lhs : rhs;
+  const std::vector<int>& summed = side == 0 ? p.lhs_contracting : p.rhs_contracting;
+  if (!p.lhs_batch.empty() || summed.size() != 1 || matrix.rank() != 2) return false;
+  constexpr Dim texel = 4;
+  return summed[0] == 1 || matrix[1] <= texel;
+}
+
 /// Adds up the products in row-major order of the contracting axes, in the operands' type.
 const Primitive dot_general_p{
     .name = "dot_general",
@@ -215,12 +223,14 @@ const Primitive dot_general_p{
           Values out;
           for (int a = 0; a < i.rank(); ++a) out.push_back(i(k, a));
           const Values zero{k.number(c.inputs[0].dtype, 0)};
-          const auto add_product = [&](Value n, const Values& sum) {
-            const Values inner =
-                layout.contraction.rank() == 1 ? Values{n} : unravel(k, layout.contraction, n);
+          const auto add_at = [&](const Values& inner, const Values& sum) {
             const Value a = c.operand(0, Index::coordinates(lhs, layout.lhs_position(out, inner)));
             const Value b = c.operand(1, Index::coordinates(rhs, layout.rhs_position(out, inner)));
             return Values{k.add(sum[0], k.mul(a, b))};
+          };
+          const auto add_product = [&](Value n, const Values& sum) {
+            return add_at(
+                layout.contraction.rank() == 1 ? Values{n} : unravel(k, layout.contraction, n), sum);
           };
           const auto join = [&](const Values& x, const Values& y) {
             return Values{k.add(x[0], y[0])};
@@ -238,7 +248,35 @@ const Primitive dot_general_p{
                          rows_of_matrix(layout.rhs_free, rhs, layout.p.rhs_contracting))
                   ? 16
                   : 4;
-          return fold_jointly(c, layout.contraction.size(), zero, add_product, join,
+          const Dim terms = layout.contraction.size();
+          // A short last axis is one trip: its positions are then constants.
+          const int axes = layout.contraction.rank();
+          const Dim last = axes > 1 ? layout.contraction[axes - 1] : 1;
+          if (last > 1 && last <= 4 && terms > c.unroll_limit) {
+            const Shape others = layout.contraction.part(0, axes - 1);
+            const auto add_last = [&](Value n, Values sum) {
+              Values inner = axes == 2 ? Values{n} : unravel(k, others, n);
+              inner.emplace_back();
+              for (Dim j = 0; j < last; ++j) {
+                inner.back() = k.u32(static_cast<std::uint32_t>(j));
+                sum = add_at(inner, sum);
+              }
+              return sum;
+            };
+            return fold_jointly(c, terms / last, zero, add_last, join, kernel::Op::subgroup_add,
+                                1)[0];
+          }
+          if (c.in_loop && terms > c.unroll_limit && terms <= c.product_limit) {
+            Values sum = add_product(k.u32(0), zero);  // what is the lane's own is known then
+            const bool left = reads_runs(layout.p, lhs, rhs, 0);
+            const bool right = reads_runs(layout.p, lhs, rhs, 1);
+            if (c.writes_out(left, right, terms)) {
+              for (Dim n = 1; n < terms; ++n)
+                sum = add_product(k.u32(static_cast<std::uint32_t>(n)), sum);
+              return sum[0];
+            }
+          }
+          return fold_jointly(c, terms, zero, add_product, join,
                               kernel::Op::subgroup_add, most)[0];
         },
         Cost::heavy, Reuse::many),

@@ -67,4 +67,9 @@ struct DotParams {
   std::vector<int> lhs_batch, rhs_batch;
 };
 
+/// Whether operand `side` of a product is a matrix of which a lane reads whole texels where it sums
+/// up all terms of one result, or of all results: the summed axis is the last one, or the other one
+/// is short.
+bool reads_runs(const DotParams&, const Shape& lhs, const Shape& rhs, std::size_t side);
+
 }  // namespace gnomon

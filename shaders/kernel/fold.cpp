@@ -197,6 +197,11 @@ Value Builder::fold_integer(Op op, Value a, std::uint64_t c) {
   };
   const auto inner = [&](Op o) { return made_by(a, o) && is_constant(operand(a, 1)); };
   const auto inner_bits = [&] { return constant_bits(operand(a, 1)); };
+  // x << s with a constant added that has s bits at most: the two do not meet.
+  const bool beside = t.scalar == DType::u32 && inner(Op::add) && made_by(operand(a, 0), Op::shl) &&
+                      is_constant(operand(operand(a, 0), 1));
+  const std::uint64_t room = beside ? constant_bits(operand(operand(a, 0), 1)) % 32 : 0;
+  const bool apart = beside && inner_bits() >> room == 0;
   switch (op) {
     case Op::add:
     case Op::sub:
@@ -233,12 +238,16 @@ Value Builder::fold_integer(Op op, Value a, std::uint64_t c) {
         const std::uint64_t total = inner_bits() % bits_of(t.scalar) + count;
         if (total < bits_of(t.scalar)) return binary(op, operand(a, 0), constant(t, total));
       }
+      if (op == Op::shr && apart && count >= room) return binary(op, operand(a, 0), constant(t, c));
       return {};
     }
     case Op::band:
       if (c == 0) return constant(t, 0);
       if (c == ones) return a;
       if (inner(op)) return binary(op, operand(a, 0), constant(t, inner_bits() & c));
+      if (apart)
+        return binary(Op::add, binary(op, operand(a, 0), constant(t, c)),
+                      constant(t, inner_bits() & c));
       return {};
     case Op::bor:
       if (c == 0) return a;

@@ -30,6 +30,7 @@ class BufferContext final : public ElementContext {
     EXPECT_EQ(index.shape(), inputs[i].shape);
     return k.load(static_cast<std::uint32_t>(i), index.flat(k));
   }
+  bool writes_out(bool, bool, Dim) override { return false; }
 };
 
 /// One lane per element of one output.

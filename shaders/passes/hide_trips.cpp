@@ -1,0 +1,56 @@
+// shaders/passes/hide_trips.cpp -- see hide_trips.h.
+#include "shaders/passes/hide_trips.h"
+
+#include <algorithm>
+
+#include "shaders/passes/rewrite.h"
+
+namespace gnomon::kernel {
+namespace {
+
+class HideTrips : public Rewriter {
+ public:
+  using Rewriter::copy;
+  HideTrips(const Kernel& source, Builder& out, HideTripsOptions options)
+      : Rewriter(source, out), options_(options) {}
+
+ protected:
+  void visit(const Instruction& i) override {
+    if (i.op != Op::loop || !to_hide(i)) return copy(i);
+    const Region& test = i.regions[0];
+    const Value trips = mapped(test.body[0].operands[1]);
+    const Value never = out_.binary(Op::shr, out_.source(Op::invocation), out_.u32(31));
+    map(test.body[0].operands[1], out_.add(trips, never));
+    copy(i);
+    map(test.body[0].operands[1], trips);
+  }
+
+ private:
+  /// Counts up to a constant, and fills an array on the way.
+  bool to_hide(const Instruction& i) const {
+    const Region &test = i.regions[0], &body = i.regions[1];
+    if (i.immediate == 0 || i.immediate > options_.most_trips || test.body.size() != 1 ||
+        test.body[0].op != Op::lt || !out_.is_constant(mapped(test.body[0].operands[1])))
+      return false;
+    return source_.type(test.body[0].operands[1]).scalar == DType::u32 &&
+           std::any_of(body.body.begin(), body.body.end(),
+                       [](const Instruction& x) {
+                         return x.op == Op::private_store || x.op == Op::private_load;
+                       });
+  }
+
+  HideTripsOptions options_;
+};
+
+}  // namespace
+
+Kernel hide_trips(const Kernel& source, HideTripsOptions options) {
+  if (options.most_trips == 0 || source.privates.empty()) return source;
+  Builder out(source.name);
+  copy_header(source, out);
+  out.kernel().lanes = source.lanes;
+  HideTrips(source, out, options).copy(source.body);
+  return out.take();
+}
+
+}  // namespace gnomon::kernel
