@@ -384,8 +384,8 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
     for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {
       const auto direct = direct_.find(e.outputs[o]);
       if (!result[o] && direct == direct_.end()) continue;
-      const auto with_tile = std::find_if(filled.begin(), filled.end(),
-                                          [&](const auto& x) { return x.second == o; });
+      const auto with_tile =
+          std::find_if(filled.begin(), filled.end(), [&](const auto& x) { return x.second == o; });
       if (with_tile != filled.end()) {
         const ValueId v = with_tile->first;
         if (f.also_.contains(v)) {

@@ -38,7 +38,8 @@ struct KernelTooLarge {};
 /// or would be for each of many scalars.
 struct ProductsTooLong {};
 /// Terms of one trip of a loop that are; drivers take a second for these, of several lanes each. An
-/// element that is asked for at two places counts twice in the kernel, which may have twice as many.
+/// element that is asked for at two places counts twice in the kernel, which may have twice as
+/// many.
 constexpr Dim most_written_terms = 256;
 /// And of one product.
 constexpr Dim longest_written_product = 64;
@@ -159,13 +160,13 @@ class Emitter {
   const kernel::Team* team = nullptr;  // invocations that share a lane
   bool pins = true;       // a value whose axis runs with the lanes is held by each lane for itself
   Dim scalar_limit = 64;  // tiles up to this many elements are scalars
-  Dim private_limit = 1024;          // and up to this many a private array
-  Dim unroll_limit = 16;             // ranges up to this length are written out
+  Dim private_limit = 1024;  // and up to this many a private array
+  Dim unroll_limit = 16;     // ranges up to this length are written out
   /// Products of up to this many terms are written out where the lane holds one operand: what is
   /// read of a private array at a computed position is a gather on CPU drivers.
   Dim product_limit = 0;
-  Dim written_terms = 0;        // of them so far
-  bool writes_products = false;  // all of them, or none
+  Dim written_terms = 0;             // of them so far
+  bool writes_products = false;      // all of them, or none
   std::size_t value_limit = 200000;  // instructions beyond which the kernel is too large
 
   /// Scratch memory this kernel needs: kernel buffer and number of elements.

@@ -23,11 +23,11 @@
 #include "shaders/kernel/text.h"
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
+#include "shaders/passes/hide_trips.h"
 #include "shaders/passes/jam.h"
 #include "shaders/passes/legalize.h"
 #include "shaders/passes/recount.h"
 #include "shaders/passes/refill.h"
-#include "shaders/passes/hide_trips.h"
 #include "shaders/passes/schedule.h"
 #include "shaders/passes/simplify.h"
 #include "shaders/passes/vectorize.h"
@@ -222,8 +222,7 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
     k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});
     k = kernel::simplify(std::move(k));
     constexpr std::uint64_t unrolled_by_mesa = 32;
-    if (target.contiguous_per_lane && lanes > 0)
-      k = kernel::hide_trips(k, {unrolled_by_mesa});
+    if (target.contiguous_per_lane && lanes > 0) k = kernel::hide_trips(k, {unrolled_by_mesa});
     k = kernel::schedule(std::move(k));
     kernel::verify(k);
     check_budget(k, c, graph, target, options.name);

@@ -459,8 +459,8 @@ class Splitter {
     return lax::reshape(y, merged, loc);
   }
 
-  /// Parts of a long sum of what lies side by side in both operands, which the lanes of a SIMD group
-  /// share: each takes every so many'th four neighbours. 1: that is not worth it.
+  /// Parts of a long sum of what lies side by side in both operands, which the lanes of a SIMD
+  /// group share: each takes every so many'th four neighbours. 1: that is not worth it.
   Dim parts_in_step(const Equation& e) const {
     if (!target_.contiguous_per_lane || e.primitive != &dot_general_p) return 1;
     const Plain d = plain(e);
@@ -470,9 +470,7 @@ class Splitter {
     for (int a : d.p.lhs_contracting) n *= lhs[a];
     // A part has memory of the size of the result, and 64 trips or more.
     const Dim out = g_.avals[e.outputs[0]].shape.size();
-    const auto divides = [&](Dim parts) {
-      return n % (4 * parts) == 0 && n / (4 * parts) >= 64;
-    };
+    const auto divides = [&](Dim parts) { return n % (4 * parts) == 0 && n / (4 * parts) >= 64; };
     Dim parts = simd_lanes;
     if (out > (Dim{1} << 16) || !divides(parts)) return 1;
     const Dim tiles = std::max<Dim>(1, out / (target_.tile_rows * target_.tile_columns));

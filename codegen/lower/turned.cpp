@@ -91,8 +91,8 @@ class Turner {
         continue;
       const Dim terms = matrix[summed], results = matrix[1 - summed];
       if (terms < shortest || terms > longest_written_product) continue;
-      const bool runs = reads_runs(p, body_.avals[e.inputs[0]].shape,
-                                   body_.avals[e.inputs[1]].shape, side);
+      const bool runs =
+          reads_runs(p, body_.avals[e.inputs[0]].shape, body_.avals[e.inputs[1]].shape, side);
       return Product{equation, side, summed == 0 && runs ? terms * results : terms, !runs};
     }
     return std::nullopt;
@@ -100,15 +100,14 @@ class Turner {
 
   /// The number of inputs when it is none.
   std::size_t input_of(ValueId v) const {
-    return static_cast<std::size_t>(
-        std::find(body_.inputs.begin(), body_.inputs.end(), v) - body_.inputs.begin());
+    return static_cast<std::size_t>(std::find(body_.inputs.begin(), body_.inputs.end(), v) -
+                                    body_.inputs.begin());
   }
   /// Whether every lane has a vector of `v` in an array: carried, or computed in the step.
   bool lanes_hold(ValueId v) const {
     const Shape& shape = body_.avals[v].shape;
     if (shape.rank() < 2 || shape[0] != lanes_) return false;
-    if (const std::size_t i = input_of(v); i < body_.inputs.size())
-      return i < carried_;
+    if (const std::size_t i = input_of(v); i < body_.inputs.size()) return i < carried_;
     for (const Equation& e : body_.equations)
       if (std::find(e.outputs.begin(), e.outputs.end(), v) != e.outputs.end())
         return e.primitive->lower.kind == Lowering::Kind::element &&

@@ -230,7 +230,8 @@ const Primitive dot_general_p{
           };
           const auto add_product = [&](Value n, const Values& sum) {
             return add_at(
-                layout.contraction.rank() == 1 ? Values{n} : unravel(k, layout.contraction, n), sum);
+                layout.contraction.rank() == 1 ? Values{n} : unravel(k, layout.contraction, n),
+                sum);
           };
           const auto join = [&](const Values& x, const Values& y) {
             return Values{k.add(x[0], y[0])};
@@ -276,8 +277,7 @@ const Primitive dot_general_p{
               return sum[0];
             }
           }
-          return fold_jointly(c, terms, zero, add_product, join,
-                              kernel::Op::subgroup_add, most)[0];
+          return fold_jointly(c, terms, zero, add_product, join, kernel::Op::subgroup_add, most)[0];
         },
         Cost::heavy, Reuse::many),
     .reference =

@@ -245,6 +245,8 @@ Value Builder::fold_integer(Op op, Value a, std::uint64_t c) {
       if (c == 0) return constant(t, 0);
       if (c == ones) return a;
       if (inner(op)) return binary(op, operand(a, 0), constant(t, inner_bits() & c));
+      if (t.scalar == DType::u32 && inner(Op::shl) && c >> (inner_bits() % 32) == 0)
+        return constant(t, 0);
       if (apart)
         return binary(Op::add, binary(op, operand(a, 0), constant(t, c)),
                       constant(t, inner_bits() & c));

@@ -33,10 +33,9 @@ class HideTrips : public Rewriter {
         test.body[0].op != Op::lt || !out_.is_constant(mapped(test.body[0].operands[1])))
       return false;
     return source_.type(test.body[0].operands[1]).scalar == DType::u32 &&
-           std::any_of(body.body.begin(), body.body.end(),
-                       [](const Instruction& x) {
-                         return x.op == Op::private_store || x.op == Op::private_load;
-                       });
+           std::any_of(body.body.begin(), body.body.end(), [](const Instruction& x) {
+             return x.op == Op::private_store || x.op == Op::private_load;
+           });
   }
 
   HideTripsOptions options_;

@@ -174,5 +174,38 @@ TEST(Split, LoopsStayShort) {
   expect_short_loops([](const Array& x) { return sum(x); }, f32({1 << 26}));
 }
 
+// Neighbours of both operands are summed: lanes of a SIMD group share a tile, each with every
+// eighth four of them.
+TEST(Split, LongProductsOfWhatLiesSideBySide) {
+  const auto f = [](const Array& x, const Array& y) {
+    return einsum("itk,jtk->ij", whole(x), whole(y));
+  };
+  expect_function_lowers(f, f32({20, 16, 256}), f32({10, 16, 256}));
+  expect_function_lowers(f, f32({3, 32, 64}), f32({2, 32, 64}));  // no tile fits
+  expect_function_lowers(f, f32({5, 7, 257}), f32({6, 7, 257}));  // nor do parts
+  const auto turned = [](const Array& x, const Array& y) {
+    return einsum("tki,tkj->ij", transpose(whole(x), {0, 2, 1}), transpose(whole(y), {0, 2, 1}));
+  };
+  expect_function_lowers(turned, f32({16, 20, 256}), f32({16, 10, 256}));
+  Trace outer;
+  const Graph g = trace(f, outer.input(f32({64, 16, 256})), outer.input(f32({64, 16, 256}))).graph;
+  const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
+  EXPECT_NE(p.fusion_text.find("tiles of 8 by 4 elements of [8,64,64]"), std::string::npos)
+      << p.fusion_text;
+}
+
+TEST(Split, SumsSeeThroughPermutations) {
+  expect_function_lowers(
+      [](const Array& x) {
+        return sum(transpose(whole(x), {0, 2, 1}), {0, 1});
+      },
+      f32({40, 3, 400}));
+  expect_function_lowers(
+      [](const Array& x) {
+        return sum(transpose(whole(x), {2, 1, 0}), 2);
+      },
+      f32({9000, 3, 2}));
+}
+
 }  // namespace
 }  // namespace gnomon

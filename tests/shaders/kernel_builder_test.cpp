@@ -39,6 +39,21 @@ std::string message(F f) {
   return "nothing was thrown";
 }
 
+TEST_F(BuilderTest, BitsThatDoNotMeetAreLookedAtApart) {
+  const Value four = b.binary(Op::shl, n, b.u32(2)), third = b.add(four, b.u32(3));
+  // (4 n + 3) / 8 is n / 2, its remainder that of 4 n and 3.
+  EXPECT_EQ(b.binary(Op::shr, third, b.u32(3)), b.binary(Op::shr, four, b.u32(3)));
+  EXPECT_EQ(b.binary(Op::band, third, b.u32(255)),
+            b.add(b.binary(Op::band, four, b.u32(255)), b.u32(3)));
+  EXPECT_EQ(b.binary(Op::band, third, b.u32(3)), b.u32(3));
+  // What is added reaches into n, or what is shifted out begins below it.
+  const Value carries = b.add(four, b.u32(4));
+  EXPECT_NE(b.binary(Op::shr, carries, b.u32(3)), b.binary(Op::shr, four, b.u32(3)));
+  const std::size_t before = size();
+  b.binary(Op::shr, third, b.u32(1));
+  EXPECT_EQ(size(), before + 1);
+}
+
 TEST_F(BuilderTest, KeepsWhatItCannotFold) {
   const std::size_t before = size();
   b.add(n, b.u32(3));
