@@ -194,9 +194,11 @@ bool is_history(const Graph& body, const Uses& uses, std::size_t carried, const 
                                  body.avals[updates[0]->inputs[0]].shape.size();
 }
 
-/// What loops begin with. `empty`: whether a value has nothing in it that anybody looks at.
+/// What loops begin with. `empty`: whether a value has nothing in it that anybody looks at. `home`:
+/// the buffer that such an array may lie in.
 Carried initial(Emitter& e, const Graph& body, int carried, bool laned, bool frozen,
                 const std::function<bool(std::size_t)>& empty,
+                const std::function<std::optional<std::uint32_t>(std::size_t, const Tile&)>& home,
                 const std::function<Value(std::size_t, const Index&)>& element) {
   Carried c;
   const auto uses = e.uses_of(body);
@@ -207,8 +209,13 @@ Carried initial(Emitter& e, const Graph& body, int carried, bool laned, bool fro
     t.dtype = a.dtype;
     t.shape = a.shape;
     t.pinned = pinned;
-    if (t.count() > e.scalar_limit || (!frozen && is_history(body, *uses, i, t)))
+    const bool history = !frozen && is_history(body, *uses, i, t);
+    if (const auto buffer = history && empty(i) ? home(i, t) : std::nullopt) {
+      t.kind = Tile::Kind::buffer;
+      t.memory = *buffer;
+    } else if (history || t.count() > e.scalar_limit) {
       t = e.make_tile(t.dtype, t.shape, pinned, true);
+    }
     if (t.kind == Tile::Kind::elements || !empty(i))
       e.fill(t, [&](const Index& index) { return element(i, index); });
     c.tiles.push_back(std::move(t));
@@ -223,6 +230,20 @@ bool Frame::is_empty(ValueId v) const {
   return producer != Uses::none && graph_.equations[producer].primitive == &unwritten_p;
 }
 
+std::optional<std::uint32_t> Frame::take_home(ValueId output, const Tile& t) {
+  const auto home = homes_.find(output);
+  if (home == homes_.end() || !e_.lane.valid() || !e_.pins || t.pinned != 0 ||
+      size_of(t.dtype) < sizeof(std::uint32_t))
+    return std::nullopt;
+  const std::vector<int>& order = home->second.order;
+  if (order.empty()) return std::nullopt;
+  const auto last = order.size() - 1;
+  for (std::size_t a = 0; a < order.size(); ++a)
+    if (order[a] != (a == last ? 0 : static_cast<int>(a) + 1)) return std::nullopt;
+  direct_[output] = home->second;
+  return home->second.buffer;
+}
+
 Frame::Tiles Frame::emit_while(const Equation& e) {
   auto& k = e_.k;
   const auto& p = e.params.as<WhileParams>();
@@ -235,6 +256,7 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
   const auto carried_count = static_cast<std::size_t>(p.carried);
   Carried start = initial(
       e_, *p.body, p.carried, laned, frozen, [&](std::size_t i) { return is_empty(e.inputs[i]); },
+      [&](std::size_t i, const Tile& t) { return take_home(e.outputs[i], t); },
       [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
 
   const auto holds = [&](const Carried& c, const Index& at) {
@@ -326,6 +348,7 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
   const auto sequences = static_cast<std::size_t>(p.sequences);
   const Carried start = initial(
       e_, body, p.carried, false, false, [&](std::size_t i) { return is_empty(e.inputs[i]); },
+      [&](std::size_t i, const Tile& t) { return take_home(e.outputs[i], t); },
       [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
   // Rows have the lanes first, or last (lower/turned.h).
   const auto row_axis = [&](const Shape& row) {

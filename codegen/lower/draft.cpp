@@ -224,6 +224,15 @@ bool stacked_output(const Graph& g, const Uses& uses, ValueId v) {
   return static_cast<int>(uses.output[v]) >= e.params.as<ScanParams>().carried;
 }
 
+/// What a loop carries out.
+bool carried_output(const Graph& g, const Uses& uses, ValueId v) {
+  const std::uint32_t p = uses.producer[v];
+  if (p == Uses::none) return false;
+  const auto kind = g.equations[p].primitive->lower.kind;
+  return kind == Lowering::Kind::while_loop ||
+         (kind == Lowering::Kind::scan && !stacked_output(g, uses, v));
+}
+
 /// What a kernel writes out instead of walking it by a loop.
 struct WrittenOut {
   Dim scalars;            // tiles of up to so many elements are scalars
@@ -244,8 +253,13 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
   if (r.stand_in)
     f.bind(r.roots.at(0),
            [&f, v = *r.stand_in](const Index& index) { return f.element(v, index); });
-  for (ValueId v : r.roots)
-    if (stacked_output(r.graph, *uses, v)) f.store_directly(v, w.memory(v, kernel::Access::write));
+  for (std::size_t i = 0; i < r.roots.size(); ++i) {
+    const ValueId v = r.roots[i];
+    if (stacked_output(r.graph, *uses, v))
+      f.store_directly(v, w.memory(v, kernel::Access::write));
+    else if (r.mapping == Mapping::lane && r.stored[i] && carried_output(r.graph, *uses, v))
+      f.offer_home(v, w.memory(v, kernel::Access::write));
+  }
   if (r.row > 0) {
     try {
       store_rows(w, f);
@@ -278,10 +292,9 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
   for (std::size_t i = 0; i < r.roots.size(); ++i) {
     const ValueId v = r.roots[i];
     try {
-      if (stacked_output(r.graph, *uses, v))
-        f.force(v);
-      else if (r.stored[i])
-        store_root(w, f, v);
+      const bool carried = carried_output(r.graph, *uses, v);
+      if (carried || stacked_output(r.graph, *uses, v)) f.force(v);
+      if (r.stored[i] && !f.is_at_home(v)) store_root(w, f, v);
     } catch (const NotLaneLocal& reason) {
       failure = {v, reason.why};
       return std::nullopt;

@@ -88,6 +88,11 @@ class Frame {
   /// Rows of a stacked scan output go straight to memory.
   void store_directly(ValueId v, MemoryRef memory) { direct_[v] = std::move(memory); }
 
+  /// Memory where the history that a loop carries out may lie all the while.
+  void offer_home(ValueId v, MemoryRef memory) { homes_[v] = std::move(memory); }
+  /// Whether it does; `v` was forced.
+  bool is_at_home(ValueId v) const { return direct_.contains(v); }
+
   kernel::Value element(ValueId v, const Index& index);
   /// Makes sure the loop that defines `v` is emitted (its direct stores happen).
   void force(ValueId v);
@@ -118,6 +123,9 @@ class Frame {
   /// An array of which nobody looks at what it begins with.
   bool is_empty(ValueId v) const;
   Tiles emit_while(const Equation&);
+  /// The kernel's buffer for what a loop carries out, if it begins unwritten and every lane's part
+  /// lies in memory as that of a tile in scratch memory does.
+  std::optional<std::uint32_t> take_home(ValueId output, const Tile&);
   Tiles emit_frozen_while(const Equation&);
   Tiles emit_scan(const Equation&);
   Tile emit_scatter(const Equation&, int pinned);
@@ -139,7 +147,7 @@ class Frame {
   std::unordered_map<ValueId, Source> sources_;  // empty when an equation defines it
   std::function<Source(ValueId)> rest_;
   std::unordered_map<ValueId, Tile> tiles_;  // inputs given as tiles and materialised values
-  std::unordered_map<ValueId, MemoryRef> direct_;
+  std::unordered_map<ValueId, MemoryRef> direct_, homes_;
   std::unordered_map<std::size_t, Tiles> results_;  // per structured equation
   struct Memo {
     kernel::Values position;

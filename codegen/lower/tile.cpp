@@ -127,6 +127,8 @@ Value Emitter::tile_load_at(const Tile& t, Value residual) {
     case Tile::Kind::buffer:
       break;
   }
+  auto& access = k.kernel().buffers[t.memory].access;
+  if (access == kernel::Access::write) access = kernel::Access::read_write;
   if (!lane.valid()) return k.load(t.memory, residual);
   return k.load(t.memory, k.add(k.mul(residual, k.u32(word(lanes))), lane));
 }

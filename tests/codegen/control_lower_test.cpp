@@ -239,6 +239,28 @@ TEST(ControlLower, HistoriesByLane) {
   expect_lane_loops(over, f32({256}));
 }
 
+// What the way back looks at lies in the kernel's output from the beginning, not in an array of the
+// lane that is copied in the end.
+TEST(ControlLower, HistoriesOfALoopOfUnknownLengthAreNotCopied) {
+  const auto f = [](const Array& x) {
+    return grad([](const Array& v) {
+      return while_loop([](const Array& s) { return s < 25.0f; },
+                        [](Array s) { return s * sin(s) * 0.5f + s + 1; }, abs(v),
+                        {.max_steps = 50, .kind = LoopKind::stored});
+    })(x);
+  };
+  const auto over = [&](const Array& xs) { return vmap(f)(xs); };
+  expect_function_lowers(over, f32({33}));
+  Trace outer;
+  const Graph g = trace(over, outer.input(f32({512}))).graph;
+  for (const auto& [name, target] : targets()) {
+    const Program p = compile(g, target, {.name = "test", .keep_text = true});
+    EXPECT_NE(p.fusion_text.find("[512,50]"), std::string::npos) << p.fusion_text;
+    for (const kernel::Kernel& k : p.kernels)
+      for (const kernel::LocalArray& a : k.privates) EXPECT_LT(a.length, 50u) << name;
+  }
+}
+
 TEST(ControlLower, TangentsOfLoops) {
   const auto f = [](const Array& x) { return below(x, full({}, 25.0f)); };
   const auto df = [&](const Array& x) { return jvp(f, x, ones_like(x)); };
