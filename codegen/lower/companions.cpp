@@ -5,8 +5,6 @@
 #include <functional>
 
 #include "codegen/graph/primitive.h"
-#include "codegen/lower/mapping.h"
-#include "codegen/primitives/table.h"
 
 namespace gnomon {
 
@@ -51,14 +49,6 @@ std::vector<std::vector<ValueId>> group_elements(const Placement& place, const U
                                                  Companions& companions) {
   const Graph& g = place.graph;
   const Uses& uses = place.uses;
-  // Lanes of a large product have a tile of it each, and of nothing that has no use for tiles.
-  const auto shows_large_product = [&](ValueId v) {
-    const std::set<std::uint32_t>& cone = cones.at(v).equations;
-    return std::any_of(cone.begin(), cone.end(), [&](std::uint32_t i) {
-      const Equation& e = g.equations[i];
-      return e.primitive == &dot_general_p && large_product(g, e);
-    });
-  };
   std::vector<std::vector<ValueId>> groups;
   std::sort(roots.begin(), roots.end(),
             [&](ValueId a, ValueId b) { return uses.producer[a] < uses.producer[b]; });
@@ -76,8 +66,7 @@ std::vector<std::vector<ValueId>> group_elements(const Placement& place, const U
         const bool same_equation = uses.producer[group[0]] == uses.producer[v];
         // Small kernels cost more to start than to run: neighbours that need nothing of each
         // other go together.
-        const bool small = g.avals[v].shape.size() <= 4096 && group.size() < 8 &&
-                           shows_large_product(v) == shows_large_product(group[0]);
+        const bool small = g.avals[v].shape.size() <= 4096 && group.size() < 8;
         if (!uses_group && !same_equation && !small) continue;
         // Everything else it reads must be computable before the group.
         std::set<ValueId> others;
