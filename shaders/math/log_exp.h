@@ -41,6 +41,8 @@ PreciseExponential exponential(Real x, Real low);
 Real within_exponents(Real x, float lowest, float highest);
 
 Real exp_of(Real x);
+/// The same for x >= 0 where whatever is beyond e^40 will do.
+Real exp_of_moderate(Real x);
 /// e^x / 2, which is finite a little longer.
 Real half_exp(Real x);
 Real expm1_of(Real x);
