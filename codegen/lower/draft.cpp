@@ -326,15 +326,15 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
       std::min(r.value_limit, r.mapping == Mapping::sequential ? most_alone : pleasant_kernel);
   // A CPU's lanes write out products with vectors of their own, unless those are many.
   const bool products = r.mapping == Mapping::lane && r.target.contiguous_per_lane;
-  for (const bool written : {true, false}) {
-    if (written && !products) continue;
+  for (bool written = products, too_long = true; too_long; written = false) {
+    too_long = false;
     for (const Dim scalars : {64, 8, 1}) {
       try {
         return attempt(smaller, failure, {scalars, 16, written});
       } catch (const KernelTooLarge&) {
         continue;
       } catch (const ProductsTooLong&) {
-        continue;
+        too_long = written;  // without them, otherwise the same again
       }
     }
   }

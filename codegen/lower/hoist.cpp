@@ -8,8 +8,8 @@
 
 #include "codegen/graph/effects.h"
 #include "codegen/graph/primitive.h"
-#include "codegen/graph/simplify.h"
 #include "codegen/lower/loop_region.h"
+#include "codegen/lower/loop_rewrite.h"
 #include "codegen/lower/uses.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/op_params.h"
@@ -72,21 +72,7 @@ class Hoister {
       body_.inputs.push_back(input);
       e.inputs.push_back(outside_.at(v));
     }
-    auto body = std::make_shared<const Graph>(std::move(body_));
-    if (e.primitive == &while_p) {
-      WhileParams p = e.params.as<WhileParams>();
-      Graph condition = *p.condition;
-      for (const auto& [v, input] : moved_)
-        condition.inputs.push_back(condition.fresh(body->avals[input]));
-      p.condition = std::make_shared<const Graph>(std::move(condition));
-      p.body = std::move(body);
-      e.params = std::move(p);
-    } else {
-      ScanParams p = e.params.as<ScanParams>();
-      p.body = std::move(body);
-      e.params = std::move(p);
-    }
-    out.push_back(std::move(e));
+    out.push_back(with_body(std::move(e), std::move(body_)));
   }
 
  private:
@@ -249,23 +235,14 @@ class Hoister {
 
 std::optional<Graph> hoist_invariants(const Graph& g, const std::set<const Graph*>& bodies,
                                       const Target& target) {
-  Graph r = g;
-  r.equations.clear();
-  bool changed = false;
-  for (const Equation& e : g.equations) {
+  return with_loops_rewritten(g, [&](Graph& r, const Equation& e) {
     const Graph* body = body_of(e);
-    if (body && bodies.contains(body)) {
-      Hoister loop(r, e, target);
-      if (loop.run()) {
-        loop.emit(r.equations);
-        changed = true;
-        continue;
-      }
-    }
-    r.equations.push_back(e);
-  }
-  if (!changed) return std::nullopt;
-  return simplify(r);
+    if (!body || !bodies.contains(body)) return false;
+    Hoister loop(r, e, target);
+    if (!loop.run()) return false;
+    loop.emit(r.equations);
+    return true;
+  });
 }
 
 }  // namespace gnomon

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "codegen/graph/simplify.h"
 #include "codegen/lower/emitter.h"
+#include "codegen/lower/loop_rewrite.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
@@ -53,20 +53,7 @@ class Turner {
   }
 
   void emit() {
-    if (loop_.primitive == &while_p) {
-      WhileParams p = loop_.params.as<WhileParams>();
-      Graph condition = *p.condition;
-      for (std::size_t i = inputs_; i < body_.inputs.size(); ++i)
-        condition.inputs.push_back(condition.fresh(body_.avals[body_.inputs[i]]));
-      p.condition = std::make_shared<const Graph>(std::move(condition));
-      p.body = std::make_shared<const Graph>(std::move(body_));
-      loop_.params = std::move(p);
-    } else {
-      ScanParams p = loop_.params.as<ScanParams>();
-      p.body = std::make_shared<const Graph>(std::move(body_));
-      loop_.params = std::move(p);
-    }
-    outer_.equations.push_back(std::move(loop_));
+    outer_.equations.push_back(with_body(std::move(loop_), std::move(body_)));
     for (Equation& e : behind_) outer_.equations.push_back(std::move(e));
   }
 
@@ -176,25 +163,16 @@ class Turner {
 }  // namespace
 
 std::optional<Graph> turn_for_lanes(const Graph& g, const LaneLoops& loops) {
-  Graph r = g;
-  r.equations.clear();
   std::vector<bool> fixed(g.avals.size(), false);
   for (ValueId v : g.outputs) fixed[v] = true;
-  bool changed = false;
-  for (const Equation& e : g.equations) {
-    const Graph* body = body_of(e);
-    if (const auto known = loops.find(body); body && known != loops.end()) {
-      Turner loop(r, e, known->second, fixed);
-      if (loop.run()) {
-        loop.emit();
-        changed = true;
-        continue;
-      }
-    }
-    r.equations.push_back(e);
-  }
-  if (!changed) return std::nullopt;
-  return simplify(r);
+  return with_loops_rewritten(g, [&](Graph& r, const Equation& e) {
+    const auto known = loops.find(body_of(e));
+    if (known == loops.end()) return false;
+    Turner loop(r, e, known->second, fixed);
+    if (!loop.run()) return false;
+    loop.emit();
+    return true;
+  });
 }
 
 }  // namespace gnomon

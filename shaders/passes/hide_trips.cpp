@@ -2,6 +2,7 @@
 #include "shaders/passes/hide_trips.h"
 
 #include <algorithm>
+#include <map>
 
 #include "shaders/passes/rewrite.h"
 
@@ -16,17 +17,20 @@ class HideTrips : public Rewriter {
 
  protected:
   void visit(const Instruction& i) override {
-    if (i.op != Op::loop || !to_hide(i)) return copy(i);
-    const Region& test = i.regions[0];
-    const Value trips = mapped(test.body[0].operands[1]);
-    const Value never = out_.binary(Op::shr, out_.source(Op::invocation), out_.u32(31));
-    map(test.body[0].operands[1], out_.add(trips, never));
+    if (const auto bound = bounds_.find(&i); bound != bounds_.end()) {
+      map(i.results[0], out_.compare(Op::lt, mapped(i.operands[0]), bound->second));
+      return;
+    }
+    if (i.op == Op::loop && to_hide(i)) {
+      const Instruction& test = i.regions[0].body[0];
+      const Value never = out_.binary(Op::shr, out_.source(Op::invocation), out_.u32(31));
+      bounds_[&test] = out_.add(mapped(test.operands[1]), never);
+    }
     copy(i);
-    map(test.body[0].operands[1], trips);
   }
 
  private:
-  /// Counts up to a constant, and fills an array on the way.
+  /// Counts up to a constant, and reads or fills an array on the way.
   bool to_hide(const Instruction& i) const {
     const Region &test = i.regions[0], &body = i.regions[1];
     if (i.immediate == 0 || i.immediate > options_.most_trips || test.body.size() != 1 ||
@@ -39,6 +43,7 @@ class HideTrips : public Rewriter {
   }
 
   HideTripsOptions options_;
+  std::map<const Instruction*, Value> bounds_;  // of the comparisons that end hidden loops
 };
 
 }  // namespace
