@@ -270,6 +270,8 @@ void Planner::write_loop(Scope& outer, const LoopRegion& loop) {
     program_.loops.pop_back();
     return;
   }
+  // Counted on behind every chunk, also where no kernel asks for the number.
+  if (counter != none) open_.back().push_back(counter);
   close_loop(block.first, block.end);
   if (counter != none) {
     block.advance = count(true, 0);

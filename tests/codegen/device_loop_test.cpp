@@ -42,6 +42,23 @@ TEST(DeviceLoop, CarriesThatMixTheirLanesLieInTwoPlacesByTurns) {
   }
 }
 
+TEST(DeviceLoop, IterationsAreCountedWhereNobodyElseLies) {
+  // No kernel asks for the number; chunks of the loop do.
+  const auto f = [](const Array& x) {
+    return fori_loop(
+        0, 41, [](Array, Array v) { return v * 0.5f + flip(v) * 0.25f; }, x * 2);
+  };
+  expect_function_lowers(f, f32({100}));
+  const Program p = on_device(f, f32({100}));
+  ASSERT_EQ(p.loops.size(), 1u);
+  ASSERT_TRUE(p.loops[0].advance);
+  const auto counter = std::find_if(p.allocations.begin(), p.allocations.end(),
+                                    [](const Allocation& a) { return a.name == "iterations"; });
+  ASSERT_NE(counter, p.allocations.end()) << print(p);
+  EXPECT_LT(counter->first_step, p.loops[0].first);
+  EXPECT_GE(counter->last_step + 1, p.loops[0].end);
+}
+
 TEST(DeviceLoop, ElementwiseCarriesAreOverwritten) {
   const auto f = [](const Array& x, const Array& y) {
     return fori_loop(
