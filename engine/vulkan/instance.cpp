@@ -343,6 +343,7 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device,
   if (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) {
     d.subgroup_basic = subgroup.supportedOperations & VK_SUBGROUP_FEATURE_BASIC_BIT;
     d.subgroup_arithmetic = subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
+    d.subgroup_shuffle = subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
   }
   d.driver = driver.driverName;
   d.driver_info = driver.driverInfo;

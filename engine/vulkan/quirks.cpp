@@ -25,6 +25,7 @@ Quirks quirks_of(const DeviceDescription& device) {
     Quirks quirks{.rounds_correctly = true,  // instructions of the host; all roots were tried
                   .texel_reads = true,
                   .paired_stores = true,
+                  .reads_together = true,
                   .contiguous_per_lane = true,
                   .loop_coarsening = 4,
                   .map_coarsening = 16,
@@ -76,6 +77,8 @@ Target target_of(const DeviceDescription& device) {
   target.features.subgroup_basic = device.subgroup_basic;
   target.features.subgroup_arithmetic = device.subgroup_basic && device.subgroup_arithmetic;
   target.features.paired_stores = quirks.paired_stores;
+  if (quirks.reads_together && device.subgroup_basic && device.subgroup_shuffle)
+    target.features.reads_together = device.subgroup_size;
   if (device.float_controls) {
     target.features.signed_zero_inf_nan_preserve_f32 = device.float32_controls.preserve_nan_inf;
     target.features.signed_zero_inf_nan_preserve_f64 =

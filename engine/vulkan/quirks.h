@@ -16,6 +16,7 @@ struct Quirks {
   bool rounds_correctly = false;  // f32 quotients and roots: known, need not be probed
   bool texel_reads = false;       // texel buffers load faster than storage buffers
   bool paired_stores = false;     // 16 bytes are stored faster as two words than as four
+  bool reads_together = false;    // subgroups are runs of neighbours; texels are fetched one by one
   bool contiguous_per_lane =
       false;  // a lane reads runs; neighbouring lanes need not read neighbours
   std::uint32_t loop_coarsening = 1;

@@ -48,6 +48,7 @@ struct DeviceDescription {
   std::uint32_t max_shared_bytes = 0;
   std::uint32_t subgroup_size = 1;
   bool subgroup_basic = false, subgroup_arithmetic = false;  // in compute shaders
+  bool subgroup_shuffle = false;
 
   /// "1.1".
   std::string api() const;

@@ -56,6 +56,7 @@ Words Emitter::run() {
   check_kernel();
   for (std::uint32_t b = 0; b < kernel_.buffers.size(); ++b)
     if (kernel_.buffers[b].coherent && is_texel(b)) coherent_texels_[window_of(b)] = true;
+  shared_reads_ = SharedReads(kernel_, options_.features.reads_together);
   const Ref function = module_.fresh();
   const Ref entry_label = module_.fresh();
   module_.local_size(kernel_.group_size);

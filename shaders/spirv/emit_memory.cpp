@@ -2,6 +2,8 @@
 //
 // Masked-off components of a load read some element that is in bounds; those of a store write
 // nothing (private arrays keep one more element for them to write).
+#include <spirv/unified1/GLSL.std.450.h>
+
 #include <algorithm>
 
 #include "shaders/spirv/emitter.h"
@@ -314,9 +316,7 @@ Ref Emitter::guarded(Ref mask, Ref index, std::uint32_t otherwise) {
 Ref Emitter::read_element(std::uint32_t buffer, Ref position) {
   const DType t = kernel_.buffers[buffer].dtype;
   if (!is_texel(buffer)) return buffer_load(buffer, 1, position);
-  const Ref texel = op({spv::Op::OpImageRead,
-                        type(DType::u32, 4),
-                        {texel_image(window_of(buffer)), quarter(position, 0)}});
+  const Ref texel = read_texel(buffer, quarter(position, 0));
   const Ref lane = op({spv::Op::OpBitwiseAnd, word_type(), {position, module_.u32(3)}});
   const Ref bits = op({spv::Op::OpVectorExtractDynamic, word_type(), {texel, lane}});
   return t == DType::f32 ? op({spv::Op::OpBitcast, type(t), {bits}}) : bits;
@@ -326,9 +326,64 @@ Ref Emitter::read_element(std::uint32_t buffer, Ref position) {
 Ref Emitter::read_vec4(std::uint32_t buffer, Ref group) {
   const DType t = kernel_.buffers[buffer].dtype;
   if (!is_texel(buffer)) return buffer_load(buffer, 4, group);
-  const Ref texel =
-      op({spv::Op::OpImageRead, type(DType::u32, 4), {texel_image(window_of(buffer)), group}});
+  const Ref texel = read_texel(buffer, group);
   return t == DType::f32 ? op({spv::Op::OpBitcast, type(t, 4), {texel}}) : texel;
+}
+
+Ref Emitter::read_texel(std::uint32_t buffer, Ref group) {
+  return op({spv::Op::OpImageRead, type(DType::u32, 4), {texel_image(window_of(buffer)), group}});
+}
+
+// ---- Reads that a subgroup makes together
+
+Ref Emitter::subgroup_lane() {
+  return subgroup_word(spv::BuiltIn::SubgroupLocalInvocationId, subgroup_lane_);
+}
+
+// What each invocation of a subgroup adds to where the first one reads. There may be more of them
+// than distances: those read where the last does, or the first.
+Ref Emitter::distance_of_lane(const std::vector<std::uint32_t>& distances) {
+  Ref& known = lane_distances_[distances];
+  if (known != 0) return known;
+  const Ref lane = subgroup_lane();
+  const std::uint32_t step = distances[1] - distances[0];
+  bool even = distances[0] == 0;
+  for (std::size_t k = 1; k < distances.size(); ++k)
+    even = even && distances[k] - distances[k - 1] == step;
+  return known = in_prologue([&] {
+           if (even) {
+             const auto members = static_cast<std::uint32_t>(distances.size());
+             const Ref mine =
+                 members == options_.features.reads_together
+                     ? lane
+                     : glsl(GLSLstd450UMin, word_type(), {lane, module_.u32(members - 1)});
+             return op({spv::Op::OpIMul, word_type(), {mine, module_.u32(step)}});
+           }
+           Ref chosen = module_.u32(distances[0]);
+           for (std::uint32_t k = 1; k < distances.size(); ++k) {
+             const Ref mine =
+                 op({spv::Op::OpIEqual, type(DType::boolean), {lane, module_.u32(k)}});
+             chosen =
+                 op({spv::Op::OpSelect, word_type(), {mine, module_.u32(distances[k]), chosen}});
+           }
+           return chosen;
+         });
+}
+
+// The first member in the text fetches for all.
+Ref Emitter::read_together(const Instruction& in, std::uint32_t part, SharedReads::Member member) {
+  const auto buffer = static_cast<std::uint32_t>(in.immediate);
+  Ref& texel = shared_texels_[member.block];
+  if (texel == 0)
+    texel = read_texel(buffer, add(quad(buffer, in.operands[0], part),
+                                   distance_of_lane(shared_reads_.distances(member.block))));
+  module_.capability(spv::Capability::GroupNonUniformShuffle);
+  const Ref bits = op({spv::Op::OpGroupNonUniformShuffle,
+                       type(DType::u32, 4),
+                       {module_.u32(word(spv::Scope::Subgroup)), texel,
+                        module_.u32(member.position)}});
+  const DType t = kernel_.buffers[buffer].dtype;
+  return t == DType::f32 ? op({spv::Op::OpBitcast, type(t, 4), {bits}}) : bits;
 }
 
 void Emitter::load(const Instruction& in) {
@@ -339,6 +394,10 @@ void Emitter::load(const Instruction& in) {
     Parts result;
     result.count = part_count(t.width);
     for (std::uint32_t p = 0; p < result.count; ++p) {
+      if (const auto member = shared_reads_.find(in, p); member && is_texel(buffer)) {
+        result[p] = read_together(in, p, *member);
+        continue;
+      }
       Ref group = quad(buffer, in.operands[0], p);
       if (is_masked(in, load_mask)) {
         // 16 bytes that hold one element in bounds lie within the window as a whole.

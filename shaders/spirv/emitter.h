@@ -7,6 +7,7 @@
 
 #include "shaders/spirv/emit.h"
 #include "shaders/spirv/module.h"
+#include "shaders/spirv/shared_reads.h"
 
 namespace gnomon::spirv {
 
@@ -131,6 +132,10 @@ class Emitter {
   Ref texel_image(std::uint32_t window);
   Ref read_element(std::uint32_t buffer, Ref position);
   Ref read_vec4(std::uint32_t buffer, Ref group);
+  Ref read_texel(std::uint32_t buffer, Ref group);
+  Ref subgroup_lane();
+  Ref distance_of_lane(const std::vector<std::uint32_t>& distances);
+  Ref read_together(const Instruction& in, std::uint32_t part, SharedReads::Member member);
   Ref private_variable(std::uint32_t array, std::uint32_t component);
   Ref shared_variable(std::uint32_t array);
   Ref local_pointer(bool is_private, std::uint32_t array, std::uint32_t component, Ref index);
@@ -177,11 +182,14 @@ class Emitter {
   Ref parameter_block_ = 0;
   std::map<std::uint32_t, Ref> parameter_rows_, parameter_words_;
   Ref workgroup_id_ = 0, local_id_ = 0;
-  Ref subgroup_index_ = 0, subgroup_count_ = 0;
+  Ref subgroup_index_ = 0, subgroup_count_ = 0, subgroup_lane_ = 0;
   Ref local_index_ = 0, group_index_ = 0, invocation_ = 0;
   std::map<std::array<std::uint32_t, 3>, Ref> buffer_variables_;  // (buffer, width, part)
   std::map<std::pair<std::uint32_t, std::uint32_t>, Ref> buffer_addresses_;  // likewise
   std::array<Ref, max_windows> texel_images_{};
+  SharedReads shared_reads_;
+  std::map<std::uint32_t, Ref> shared_texels_;  // per block: what this invocation has fetched
+  std::map<std::vector<std::uint32_t>, Ref> lane_distances_;
   std::vector<PrivateArray> privates_;
   std::vector<Ref> shareds_;
 };

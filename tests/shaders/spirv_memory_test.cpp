@@ -128,6 +128,89 @@ TEST(SpirvMemory, TexelsAreReadFourElementsAtATime) {
   EXPECT_THAT(message([&] { emit(written, {}); }), HasSubstr("`x` of f64"));
 }
 
+/// Reads of `rows` rows of 8 texels in every trip of a loop, in kernels of `group` invocations.
+std::string read_alike(std::uint32_t group, const Features& features,
+                       const std::function<Value(Sketch&)>& place) {
+  Sketch s;
+  s.b.kernel().group_size = group;
+  const std::uint32_t x = s.texels(DType::f32);
+  const Value first = place(s);
+  const Value sum = s.b.count_loop(
+      s.b.u32(100), 100, kernel::Values{s.b.splat(s.b.f32(0), 4)},
+      [&](Value trip, std::span<const Value> carried) {
+        const Value row = s.b.add(s.b.mul(trip, s.b.u32(64)), first);
+        Value all = carried[0];
+        for (std::uint32_t k = 0; k < 12; ++k)
+          all = s.b.add(all, s.b.load(x, s.b.add(row, s.b.u32(4 * k)), 4));
+        return kernel::Values{all};
+      })[0];
+  s.keep(sum);
+  return emitted(s.b.take(), with(features));
+}
+
+TEST(SpirvMemory, ASubgroupReadsTexelsForOneAnother) {
+  const auto alike = [](Sketch& s) { return s.b.u32(16); };
+  Features features = everything();
+  features.subgroup_basic = true;
+  EXPECT_EQ(count(read_alike(64, features, alike), "OpImageRead"), 12u);
+  features.reads_together = 8;
+  const std::string text = read_alike(64, features, alike);
+  EXPECT_EQ(count(text, "OpImageRead"), 2u) << "eight at once, then four\n" << text;
+  EXPECT_EQ(count(text, "OpGroupNonUniformShuffle "), 12u);
+  EXPECT_EQ(count(text, "UMin"), 1u) << "nobody reads behind the last one";
+  EXPECT_EQ(count(read_alike(60, features, alike), "OpImageRead"), 12u)
+      << "the last subgroup of a workgroup is not complete";
+  EXPECT_EQ(count(read_alike(64, features,
+                             [](Sketch& s) { return s.b.mul(s.index, s.b.u32(4)); }),
+                  "OpImageRead"),
+            12u)
+      << "everybody somewhere else";
+}
+
+TEST(SpirvMemory, OnlyCompleteSubgroupsReadForOneAnother) {
+  Features features = everything();
+  features.subgroup_basic = true;
+  features.reads_together = 8;
+  const auto behind = [&](const std::function<Value(Sketch&)>& predicate) {
+    Sketch s;
+    const std::uint32_t x = s.texels(DType::f32);
+    s.b.if_(
+        predicate(s),
+        [&] {
+          s.keep(s.b.add(s.b.load(x, s.b.u32(0), 4), s.b.load(x, s.b.u32(64), 4)));
+          return kernel::Values{};
+        },
+        [] { return kernel::Values{}; });
+    return count(emitted(s.b.take(), with(features)), "OpImageRead");
+  };
+  const auto below = [&](std::uint32_t end) {
+    return behind([=](Sketch& s) {
+      return s.b.compare(Op::lt, s.b.source(Op::invocation), s.b.u32(end));
+    });
+  };
+  EXPECT_EQ(below(104), 1u);
+  EXPECT_EQ(below(100), 2u) << "four invocations of the last subgroup are not there";
+  EXPECT_EQ(behind([](Sketch& s) {
+              return s.b.compare(Op::ne, s.b.source(Op::invocation), s.b.u32(104));
+            }),
+            2u);
+}
+
+TEST(SpirvMemory, ReadsTogetherEndAtStores) {
+  Features features = everything();
+  features.subgroup_basic = true;
+  features.reads_together = 8;
+  Sketch s;
+  const std::uint32_t x = s.texels(DType::f32);
+  const Value before = s.b.load(x, s.b.u32(0), 4);
+  s.keep(before);
+  s.keep(s.b.load(x, s.b.u32(4), 4));
+  s.keep(s.b.add(s.b.load(x, s.b.u32(8), 4), s.b.load(x, s.b.u32(80), 4)));
+  const std::string text = emitted(s.b.take(), with(features));
+  EXPECT_EQ(count(text, "OpImageRead"), 3u);
+  EXPECT_EQ(count(text, "OpGroupNonUniformShuffle "), 2u) << "one alone needs nobody";
+}
+
 TEST(SpirvMemory, AMaskedWideStoreHasAFastPath) {
   Sketch s;
   const Value x = s.b.load(s.input(DType::f32), s.index, 4);
