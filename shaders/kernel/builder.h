@@ -181,6 +181,8 @@ class Builder {
   Value fold_binary(Op, Value, Value);
   Value fold_integer(Op, Value, std::uint64_t constant);
   Value fold_recombined(Value multiple, Value remainder);
+  /// So many of a u32's lowest bits are known to be zero.
+  unsigned zeros_below(Value, int depth = 4) const;
   Value fold_compare(Op, Value, Value);
   Value fold_select(Value predicate, Value a, Value b);
   Value fold_convert(Value, DType);

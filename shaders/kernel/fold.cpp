@@ -184,6 +184,18 @@ Value Builder::fold_recombined(Value multiple, Value remainder) {
   return completes && operand(remainder, 0) == whole ? whole : Value{};
 }
 
+unsigned Builder::zeros_below(Value v, int depth) const {
+  if (is_constant(v)) return static_cast<unsigned>(std::countr_zero(constant_bits(v) | 1ull << 32));
+  if (depth == 0) return 0;
+  const auto below = [&](std::uint32_t i) { return zeros_below(operand(v, i), depth - 1); };
+  if (made_by(v, Op::add)) return std::min(below(0), below(1));
+  if (made_by(v, Op::band)) return std::max(below(0), below(1));
+  if (made_by(v, Op::mul)) return std::min(32u, below(0) + below(1));
+  if (made_by(v, Op::shl) && is_constant(operand(v, 1)))
+    return std::min(32u, below(0) + static_cast<unsigned>(constant_bits(operand(v, 1)) % 32));
+  return 0;
+}
+
 Value Builder::fold_integer(Op op, Value a, std::uint64_t c) {
   const Type t = type(a);
   const std::uint64_t ones = all_bits(t.scalar);
@@ -197,11 +209,10 @@ Value Builder::fold_integer(Op op, Value a, std::uint64_t c) {
   };
   const auto inner = [&](Op o) { return made_by(a, o) && is_constant(operand(a, 1)); };
   const auto inner_bits = [&] { return constant_bits(operand(a, 1)); };
-  // x << s with a constant added that has s bits at most: the two do not meet.
-  const bool beside = t.scalar == DType::u32 && inner(Op::add) && made_by(operand(a, 0), Op::shl) &&
-                      is_constant(operand(operand(a, 0), 1));
-  const std::uint64_t room = beside ? constant_bits(operand(operand(a, 0), 1)) % 32 : 0;
-  const bool apart = beside && inner_bits() >> room == 0;
+  // A multiple of 2^s with a constant added that has s bits at most: the two do not meet.
+  const bool beside = t.scalar == DType::u32 && inner(Op::add);
+  const auto added_bits = static_cast<std::uint64_t>(beside ? std::bit_width(inner_bits()) : 0);
+  const bool apart = beside && added_bits <= zeros_below(operand(a, 0));
   switch (op) {
     case Op::add:
     case Op::sub:
@@ -238,7 +249,7 @@ Value Builder::fold_integer(Op op, Value a, std::uint64_t c) {
         const std::uint64_t total = inner_bits() % bits_of(t.scalar) + count;
         if (total < bits_of(t.scalar)) return binary(op, operand(a, 0), constant(t, total));
       }
-      if (op == Op::shr && apart && count >= room) return binary(op, operand(a, 0), constant(t, c));
+      if (op == Op::shr && apart && count >= added_bits) return binary(op, operand(a, 0), constant(t, c));
       return {};
     }
     case Op::band:

@@ -46,6 +46,12 @@ TEST_F(BuilderTest, BitsThatDoNotMeetAreLookedAtApart) {
   EXPECT_EQ(b.binary(Op::band, third, b.u32(255)),
             b.add(b.binary(Op::band, four, b.u32(255)), b.u32(3)));
   EXPECT_EQ(b.binary(Op::band, third, b.u32(3)), b.u32(3));
+  // A multiple of four however it is made.
+  const Value multiple = b.add(b.binary(Op::band, four, b.u32(255)), b.mul(n, b.u32(24)));
+  const Value second = b.add(multiple, b.u32(2));
+  EXPECT_EQ(b.binary(Op::shr, second, b.u32(6)), b.binary(Op::shr, multiple, b.u32(6)));
+  EXPECT_EQ(b.binary(Op::band, second, b.u32(63)),
+            b.add(b.binary(Op::band, multiple, b.u32(63)), b.u32(2)));
   // What is added reaches into n, or what is shifted out begins below it.
   const Value carries = b.add(four, b.u32(4));
   EXPECT_NE(b.binary(Op::shr, carries, b.u32(3)), b.binary(Op::shr, four, b.u32(3)));
