@@ -169,7 +169,7 @@ class Splitter {
     if (!product)
       return in.size() / out >= long_reduction &&
              (out < target_.parallel_lanes || target_.loop_budget > 0);
-    if (parts_in_step(e) > 1) return true;
+    if (parts_in_cache(e) > 1 || parts_in_step(e) > 1) return true;
     if (large_product(g, e) && (turned(e, 0) || turned(e, 1) || worth_turning(e))) return true;
     return long_product(e) || turned_matrix(e);
   }
@@ -209,6 +209,7 @@ class Splitter {
     Arrays in;
     for (ValueId v : e.inputs) in.push_back(env[v]);
     if (e.primitive == &dot_general_p) {
+      if (const Dim parts = parts_in_cache(e); parts > 1) return product_in_cache(e, env, parts);
       if (const Dim parts = parts_in_step(e); parts > 1) return product_in_step(e, env, parts);
       if (long_product(e)) return product(in[0], in[1], e.params.as<DotParams>(), e.loc);
       return oriented(e, env);
@@ -457,6 +458,48 @@ class Splitter {
     Shape merged = y.shape().part(0, front);
     merged.append(y.shape().part(front, y.rank()).size());
     return lax::reshape(y, merged, loc);
+  }
+
+  /// Parts of a long sum of what lies side by side in both operands: of each, a core keeps what it
+  /// reads in its cache while it goes through all results. The lanes of a SIMD group have columns
+  /// of their own, and read rows for one another. 1: that is not worth it.
+  Dim parts_in_cache(const Equation& e) const {
+    if (!target_.contiguous_per_lane || target_.features.reads_together == 0 ||
+        e.primitive != &dot_general_p)
+      return 1;
+    const Plain d = plain(e);
+    const DType dtype = g_.avals[d.lhs].dtype;
+    if (!apart(d) || !d.p.lhs_batch.empty() || size_of(dtype) != 4) return 1;
+    constexpr Dim cache = Dim{1} << 19, fewest_terms = 256;
+    const Shape &lhs = g_.avals[d.lhs].shape, &rhs = g_.avals[d.rhs].shape;
+    Dim n = 1;
+    for (int a : d.p.lhs_contracting) n *= lhs[a];
+    if (n < 8 * fewest_terms) return 1;
+    const Dim rows = lhs.size() / n, columns = rhs.size() / n;
+    if (rows < target_.tile_rows || columns % (simd_lanes * target_.tile_columns) != 0) return 1;
+    const Dim bytes = (rows + columns) * n * static_cast<Dim>(size_of(dtype));
+    for (Dim parts = std::max<Dim>(8, bytes / cache); n / parts >= fewest_terms; ++parts)
+      if (n % (4 * parts) == 0) return parts;
+    return 1;
+  }
+
+  Array product_in_cache(const Equation& e, const Arrays& env, Dim parts) const {
+    const Plain d = plain(e);
+    const auto in_parts = [&](ValueId v, const std::vector<int>& summed) {
+      const Array y = arranged(env[v], {}, summed, e.loc);
+      Shape shape = y.shape().part(0, y.rank() - 1);
+      shape.append(parts);
+      shape.append(y.dim(-1) / (4 * parts));
+      shape.append(4);
+      return lax::reshape(y, shape, e.loc);
+    };
+    const Array a = in_parts(d.lhs, d.p.lhs_contracting);
+    const Array b = in_parts(d.rhs, d.p.rhs_contracting);
+    const DotParams q{{a.rank() - 2, a.rank() - 1},
+                      {b.rank() - 2, b.rank() - 1},
+                      {a.rank() - 3},
+                      {b.rank() - 3}};
+    return finish(sum_p, lax::dot_general(a, b, q, e.loc), 0, e.loc);
   }
 
   /// Parts of a long sum of what lies side by side in both operands, which the lanes of a SIMD

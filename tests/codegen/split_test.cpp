@@ -1,5 +1,6 @@
 // tests/codegen/split_test.cpp -- long reductions and products: every lane's loop stays short, and
 // the result is the reference's.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "gnomon/ops.h"
@@ -11,6 +12,7 @@ namespace gnomon {
 namespace {
 
 using namespace testing;
+using ::testing::HasSubstr;
 
 /// Whole numbers add exactly in any order.
 Array whole(const Array& x) { return round(x * 3); }
@@ -174,24 +176,35 @@ TEST(Split, LoopsStayShort) {
   expect_short_loops([](const Array& x) { return sum(x); }, f32({1 << 26}));
 }
 
-// Neighbours of both operands are summed: lanes of a SIMD group share a tile, each with every
-// eighth four of them.
+// Neighbours of both operands are summed: parts that stay in a core's cache while all results pass,
+// or, where there are few columns, lanes of a SIMD group that share a tile, each with every eighth
+// four of the neighbours.
 TEST(Split, LongProductsOfWhatLiesSideBySide) {
   const auto f = [](const Array& x, const Array& y) {
     return einsum("itk,jtk->ij", whole(x), whole(y));
   };
   expect_function_lowers(f, f32({20, 16, 256}), f32({10, 16, 256}));
+  expect_function_lowers(f, f32({12, 16, 256}), f32({32, 16, 256}));
   expect_function_lowers(f, f32({3, 32, 64}), f32({2, 32, 64}));  // no tile fits
+  expect_function_lowers(f, f32({9, 0, 64}), f32({32, 0, 64}));   // nor is there anything to sum
   expect_function_lowers(f, f32({5, 7, 257}), f32({6, 7, 257}));  // nor do parts
   const auto turned = [](const Array& x, const Array& y) {
     return einsum("tki,tkj->ij", transpose(whole(x), {0, 2, 1}), transpose(whole(y), {0, 2, 1}));
   };
   expect_function_lowers(turned, f32({16, 20, 256}), f32({16, 10, 256}));
-  Trace outer;
-  const Graph g = trace(f, outer.input(f32({64, 16, 256})), outer.input(f32({64, 16, 256}))).graph;
-  const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
-  EXPECT_NE(p.fusion_text.find("tiles of 8 by 4 elements of [8,64,64]"), std::string::npos)
-      << p.fusion_text;
+  expect_function_lowers(turned, f32({16, 8, 256}), f32({16, 32, 256}));
+  const auto fusion = [&](const Aval& x, const Aval& y, const Target& target) {
+    Trace outer;
+    return compile(trace(f, outer.input(x), outer.input(y)).graph, target, {.keep_text = true})
+        .fusion_text;
+  };
+  const Aval x = f32({64, 64, 256});  // 8 MiB of both: 16 parts of half a MiB
+  EXPECT_THAT(fusion(x, x, Target::cpu_like()), HasSubstr("tiles of 8 by 4 elements of [16,64,64]"));
+  EXPECT_THAT(fusion(x, f32({60, 64, 256}), Target::cpu_like()),
+              HasSubstr("tiles of 8 by 4 elements of [8,64,60]"));
+  Target alone = Target::cpu_like();
+  alone.features.reads_together = 0;
+  EXPECT_THAT(fusion(x, x, alone), HasSubstr("tiles of 8 by 4 elements of [8,64,64]"));
 }
 
 TEST(Split, SumsSeeThroughPermutations) {
