@@ -3,6 +3,7 @@
 #include <set>
 #include <vector>
 
+#include "codegen/lower/layout.h"
 #include "codegen/lower/uses.h"
 
 namespace gnomon {
@@ -13,13 +14,12 @@ struct Cone {
   std::set<std::uint32_t> loops;
 };
 
-/// A graph, which of its values lie in memory, and the order of their axes there (empty:
-/// row-major).
+/// A graph, which of its values lie in memory, and how.
 struct Placement {
   const Graph& graph;
   const Uses& uses;
   const std::vector<bool>& in_memory;
-  const std::vector<std::vector<int>>& layouts;
+  const std::vector<Layout>& layouts;
 };
 
 Cone cone_of(const Placement&, ValueId root);

@@ -235,8 +235,8 @@ std::optional<std::uint32_t> Frame::take_home(ValueId output, const Tile& t) {
   if (home == homes_.end() || !e_.lane.valid() || !e_.pins || t.pinned != 0 ||
       size_of(t.dtype) < sizeof(std::uint32_t))
     return std::nullopt;
-  const std::vector<int>& order = home->second.order;
-  if (order.empty()) return std::nullopt;
+  const auto& [order, block] = home->second.layout;
+  if (order.empty() || block > 0) return std::nullopt;
   const auto last = order.size() - 1;
   for (std::size_t a = 0; a < order.size(); ++a)
     if (order[a] != (a == last ? 0 : static_cast<int>(a) + 1)) return std::nullopt;
@@ -395,7 +395,9 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
       const ValueId v = body.equations[by].inputs[0];
       const Shape& shape = body.avals[v].shape;
       const auto& axes = body.equations[by].params.as<AxesParams>().axes;
-      if (row_axis(shape) != 0 || axes.back() != 0 || !filled.emplace(v, o).second) continue;
+      if (row_axis(shape) != 0 || axes.back() != 0 || shape.size() == 0 ||
+          !filled.emplace(v, o).second)
+        continue;
       f.also_[v] = [&, o, axes, memory = direct->second](const Index& at, Value value) {
         Values turned;
         for (int a : axes) turned.push_back(at(k, a));

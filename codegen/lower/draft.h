@@ -55,9 +55,8 @@ struct DraftRequest {
   const Uses& uses;
   const Target& target;
   const std::vector<bool>& in_memory;  // values other kernels leave in memory
-  const std::vector<std::vector<int>>&
-      layouts;                 // per value: order of axes in memory, empty for row-major
-  std::vector<ValueId> roots;  // values this kernel computes
+  const std::vector<Layout>& layouts;  // per value
+  std::vector<ValueId> roots;          // values this kernel computes
   std::vector<bool> stored;    // per root: false when only other roots need it
   Mapping mapping = Mapping::map;
   Dim lanes = 1;

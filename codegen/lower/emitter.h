@@ -23,6 +23,7 @@
 
 #include "codegen/graph/graph.h"
 #include "codegen/lower/element.h"
+#include "codegen/lower/layout.h"
 #include "codegen/lower/uses.h"
 #include "codegen/program/target.h"
 
@@ -60,10 +61,10 @@ struct Tile {
   }
 };
 
-/// A place in device memory and the order of its axes there (outermost first; empty: row-major).
+/// A place in device memory and what lies where in it.
 struct MemoryRef {
   std::uint32_t buffer = 0;
-  std::vector<int> order;
+  Layout layout;
 };
 
 class Emitter;
@@ -212,6 +213,8 @@ class Emitter {
   void know_uses(const Graph&, const Uses&);
 
  private:
+  kernel::Value position_in(const MemoryRef&, const Shape&, const Index&);
+
   std::unordered_map<const Graph*, std::shared_ptr<const Uses>> uses_;
 };
 

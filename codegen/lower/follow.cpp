@@ -62,9 +62,9 @@ void walk(const Placement& r, ValueId root,
   }
 }
 
-int innermost(const Shape& shape, const std::vector<int>& order) {
+int innermost(const Shape& shape, const Layout& layout) {
   for (int k = shape.rank() - 1; k >= 0; --k) {
-    const int a = order.empty() ? k : order[at(k)];
+    const int a = layout.row_major() ? k : layout.order[at(k)];
     if (shape[a] > 1) return a;
   }
   return -1;

@@ -15,9 +15,8 @@ using Axes = std::vector<int>;
 /// equations and views that rename positions; goes below a value when `visit` says so.
 void walk(const Placement&, ValueId root, const std::function<bool(ValueId, const Axes&)>& visit);
 
-/// The axis of `shape` whose neighbours are neighbours in memory with this order of axes (empty:
-/// row-major).
-int innermost(const Shape&, const std::vector<int>& order);
+/// The axis whose neighbours are neighbours in memory.
+int innermost(const Shape&, const Layout&);
 
 /// The axis of `v` whose neighbours are neighbours in the memory it is read from; -1 when it is
 /// computed or nothing is known.

@@ -38,7 +38,7 @@ class Partitioner {
     updates_ = Updates(g_, uses_, nest_.carried);
     for (ValueId v : updates_.outputs()) {
       in_memory_[v] = true;
-      layouts_[v].clear();
+      layouts_[v] = {};
     }
     if (options_.loops == LoopMapping::device || options_.loops == LoopMapping::workgroup)
       for (std::uint32_t i = 0; i < g_.equations.size(); ++i) run_on_device(i, "asked for");
@@ -401,7 +401,7 @@ class Partitioner {
       choose_players(*device.loop, e, device.reason);
     const auto in_rows = [&](ValueId v) {
       in_memory_[v] = true;
-      layouts_[v].clear();
+      layouts_[v] = {};
     };
     const Cluster c = device.cluster();
     for (ValueId v : c.reads) in_rows(v);
@@ -501,7 +501,7 @@ class Partitioner {
   LoopNest nest_;
   Uses uses_;
   std::vector<bool> in_memory_;
-  std::vector<std::vector<int>> layouts_;
+  std::vector<Layout> layouts_;
   Rows rows_;
   Companions companions_;
   std::vector<Cluster> clusters_;

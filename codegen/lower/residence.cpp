@@ -268,9 +268,9 @@ class Chooser {
         [&](ValueId v, int axis) {  // the axis that lanes walk, in front of those they share
           const int rank = g_.avals[v].shape.rank();
           if (fixed[v] || rank < 2 || axis == 0) return;
-          layouts_[v] = {axis};
+          layouts_[v] = {{axis}};
           for (int a = 0; a < rank; ++a)
-            if (a != axis) layouts_[v].push_back(a);
+            if (a != axis) layouts_[v].order.push_back(a);
         };
     for (const Equation& e : g_.equations) {
       // Lanes that see the same indices write neighbours; those of a batch have their own.
@@ -282,13 +282,35 @@ class Chooser {
         for (ValueId v : e.outputs) {
           const int rank = g_.avals[v].shape.rank();
           if (fixed[v] || rank < 2) continue;
-          layouts_[v].clear();
-          for (int a = 1; a < rank; ++a) layouts_[v].push_back(a);
-          layouts_[v].push_back(0);
+          layouts_[v] = {};
+          for (int a = 1; a < rank; ++a) layouts_[v].order.push_back(a);
+          layouts_[v].order.push_back(0);
         }
+      if (e.primitive == &scan_p && target_.contiguous_per_lane)
+        for (std::size_t o = static_cast<std::size_t>(e.params.as<ScanParams>().carried);
+             o < e.outputs.size(); ++o)
+          if (!fixed[e.outputs[o]]) rows_in_blocks(e, o);
     }
     for (const Equation& e : g_.equations)
       if (e.primitive == &permute_p && !fixed[e.outputs[0]]) turn_at_once(e, fixed);
+  }
+
+  /// Rows with the lanes last (lower/turned.h): what a SIMD group of lanes stores in a step lies
+  /// together, so that it goes through pages one after the other and caches see it coming. Rows of
+  /// all lanes are one stream for each unit, and every step waits for memory at each.
+  void rows_in_blocks(const Equation& scan, std::size_t output) {
+    constexpr Dim group = simd_lanes * 8;
+    const Graph& body = *scan.params.as<ScanParams>().body;
+    const ValueId row = body.outputs[output], v = scan.outputs[output];
+    const Shape& shape = body.avals[row].shape;
+    const auto made = std::find_if(body.equations.begin(), body.equations.end(), [&](const auto& e) {
+      return e.primitive == &permute_p && e.outputs[0] == row;
+    });
+    if (made == body.equations.end() || made->params.as<AxesParams>().axes.back() != 0) return;
+    const Dim lanes = shape[shape.rank() - 1];
+    if (lanes <= group || lanes % group != 0) return;
+    layouts_[v] = {{}, group};
+    for (int a = 0; a <= shape.rank(); ++a) layouts_[v].order.push_back(a);
   }
 
   /// A permutation that goes to memory of something that lies there anyway: whoever computes that
@@ -296,12 +318,12 @@ class Chooser {
   void turn_at_once(const Equation& permutation, const std::vector<bool>& fixed) {
     const ValueId turned = permutation.outputs[0], v = permutation.inputs[0];
     constexpr std::uint32_t few = 2;
-    if (!in_memory_[turned] || !in_memory_[v] || fixed[v] || !layouts_[v].empty() ||
+    if (!in_memory_[turned] || !in_memory_[v] || fixed[v] || !layouts_[v].row_major() ||
         uses_.count[v] > few)
       return;
     const Lowering& lower = g_.equations[uses_.producer[v]].primitive->lower;
     if (lower.kind != Lowering::Kind::element || lower.cost == Cost::view) return;
-    layouts_[v] = permutation.params.as<AxesParams>().axes;
+    layouts_[v] = {permutation.params.as<AxesParams>().axes};
     in_memory_[turned] = false;
   }
 
@@ -310,7 +332,7 @@ class Chooser {
   const Target& target_;
   const CompileOptions& options_;
   std::vector<bool> in_memory_;
-  std::vector<std::vector<int>> layouts_;
+  std::vector<Layout> layouts_;
   std::vector<double> cost_;
   std::vector<Demand> demand_;
 };

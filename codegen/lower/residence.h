@@ -1,8 +1,9 @@
-// codegen/lower/residence.h -- which values live in memory, and the order of their axes there.
+// codegen/lower/residence.h -- which values live in memory, and how they lie there.
 #pragma once
 #include <vector>
 
 #include "codegen/graph/graph.h"
+#include "codegen/lower/layout.h"
 #include "codegen/lower/pipeline.h"
 #include "codegen/lower/rows.h"
 #include "codegen/lower/uses.h"
@@ -10,9 +11,9 @@
 namespace gnomon {
 
 struct Residence {
-  std::vector<bool> in_memory;            // per value
-  std::vector<std::vector<int>> layouts;  // per value: order of axes in memory, empty for row-major
-  Rows rows;                              // roots whose lanes compute a row each
+  std::vector<bool> in_memory;  // per value
+  std::vector<Layout> layouts;  // per value
+  Rows rows;                    // roots whose lanes compute a row each
 };
 
 /// Where the values of a graph should live before any kernel was tried: in memory are inputs,

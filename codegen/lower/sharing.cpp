@@ -117,7 +117,7 @@ class Sharer {
     if (c.draft.mapping != "map" && c.draft.mapping != "tile") return false;
     return std::all_of(c.writes.begin(), c.writes.end(), [&](ValueId root) {
       return p_.graph.avals[root].shape == p_.graph.avals[carry].shape &&
-             p_.layouts[root].empty() &&
+             p_.layouts[root].row_major() &&
              (pointwise(p_, root, carry) || !cone_of(p_, root).memory.contains(carry));
     });
   }

@@ -16,31 +16,27 @@ std::uint32_t word(Dim d) { return static_cast<std::uint32_t>(d); }
 
 }  // namespace
 
+Value Emitter::position_in(const MemoryRef& m, const Shape& shape, const Index& index) {
+  const auto& [order, block] = m.layout;
+  if (order.empty()) return index.flat(k);
+  Values c;
+  for (int a : order) c.push_back(index(k, a));
+  if (block > 0) {
+    const Value innermost = c.back(), length = k.u32(word(block));
+    c.back() = k.rem(innermost, length);
+    c.insert(c.begin() + 1, k.div(innermost, length));
+  }
+  return Index::coordinates(m.layout.in_memory(shape), std::move(c)).flat(k);
+}
+
 Value Emitter::load(const MemoryRef& m, const Shape& shape, const Index& index) {
   auto& access = k.kernel().buffers[m.buffer].access;
   if (access == kernel::Access::write) access = kernel::Access::read_write;
-  if (m.order.empty()) return k.load(m.buffer, index.flat(k));
-  Values c;
-  Shape permuted;
-  for (int a : m.order) {
-    c.push_back(index(k, a));
-    permuted.append(shape[a]);
-  }
-  return k.load(m.buffer, Index::coordinates(permuted, std::move(c)).flat(k));
+  return k.load(m.buffer, position_in(m, shape, index));
 }
 
 void Emitter::store(const MemoryRef& m, const Shape& shape, const Index& index, Value value) {
-  if (m.order.empty()) {
-    k.store(m.buffer, index.flat(k), value);
-    return;
-  }
-  Values c;
-  Shape permuted;
-  for (int a : m.order) {
-    c.push_back(index(k, a));
-    permuted.append(shape[a]);
-  }
-  k.store(m.buffer, Index::coordinates(permuted, std::move(c)).flat(k), value);
+  k.store(m.buffer, position_in(m, shape, index), value);
 }
 
 Tile Emitter::make_tile(DType dtype, const Shape& shape, int pinned, bool writable) {

@@ -60,14 +60,16 @@ Value Workshop::iteration(ValueId v, IterationSource from) {
 
 Index Workshop::position(ValueId v) {
   const Shape& shape = request.graph.avals[v].shape;
-  const auto& order = request.layouts[v];
+  const auto& [order, block] = request.layouts[v];
   if (order.empty()) return Index::flat(shape, emitter.lane);
-  Shape walked;
-  for (int a : order) walked.append(shape[a]);
-  const Index at = Index::flat(walked, emitter.lane);
+  const Index at = Index::flat(request.layouts[v].in_memory(shape), emitter.lane);
   kernel::Values c(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    c[static_cast<std::size_t>(order[i])] = at(k, static_cast<int>(i));
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    kernel::Value& mine = c[static_cast<std::size_t>(order[i])];
+    mine = at(k, static_cast<int>(i) + (block > 0 && i > 0 ? 1 : 0));
+    if (block > 0 && i + 1 == order.size())
+      mine = k.add(k.mul(at(k, 1), k.u32(word(block))), mine);
+  }
   return Index::coordinates(shape, std::move(c));
 }
 

@@ -2,6 +2,7 @@
 // values, from weights and rows that lie as lanes read them.
 #include <gmock/gmock.h>
 
+#include "codegen/lower/residence.h"
 #include "gnomon/control.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"
@@ -56,6 +57,30 @@ Program compiled(F f, const Target& target, const A&... avals) {
 TEST(Turned, GradientsOfANetworkInALoop) {
   expect_function_lowers(learn_all, f32({2, width}), f32({width, width}), f32({width, 2}),
                          f32({lanes, 2}));
+}
+
+// What 64 lanes store in a step lies together.
+TEST(Turned, RowsOfManyLanesLieInBlocks) {
+  constexpr Dim many = 192;
+  expect_function_lowers(learn_all, f32({2, width}), f32({width, width}), f32({width, 2}),
+                         f32({many, 2}));
+  const auto block = [](Dim n, const Target& target) {
+    const auto rows_turned = [](const Array& start) {
+      return sum(scan([](const Array& y, None) { return std::pair{y * 2, transpose(y * 2)}; },
+                      start, none, {.length = 7})
+                     .second);
+    };
+    Trace outer;
+    const Graph g = trace(rows_turned, outer.input(f32({n, 5}))).graph;
+    Dim found = 0;
+    for (const Layout& l : choose_residence(g, analyse_uses(g), target, {}).layouts)
+      found = std::max(found, l.block);
+    return found;
+  };
+  EXPECT_EQ(block(many, Target::cpu_like()), 64);
+  EXPECT_EQ(block(64, Target::cpu_like()), 0) << "one block";
+  EXPECT_EQ(block(100, Target::cpu_like()), 0) << "no whole number of blocks";
+  EXPECT_EQ(block(many, Target::gpu_like()), 0);
 }
 
 TEST(Turned, RowsHaveTheLanesLast) {
