@@ -57,7 +57,7 @@ struct DraftRequest {
   const std::vector<bool>& in_memory;  // values other kernels leave in memory
   const std::vector<Layout>& layouts;  // per value
   std::vector<ValueId> roots;          // values this kernel computes
-  std::vector<bool> stored;    // per root: false when only other roots need it
+  std::vector<bool> stored;            // per root: false when only other roots need it
   Mapping mapping = Mapping::map;
   Dim lanes = 1;
   std::string name;

@@ -303,9 +303,9 @@ class Chooser {
     const Graph& body = *scan.params.as<ScanParams>().body;
     const ValueId row = body.outputs[output], v = scan.outputs[output];
     const Shape& shape = body.avals[row].shape;
-    const auto made = std::find_if(body.equations.begin(), body.equations.end(), [&](const auto& e) {
-      return e.primitive == &permute_p && e.outputs[0] == row;
-    });
+    const auto made = std::find_if(
+        body.equations.begin(), body.equations.end(),
+        [&](const auto& e) { return e.primitive == &permute_p && e.outputs[0] == row; });
     if (made == body.equations.end() || made->params.as<AxesParams>().axes.back() != 0) return;
     const Dim lanes = shape[shape.rank() - 1];
     if (lanes <= group || lanes % group != 0) return;

@@ -495,10 +495,8 @@ class Splitter {
     };
     const Array a = in_parts(d.lhs, d.p.lhs_contracting);
     const Array b = in_parts(d.rhs, d.p.rhs_contracting);
-    const DotParams q{{a.rank() - 2, a.rank() - 1},
-                      {b.rank() - 2, b.rank() - 1},
-                      {a.rank() - 3},
-                      {b.rank() - 3}};
+    const DotParams q{
+        {a.rank() - 2, a.rank() - 1}, {b.rank() - 2, b.rank() - 1}, {a.rank() - 3}, {b.rank() - 3}};
     return finish(sum_p, lax::dot_general(a, b, q, e.loc), 0, e.loc);
   }
 

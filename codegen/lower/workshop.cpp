@@ -67,8 +67,7 @@ Index Workshop::position(ValueId v) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     kernel::Value& mine = c[static_cast<std::size_t>(order[i])];
     mine = at(k, static_cast<int>(i) + (block > 0 && i > 0 ? 1 : 0));
-    if (block > 0 && i + 1 == order.size())
-      mine = k.add(k.mul(at(k, 1), k.u32(word(block))), mine);
+    if (block > 0 && i + 1 == order.size()) mine = k.add(k.mul(at(k, 1), k.u32(word(block))), mine);
   }
   return Index::coordinates(shape, std::move(c));
 }

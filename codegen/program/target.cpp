@@ -12,8 +12,7 @@ std::string Target::text() const {
   s += number("spirv", f.version) + number("int64", f.int64) + number("float64", f.float64) +
        number("int16", f.int16) + number("int8", f.int8) + number("float16", f.float16) +
        number("addresses", f.addresses) + number("paired_stores", f.paired_stores) +
-       number("reads_together", f.reads_together) +
-       number("subgroups", f.subgroup_basic) +
+       number("reads_together", f.reads_together) + number("subgroups", f.subgroup_basic) +
        number("subgroup_arithmetic", f.subgroup_arithmetic) + number("storage16", f.storage_16) +
        number("storage8", f.storage_8) + number("preserve32", f.signed_zero_inf_nan_preserve_f32) +
        number("preserve64", f.signed_zero_inf_nan_preserve_f64) +

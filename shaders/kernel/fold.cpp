@@ -249,7 +249,8 @@ Value Builder::fold_integer(Op op, Value a, std::uint64_t c) {
         const std::uint64_t total = inner_bits() % bits_of(t.scalar) + count;
         if (total < bits_of(t.scalar)) return binary(op, operand(a, 0), constant(t, total));
       }
-      if (op == Op::shr && apart && count >= added_bits) return binary(op, operand(a, 0), constant(t, c));
+      if (op == Op::shr && apart && count >= added_bits)
+        return binary(op, operand(a, 0), constant(t, c));
       return {};
     }
     case Op::band:

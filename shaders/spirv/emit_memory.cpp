@@ -361,8 +361,7 @@ Ref Emitter::distance_of_lane(const std::vector<std::uint32_t>& distances) {
            }
            Ref chosen = module_.u32(distances[0]);
            for (std::uint32_t k = 1; k < distances.size(); ++k) {
-             const Ref mine =
-                 op({spv::Op::OpIEqual, type(DType::boolean), {lane, module_.u32(k)}});
+             const Ref mine = op({spv::Op::OpIEqual, type(DType::boolean), {lane, module_.u32(k)}});
              chosen =
                  op({spv::Op::OpSelect, word_type(), {mine, module_.u32(distances[k]), chosen}});
            }
@@ -378,10 +377,10 @@ Ref Emitter::read_together(const Instruction& in, std::uint32_t part, SharedRead
     texel = read_texel(buffer, add(quad(buffer, in.operands[0], part),
                                    distance_of_lane(shared_reads_.distances(member.block))));
   module_.capability(spv::Capability::GroupNonUniformShuffle);
-  const Ref bits = op({spv::Op::OpGroupNonUniformShuffle,
-                       type(DType::u32, 4),
-                       {module_.u32(word(spv::Scope::Subgroup)), texel,
-                        module_.u32(member.position)}});
+  const Ref bits =
+      op({spv::Op::OpGroupNonUniformShuffle,
+          type(DType::u32, 4),
+          {module_.u32(word(spv::Scope::Subgroup)), texel, module_.u32(member.position)}});
   const DType t = kernel_.buffers[buffer].dtype;
   return t == DType::f32 ? op({spv::Op::OpBitcast, type(t, 4), {bits}}) : bits;
 }

@@ -199,7 +199,8 @@ TEST(Split, LongProductsOfWhatLiesSideBySide) {
         .fusion_text;
   };
   const Aval x = f32({64, 64, 256});  // 8 MiB of both: 16 parts of half a MiB
-  EXPECT_THAT(fusion(x, x, Target::cpu_like()), HasSubstr("tiles of 8 by 4 elements of [16,64,64]"));
+  EXPECT_THAT(fusion(x, x, Target::cpu_like()),
+              HasSubstr("tiles of 8 by 4 elements of [16,64,64]"));
   EXPECT_THAT(fusion(x, f32({60, 64, 256}), Target::cpu_like()),
               HasSubstr("tiles of 8 by 4 elements of [8,64,60]"));
   Target alone = Target::cpu_like();

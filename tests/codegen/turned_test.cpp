@@ -66,8 +66,11 @@ TEST(Turned, RowsOfManyLanesLieInBlocks) {
                          f32({many, 2}));
   const auto block = [](Dim n, const Target& target) {
     const auto rows_turned = [](const Array& start) {
-      return sum(scan([](const Array& y, None) { return std::pair{y * 2, transpose(y * 2)}; },
-                      start, none, {.length = 7})
+      return sum(scan(
+                     [](const Array& y, None) {
+                       return std::pair{y * 2, transpose(y * 2)};
+                     },
+                     start, none, {.length = 7})
                      .second);
     };
     Trace outer;

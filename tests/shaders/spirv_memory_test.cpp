@@ -135,15 +135,15 @@ std::string read_alike(std::uint32_t group, const Features& features,
   s.b.kernel().group_size = group;
   const std::uint32_t x = s.texels(DType::f32);
   const Value first = place(s);
-  const Value sum = s.b.count_loop(
-      s.b.u32(100), 100, kernel::Values{s.b.splat(s.b.f32(0), 4)},
-      [&](Value trip, std::span<const Value> carried) {
-        const Value row = s.b.add(s.b.mul(trip, s.b.u32(64)), first);
-        Value all = carried[0];
-        for (std::uint32_t k = 0; k < 12; ++k)
-          all = s.b.add(all, s.b.load(x, s.b.add(row, s.b.u32(4 * k)), 4));
-        return kernel::Values{all};
-      })[0];
+  const Value sum =
+      s.b.count_loop(s.b.u32(100), 100, kernel::Values{s.b.splat(s.b.f32(0), 4)},
+                     [&](Value trip, std::span<const Value> carried) {
+                       const Value row = s.b.add(s.b.mul(trip, s.b.u32(64)), first);
+                       Value all = carried[0];
+                       for (std::uint32_t k = 0; k < 12; ++k)
+                         all = s.b.add(all, s.b.load(x, s.b.add(row, s.b.u32(4 * k)), 4));
+                       return kernel::Values{all};
+                     })[0];
   s.keep(sum);
   return emitted(s.b.take(), with(features));
 }
@@ -160,8 +160,7 @@ TEST(SpirvMemory, ASubgroupReadsTexelsForOneAnother) {
   EXPECT_EQ(count(text, "UMin"), 1u) << "nobody reads behind the last one";
   EXPECT_EQ(count(read_alike(60, features, alike), "OpImageRead"), 12u)
       << "the last subgroup of a workgroup is not complete";
-  EXPECT_EQ(count(read_alike(64, features,
-                             [](Sketch& s) { return s.b.mul(s.index, s.b.u32(4)); }),
+  EXPECT_EQ(count(read_alike(64, features, [](Sketch& s) { return s.b.mul(s.index, s.b.u32(4)); }),
                   "OpImageRead"),
             12u)
       << "everybody somewhere else";
@@ -184,9 +183,8 @@ TEST(SpirvMemory, OnlyCompleteSubgroupsReadForOneAnother) {
     return count(emitted(s.b.take(), with(features)), "OpImageRead");
   };
   const auto below = [&](std::uint32_t end) {
-    return behind([=](Sketch& s) {
-      return s.b.compare(Op::lt, s.b.source(Op::invocation), s.b.u32(end));
-    });
+    return behind(
+        [=](Sketch& s) { return s.b.compare(Op::lt, s.b.source(Op::invocation), s.b.u32(end)); });
   };
   EXPECT_EQ(below(104), 1u);
   EXPECT_EQ(below(100), 2u) << "four invocations of the last subgroup are not there";
