@@ -6,6 +6,7 @@
 
 #include "codegen/graph/simplify.h"
 #include "codegen/graph/verify.h"
+#include "gnomon/ops.h"
 #include "tests/support/host_check.h"
 
 namespace gnomon::testing {
@@ -62,6 +63,26 @@ TEST(RandomGraphs, MeanTheSameCompiled) {
     return mismatch_on_host(r, r.seed, evaluate(r.graph, r.inputs), refused);
   });
   EXPECT_LT(refused * 50, 2000u) << "too many programs take too many loop trips";
+}
+
+// A difference that rounding explains is none; others are, also where rounding explains something.
+TEST(RandomGraphs, AreJudgedByWhatRoundingMakesOfThem) {
+  const auto notices = [](const auto& f, double off) {
+    Trace outer;
+    RandomGraph r;
+    r.graph = trace(f, outer.input(f32({64}))).graph;
+    r.inputs = {random_array(f32({64}), 7)};
+    const auto want = evaluate(r.graph, r.inputs);
+    HostArray got = want[0];
+    got.set_number(0, got.number(0) + off);
+    return !mismatch(r, 0, got, want).empty();
+  };
+  const auto steady = [](const Array& x) { return 0.5f * x + 1; };
+  const auto shaky = [](const Array& x) { return sin(x * 20000); };
+  EXPECT_FALSE(notices(steady, 5e-5));
+  EXPECT_TRUE(notices(steady, 3e-4));
+  EXPECT_FALSE(notices(shaky, 3e-4));
+  EXPECT_TRUE(notices(shaky, 2e-3));
 }
 
 // Branches that were too much for a kernel; a backward pass that looked at what was not kept; rows

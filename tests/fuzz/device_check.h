@@ -9,6 +9,7 @@
 #include "gnomon/runtime.h"
 #include "tests/support/lowering.h"
 #include "tests/support/random_graph.h"
+#include "tests/support/rounding.h"
 
 namespace gnomon::testing {
 
@@ -46,8 +47,7 @@ inline std::optional<std::string> mismatch_on_device(Runtime& rt, const RandomGr
     for (std::size_t i = 0; i < want.size(); ++i) {
       HostArray got(out[i].aval());
       rt.to_bytes(out[i], got.bytes);
-      if (const std::string d = difference(got, want[i], tolerance(r, want[i].aval.dtype));
-          !d.empty())
+      if (const std::string d = mismatch(r, i, got, want); !d.empty())
         return "output " + std::to_string(i) + ": " + d + "\n" + p.fusion_text + print(p);
     }
     if (const auto said = rt.validation_messages(); said.size() > messages) return said.back();

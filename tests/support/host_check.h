@@ -8,6 +8,7 @@
 
 #include "tests/support/lowering.h"
 #include "tests/support/random_check.h"
+#include "tests/support/rounding.h"
 
 namespace gnomon::testing {
 
@@ -46,7 +47,7 @@ inline std::string mismatch_on_host(const RandomGraph& r, std::uint64_t way,
         r.graph, target, {.name = "test", .fuse = how.fuse, .loops = how.loops, .keep_text = true});
     const auto got = run_on_host(p, r.inputs);
     for (std::size_t i = 0; i < want.size(); ++i)
-      if (std::string d = difference(got[i], want[i], tolerance(r, want[i].aval.dtype)); !d.empty())
+      if (const std::string d = mismatch(r, i, got[i], want); !d.empty())
         return std::string(name) + ", " + how.name + ": output " + std::to_string(i) + ": " + d +
                "\n" + p.fusion_text + print(p);
   } catch (const UsageError& e) {

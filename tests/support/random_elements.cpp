@@ -211,7 +211,7 @@ bool Steps::special_function() {
     case 6:
       return rounded(betaln(positive, 1.25));
     case 7:
-      return rounded(i0e(x));
+      return rounded(i0e(positive));  // its derivative jumps at 0
     case 8:
       return rounded(i1e(x));
     default:
