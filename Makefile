@@ -50,6 +50,8 @@ test: configure driver
 	@$(build_targets) all
 	@$(on_driver) ctest --test-dir $(build) -j2 --output-on-failure --no-tests=error \
 	  -LE slow $(if $(LABEL),-L '^$(LABEL)$$')
+	@awk '/: Skipped$$/ { getline why } /^\[  SKIPPED \] .* \(/ { n++; print "skipped: " $$4 ": " why } \
+	  END { print n + 0 " tests skipped themselves" }' $(build)/Testing/Temporary/LastTest.log
 
 bench: configure driver
 	@$(build_targets) gnomon_bench

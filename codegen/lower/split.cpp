@@ -169,7 +169,7 @@ class Splitter {
     if (!product)
       return in.size() / out >= long_reduction &&
              (out < target_.parallel_lanes || target_.loop_budget > 0);
-    if (parts_in_cache(e) > 1 || parts_in_step(e) > 1) return true;
+    if (parts_of(e).count > 1) return true;
     if (large_product(g, e) && (turned(e, 0) || turned(e, 1) || worth_turning(e))) return true;
     return long_product(e) || turned_matrix(e);
   }
@@ -209,8 +209,7 @@ class Splitter {
     Arrays in;
     for (ValueId v : e.inputs) in.push_back(env[v]);
     if (e.primitive == &dot_general_p) {
-      if (const Dim parts = parts_in_cache(e); parts > 1) return product_in_cache(e, env, parts);
-      if (const Dim parts = parts_in_step(e); parts > 1) return product_in_step(e, env, parts);
+      if (const Parts parts = parts_of(e); parts.count > 1) return product_in_parts(e, env, parts);
       if (long_product(e)) return product(in[0], in[1], e.params.as<DotParams>(), e.loc);
       return oriented(e, env);
     }
@@ -460,57 +459,47 @@ class Splitter {
     return lax::reshape(y, merged, loc);
   }
 
-  /// Parts of a long sum of what lies side by side in both operands: of each, a core keeps what it
-  /// reads in its cache while it goes through all results. The lanes of a SIMD group have columns
-  /// of their own, and read rows for one another. 1: that is not worth it.
-  Dim parts_in_cache(const Equation& e) const {
-    if (!target_.contiguous_per_lane || target_.features.reads_together == 0 ||
-        e.primitive != &dot_general_p)
-      return 1;
+  /// Parts of a long sum of what lies side by side in both operands. Of each of them a core keeps
+  /// what it reads in its cache while it goes through all results, or neighbouring lanes go through
+  /// them in step, each with every so many'th four neighbours.
+  struct Parts {
+    Dim count = 1;  // 1: that is not worth it
+    bool in_step = false;
+  };
+  Parts parts_of(const Equation& e) const {
+    if (!target_.contiguous_per_lane || e.primitive != &dot_general_p) return {};
     const Plain d = plain(e);
-    const DType dtype = g_.avals[d.lhs].dtype;
-    if (!apart(d) || !d.p.lhs_batch.empty() || size_of(dtype) != 4) return 1;
-    constexpr Dim cache = Dim{1} << 19, fewest_terms = 256;
-    const Shape &lhs = g_.avals[d.lhs].shape, &rhs = g_.avals[d.rhs].shape;
+    if (!apart(d)) return {};
+    const Dim n = terms_of(d);
+    if (const Dim parts = parts_in_cache(d, n); parts > 1) return {parts, false};
+    return {parts_in_step(n, g_.avals[e.outputs[0]].shape.size()), true};
+  }
+
+  Dim terms_of(const Plain& d) const {
     Dim n = 1;
-    for (int a : d.p.lhs_contracting) n *= lhs[a];
-    if (n < 8 * fewest_terms) return 1;
-    const Dim rows = lhs.size() / n, columns = rhs.size() / n;
+    for (int a : d.p.lhs_contracting) n *= g_.avals[d.lhs].shape[a];
+    return n;
+  }
+
+  /// The lanes of a SIMD group have columns of their own, and read rows for one another.
+  Dim parts_in_cache(const Plain& d, Dim n) const {
+    const Aval &lhs = g_.avals[d.lhs], &rhs = g_.avals[d.rhs];
+    if (target_.features.reads_together == 0 || !d.p.lhs_batch.empty() || size_of(lhs.dtype) != 4)
+      return 1;
+    // Few terms in so large a part mean few results: their memory, for all parts, is half that of
+    // the operands at most.
+    constexpr Dim cache = Dim{1} << 19, fewest_terms = 256, fewest_parts = 8;
+    if (n < fewest_parts * fewest_terms) return 1;
+    const Dim rows = lhs.shape.size() / n, columns = rhs.shape.size() / n;
     if (rows < target_.tile_rows || columns % (simd_lanes * target_.tile_columns) != 0) return 1;
-    const Dim bytes = (rows + columns) * n * static_cast<Dim>(size_of(dtype));
-    for (Dim parts = std::max<Dim>(8, bytes / cache); n / parts >= fewest_terms; ++parts)
+    const Dim bytes = (rows + columns) * n * 4;
+    for (Dim parts = std::max(fewest_parts, bytes / cache); n / parts >= fewest_terms; ++parts)
       if (n % (4 * parts) == 0) return parts;
     return 1;
   }
 
-  Array product_in_cache(const Equation& e, const Arrays& env, Dim parts) const {
-    const Plain d = plain(e);
-    const auto in_parts = [&](ValueId v, const std::vector<int>& summed) {
-      const Array y = arranged(env[v], {}, summed, e.loc);
-      Shape shape = y.shape().part(0, y.rank() - 1);
-      shape.append(parts);
-      shape.append(y.dim(-1) / (4 * parts));
-      shape.append(4);
-      return lax::reshape(y, shape, e.loc);
-    };
-    const Array a = in_parts(d.lhs, d.p.lhs_contracting);
-    const Array b = in_parts(d.rhs, d.p.rhs_contracting);
-    const DotParams q{
-        {a.rank() - 2, a.rank() - 1}, {b.rank() - 2, b.rank() - 1}, {a.rank() - 3}, {b.rank() - 3}};
-    return finish(sum_p, lax::dot_general(a, b, q, e.loc), 0, e.loc);
-  }
-
-  /// Parts of a long sum of what lies side by side in both operands, which the lanes of a SIMD
-  /// group share: each takes every so many'th four neighbours. 1: that is not worth it.
-  Dim parts_in_step(const Equation& e) const {
-    if (!target_.contiguous_per_lane || e.primitive != &dot_general_p) return 1;
-    const Plain d = plain(e);
-    if (!apart(d)) return 1;
-    const Shape& lhs = g_.avals[d.lhs].shape;
-    Dim n = 1;
-    for (int a : d.p.lhs_contracting) n *= lhs[a];
-    // A part has memory of the size of the result, and 64 trips or more.
-    const Dim out = g_.avals[e.outputs[0]].shape.size();
+  /// A part has memory of the size of the result, and 64 trips or more.
+  Dim parts_in_step(Dim n, Dim out) const {
     const auto divides = [&](Dim parts) { return n % (4 * parts) == 0 && n / (4 * parts) >= 64; };
     Dim parts = simd_lanes;
     if (out > (Dim{1} << 16) || !divides(parts)) return 1;
@@ -519,29 +508,33 @@ class Splitter {
     return parts;
   }
 
-  Array product_in_step(const Equation& e, const Arrays& env, Dim parts) const {
+  /// Runs of four neighbours are summed last, so that each is one read.
+  Array product_in_parts(const Equation& e, const Arrays& env, Parts parts) const {
     const Plain d = plain(e);
-    const auto in_parts = [&](ValueId v, const std::vector<int>& batch,
-                              const std::vector<int>& summed) {
+    const auto divided = [&](ValueId v, const std::vector<int>& batch,
+                             const std::vector<int>& summed) {
       const Array y = arranged(env[v], batch, summed, e.loc);
+      const Dim runs = y.dim(-1) / (4 * parts.count);
       Shape shape = y.shape().part(0, y.rank() - 1);
-      shape.append(y.dim(-1) / (4 * parts));
-      shape.append(parts);
+      shape.append(parts.in_step ? runs : parts.count);
+      shape.append(parts.in_step ? parts.count : runs);
       shape.append(4);
       return lax::reshape(y, shape, e.loc);
     };
-    const Array a = in_parts(d.lhs, d.p.lhs_batch, d.p.lhs_contracting);
-    const Array b = in_parts(d.rhs, d.p.rhs_batch, d.p.rhs_contracting);
+    const Array a = divided(d.lhs, d.p.lhs_batch, d.p.lhs_contracting);
+    const Array b = divided(d.rhs, d.p.rhs_batch, d.p.rhs_contracting);
     DotParams q;
     const auto batches = static_cast<int>(d.p.lhs_batch.size());
     for (int i = 0; i < batches; ++i) {
       q.lhs_batch.push_back(i);
       q.rhs_batch.push_back(i);
     }
-    q.lhs_batch.push_back(a.rank() - 2);
-    q.rhs_batch.push_back(b.rank() - 2);
-    q.lhs_contracting = {a.rank() - 3, a.rank() - 1};
-    q.rhs_contracting = {b.rank() - 3, b.rank() - 1};
+    // Axes from behind.
+    const int part = parts.in_step ? 2 : 3, runs = parts.in_step ? 3 : 2;
+    q.lhs_batch.push_back(a.rank() - part);
+    q.rhs_batch.push_back(b.rank() - part);
+    q.lhs_contracting = {a.rank() - runs, a.rank() - 1};
+    q.rhs_contracting = {b.rank() - runs, b.rank() - 1};
     return finish(sum_p, lax::dot_general(a, b, q, e.loc), batches, e.loc);
   }
 

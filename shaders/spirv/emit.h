@@ -57,8 +57,8 @@ struct Features {
   /// by component and lane by lane.
   bool paired_stores = false;
   /// Invocations of a subgroup, which are neighbours and all there, that read texels for one
-  /// another where they want the same: drivers for CPUs fetch for one after the other. 0: each for
-  /// itself.
+  /// another where they want the same, by shuffles: drivers for CPUs fetch for one after the other.
+  /// 0: each for itself.
   std::uint32_t reads_together = 0;
   bool signed_zero_inf_nan_preserve_f32 = false;
   bool signed_zero_inf_nan_preserve_f64 = false;

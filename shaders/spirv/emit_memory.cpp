@@ -340,16 +340,15 @@ Ref Emitter::subgroup_lane() {
   return subgroup_word(spv::BuiltIn::SubgroupLocalInvocationId, subgroup_lane_);
 }
 
-// What each invocation of a subgroup adds to where the first one reads. There may be more of them
-// than distances: those read where the last does, or the first.
+// What each invocation of a subgroup adds to where the first one reads; distances begin with 0.
+// There may be more invocations: those read where the last one does, or the first.
 Ref Emitter::distance_of_lane(const std::vector<std::uint32_t>& distances) {
   Ref& known = lane_distances_[distances];
   if (known != 0) return known;
   const Ref lane = subgroup_lane();
-  const std::uint32_t step = distances[1] - distances[0];
-  bool even = distances[0] == 0;
-  for (std::size_t k = 1; k < distances.size(); ++k)
-    even = even && distances[k] - distances[k - 1] == step;
+  const std::uint32_t step = distances[1];
+  bool even = true;
+  for (std::uint32_t k = 0; k < distances.size(); ++k) even = even && distances[k] == k * step;
   return known = in_prologue([&] {
            if (even) {
              const auto members = static_cast<std::uint32_t>(distances.size());

@@ -72,12 +72,12 @@ class Collector {
     if (!buffer.texel || buffer.coherent || t.width < 4 || i.operands.size() > 1 ||
         kernel_.type(i.operands[0]).width > 1 || !facts_[i.operands[0]].uniform())
       return;
-    const kernel::Linear place = kernel::linear(definitions_, i.operands[0]);
-    for (std::uint32_t part = 0; part < t.width / 4u; ++part) {
+    kernel::Linear place = kernel::linear(definitions_, i.operands[0]);
+    for (std::uint32_t part = 0; part < t.width / 4u; ++part, place.offset += 4) {
       Open& block = block_for(static_cast<std::uint32_t>(i.immediate), place);
       // Both are multiples of four; the difference may be negative.
       const auto apart = static_cast<std::int32_t>(place.offset - block.place.offset) / 4;
-      block.distances.push_back(static_cast<std::uint32_t>(apart) + part);
+      block.distances.push_back(static_cast<std::uint32_t>(apart));
       block.members.emplace_back(&i, part);
       if (block.members.size() == size_) {
         found_(block);

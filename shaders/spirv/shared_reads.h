@@ -30,7 +30,8 @@ class SharedReads {
   SharedReads(const kernel::Kernel& invocation_form, std::uint32_t size);
 
   std::optional<Member> find(const kernel::Instruction& load, std::uint32_t part) const;
-  /// How many 16-byte units the members of a block lie behind its first one.
+  /// How many 16-byte units the members of a block lie behind its first one, which is 0 for that
+  /// one itself.
   const std::vector<std::uint32_t>& distances(std::uint32_t block) const { return blocks_[block]; }
 
  private:

@@ -1,4 +1,7 @@
 // tests/shaders/spirv_memory_test.cpp -- buffers, texels, masks, arrays and synchronisation.
+#include <functional>
+
+#include "shaders/spirv/shared_reads.h"
 #include "tests/shaders/spirv_testing.h"
 
 namespace gnomon::spirv {
@@ -128,7 +131,7 @@ TEST(SpirvMemory, TexelsAreReadFourElementsAtATime) {
   EXPECT_THAT(message([&] { emit(written, {}); }), HasSubstr("`x` of f64"));
 }
 
-/// Reads of `rows` rows of 8 texels in every trip of a loop, in kernels of `group` invocations.
+/// Reads of twelve texels in a row, in every trip of a loop, in a kernel of `group` invocations.
 std::string read_alike(std::uint32_t group, const Features& features,
                        const std::function<Value(Sketch&)>& place) {
   Sketch s;
@@ -207,6 +210,27 @@ TEST(SpirvMemory, ReadsTogetherEndAtStores) {
   const std::string text = emitted(s.b.take(), with(features));
   EXPECT_EQ(count(text, "OpImageRead"), 3u);
   EXPECT_EQ(count(text, "OpGroupNonUniformShuffle "), 2u) << "one alone needs nobody";
+}
+
+TEST(SpirvMemory, ReadsTogetherCountFromTheFirstOfABlock) {
+  Sketch s;
+  const std::uint32_t x = s.texels(DType::f32);
+  const Value row = s.b.mul(s.b.source(Op::group_index), s.b.u32(1024));
+  for (std::uint32_t k = 0; k < 6; ++k) s.b.load(x, s.b.add(row, s.b.u32(400 - 40 * k)), 4);
+  s.b.load(x, s.b.add(row, s.b.u32(64)), 16);  // the block ends within it
+  const kernel::Kernel k = s.b.take();
+  const SharedReads shared(k, 8);
+  const auto& last = k.body.body.back();
+  ASSERT_EQ(last.op, Op::load);
+  const auto before = shared.find(last, 1), behind = shared.find(last, 2);
+  ASSERT_TRUE(before && behind);
+  EXPECT_EQ(before->position, 7u);
+  EXPECT_EQ(behind->position, 0u);
+  const auto minus = [](int n) { return static_cast<std::uint32_t>(-n); };
+  EXPECT_THAT(shared.distances(before->block),
+              testing::ElementsAre(0, minus(10), minus(20), minus(30), minus(40), minus(50),
+                                   minus(84), minus(83)));
+  EXPECT_THAT(shared.distances(behind->block), testing::ElementsAre(0, 1));
 }
 
 TEST(SpirvMemory, AMaskedWideStoreHasAFastPath) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "codegen/graph/evaluate.h"
@@ -33,9 +34,12 @@ inline HostArray random_array(const Aval& a, std::uint32_t seed) {
   return r;
 }
 
-/// Where two arrays disagree; empty when they do not. Floats may differ by `tolerance` relative to
-/// the larger of 1 and the reference; NaN equals NaN; everything else is exact.
-inline std::string difference(const HostArray& got, const HostArray& want, double tolerance) {
+/// Where two arrays disagree; empty when they do not. Element k of floats may differ by allowed(k);
+/// NaN equals NaN; everything else is exact.
+template <class Allowed>
+requires std::is_invocable_v<Allowed, Dim> std::string difference(const HostArray& got,
+                                                                  const HostArray& want,
+                                                                  const Allowed& allowed) {
   if (!(got.aval == want.aval))
     return "type " + to_string(got.aval.dtype, got.aval.shape) + " instead of " +
            to_string(want.aval.dtype, want.aval.shape);
@@ -49,11 +53,16 @@ inline std::string difference(const HostArray& got, const HostArray& want, doubl
     const double a = got.number(i), b = want.number(i);
     if (std::isnan(a) && std::isnan(b)) continue;
     if (a == b) continue;
-    if (!(std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b))))
+    if (!(std::abs(a - b) <= allowed(i)))
       return "element " + std::to_string(i) + " is " + std::to_string(a) + ", not " +
              std::to_string(b);
   }
   return "";
+}
+/// Floats may differ by `tolerance` relative to the larger of 1 and the reference.
+inline std::string difference(const HostArray& got, const HostArray& want, double tolerance) {
+  return difference(got, want,
+                    [&](Dim k) { return tolerance * std::max(1.0, std::abs(want.number(k))); });
 }
 
 struct NamedTarget {

@@ -41,9 +41,9 @@ RandomGraph random_derivatives(std::uint64_t seed,
 /// The laws that its outputs break, or "".
 std::string broken_law(const std::vector<HostArray>& outputs);
 
-/// How far an output may be from the reference, relative to the larger of 1 and the reference. f16
-/// and bf16 are exact, unless functions or sums of them are among the outputs; f64 is never made of
-/// a rounded f32.
+/// How far an output may be from the reference where nothing enlarges errors (rounding.h), relative
+/// to the larger of 1 and the reference. f16 and bf16 are exact, unless functions or sums of them
+/// are among the outputs; f64 is never made of a rounded f32.
 double tolerance(const RandomGraph&, DType);
 /// Whether any value of the program, inside loops too, has this dtype.
 bool holds(const RandomGraph&, DType);

@@ -16,8 +16,4 @@ namespace gnomon::testing {
 std::string mismatch(const RandomGraph&, std::size_t i, const HostArray& got,
                      const std::vector<HostArray>& want);
 
-/// The program with every f32 that is computed off by a unit in the last place, one way or the
-/// other by `seed`; sums by as many as their terms may make of it.
-Graph rounded_differently(const Graph&, std::uint64_t seed);
-
 }  // namespace gnomon::testing
