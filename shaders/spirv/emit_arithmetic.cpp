@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "shaders/kernel/scalar.h"
 #include "shaders/spirv/emitter.h"
 #include "shaders/support/check.h"
 
@@ -55,9 +56,18 @@ void Emitter::arithmetic(const Instruction& in) {
 Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width,
                              std::size_t part) {
   const auto operand = [&](std::size_t i) { return parts(in.operands[i])[part]; };
-  const Ref a = operand(0);
-  const Ref b = in.operands.size() > 1 ? operand(1) : 0;
   const Ref result = type(t, width);
+  // Where signed zeros, infinities and NaN are kept, spirv-opt does not fold sqrt and its like of
+  // constants, waits for ever to do so, and takes loops that add them up for constant (its pass
+  // CCP; SwiftShader runs it). Minus zero, added, hides a constant and changes none.
+  const bool of_constants = is_float(t) && in.op != Op::select &&
+                            std::all_of(in.operands.begin(), in.operands.end(),
+                                        [&](Value v) { return known(v).has_value(); });
+  const Ref a = of_constants ? op({spv::Op::OpFAdd,
+                                   result,
+                                   {operand(0), constant(t, width, kernel::from_double(t, -0.0))}})
+                             : operand(0);
+  const Ref b = in.operands.size() > 1 ? operand(1) : 0;
   const bool is_bool = t == DType::boolean;
 
   const auto pick = [&](spv::Op for_float, spv::Op for_integer) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/graph/evaluate.h"
+#include "codegen/graph/text.h"
 #include "codegen/lower/pipeline.h"
 #include "gnomon/indexing.h"
 #include "gnomon/jit.h"
@@ -101,6 +102,35 @@ TEST_F(Loops, ExtremaOfConstantsAreThoseOfSignedNumbers) {
   });
   EXPECT_EQ(rt.to_host<std::int32_t>(f(rt.from_host(std::vector<std::int32_t>{7, 8}))),
             (std::vector<std::int32_t>{-71, -70}));
+}
+
+// The scan of one step is what leaves the kernel a root of a constant: graphs fold it.
+TEST_F(Loops, RootsOfConstantsAreAddedUp) {
+  const Graph graph = parse_graph(R"(graph(%0: i32[]) {
+    %1: f32[] = constant[value=f32(0)]
+    %2: f32[10] = broadcast[shape=[10] axes=()] %1
+    %3: f32[10] = cond[branches=(graph(%0: f32[10]) {
+      return %0
+    },graph(%0: f32[10]) {
+      %1: f32[] = constant[value=f32(0)]
+      %2: f32[] = constant[value=f32(0.25)]
+      %3: f32[1] = broadcast[shape=[1] axes=()] %2
+      %4: f32[], %5: f32[1] = scan[body=graph(%0: f32[], %1: f32[]) {
+        %2: f32[] = sqrt %1
+        %3: f32[] = add %0 %2
+        return %3 %0
+      } carried=1 sequences=1 length=1 reverse=false kind=automatic checkpoints=0] %1 %3
+      %6: f32[10] = broadcast[shape=[10] axes=()] %4
+      %7: f32[10] = scan[body=graph(%0: f32[10], %1: f32[10]) {
+        %2: f32[10] = add %0 %1
+        return %2
+      } carried=1 sequences=0 length=10 reverse=false kind=automatic checkpoints=0] %0 %6
+      return %7
+    }) lanes=0] %0 %2
+    return %3
+  })");
+  const Program p = compile(graph, rt.target(), {.name = "roots"});
+  EXPECT_EQ(rt.to_host<float>(run(p, {i32(1)})[0]), std::vector<float>(10, 5.f));
 }
 
 TEST_F(Loops, OfStaticLengthAreExact) {
