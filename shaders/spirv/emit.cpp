@@ -3,6 +3,8 @@
 
 #include <spirv/unified1/GLSL.std.450.h>
 
+#include <algorithm>
+
 #include "shaders/spirv/emitter.h"
 #include "shaders/support/check.h"
 
@@ -225,9 +227,12 @@ Parts Emitter::compose(kernel::Type t, std::span<const Ref> components) {
   result.count = part_count(t.width);
   const std::uint32_t n = part_width(t.width);
   for (std::uint32_t p = 0; p < result.count; ++p) {
-    result[p] = n == 1 ? components[p]
-                       : op(spv::Op::OpCompositeConstruct, type(t.scalar, n),
-                            components.subspan(std::size_t{4} * p, n));
+    const auto own = components.subspan(std::size_t{4} * p, n);
+    const bool constant =
+        std::all_of(own.begin(), own.end(), [&](Ref r) { return module_.is_constant(r); });
+    result[p] = n == 1     ? own[0]
+                : constant ? module_.composite(type(t.scalar, n), own)
+                           : op(spv::Op::OpCompositeConstruct, type(t.scalar, n), own);
   }
   return result;
 }

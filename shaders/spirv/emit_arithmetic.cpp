@@ -57,16 +57,18 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
                              std::size_t part) {
   const auto operand = [&](std::size_t i) { return parts(in.operands[i])[part]; };
   const Ref result = type(t, width);
-  // Where signed zeros, infinities and NaN are kept, spirv-opt does not fold sqrt and its like of
-  // constants, waits for ever to do so, and takes loops that add them up for constant (its pass
-  // CCP; SwiftShader runs it). Minus zero, added, hides a constant and changes none.
-  const bool of_constants = is_float(t) && in.op != Op::select &&
-                            std::all_of(in.operands.begin(), in.operands.end(),
-                                        [&](Value v) { return known(v).has_value(); });
-  const Ref a = of_constants ? op({spv::Op::OpFAdd,
-                                   result,
-                                   {operand(0), constant(t, width, kernel::from_double(t, -0.0))}})
-                             : operand(0);
+  bool of_constants = true;
+  for (std::size_t i = 0; i < in.operands.size(); ++i)
+    of_constants = of_constants && module_.is_constant(operand(i));
+  // An extended instruction of constants that spirv-opt cannot fold -- floats where signed zeros,
+  // infinities and NaN are kept, integers of several values -- it waits for for ever, and takes
+  // loops that add it up for constant (its pass CCP; SwiftShader runs it). Minus zero, added,
+  // hides a float and changes none.
+  const bool hidden = of_constants && is_float(t) && in.op != Op::select;
+  const Ref a = hidden ? op({spv::Op::OpFAdd,
+                             result,
+                             {operand(0), constant(t, width, kernel::from_double(t, -0.0))}})
+                       : operand(0);
   const Ref b = in.operands.size() > 1 ? operand(1) : 0;
   const bool is_bool = t == DType::boolean;
 
@@ -82,8 +84,9 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
   const auto extremum = [&](std::uint32_t for_float, std::uint32_t for_unsigned, bool smaller) {
     if (is_bool) unsupported(in, "does not apply to bool");
     if (is_float(t)) return glsl(for_float, result, {a, b});
-    if (is_unsigned(t)) return glsl(for_unsigned, result, {a, b});
-    const Ref less = op({spv::Op::OpSLessThan, type(DType::boolean, width), {a, b}});
+    if (is_unsigned(t) && !of_constants) return glsl(for_unsigned, result, {a, b});
+    const spv::Op compare = is_unsigned(t) ? spv::Op::OpULessThan : spv::Op::OpSLessThan;
+    const Ref less = op({compare, type(DType::boolean, width), {a, b}});
     return op({spv::Op::OpSelect, result, {less, smaller ? a : b, smaller ? b : a}});
   };
   const auto rounding = [&](std::uint32_t instruction) {

@@ -99,6 +99,12 @@ Ref Module::declare(spv::Op op, std::span<const std::uint32_t> operands, bool ty
   return id;
 }
 
+Ref Module::declare_constant(spv::Op op, std::span<const std::uint32_t> operands) {
+  const Ref id = declare(op, operands, true);
+  constants_.insert(id);
+  return id;
+}
+
 Ref Module::type(spv::Op op, std::initializer_list<std::uint32_t> operands, std::uint32_t tag) {
   return declare(op, std::span(operands.begin(), operands.size()), false, tag);
 }
@@ -172,7 +178,7 @@ Ref Module::function_type() {
 
 Ref Module::boolean(bool value) {
   const Ref id = bool_type();
-  return declare(value ? spv::Op::OpConstantTrue : spv::Op::OpConstantFalse, {&id, 1}, true);
+  return declare_constant(value ? spv::Op::OpConstantTrue : spv::Op::OpConstantFalse, {&id, 1});
 }
 
 Ref Module::u32(std::uint32_t value) { return constant(integer(32), 32, value); }
@@ -180,13 +186,13 @@ Ref Module::u32(std::uint32_t value) { return constant(integer(32), 32, value); 
 Ref Module::constant(Ref type, std::uint32_t bits, std::uint64_t value) {
   const std::uint32_t operands[] = {type, static_cast<std::uint32_t>(value),
                                     static_cast<std::uint32_t>(value >> 32)};
-  return declare(spv::Op::OpConstant, std::span(operands, bits == 64 ? 3 : 2), true);
+  return declare_constant(spv::Op::OpConstant, std::span(operands, bits == 64 ? 3 : 2));
 }
 
 Ref Module::composite(Ref type, std::span<const Ref> components) {
   Words operands = {type};
   operands.insert(operands.end(), components.begin(), components.end());
-  return declare(spv::Op::OpConstantComposite, operands, true);
+  return declare_constant(spv::Op::OpConstantComposite, operands);
 }
 
 Ref Module::variable(spv::StorageClass storage, Ref pointee) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace gnomon::spirv {
@@ -60,6 +61,7 @@ class Module {
   /// A scalar constant from its bits; `bits` is the size of `type`.
   Ref constant(Ref type, std::uint32_t bits, std::uint64_t value);
   Ref composite(Ref type, std::span<const Ref> components);
+  bool is_constant(Ref id) const { return constants_.count(id) != 0; }
 
   /// A variable at module level.
   Ref variable(spv::StorageClass storage, Ref pointee);
@@ -75,6 +77,7 @@ class Module {
   // The id of a declaration in the globals section that has its result id first, or (typed) second.
   Ref declare(spv::Op op, std::span<const std::uint32_t> operands, bool typed,
               std::uint32_t tag = 0);
+  Ref declare_constant(spv::Op op, std::span<const std::uint32_t> operands);
   Ref type(spv::Op op, std::initializer_list<std::uint32_t> operands, std::uint32_t tag = 0);
   bool is_new_ = false;  // whether the last declare() made a new id: decorations come once
 
@@ -88,6 +91,7 @@ class Module {
   Words strings_, names_, annotations_, globals_;
   std::map<std::string, Ref, std::less<>> string_ids_;
   std::unordered_map<Words, Ref, KeyHash> declared_;
+  std::unordered_set<Ref> constants_;
   std::vector<Ref> inputs_, others_;  // variables, as the entry point lists them
 };
 
