@@ -275,7 +275,7 @@ Array atanh(Operand x) { return unary_float("atanh", atanh_p, x); }
 Array sigmoid(Operand x) { return unary_float("sigmoid", logistic_p, x); }
 Array erf(Operand x) { return unary_float("erf", erf_p, x); }
 Array erfc(Operand x) { return unary_float("erfc", erfc_p, x); }
-Array erf_inv(Operand x) { return unary_float("erf_inv", erf_inv_p, x); }
+Array erfinv(Operand x) { return unary_float("erfinv", erf_inv_p, x); }
 
 Array relu(Operand x) {
   // A choice, not a maximum: the derivative at 0 is 0, where a maximum would give half.

@@ -37,6 +37,33 @@ Array contract(std::string_view op, const Pair& p, int a_axis, int b_axis, Loc l
   return rounded(p, lax::dot_general(p.a, p.b, {{a_axis}, {b_axis}, {}, {}}, loc), loc);
 }
 
+/// Checks the axes, and multiplies.
+Array paired(std::string_view op, const Pair& p, const DotAxes& axes, Loc loc) {
+  const auto together = [](std::vector<int> first, const std::vector<int>& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+  };
+  align::axes_of(op, together(axes.a_batch, axes.a_contracting), p.a, loc);
+  align::axes_of(op, together(axes.b_batch, axes.b_contracting), p.b, loc);
+  const auto pair_up = [&](const std::vector<int>& of_a, const std::vector<int>& of_b,
+                           std::vector<int>& lhs, std::vector<int>& rhs) {
+    if (of_a.size() != of_b.size())
+      usage_error(op,
+                  std::to_string(of_a.size()) + " axes and " + std::to_string(of_b.size()) +
+                      " axes do not pair up",
+                  loc);
+    for (std::size_t i = 0; i < of_a.size(); ++i) {
+      lhs.push_back(align::axis_of(op, of_a[i], p.a, loc));
+      rhs.push_back(align::axis_of(op, of_b[i], p.b, loc));
+      if (p.a.shape()[lhs[i]] != p.b.shape()[rhs[i]]) throw_sizes(op, p, lhs[i], rhs[i], loc);
+    }
+  };
+  DotParams params;
+  pair_up(axes.a_contracting, axes.b_contracting, params.lhs_contracting, params.rhs_contracting);
+  pair_up(axes.a_batch, axes.b_batch, params.lhs_batch, params.rhs_batch);
+  return rounded(p, lax::dot_general(p.a, p.b, std::move(params), loc), loc);
+}
+
 }  // namespace
 
 Array dot(Operand x, Operand y) {
@@ -88,25 +115,13 @@ Array matmul(Operand x, Operand y) {
   return rounded(p, lax::dot_general(spread(p.a), spread(p.b), std::move(params), loc), loc);
 }
 
+Array dot_general(Operand x, Operand y, const DotAxes& axes) {
+  return paired("dot_general", operands("dot_general", x, y), axes, x.loc());
+}
+
 Array tensordot(Operand x, Operand y, const std::vector<int>& a_axes,
                 const std::vector<int>& b_axes) {
-  const Pair p = operands("tensordot", x, y);
-  align::axes_of("tensordot", a_axes, p.a, x.loc());
-  align::axes_of("tensordot", b_axes, p.b, x.loc());
-  if (a_axes.size() != b_axes.size())
-    usage_error("tensordot",
-                std::to_string(a_axes.size()) + " axes and " + std::to_string(b_axes.size()) +
-                    " axes do not pair up",
-                x.loc());
-  DotParams params;
-  for (std::size_t i = 0; i < a_axes.size(); ++i) {
-    const int a = align::axis_of("tensordot", a_axes[i], p.a, x.loc());
-    const int b = align::axis_of("tensordot", b_axes[i], p.b, x.loc());
-    if (p.a.shape()[a] != p.b.shape()[b]) throw_sizes("tensordot", p, a, b, x.loc());
-    params.lhs_contracting.push_back(a);
-    params.rhs_contracting.push_back(b);
-  }
-  return rounded(p, lax::dot_general(p.a, p.b, std::move(params), x.loc()), x.loc());
+  return paired("tensordot", operands("tensordot", x, y), {a_axes, b_axes}, x.loc());
 }
 
 Array outer(Operand x, Operand y) {

@@ -333,6 +333,22 @@ TEST(Ops, Multiplies) {
               HasSubstr("gnomon::matmul: axis 1 of f32[2,3] and axis 0 of f32[2,3] differ"));
   EXPECT_THAT(message([] { return matmul(zeros({}), zeros({3})); }),
               HasSubstr("multiplied with *"));
+  const auto columns = [] {
+    return dot_general(matrix(), reshape(arange(12), {2, 3, 2}), {{}, {}, {1}, {-2}});
+  };
+  EXPECT_EQ(type(columns), "i32[3,2,2,2]");
+  EXPECT_THAT(numbers([] {
+                return dot_general(matrix(), reshape(arange(6), {3, 2}), {{0}, {1}, {1}, {0}});
+              }),
+              ElementsAre(3, 14, 33));
+  EXPECT_THAT(message([] {
+                return dot_general(matrix(), matrix(), {{0}, {0}, {1}, {}});
+              }),
+              HasSubstr("gnomon::dot_general: 1 axes and 0 axes do not pair up"));
+  EXPECT_THAT(message([] {
+                return dot_general(matrix(), matrix(), {{1}, {1}, {-1}, {0}});
+              }),
+              HasSubstr("gnomon::dot_general: axis 1 is given twice"));
   // Rows of a matrix before a batch keep their place.
   EXPECT_THAT(numbers([] {
                 return matmul(matrix(), reshape(arange(6), {2, 3, 1}));

@@ -215,7 +215,7 @@ bool Steps::special_function() {
     case 8:
       return rounded(i1e(x));
     default:
-      return rounded(erf_inv(tanh(x) * 0.75));
+      return rounded(erfinv(tanh(x) * 0.75));
   }
 }
 

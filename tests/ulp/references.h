@@ -40,12 +40,12 @@ GNOMON_ULP_DECLARE_PAIR(divide)
 #define GNOMON_ULP_SPECIAL(X) X(lgamma) X(digamma) X(i0e) X(i1e)
 namespace quick {
 GNOMON_ULP_SPECIAL(GNOMON_ULP_DECLARE_UNARY)
-GNOMON_ULP_DECLARE_UNARY(erf_inv)
+GNOMON_ULP_DECLARE_UNARY(erfinv)
 GNOMON_ULP_DECLARE_PAIR(logaddexp)
 }  // namespace quick
 namespace plain {
 GNOMON_ULP_SPECIAL(GNOMON_ULP_DECLARE_UNARY)
-GNOMON_ULP_DECLARE_UNARY(erf_inv)
+GNOMON_ULP_DECLARE_UNARY(erfinv)
 GNOMON_ULP_DECLARE_PAIR(logaddexp)
 }  // namespace plain
 #undef GNOMON_ULP_SPECIAL

@@ -43,10 +43,10 @@ void divide(const float* x, const float* y, double* z, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) z[i] = double{x[i]} / double{y[i]};
 }
 
-void quick::erf_inv(const float* x, double* y, std::size_t count) {
+void quick::erfinv(const float* x, double* y, std::size_t count) {
   erf_inv_of(erf_inv_inside, x, y, count);
 }
-void plain::erf_inv(const float* x, double* y, std::size_t count) {
+void plain::erfinv(const float* x, double* y, std::size_t count) {
   erf_inv_of(erf_inv_inside, x, y, count);
 }
 void quick::logaddexp(const float* x, const float* y, double* z, std::size_t count) {

@@ -220,7 +220,7 @@ Array erf(Operand x);
 Array erfc(Operand x);
 /// The inverse of erf on [-1, 1]; NaN outside. JAX's `normal` uses a less accurate polynomial, and
 /// so does random::normal.
-Array erf_inv(Operand x);
+Array erfinv(Operand x);
 
 /// The identity, with derivative zero.
 Array stop_gradient(Operand x);
@@ -310,6 +310,14 @@ Array dot(Operand a, Operand b);
 /// Matrix product of the last two axes; leading axes broadcast. Rank 1 operands are a row on the
 /// left and a column on the right.
 Array matmul(Operand a, Operand b);
+/// Axes of two arrays in pairs of one length; they may count from the back.
+struct DotAxes {
+  std::vector<int> a_contracting, b_contracting;  // summed over
+  std::vector<int> a_batch = {}, b_batch = {};    // gone along together
+};
+/// The product that the others are made of, as XLA's DotGeneral: the batch axes, then the rest of
+/// `a`, then the rest of `b`.
+Array dot_general(Operand a, Operand b, const DotAxes& axes);
 /// Sums over pairs of axes; the rest of `a`, then the rest of `b`.
 Array tensordot(Operand a, Operand b, const std::vector<int>& a_axes,
                 const std::vector<int>& b_axes);
