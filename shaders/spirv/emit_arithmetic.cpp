@@ -60,9 +60,9 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
   bool of_constants = true;
   for (std::size_t i = 0; i < in.operands.size(); ++i)
     of_constants = of_constants && module_.is_constant(operand(i));
-  // An extended instruction of constants that spirv-opt cannot fold -- floats where signed zeros,
-  // infinities and NaN are kept, integers of several values -- it waits for for ever, and takes
-  // loops that add it up for constant (its pass CCP; SwiftShader runs it). Minus zero, added,
+  // spirv-opt's pass CCP, which SwiftShader runs, never decides what an extended instruction of
+  // constants is that it may not fold (floats where signed zeros, infinities and NaN are kept,
+  // integers of several values), and takes loops that add it up for constant. Minus zero, added,
   // hides a float and changes none.
   const bool hidden = of_constants && is_float(t) && in.op != Op::select;
   const Ref a = hidden ? op({spv::Op::OpFAdd,
