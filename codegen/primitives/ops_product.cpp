@@ -32,11 +32,6 @@ Array rounded(const Pair& p, const Array& product, Loc loc) {
               loc);
 }
 
-Array contract(std::string_view op, const Pair& p, int a_axis, int b_axis, Loc loc) {
-  if (p.a.shape()[a_axis] != p.b.shape()[b_axis]) throw_sizes(op, p, a_axis, b_axis, loc);
-  return rounded(p, lax::dot_general(p.a, p.b, {{a_axis}, {b_axis}, {}, {}}, loc), loc);
-}
-
 /// Checks the axes, and multiplies.
 Array paired(std::string_view op, const Pair& p, const DotAxes& axes, Loc loc) {
   const auto together = [](std::vector<int> first, const std::vector<int>& second) {
@@ -62,6 +57,9 @@ Array paired(std::string_view op, const Pair& p, const DotAxes& axes, Loc loc) {
   pair_up(axes.a_contracting, axes.b_contracting, params.lhs_contracting, params.rhs_contracting);
   pair_up(axes.a_batch, axes.b_batch, params.lhs_batch, params.rhs_batch);
   return rounded(p, lax::dot_general(p.a, p.b, std::move(params), loc), loc);
+}
+Array contract(std::string_view op, const Pair& p, int a_axis, int b_axis, Loc loc) {
+  return paired(op, p, {{a_axis}, {b_axis}}, loc);
 }
 
 }  // namespace
