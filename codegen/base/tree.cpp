@@ -7,18 +7,36 @@
 
 namespace gnomon::tree {
 
-std::size_t Path::push(std::string_view field, std::size_t index) {
-  const std::size_t mark = text_.size();
-  if (field.empty()) {
-    text_ += '[';
-    text_ += std::to_string(index);
-    text_ += ']';
-  } else {
-    text_ += '.';
-    text_ += field;
+namespace {
+
+/// Where a walk is, as text: `.layers[0].weight`.
+class PathVisitor : public Visitor {
+ public:
+  explicit PathVisitor(std::string prefix) : Visitor(true), path_(std::move(prefix)) {}
+  void enter(std::string_view field, std::size_t index) final {
+    marks_.push_back(path_.size());
+    if (field.empty()) {
+      path_ += '[';
+      path_ += std::to_string(index);
+      path_ += ']';
+    } else {
+      path_ += '.';
+      path_ += field;
+    }
   }
-  return mark;
-}
+  void leave() final {
+    path_.resize(marks_.back());
+    marks_.pop_back();
+  }
+
+ protected:
+  std::string path_;
+
+ private:
+  std::vector<std::size_t> marks_;
+};
+
+}  // namespace
 
 namespace detail {
 
@@ -48,9 +66,95 @@ void check_same_count(std::size_t first, std::size_t other) {
               {});
 }
 
-void check_leaf_count(std::size_t needed, std::size_t given) {
-  GNOMON_CHECK(given >= needed,
-               std::to_string(given) + " arrays for a tree of " + std::to_string(needed));
+void visit_arrays(AnyTree tree, bool holes, ArrayVisit visit) {
+  struct Each final : Visitor {
+    Each(bool h, ArrayVisit v) : holes(h), visit(v) {}
+    void leaf(const Array& a) override {
+      if (holes || !a.is_hole()) visit(a);
+    }
+    bool holes;
+    ArrayVisit visit;
+  } each(holes, visit);
+  tree.walk_by(each);
+}
+
+void visit_arrays(AnyTree tree, bool holes, std::string prefix, PathVisit visit) {
+  struct Each final : PathVisitor {
+    Each(bool h, std::string p, PathVisit v) : PathVisitor(std::move(p)), holes(h), visit(v) {}
+    void leaf(const Array& a) override {
+      if (holes || !a.is_hole()) visit(a, path_);
+    }
+    bool holes;
+    PathVisit visit;
+  } each(holes, std::move(prefix), visit);
+  tree.walk_by(each);
+}
+
+void visit_statics(AnyTree tree, std::string prefix, StaticVisit visit) {
+  struct Each final : PathVisitor {
+    Each(std::string p, StaticVisit v) : PathVisitor(std::move(p)), visit(v) {}
+    void leaf(const Array& a) override {
+      if (a.is_hole()) visit(path_, "a hole");
+    }
+    void value(const StaticValue& x) override { visit(path_, x.text(x.value)); }
+    void count(std::size_t n) override {
+      visit(path_, std::to_string(n) + (n == 1 ? " element" : " elements"));
+    }
+    /// What is present speaks for itself, under the same path.
+    void presence(bool present) override {
+      if (!present) visit(path_, "absent");
+    }
+    StaticVisit visit;
+  } each(std::move(prefix), visit);
+  tree.walk_by(each);
+}
+
+void append_key(AnyTree tree, const void* type, std::string& bytes) {
+  struct Each final : Visitor {
+    explicit Each(std::string& b) : bytes(b) {}
+    void leaf(const Array& a) override { bytes.push_back(a.is_hole() ? '\1' : '\0'); }
+    void value(const StaticValue& x) override { x.append_key(x.value, bytes); }
+    void count(std::size_t n) override { append_count(bytes, n); }
+    void presence(bool present) override { append_bytes(bytes, present); }
+    std::string& bytes;
+  } each(bytes);
+  append_bytes(bytes, type);
+  tree.walk_by(each);
+}
+
+Arrays arrays(AnyTree tree, bool holes) {
+  Arrays result;
+  const auto add = [&](const Array& a) { result.push_back(a); };
+  visit_arrays(tree, holes, add);
+  return result;
+}
+
+void append_arrays(AnyTree tree, Arrays& result) {
+  const auto add = [&](const Array& a) { result.push_back(a); };
+  visit_arrays(tree, false, add);
+}
+
+std::size_t leaf_count(AnyTree tree) {
+  std::size_t n = 0;
+  const auto count = [&](const Array&) { ++n; };
+  visit_arrays(tree, false, count);
+  return n;
+}
+
+std::vector<std::string> leaf_paths(AnyTree tree, std::string prefix) {
+  std::vector<std::string> paths;
+  const auto add = [&](const Array&, const std::string& path) { paths.push_back(path); };
+  visit_arrays(tree, false, std::move(prefix), add);
+  return paths;
+}
+
+void replace(AnyTree tree, bool holes, std::span<const Array> arrays) {
+  std::size_t i = 0;
+  const auto put = [&](const Array& a) {
+    GNOMON_CHECK(i < arrays.size(), std::to_string(arrays.size()) + " arrays for a tree of more");
+    const_cast<Array&>(a) = arrays[i++];
+  };
+  visit_arrays(tree, holes, put);
 }
 
 Arrays add(const Arrays& a, const Arrays& b, Loc loc) {

@@ -136,70 +136,101 @@ constexpr void check_kind() {
 template <class T>
 concept Tree = detail::is_tree<std::remove_cvref_t<T>>();
 
-/// Where the walk is, as text: `.layers[0].weight`.
-class Path {
+/// A static value of any type, as far as walks look at it.
+struct StaticValue {
+  const void* value;
+  void (*append_key)(const void* value, std::string& bytes);  // floats by bits
+  std::string (*text)(const void* value);
+};
+
+/// What a walk meets, in order of declaration. One type for all visits: what is compiled for a tree
+/// is one walk.
+class Visitor {
  public:
-  explicit Path(std::string prefix = "") : text_(std::move(prefix)) {}
-  const std::string& text() const { return text_; }
-  std::size_t push(std::string_view field, std::size_t index);
-  void pop(std::size_t mark) { text_.resize(mark); }
+  virtual void leaf(const Array&) = 0;
+  virtual void value(const StaticValue&) {}
+  virtual void count(std::size_t) {}   // the length of a vector, before its elements
+  virtual void presence(bool) {}       // whether an optional holds a value
+  /// Around each field (by name) and element (by index, no name). Not called unless `by_path`.
+  virtual void enter(std::string_view, std::size_t) {}
+  virtual void leave() {}
+  const bool by_path;
 
- private:
-  std::string text_;
+ protected:
+  explicit Visitor(bool paths = false) : by_path(paths) {}
+  ~Visitor() = default;
 };
 
-/// Spares the text where nobody asks for it: calls that hit a cache.
-struct NoPath {
-  std::size_t push(std::string_view, std::size_t) { return 0; }
-  void pop(std::size_t) {}
-};
+namespace detail {
 
-/// Visits `t` in order of declaration: `visitor.leaf(array, path)`; `visitor.value(x, path)` for
-/// static values; `visitor.count(n, path)` for the length of a vector, before its elements;
-/// `visitor.presence(b, path)` for optionals.
-template <class T, class P, class V>
-void walk(T& t, P& path, V& visitor) {
-  using U = std::remove_const_t<T>;
-  constexpr Kind kind = kind_of<U>();
-  detail::check_kind<U>();
+template <class T>
+StaticValue static_value(const T&);
+
+/// `visit` is told of the element or field around it, when it wants to be.
+template <class T>
+void walk_part(const T& part, std::string_view name, std::size_t index, Visitor& visitor);
+
+}  // namespace detail
+
+/// Visits `t` in order of declaration.
+template <class T>
+void walk(const T& t, Visitor& visitor) {
+  constexpr Kind kind = kind_of<T>();
+  detail::check_kind<T>();
   if constexpr (kind == Kind::leaf) {
-    visitor.leaf(t, path);
+    visitor.leaf(t);
   } else if constexpr (kind == Kind::value) {
-    visitor.value(t, path);
+    visitor.value(detail::static_value(t));
   } else if constexpr (kind == Kind::sequence) {
-    if constexpr (detail::IsVector<U>::value) visitor.count(t.size(), path);
+    if constexpr (detail::IsVector<T>::value) visitor.count(t.size());
     for (std::size_t i = 0; i < t.size(); ++i) {
-      const std::size_t mark = path.push({}, i);
-      if constexpr (std::is_same_v<typename U::value_type, bool>) {
+      if constexpr (std::is_same_v<typename T::value_type, bool>) {
         const bool element = t[i];
-        visitor.value(element, path);
+        detail::walk_part(element, {}, i, visitor);
       } else {
-        walk(t[i], path, visitor);
+        detail::walk_part(t[i], {}, i, visitor);
       }
-      path.pop(mark);
     }
   } else if constexpr (kind == Kind::tuple) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      auto element = [&](auto& e, std::size_t i) {
-        const std::size_t mark = path.push({}, i);
-        walk(e, path, visitor);
-        path.pop(mark);
-      };
-      (element(std::get<I>(t), I), ...);
+      (detail::walk_part(std::get<I>(t), {}, I, visitor), ...);
     }
-    (std::make_index_sequence<std::tuple_size_v<U>>{});
+    (std::make_index_sequence<std::tuple_size_v<T>>{});
   } else if constexpr (kind == Kind::optional) {
-    visitor.presence(t.has_value(), path);
-    if (t) walk(*t, path, visitor);
+    visitor.presence(t.has_value());
+    if (t) walk(*t, visitor);
   } else if constexpr (kind == Kind::fields) {
     std::size_t i = 0;
-    reflect::for_each_field(t, [&](std::string_view name, auto& field) {
-      const std::size_t mark = path.push(name, i++);
-      walk(field, path, visitor);
-      path.pop(mark);
+    reflect::for_each_field(t, [&](std::string_view name, const auto& field) {
+      detail::walk_part(field, name, i++, visitor);
     });
   }
 }
+
+namespace detail {
+
+template <class T>
+void walk_part(const T& part, std::string_view name, std::size_t index, Visitor& visitor) {
+  if (visitor.by_path) visitor.enter(name, index);
+  walk(part, visitor);
+  if (visitor.by_path) visitor.leave();
+}
+
+/// A tree of any type, to be walked where it lies.
+struct AnyTree {
+  template <class T>
+  static AnyTree of(const T& tree) {
+    return {&tree, [](const void* object, Visitor& visitor) {
+              walk(*static_cast<const T*>(object), visitor);
+            }};
+  }
+  void walk_by(Visitor& visitor) const { walk_object(object, visitor); }
+
+  const void* object;
+  void (*walk_object)(const void*, Visitor&);
+};
+
+}  // namespace detail
 
 namespace detail {
 

@@ -13,6 +13,30 @@ void empty_leaf(int index, const std::string& path, Loc loc) {
       loc);
 }
 
+void check_leaves(tree::detail::AnyTree tree, int index, Loc loc) {
+  bool empty = false;
+  const auto look = [&](const Array& a) { empty |= a.empty(); };
+  tree::detail::visit_arrays(tree, false, look);
+  if (!empty) return;  // nearly always: nobody asks for paths
+  const auto report = [&](const Array& a, const std::string& path) {
+    if (a.empty()) empty_leaf(index, path, loc);
+  };
+  tree::detail::visit_arrays(tree, false, "", report);
+}
+
+Arrays inputs_for(Trace& trace, tree::detail::AnyTree tree, int& index, Loc loc) {
+  check_leaves(tree, index++, loc);
+  Arrays inputs;
+  const auto add = [&](const Array& a) { inputs.push_back(trace.input(a.aval())); };
+  tree::detail::visit_arrays(tree, false, add);
+  return inputs;
+}
+
+Graph finished(Trace& trace, tree::detail::AnyTree result) {
+  check_leaves(result, -1, trace.loc);
+  return trace.finish(tree::detail::arrays(result, false));
+}
+
 Arrays placeholders(const std::vector<Aval>& avals) {
   Arrays result;
   result.reserve(avals.size());

@@ -24,28 +24,17 @@ struct Traced {
 };
 
 namespace detail {
-/// Throws UsageError naming the first empty handle: argument `index`, or the result when it is
+/// Throws UsageError naming the empty handle: of argument `index`, or of the result when it is
 /// negative.
 [[noreturn]] void empty_leaf(int index, const std::string& path, Loc);
 Arrays placeholders(const std::vector<Aval>&);
-
-template <class T>
-void check_leaves(const T& tree, int argument, Loc loc) {
-  bool empty = false;
-  tree::for_each_leaf(tree, [&](const Array& a) { empty |= a.empty(); });
-  if (!empty) return;
-  tree::for_each_leaf(tree, [&](const Array& a, const std::string& path) {
-    if (a.empty()) empty_leaf(argument, path, loc);
-  });
-}
-
-/// `tree` with an input of `trace` for each array.
-template <class T>
-T as_inputs(Trace& trace, const T& tree) {
-  Arrays inputs;
-  tree::for_each_leaf(tree, [&](const Array& a) { inputs.push_back(trace.input(a.aval())); });
-  return tree::with_leaves(tree, inputs);
-}
+/// Throws UsageError naming the first empty handle of argument `index`, or of the result when it is
+/// negative.
+void check_leaves(tree::detail::AnyTree, int index, Loc);
+/// An input of `trace` for each array of argument `index`, after `check_leaves`; counts it.
+Arrays inputs_for(Trace& trace, tree::detail::AnyTree, int& index, Loc);
+/// Ends the trace, whose result is checked.
+Graph finished(Trace&, tree::detail::AnyTree result);
 }  // namespace detail
 
 /// Records `f` on inputs of the types of `args`, whose elements are not looked at (they may be
@@ -58,14 +47,13 @@ auto trace_at(Loc loc, F&& f, const A&... args) {
   using R = ResultOf<F, A...>;
   static_assert(!std::is_void_v<R>, "gnomon: a traced function must return its results");
   int index = 0;
-  (detail::check_leaves(args, index++, loc), ...);
   Trace trace;
   trace.loc = loc;
   // Braces evaluate from left to right, which numbers the inputs.
-  std::tuple<A...> inputs{detail::as_inputs(trace, args)...};
+  std::tuple<A...> inputs{tree::with_leaves(
+      args, detail::inputs_for(trace, tree::detail::AnyTree::of(args), index, loc))...};
   R out = std::apply([&](A&... a) -> R { return f(std::move(a)...); }, inputs);
-  detail::check_leaves(out, -1, loc);
-  Graph graph = trace.finish(tree::leaves(out));
+  Graph graph = detail::finished(trace, tree::detail::AnyTree::of(out));
   R result = tree::with_leaves(out, detail::placeholders(graph.output_avals()));
   return Traced<R>{std::move(graph), std::move(result), std::move(trace.captures)};
 }
@@ -80,8 +68,7 @@ requires(!std::is_same_v<std::remove_cvref_t<F>, Array>) auto trace(F&& f, const
 template <class... A>
 Arrays all_leaves(const A&... args) {
   Arrays result;
-  auto append = [&](const Array& a) { result.push_back(a); };
-  (tree::for_each_leaf(args, append), ...);
+  (tree::detail::append_arrays(tree::detail::AnyTree::of(args), result), ...);
   return result;
 }
 

@@ -20,6 +20,17 @@ std::string detail::place_text(std::size_t argument, const std::string& path) {
   return "argument " + std::to_string(argument) + (path.empty() ? "" : " `" + path + "`");
 }
 
+void detail::append_texts(tree::detail::AnyTree argument, std::size_t index, SignatureText& out) {
+  const auto array = [&](const Array& a, const std::string& path) {
+    out.entries.push_back({place_text(index, path), to_string(a.aval())});
+  };
+  tree::detail::visit_arrays(argument, false, "", array);
+  const auto fixed = [&](const std::string& path, const std::string& text) {
+    out.entries.push_back({place_text(index, path), text});
+  };
+  tree::detail::visit_statics(argument, "", fixed);
+}
+
 std::string explain(const SignatureText& before, const SignatureText& now) {
   // By place, not by position: a longer list shifts everything after it.
   auto find = [](const SignatureText& in, const std::string& place,

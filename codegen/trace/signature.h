@@ -29,16 +29,7 @@ struct SignatureText {
 
 namespace detail {
 std::string place_text(std::size_t argument, const std::string& path);
-
-template <class T>
-void append_texts(const T& argument, std::size_t index, SignatureText& out) {
-  tree::for_each_leaf(argument, [&](const Array& a, const std::string& path) {
-    out.entries.push_back({place_text(index, path), to_string(a.aval())});
-  });
-  tree::for_each_static(argument, [&](const std::string& path, const std::string& text) {
-    out.entries.push_back({place_text(index, path), text});
-  });
-}
+void append_texts(tree::detail::AnyTree argument, std::size_t index, SignatureText& out);
 }  // namespace detail
 
 template <class... A>
@@ -54,7 +45,7 @@ template <class... A>
 SignatureText describe_signature(const A&... args) {
   SignatureText result;
   std::size_t index = 0;
-  (detail::append_texts(args, index++, result), ...);
+  (detail::append_texts(tree::detail::AnyTree::of(args), index++, result), ...);
   return result;
 }
 

@@ -53,6 +53,16 @@ void VmapPlan::require_mapped() const {
       loc_);
 }
 
+Arrays VmapPlan::elements(tree::detail::AnyTree argument) {
+  Arrays result;
+  const auto add = [&](const Array& a, const std::string& path) {
+    result.push_back(element(a, path));
+  };
+  tree::detail::visit_arrays(argument, false, "", add);
+  ++argument_;
+  return result;
+}
+
 Array VmapPlan::element(const Array& a, const std::string& path) {
   const Axis axis = options_.in_axes[argument_];
   const std::string where = argument_text(argument_, path);

@@ -321,16 +321,24 @@ void JitCore::speak(const Entry& entry, std::vector<Array>& outputs) const {
 
 const void* JitCore::result(const Entry& entry) { return entry.result.get(); }
 
-void JitCore::bad_leaf(const Array& array, std::size_t index, const std::string& path,
-                       Loc loc) const {
-  const std::string where = "argument " + std::to_string(index) +
-                            (path.empty() ? "" : " `" + path + "`") + " of `" + options_.name + "`";
-  const std::string what =
-      array.empty()
-          ? where + " is an empty Array (moved from, or never assigned); assign it before the call"
-          : where +
-                " belongs to a trace that has ended; return it from the traced function instead";
-  refuse(what, loc);
+void append_leaves(tree::detail::AnyTree tree, bool donate, std::vector<LeafRef>& out) {
+  const auto add = [&](const Array& a) { out.push_back({const_cast<Array*>(&a), donate}); };
+  tree::detail::visit_arrays(tree, false, add);
+}
+
+void JitCore::check_leaves(tree::detail::AnyTree argument, std::size_t index, Loc loc) const {
+  const auto check = [&](const Array& a, const std::string& path) {
+    if (a.concrete()) return;
+    const std::string where = "argument " + std::to_string(index) +
+                              (path.empty() ? "" : " `" + path + "`") + " of `" + options_.name +
+                              "`";
+    refuse(a.empty()
+               ? where + " is an empty Array (moved from, or never assigned); assign it before the call"
+               : where + " belongs to a trace that has ended; return it from the traced function "
+                         "instead",
+           loc);
+  };
+  tree::detail::visit_arrays(argument, false, "", check);
 }
 
 CacheInfo JitCore::cache_info() const {

@@ -77,25 +77,7 @@ struct ScanOptions {
 
 namespace control {
 
-/// Calls a function that outlives it.
-template <class Signature>
-class FunctionRef;
-template <class R, class... A>
-class FunctionRef<R(A...)> {
- public:
-  template <class F>
-  requires(!std::is_same_v<std::remove_const_t<F>, FunctionRef>)
-      FunctionRef(F& f)  // NOLINT: implicit on purpose
-      : object_(const_cast<void*>(static_cast<const void*>(&f))),
-        call_([](void* object, A... a) -> R {
-          return (*static_cast<F*>(object))(std::forward<A>(a)...);
-        }) {}
-  R operator()(A... a) const { return call_(object_, std::forward<A>(a)...); }
-
- private:
-  void* object_;
-  R (*call_)(void*, A...);
-};
+using tree::detail::FunctionRef;
 
 /// What a traced function gave: the arrays of a tree, or one C++ number.
 struct Returned {
@@ -160,14 +142,6 @@ Returned returned(const T& x) {
     return {tree::leaves(x), {}, {}};
 }
 
-template <class T>
-Texts paths(const T& tree, const char* prefix) {
-  Texts r;
-  tree::for_each_leaf(
-      tree, [&](const Array&, const std::string& path) { r.push_back(path); }, prefix);
-  return r;
-}
-
 /// Throws UsageError unless the static parts of both are equal.
 template <class T, class R>
 void check_static(std::string_view op, const char* prefix, const T& first, std::string_view before,
@@ -220,7 +194,7 @@ control::Traced<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions opt
     return control::returned(next);
   };
   return tree::with_leaves(start, control::run_while(condition, step, tree::leaves(start),
-                                                     control::paths(start, "carry"), options, loc));
+                                                     tree::leaf_paths(start, "carry"), options, loc));
 }
 
 /// state = body(i, state) for i = lower, ..., upper - 1, with bounds known when tracing.
@@ -244,7 +218,7 @@ control::Traced<S> fori_loop(Lower lower, Upper upper, Body&& body, S init,
   };
   return tree::with_leaves(
       start, control::run_fori(static_cast<Dim>(lower), static_cast<Dim>(upper), step,
-                               tree::leaves(start), control::paths(start, "carry"), options, loc));
+                               tree::leaves(start), tree::leaf_paths(start, "carry"), options, loc));
 }
 
 /// The same with traced bounds: takes at most `max_steps` steps. Bounds have one integer dtype,
@@ -266,7 +240,7 @@ control::Traced<S> fori_loop(Operand lower, Operand upper, Body&& body, S init,
     return control::returned(next);
   };
   return tree::with_leaves(start, control::run_fori(lower, upper, step, tree::leaves(start),
-                                                    control::paths(start, "carry"), options));
+                                                    tree::leaf_paths(start, "carry"), options));
 }
 
 /// Traced bounds without a number of steps do not compile.
@@ -318,7 +292,7 @@ auto typed_scan(Body&& body, C init, const X& xs, Loc loc, const Run& run) {
     r.rows = tree::leaves(*row);
     return r;
   };
-  const std::vector<Array> results = run(step, carried, paths(start, "carry"));
+  const std::vector<Array> results = run(step, carried, tree::leaf_paths(start, "carry"));
   const std::span<const Array> all(results);
   const std::size_t rows = tree::leaves(*row).size();
   using Rows = decltype(tree::as_stacked(*row));
@@ -343,7 +317,7 @@ template <class Body, class C, class X>
 auto scan(Body&& body, C init, const X& xs, ScanOptions options = {}, Loc loc = Loc::here()) {
   const auto run = [&](control::Body step, const std::vector<Array>& carried,
                        const control::Texts& paths) {
-    return control::run_scan(step, carried, paths, tree::leaves(xs), control::paths(xs, "xs"),
+    return control::run_scan(step, carried, paths, tree::leaves(xs), tree::leaf_paths(xs, "xs"),
                              options, loc);
   };
   auto r = control::typed_scan(body, std::move(init), xs, loc, run);
@@ -393,7 +367,7 @@ Result branch(std::string_view op, const Operand& index, const std::tuple<const 
     }
     const auto calls = std::tuple{[&] { return run(std::get<I>(functions)); }...};
     const std::array<FunctionRef<Returned()>, count> erased{std::get<I>(calls)...};
-    const auto result_paths = [&] { return paths(*first, "result"); };
+    const auto result_paths = [&] { return tree::leaf_paths(*first, "result"); };
     const std::vector<Array> results = run_branches(op, index, erased, result_paths);
     return tree::with_leaves(*first, results);
   }

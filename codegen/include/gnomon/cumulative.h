@@ -67,7 +67,7 @@ E associative_scan(F&& fn, const E& elements, AssociativeScanOptions options = {
   return tree::with_leaves(
       elements,
       control::run_associative_scan(pairwise, tree::leaves(elements), options.axis, options.reverse,
-                                    control::paths(elements, "elements"), loc));
+                                    tree::leaf_paths(elements, "elements"), loc));
 }
 
 }  // namespace gnomon

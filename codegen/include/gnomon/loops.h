@@ -76,7 +76,7 @@ Looped<control::Traced<S>> while_loop_counted(Cond&& cond, Body&& body, S init,
   };
   const std::vector<Array> carried = tree::leaves(start);
   const std::vector<Array> end = control::run_counted_while(
-      condition, step, carried, control::paths(start, "carry"), options, loc);
+      condition, step, carried, tree::leaf_paths(start, "carry"), options, loc);
   const std::size_t n = carried.size();
   return {tree::with_leaves(start, std::span(end).first(n)), end[n], end[n + 1]};
 }
@@ -91,7 +91,7 @@ template <class Body, class C, class X>
 auto scan(Body&& body, C init, const X& xs, DynamicScanOptions options, Loc loc = Loc::here()) {
   const auto run = [&](control::Body step, const std::vector<Array>& carried,
                        const control::Texts& paths) {
-    return control::run_scan(step, carried, paths, tree::leaves(xs), control::paths(xs, "xs"),
+    return control::run_scan(step, carried, paths, tree::leaves(xs), tree::leaf_paths(xs, "xs"),
                              options, loc);
   };
   auto r = control::typed_scan(body, std::move(init), xs, loc, run);
@@ -123,7 +123,7 @@ auto map(F&& f, const X& xs, MapOptions options = {}, Loc loc = Loc::here()) {
     return control::Returned{{}, {}, tree::leaves(vmap(each, {}, loc)(tree::with_leaves(xs, a)))};
   };
   const std::vector<Array> rows = control::run_map(
-      one, many, tree::leaves(xs), control::paths(xs, "xs"), options.batch_size, loc);
+      one, many, tree::leaves(xs), tree::leaf_paths(xs, "xs"), options.batch_size, loc);
   return tree::with_leaves(tree::as_stacked(*row), rows);
 }
 

@@ -43,9 +43,8 @@ namespace detail {
 class VmapPlan {
  public:
   VmapPlan(const VmapOptions& options, std::size_t arguments, Loc loc);
-  /// Registers an array of the next argument and returns what one element of it is.
-  Array element(const Array& a, const std::string& path);
-  void next_argument() { ++argument_; }
+  /// Registers the arrays of the next argument and returns what one element of each is.
+  Arrays elements(tree::detail::AnyTree argument);
   /// Makes the axis known to what is traced from here on, in the newest trace.
   void enter() const;
   /// Throws when the next argument is not mapped.
@@ -54,6 +53,8 @@ class VmapPlan {
   Arrays run(const Graph&, const Arrays& captures, const std::vector<std::size_t>& counts);
 
  private:
+  Array element(const Array& a, const std::string& path);
+
   VmapOptions options_;
   Loc loc_;
   std::size_t argument_ = 0;
@@ -64,22 +65,15 @@ class VmapPlan {
 };
 
 template <class T>
-std::size_t leaf_count(const T& tree) {
-  std::size_t n = 0;
-  tree::for_each_leaf(tree, [&](const Array&) { ++n; });
-  return n;
-}
-
-template <class T>
 std::vector<std::size_t> top_level_counts(const T& tree) {
   std::vector<std::size_t> counts;
   if constexpr (tree::kind_of<T>() == tree::Kind::tuple) {
-    std::apply([&](const auto&... e) { (counts.push_back(leaf_count(e)), ...); }, tree);
+    std::apply([&](const auto&... e) { (counts.push_back(tree::leaf_count(e)), ...); }, tree);
   } else if constexpr (tree::kind_of<T>() == tree::Kind::fields) {
     reflect::for_each_field(
-        tree, [&](std::string_view, const auto& f) { counts.push_back(leaf_count(f)); });
+        tree, [&](std::string_view, const auto& f) { counts.push_back(tree::leaf_count(f)); });
   } else {
-    counts.push_back(leaf_count(tree));
+    counts.push_back(tree::leaf_count(tree));
   }
   return counts;
 }
@@ -114,12 +108,8 @@ class Vmapped {
   template <class T>
   static tree::ElementOf<T> element(VmapPlan& plan, const T& argument) {
     if constexpr (!std::is_same_v<tree::ElementOf<T>, T>) plan.require_mapped();
-    Arrays arrays;
-    tree::for_each_leaf(argument, [&](const Array& a, const std::string& path) {
-      arrays.push_back(plan.element(a, path));
-    });
-    plan.next_argument();
-    return tree::with_leaves(tree::as_element(argument), arrays);
+    return tree::with_leaves(tree::as_element(argument),
+                             plan.elements(tree::detail::AnyTree::of(argument)));
   }
 
   F f_;
@@ -159,16 +149,9 @@ Arrays aligned(std::string_view op, std::string_view what, const T& like, const 
   return result;
 }
 
-template <class T>
-std::vector<std::string> leaf_paths(const T& tree) {
-  std::vector<std::string> paths;
-  tree::for_each_leaf(tree, [&](const Array&, const std::string& path) { paths.push_back(path); });
-  return paths;
-}
-
 template <class R, class X, class... A>
 Linearizable linearizable(const Traced<R>& traced, const X& x, const A&... rest) {
-  Linearizable result{traced.graph, all_leaves(x, rest...), leaf_count(x)};
+  Linearizable result{traced.graph, all_leaves(x, rest...), tree::leaf_count(x)};
   result.inputs.insert(result.inputs.end(), traced.captures.begin(), traced.captures.end());
   return result;
 }
@@ -211,7 +194,7 @@ auto jvp(const F& f, const X& x, const X& tangent, Loc loc = Loc::here()) {
   auto traced = trace_at(loc, f, x);
   const Arrays all = detail::jvp_arrays(detail::linearizable(traced, x),
                                         detail::aligned("jvp", "tangent", x, tangent, loc),
-                                        detail::leaf_paths(x), loc);
+                                        tree::leaf_paths(x), loc);
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
   return std::pair{tree::with_leaves(traced.result, Arrays(all.begin(), middle)),
                    tree::with_leaves(traced.result, Arrays(middle, all.end()))};

@@ -10,6 +10,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "codegen/base/tree_walk.h"
@@ -24,7 +26,6 @@ void append_text(std::string& bytes, std::string_view text);
 std::string text_of(double);
 std::string text_of(float);
 void check_same_count(std::size_t first, std::size_t other);
-void check_leaf_count(std::size_t needed, std::size_t given);
 
 template <class T>
 void append_bytes(std::string& bytes, const T& x) {
@@ -65,73 +66,63 @@ std::string value_text(const T& x) {
     return "a function";
 }
 
-template <class F>
-struct LeafVisitor {
-  F& f;
-  template <class A, class P>
-  void leaf(A& a, P& path) {
-    if (a.is_hole()) return;
-    if constexpr (std::is_same_v<P, NoPath>)
-      f(a);
-    else
-      f(a, path.text());
-  }
-  template <class T, class P>
-  void value(const T&, P&) {}
-  template <class P>
-  void count(std::size_t, P&) {}
-  template <class P>
-  void presence(bool, P&) {}
+template <class T>
+StaticValue static_value(const T& x) {
+  return {&x,
+          [](const void* value, std::string& bytes) {
+            append_value(bytes, *static_cast<const T*>(value));
+          },
+          [](const void* value) { return value_text(*static_cast<const T*>(value)); }};
+}
+
+/// Calls a function that outlives it.
+template <class Signature>
+class FunctionRef;
+template <class R, class... A>
+class FunctionRef<R(A...)> {
+ public:
+  template <class F>
+  requires(!std::is_same_v<std::remove_const_t<F>, FunctionRef>)
+      FunctionRef(F& f)  // NOLINT: implicit on purpose
+      : object_(const_cast<void*>(static_cast<const void*>(&f))),
+        call_([](void* object, A... a) -> R {
+          return (*static_cast<F*>(object))(std::forward<A>(a)...);
+        }) {}
+  R operator()(A... a) const { return call_(object_, std::forward<A>(a)...); }
+
+ private:
+  void* object_;
+  R (*call_)(void*, A...);
 };
 
-struct KeyVisitor {
-  std::string& bytes;
-  void leaf(const Array& a, NoPath&) { bytes.push_back(a.is_hole() ? '\1' : '\0'); }
-  template <class T>
-  void value(const T& x, NoPath&) {
-    append_value(bytes, x);
-  }
-  void count(std::size_t n, NoPath&) { append_count(bytes, n); }
-  void presence(bool present, NoPath&) { append_bytes(bytes, present); }
-};
+using ArrayVisit = FunctionRef<void(const Array&)>;
+using PathVisit = FunctionRef<void(const Array&, const std::string& path)>;
+using StaticVisit = FunctionRef<void(const std::string& path, const std::string& text)>;
+void visit_arrays(AnyTree, bool holes, ArrayVisit);
+void visit_arrays(AnyTree, bool holes, std::string prefix, PathVisit);
+void visit_statics(AnyTree, std::string prefix, StaticVisit);
+void append_key(AnyTree, const void* type, std::string& bytes);
+std::vector<Array> arrays(AnyTree, bool holes);
+void append_arrays(AnyTree, std::vector<Array>&);  // leaves
+std::size_t leaf_count(AnyTree);
+std::vector<std::string> leaf_paths(AnyTree, std::string prefix);
+/// Of a tree that is not const.
+void replace(AnyTree, bool holes, std::span<const Array>);
 
-template <class F>
-struct StaticVisitor {
-  F& f;
-  void leaf(const Array& a, Path& path) {
-    if (a.is_hole()) f(path.text(), std::string("a hole"));
+template <class T, class F>
+void for_each(T& tree, bool holes, F& visit, std::string prefix) {
+  // What is const here is not where the tree itself is not.
+  using Leaf = std::conditional_t<std::is_const_v<T>, const Array&, Array&>;
+  if constexpr (std::is_invocable_v<F&, Leaf>) {
+    const auto call = [&](const Array& a) { visit(const_cast<Leaf>(a)); };
+    visit_arrays(AnyTree::of(tree), holes, call);
+  } else {
+    const auto call = [&](const Array& a, const std::string& path) {
+      visit(const_cast<Leaf>(a), path);
+    };
+    visit_arrays(AnyTree::of(tree), holes, std::move(prefix), call);
   }
-  template <class T>
-  void value(const T& x, Path& path) {
-    f(path.text(), value_text(x));
-  }
-  void count(std::size_t n, Path& path) {
-    f(path.text(), std::to_string(n) + (n == 1 ? " element" : " elements"));
-  }
-  /// What is present speaks for itself, under the same path.
-  void presence(bool present, Path& path) {
-    if (!present) f(path.text(), std::string("absent"));
-  }
-};
-
-/// Every Array, holes too.
-template <class F>
-struct SlotVisitor {
-  F& f;
-  template <class A, class P>
-  void leaf(A& a, P& path) {
-    if constexpr (std::is_same_v<P, NoPath>)
-      f(a);
-    else
-      f(a, path.text());
-  }
-  template <class T, class P>
-  void value(const T&, P&) {}
-  template <class P>
-  void count(std::size_t, P&) {}
-  template <class P>
-  void presence(bool, P&) {}
-};
+}
 
 template <class T>
 struct IsPair : std::false_type {};
@@ -147,75 +138,57 @@ inline constexpr char type_identity = 0;
 /// Calls `visit(array)` or `visit(array, path)` for every leaf; arrays are const when the tree is.
 template <class T, class F>
 void for_each_leaf(T& tree, F&& visit, std::string prefix = "") {
-  detail::LeafVisitor<F> visitor{visit};
-  using Leaf = std::conditional_t<std::is_const_v<T>, const Array&, Array&>;
-  if constexpr (std::is_invocable_v<F&, Leaf>) {
-    NoPath path;
-    walk(tree, path, visitor);
-  } else {
-    Path path(std::move(prefix));
-    walk(tree, path, visitor);
-  }
+  detail::for_each(tree, false, visit, std::move(prefix));
 }
 
 /// `for_each_leaf` that visits holes as well: trees of one structure line up whatever is left out.
 template <class T, class F>
 void for_each_slot(T& tree, F&& visit, std::string prefix = "") {
-  detail::SlotVisitor<F> visitor{visit};
-  using Slot = std::conditional_t<std::is_const_v<T>, const Array&, Array&>;
-  if constexpr (std::is_invocable_v<F&, Slot>) {
-    NoPath path;
-    walk(tree, path, visitor);
-  } else {
-    Path path(std::move(prefix));
-    walk(tree, path, visitor);
-  }
+  detail::for_each(tree, true, visit, std::move(prefix));
 }
 
 /// Calls `visit(path, text)` for every static value, length and presence: what a retrace message
 /// compares.
 template <class T, class F>
 void for_each_static(const T& tree, F&& visit, std::string prefix = "") {
-  detail::StaticVisitor<F> visitor{visit};
-  Path path(std::move(prefix));
-  walk(tree, path, visitor);
+  detail::visit_statics(detail::AnyTree::of(tree), std::move(prefix), visit);
 }
 
 /// Appends bytes that are equal exactly when type, structure and static values are. Valid within
 /// one process.
 template <class T>
 void append_static_key(const T& tree, std::string& bytes) {
-  detail::append_bytes(bytes, static_cast<const void*>(&detail::type_identity<T>));
-  detail::KeyVisitor visitor{bytes};
-  NoPath path;
-  walk(tree, path, visitor);
+  detail::append_key(detail::AnyTree::of(tree), &detail::type_identity<T>, bytes);
 }
 
 /// The arrays of a tree.
 template <class T>
 std::vector<Array> leaves(const T& tree) {
-  std::vector<Array> result;
-  for_each_leaf(tree, [&](const Array& a) { result.push_back(a); });
-  return result;
+  return detail::arrays(detail::AnyTree::of(tree), false);
+}
+
+/// Where they are, in the same order: `.layers[0].weight`.
+template <class T>
+std::vector<std::string> leaf_paths(const T& tree, std::string prefix = "") {
+  return detail::leaf_paths(detail::AnyTree::of(tree), std::move(prefix));
+}
+
+template <class T>
+std::size_t leaf_count(const T& tree) {
+  return detail::leaf_count(detail::AnyTree::of(tree));
 }
 
 /// All Arrays of a tree, holes among them.
 template <class T>
 std::vector<Array> slots(const T& tree) {
-  std::vector<Array> result;
-  for_each_slot(tree, [&](const Array& a) { result.push_back(a); });
-  return result;
+  return detail::arrays(detail::AnyTree::of(tree), true);
 }
 
 /// `like` with all its Arrays replaced, holes too, in order. Unchecked beyond their number.
 template <class T>
 T with_slots(const T& like, std::span<const Array> arrays) {
   T result = clone(like);
-  std::size_t i = 0;
-  for_each_slot(result, [&](Array& a) {
-    detail::check_leaf_count(i + 1, arrays.size());
-    a = arrays[i++];
-  });
+  detail::replace(detail::AnyTree::of(result), true, arrays);
   return result;
 }
 
@@ -224,11 +197,7 @@ T with_slots(const T& like, std::span<const Array> arrays) {
 template <class T>
 T with_leaves(const T& like, std::span<const Array> arrays) {
   T result = clone(like);
-  std::size_t i = 0;
-  for_each_leaf(result, [&](Array& a) {
-    detail::check_leaf_count(i + 1, arrays.size());
-    a = arrays[i++];
-  });
+  detail::replace(detail::AnyTree::of(result), false, arrays);
   return result;
 }
 

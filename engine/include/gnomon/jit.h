@@ -91,8 +91,8 @@ class JitCore {
   /// Prints what the function's statements said, and throws CheckFailed.
   std::vector<Array> run(const Entry&, std::span<const LeafRef>, bool hit);
   static const void* result(const Entry&);
-  /// Throws UsageError for argument `index`, whose array at `path` is empty or belongs to a trace.
-  [[noreturn]] void bad_leaf(const Array&, std::size_t index, const std::string& path, Loc) const;
+  /// Throws UsageError when an array of argument `index` is empty or belongs to a trace.
+  void check_leaves(tree::detail::AnyTree argument, std::size_t index, Loc) const;
 
   CacheInfo cache_info() const;
   CompileTimes last_times() const;
@@ -122,13 +122,13 @@ class JitCore {
 };
 
 double milliseconds();
+void append_leaves(tree::detail::AnyTree, bool donate, std::vector<LeafRef>& out);
 
 template <class A>
 void append_leaves(A&& argument, std::vector<LeafRef>& out) {
   using T = std::remove_reference_t<A>;
   constexpr bool donate = std::is_rvalue_reference_v<A&&> && !std::is_const_v<T>;
-  auto append = [&](const Array& a) { out.push_back({const_cast<Array*>(&a), donate}); };
-  tree::for_each_leaf(std::as_const(argument), append);
+  append_leaves(tree::detail::AnyTree::of(argument), donate, out);
 }
 
 }  // namespace detail
@@ -218,13 +218,7 @@ class Jitted {
   template <class... A>
   void report_bad_leaf(Loc loc, const A&... args) const {
     std::size_t index = 0;
-    [[maybe_unused]] const auto check = [&](const auto& argument) {
-      tree::for_each_leaf(argument, [&](const Array& a, const std::string& path) {
-        if (!a.concrete()) shared_->core.bad_leaf(a, index, path, loc);
-      });
-      ++index;
-    };
-    (check(args), ...);
+    (shared_->core.check_leaves(tree::detail::AnyTree::of(args), index++, loc), ...);
   }
 
   std::shared_ptr<Shared> shared_;
