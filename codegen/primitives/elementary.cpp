@@ -72,6 +72,11 @@ double erf_inv(double x) {
     return std::fabs(x) == 1 ? x * std::numeric_limits<double>::infinity() : NAN;
   const double a = std::fabs(x);
   double y = erf_inv_giles(static_cast<float>(std::fmin(a, 0.99999994)));
+  if (a > 0.99999) {
+    // There floats end, and Newton's method is slow from afar: erfc(y) is nearly
+    // e^-y^2 / (y sqrt(pi)).
+    for (int i = 0; i < 8; ++i) y = std::sqrt(-std::log((1 - a) * std::sqrt(std::numbers::pi) * y));
+  }
   for (int i = 0; i < 4; ++i) {
     const double error = a < 0.5 ? std::erf(y) - a : (1 - a) - std::erfc(y);
     y -= error * (std::sqrt(std::numbers::pi) / 2) * std::exp(y * y);
