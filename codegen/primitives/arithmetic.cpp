@@ -147,13 +147,21 @@ const Primitive pow_p = lowered(
            }>("pow"),
     Lowering::per_element(element2_or_built_in<math::pow, kernel::Op::pow>, Cost::heavy));
 
+/// x / (a^2 + b^2), both over the larger one: their squares neither overflow nor vanish together.
+static Array part_of_square(const Array& x, const Array& a, const Array& b) {
+  const Array size = lax::unary(
+      stop_gradient_p, emit1(max_p, {}, {lax::unary(abs_p, a), lax::unary(abs_p, b)}, {}));
+  const Array p = lax::div(a, size), q = lax::div(b, size);
+  return lax::div(lax::div(lax::div(x, size), lax::add(lax::mul(p, p), lax::mul(q, q))), size);
+}
+
 const Primitive atan2_p = lowered(
     binary<atan2_p, Accepts::floats, [](auto a, auto b) { return std::atan2(a, b); }, math::atan2,
            [](const Array& a, const Array& b, const Array&, const Array& d) {
-             return lax::mul(d, lax::div(b, lax::add(lax::mul(a, a), lax::mul(b, b))));
+             return lax::mul(d, part_of_square(b, a, b));
            },
            [](const Array& a, const Array& b, const Array&, const Array& d) {
-             return lax::neg(lax::mul(d, lax::div(a, lax::add(lax::mul(a, a), lax::mul(b, b)))));
+             return lax::neg(lax::mul(d, part_of_square(a, a, b)));
            }>("atan2"),
     Lowering::per_element(element2_or_built_in<math::atan2, kernel::Op::atan2>, Cost::heavy));
 

@@ -93,7 +93,8 @@ const Primitive clamp_p{
         [](const Params&, const Arrays& in, const Arrays&, const Tangents& d) {
           const Array &lo = in[0], &x = in[1], &hi = in[2];
           const Array passes[] = {lax::logical_and(lax::lt(x, lo), lax::lt(lo, hi)),
-                                  lax::logical_and(lax::lt(lo, x), lax::lt(x, hi)), lax::lt(hi, x)};
+                                  lax::logical_and(lax::lt(lo, x), lax::lt(x, hi)),
+                                  lax::lt(hi, emit1(max_p, {}, {x, lo}, {}))};
           std::optional<Array> sum;
           for (std::size_t i = 0; i < 3; ++i) {
             if (!d[i]) continue;

@@ -30,6 +30,25 @@ constexpr Primitive elementary(std::string_view name) {
 
 Array square(const Array& x) { return lax::integer_pow(x, 2); }
 Array rsqrt(const Array& x) { return lax::unary(rsqrt_p, x); }
+/// 1 - x^2 without loss next to -1 and 1, where 1 - x and 1 + x are exact.
+Array one_minus_square(const Array& x) { return lax::mul(lax::add(x, 1), lax::sub_from(1, x)); }
+
+/// 1 / sqrt(1 + x^2) where the square leaves the range as well: 1 / |x| from where 1 does not count.
+Array rsqrt_one_plus_square(const Array& x) {
+  const double far = x.dtype() == DType::f16 ? 0x1p7 : 0x1p60;
+  const Array size = lax::unary(abs_p, x);
+  const Array is_far = lax::lt(lax::full_like(x, far), size);
+  const Array near = lax::select(is_far, lax::full_like(x, 1), x);
+  return lax::select(is_far, lax::div(lax::full_like(x, 1), size),
+                     rsqrt(lax::add(square(near), 1)));
+}
+
+template <class T>
+T logistic(T x) {
+  // e^-x leaves the range long before the result does.
+  const T e = std::exp(x < 0 ? x : -x);
+  return (x < 0 ? e : T{1}) / (T{1} + e);
+}
 
 // Giles, "Approximating the erfinv function" (GPU Computing Gems, 2011), single precision.
 float erf_inv_giles(float x) {
@@ -53,6 +72,11 @@ double erf_inv(double x) {
     return std::fabs(x) == 1 ? x * std::numeric_limits<double>::infinity() : NAN;
   const double a = std::fabs(x);
   double y = erf_inv_giles(static_cast<float>(std::fmin(a, 0.99999994)));
+  if (a > 0.99999) {
+    // There floats end, and Newton's method is slow from afar: erfc(y) is nearly
+    // e^-y^2 / (y sqrt(pi)).
+    for (int i = 0; i < 8; ++i) y = std::sqrt(-std::log((1 - a) * std::sqrt(std::numbers::pi) * y));
+  }
   for (int i = 0; i < 4; ++i) {
     const double error = a < 0.5 ? std::erf(y) - a : (1 - a) - std::erfc(y);
     y -= error * (std::sqrt(std::numbers::pi) / 2) * std::exp(y * y);
@@ -94,8 +118,9 @@ const Primitive exp2_p = elementary<exp2_p, [](auto x) { return std::exp2(x); },
                                     },
                                     Op::exp2>("exp2");
 const Primitive expm1_p = elementary<expm1_p, [](auto x) { return std::expm1(x); }, math::expm1,
-                                     [](const Array&, const Array& y, const Array& d) {
-                                       return lax::mul(d, lax::add(y, 1));
+                                     // y + 1 has no digits left where y is next to -1.
+                                     [](const Array& x, const Array&, const Array& d) {
+                                       return lax::mul(d, lax::unary(exp_p, x));
                                      }>("expm1");
 const Primitive log_p =
     elementary<log_p, [](auto x) { return std::log(x); }, math::log,
@@ -126,7 +151,13 @@ const Primitive rsqrt_p =
                  return lax::mul(d, lax::mul(lax::div(y, x), -0.5));
                },
                Op::rsqrt>("rsqrt");
-const Primitive cbrt_p = elementary<cbrt_p, [](auto x) { return std::cbrt(x); }, math::cbrt,
+// glibc's cbrt of doubles errs by up to four units.
+const Primitive cbrt_p = elementary<cbrt_p,
+                                    [](auto x) {
+                                      return static_cast<decltype(x)>(
+                                          std::cbrt(static_cast<long double>(x)));
+                                    },
+                                    math::cbrt,
                                     [](const Array&, const Array& y, const Array& d) {
                                       return lax::div(d, lax::mul(square(y), 3));
                                     }>("cbrt");
@@ -149,13 +180,13 @@ const Primitive tan_p = elementary<tan_p, [](auto x) { return std::tan(x); }, ma
                                    Op::tan>("tan");
 const Primitive asin_p = elementary<asin_p, [](auto x) { return std::asin(x); }, math::asin,
                                     [](const Array& x, const Array&, const Array& d) {
-                                      return lax::mul(d, rsqrt(lax::sub_from(1, square(x))));
+                                      return lax::mul(d, rsqrt(one_minus_square(x)));
                                     },
                                     Op::asin>("asin");
 const Primitive acos_p =
     elementary<acos_p, [](auto x) { return std::acos(x); }, math::acos,
                [](const Array& x, const Array&, const Array& d) {
-                 return lax::neg(lax::mul(d, rsqrt(lax::sub_from(1, square(x)))));
+                 return lax::neg(lax::mul(d, rsqrt(one_minus_square(x))));
                },
                Op::acos>("acos");
 const Primitive atan_p = elementary<atan_p, [](auto x) { return std::atan(x); }, math::atan,
@@ -182,25 +213,27 @@ const Primitive tanh_p = elementary<tanh_p, [](auto x) { return std::tanh(x); },
                                     Op::tanh>("tanh");
 const Primitive asinh_p = elementary<asinh_p, [](auto x) { return std::asinh(x); }, math::asinh,
                                      [](const Array& x, const Array&, const Array& d) {
-                                       return lax::mul(d, rsqrt(lax::add(square(x), 1)));
+                                       return lax::mul(d, rsqrt_one_plus_square(x));
                                      },
                                      Op::asinh>("asinh");
 const Primitive acosh_p =
     elementary<acosh_p, [](auto x) { return std::acosh(x); }, math::acosh,
                [](const Array& x, const Array&, const Array& d) {
-                 return lax::mul(d, rsqrt(lax::mul(lax::add(x, -1), lax::add(x, 1))));
+                 // Apart: their product leaves the range.
+                 return lax::mul(
+                     d, lax::mul(rsqrt(lax::add(x, -1)), rsqrt(lax::add(x, 1))));
                },
                Op::acosh>("acosh");
 const Primitive atanh_p =
     elementary<atanh_p, [](auto x) { return std::atanh(x); }, math::atanh,
                [](const Array& x, const Array&, const Array& d) {
-                 return lax::div(d, lax::mul(lax::add(x, 1), lax::sub_from(1, x)));
+                 return lax::div(d, one_minus_square(x));
                },
                Op::atanh>("atanh");
 
 // Sigmoid and error functions.
 const Primitive logistic_p =
-    elementary<logistic_p, [](auto x) { return decltype(x){1} / (decltype(x){1} + std::exp(-x)); },
+    elementary<logistic_p, [](auto x) { return logistic(x); },
                math::logistic,
                [](const Array&, const Array& y, const Array& d) {
                  return lax::mul(d, lax::mul(y, lax::sub_from(1, y)));

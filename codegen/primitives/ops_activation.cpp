@@ -35,13 +35,16 @@ Array silu(Operand x) {
 Array gelu(Operand x, bool approximate) {
   const Loc loc = x.loc();
   const Array a = align::as_float("gelu", x);
-  const Array half = lax::mul(a, 0.5, loc);
   if (approximate) {
-    const Array cubic = lax::add(a, lax::mul(lax::integer_pow(a, 3, loc), 0.044715, loc), loc);
-    const double factor = std::sqrt(2 / std::numbers::pi);
-    const Array t = lax::unary(tanh_p, lax::mul(cubic, factor, loc), loc);
-    return lax::mul(half, lax::add(t, 1, loc), loc);
+    // (1 + tanh(u)) / 2 is the sigmoid of 2 u, which keeps its digits where tanh is next to -1. From
+    // 32 on it is 0 or 1 in every dtype, and the cube stays in range.
+    const Array inside = clip({a, loc}, -32, 32);
+    const Array cubic =
+        lax::add(inside, lax::mul(lax::integer_pow(inside, 3, loc), 0.044715, loc), loc);
+    const double factor = 2 * std::sqrt(2 / std::numbers::pi);
+    return lax::mul(a, lax::unary(logistic_p, lax::mul(cubic, factor, loc), loc), loc);
   }
+  const Array half = lax::mul(a, 0.5, loc);
   // Far below 0, 1 + erf would cancel.
   const Array scaled = lax::mul(a, -1 / std::numbers::sqrt2, loc);
   return lax::mul(half, lax::unary(erfc_p, scaled, loc), loc);
@@ -77,8 +80,13 @@ Array relu6(Operand x) { return clip({align::as_float("relu6", x), x.loc()}, 0, 
 
 Array soft_sign(Operand x) {
   const Loc loc = x.loc();
-  const Array a = align::as_float("soft_sign", x);
-  return lax::div(a, lax::add(lax::unary(abs_p, a, loc), 1, loc), loc);
+  const Array a = align::as_float("soft_sign", x), size = lax::unary(abs_p, a, loc);
+  const Array one = lax::full_like(a, 1, loc);
+  // From 1 on as +-(1 - 1 / (1 + |x|)): the derivative of the quotient loses its digits there.
+  const Array far = lax::lt(one, size, loc), near = lax::select(far, one, a, loc);
+  const Array quotient = lax::div(near, lax::add(lax::unary(abs_p, near, loc), 1, loc), loc);
+  const Array rest = lax::sub_from(1, lax::div(one, lax::add(size, 1, loc), loc), loc);
+  return lax::select(far, lax::mul(lax::unary(sign_p, a, loc), rest, loc), quotient, loc);
 }
 
 Array hard_tanh(Operand x) { return clip({align::as_float("hard_tanh", x), x.loc()}, -1, 1); }

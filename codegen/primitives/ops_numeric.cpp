@@ -241,7 +241,10 @@ Array lcm(Operand a, Operand b) {
   const std::array pair{a, b};
   const Arrays x = align::aligned("lcm", pair);
   const Array divisor = gcd({x[0], loc}, {x[1], loc});
-  const Array safe = emit1(max_p, {}, {divisor, lax::full_like(divisor, 1, loc)}, loc);
+  // Negative where it is the smallest number, which divides itself.
+  const Array zero = lax::zeros_like(divisor, loc);
+  const Array safe =
+      lax::select(lax::eq(divisor, zero, loc), lax::full_like(divisor, 1, loc), divisor, loc);
   return abs({lax::mul(lax::div(x[0], safe, loc), x[1], loc), loc});
 }
 
@@ -269,19 +272,29 @@ Array rad2deg(Operand x) {
 
 Array sinc(Operand x) {
   const Loc loc = x.loc();
-  const Array angle = lax::mul(align::as_float("sinc", x), std::numbers::pi, loc);
+  const Array a = align::as_float("sinc", x);
+  const Array near = lax::lt(lax::unary(abs_p, a, loc), lax::full_like(a, 0.25, loc), loc);
   // Near 0 the series: the quotient has no derivatives there.
-  const Array near = lax::lt(lax::unary(abs_p, angle, loc), lax::full_like(angle, 0.25, loc), loc);
-  const Array safe = lax::select(near, lax::full_like(angle, 1, loc), angle, loc);
-  const Array quotient = lax::div(lax::unary(sin_p, safe, loc), safe, loc);
-  const Array inside = lax::select(near, angle, lax::zeros_like(angle, loc), loc);
-  const Array square = lax::integer_pow(inside, 2, loc);
+  const Array inside = lax::select(near, a, lax::zeros_like(a, loc), loc);
+  const Array angle = lax::mul(inside, std::numbers::pi, loc);
+  const Array square = lax::integer_pow(angle, 2, loc);
   // 1 - t / (2 3) (1 - t / (4 5) (1 - ...)).
-  Array series = lax::full_like(angle, 1, loc);
-  for (int k = 5; k >= 1; --k) {
+  Array series = lax::full_like(a, 1, loc);
+  for (int k = 9; k >= 1; --k) {
     const Array term = lax::mul(lax::mul(square, series, loc), 1.0 / (2 * k * (2 * k + 1)), loc);
     series = lax::sub_from(1, term, loc);
   }
+  // Elsewhere sin(pi x) = +-sin(pi r), where r is x less the nearest integer, exactly: pi x itself
+  // is off by more than r where x is large.
+  const Array far = lax::select(near, lax::full_like(a, 0.5, loc), a, loc);
+  const Array nearest = lax::unary(round_p, far, loc);
+  const Array rest = lax::sub(far, nearest, loc);
+  const Array half = lax::mul(nearest, 0.5, loc);
+  const Array odd = emit1(ne_p, {}, {half, lax::unary(floor_p, half, loc)}, loc);
+  const Array wave =
+      lax::unary(sin_p, lax::mul(rest, std::numbers::pi, loc), loc);
+  const Array turned = lax::select(odd, lax::neg(wave, loc), wave, loc);
+  const Array quotient = lax::div(lax::mul(turned, std::numbers::inv_pi, loc), far, loc);
   return lax::select(near, series, quotient, loc);
 }
 
