@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/graph/primitive.h"
+#include "codegen/lower/cone.h"
 #include "codegen/lower/split_scatter.h"
 #include "codegen/lower/workshop.h"
 #include "codegen/primitives/control.h"
@@ -250,6 +251,10 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
   Frame f(w.emitter, r.graph);
   const auto uses = w.emitter.uses_of(r.graph);
   w.bind_inputs(f);
+  std::set<std::uint32_t> equations;  // of this kernel
+  if (!r.takeovers.empty())
+    for (ValueId v : r.roots)
+      equations.merge(cone_of({r.graph, r.uses, r.in_memory, r.layouts}, v).equations);
   if (r.stand_in)
     f.bind(r.roots.at(0),
            [&f, v = *r.stand_in](const Index& index) { return f.element(v, index); });
@@ -257,8 +262,18 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
     const ValueId v = r.roots[i];
     if (stacked_output(r.graph, *uses, v))
       f.store_directly(v, w.memory(v, kernel::Access::write));
+    else if (r.takeovers.contains(v))
+      f.offer_takeover(v, w.memory(v, kernel::Access::write), equations);
     else if (r.mapping == Mapping::lane && r.stored[i] && carried_output(r.graph, *uses, v))
       f.offer_home(v, w.memory(v, kernel::Access::write));
+  }
+  for (const auto& [v, start] : r.takeovers) {
+    try {
+      f.force(v);
+    } catch (const NotLaneLocal& reason) {
+      failure = {v, reason.why};
+      return std::nullopt;
+    }
   }
   if (r.row > 0) {
     try {
@@ -305,6 +320,8 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
                      : r.mapping == Mapping::lane ? "lane"
                                                   : "sequential");
   d.written_terms = w.emitter.written_terms;
+  for (const auto& [v, start] : r.takeovers)
+    if (f.is_at_home(v)) d.in_place.push_back(v);
   if (r.tile) {
     d.width = word(r.tile->columns);
     d.carried = word(r.tile->rows);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/lower/in_place.h"
 #include "codegen/lower/loop_region.h"
 #include "codegen/primitives/control.h"
 
@@ -55,8 +56,10 @@ Slicing slices_by_time(const Graph& g, const Equation& e, Dim lanes, const Targe
   if (steps > 0 && static_cast<double>(steps) * work <= few_slices * slice_work) return {};
   const std::size_t own = loop_operands(e).carried;
   double carried = 0;
+  // What slices are written into stays where it is.
   for (std::size_t i = 0; i < own; ++i)
-    carried += static_cast<double>(g.avals[e.outputs[i]].shape.size());
+    if (!written_in_slices(loop_operands(e).body, i))
+      carried += static_cast<double>(g.avals[e.outputs[i]].shape.size());
   if (2 * carried / at_once > slice_work / 2) return {};
   auto first = static_cast<std::uint64_t>(std::clamp(slice_work / work, 2.0, 1e9));
   if (most > 0) first = std::min(first, most);
