@@ -79,11 +79,36 @@ std::vector<Index> tile_positions(Workshop& w, ValueId v) {
   return positions;
 }
 
+/// What a loop writes slices into, the same ones in every lane: each has an array of its own, which
+/// costs a lane what it writes.
+bool held_by_all(const DraftRequest& r, ValueId v) {
+  const std::uint32_t producer = r.uses.producer[v];
+  if (producer == Uses::none) return false;
+  const Equation& e = r.graph.equations[producer];
+  if (e.primitive != &while_p && e.primitive != &scan_p) return false;
+  const LoopOperands loop = loop_operands(e);
+  return r.uses.output[v] < loop.carried && written_in_slices(loop.body, r.uses.output[v]);
+}
+
 /// A few elements that every lane has computed alike, such as a count of steps: the first one
 /// stores them.
 void store_shared_root(Workshop& w, Frame& f, ValueId v) {
   const DraftRequest& r = w.request;
   const Shape& shape = r.graph.avals[v].shape;
+  if (shape.size() > w.emitter.scalar_limit && held_by_all(r, v)) {
+    f.force(v);
+    w.k.if_(
+        w.k.compare(Op::eq, w.emitter.lane, w.k.u32(0)),
+        [&] {
+          w.emitter.for_each(shape.size(), [&](Value i) {
+            const Index at = Index::flat(shape, i);
+            w.emitter.store(w.memory(v, kernel::Access::write), shape, at, f.element(v, at));
+          });
+          return Values{};
+        },
+        [] { return Values{}; });
+    return;
+  }
   if (shape.size() > w.emitter.scalar_limit)
     throw NotLaneLocal{to_string(shape) + " has no axis of " + std::to_string(r.lanes) + " lanes"};
   std::vector<std::pair<Index, Value>> values;

@@ -371,10 +371,12 @@ class Partitioner {
   /// driver lets it take, or might take long.
   bool fits_a_dispatch(const Draft& d, const std::set<std::uint32_t>& loops,
                        const std::vector<ValueId>& members, const Cones& cones) {
-    std::uint64_t trips = kernel::worst_case_trips(d.kernel);
-    if (target_.loop_budget > 0 && trips > target_.loop_budget)
-      trips = kernel::worst_case_trips(loops_merged(kernel::simplify(d.kernel), d, target_));
-    const bool refused = target_.loop_budget > 0 && trips > target_.loop_budget;
+    const auto too_many = [&](const kernel::Kernel& k) {
+      return target_.loop_budget > 0 && kernel::worst_case_trips(k) > target_.loop_budget;
+    };
+    std::optional<kernel::Kernel> merged;
+    if (too_many(d.kernel)) merged = loops_merged(kernel::simplify(d.kernel), d, target_);
+    const bool refused = merged && too_many(*merged);
     const auto by_time = [&](std::uint32_t loop, std::uint64_t most) {
       // Inside of another loop a slice would cost every one of its iterations a decision.
       return nest_.outermost()
@@ -404,7 +406,7 @@ class Partitioner {
       }
       // A lane that does a part of the steps would carry large arrays in and out for each part.
       if (carries_much(e, d.kernel.lanes) && run_on_device(loop, why)) return false;
-      const Slicing slices = slices_by_trips(e, trips, target_);
+      const Slicing slices = slices_by_trips(e, *merged, target_);
       if (slices.steps > 0 && most_steps(e) > 0 && in_slices(loop, by_time(loop, slices.steps)))
         return false;
       if (in_slices(loop, slices) || run_on_device(loop, why)) return false;

@@ -47,6 +47,24 @@ bool written_in_slices(const Graph& body, std::size_t carried) {
   return true;
 }
 
+bool read_in_slices(const Graph& g, ValueId update) {
+  const Dim whole = g.avals[update].shape.size();
+  for (const Equation& e : g.equations) {
+    if (std::find(e.inputs.begin(), e.inputs.end(), update) == e.inputs.end()) continue;
+    if (e.primitive == &while_p || e.primitive == &scan_p) {
+      const std::size_t carried = loop_operands(e).carried;
+      for (std::size_t i = carried; i < e.inputs.size(); ++i)
+        if (e.inputs[i] == update) return false;
+    } else if (e.primitive == &dynamic_update_slice_p) {
+      if (e.inputs[1] == update) return false;
+    } else if ((e.primitive != &dynamic_slice_p && e.primitive != &slice_p) ||
+               2 * g.avals[e.outputs[0]].shape.size() > whole) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::optional<TakeOver> take_over(const Graph& g, const Uses& uses, std::uint32_t loop,
                                   std::size_t carried, const std::set<std::uint32_t>* among) {
   const Equation& e = g.equations[loop];

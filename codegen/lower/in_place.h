@@ -23,6 +23,10 @@ SliceChain slices_below(const Graph&, const Uses&, ValueId);
 /// loops inside.
 bool written_in_slices(const Graph& body, std::size_t carried);
 
+/// Whether slices written into an array are looked at in slices only, before more is written or a
+/// loop goes on with it: then nobody needs the array by itself.
+bool read_in_slices(const Graph&, ValueId update);
+
 /// How a loop comes by the memory of an array that nobody needs afterwards.
 struct TakeOver {
   SliceChain chain;              // what is written into the array before

@@ -76,7 +76,7 @@ Array filled_by_scans(const Array& x, Dim rows) {
                                   return std::pair{b.at(i).set(b.at(i + 1).get() + s), s};
                                 },
                                 a, seen * x)
-                         .carry;
+                         .first;
                    },
                    zeros({rows}), {});
 }
