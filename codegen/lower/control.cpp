@@ -3,6 +3,7 @@
 #include <map>
 
 #include "codegen/lower/emitter.h"
+#include "codegen/lower/slice_writes.h"
 #include "codegen/primitives/buffer.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
@@ -47,26 +48,6 @@ void bind_carried(Frame& frame, const Graph& graph, const Carried& carried, std:
   for (std::size_t i = 0; i < count; ++i) frame.bind(graph.inputs[i], carried.tiles[i]);
 }
 
-/// When body output `carried` is the carried input with slices written into it one after the other,
-/// and nobody else needs it afterwards, they are written in place: O(slice), not O(array). Gives
-/// the equations in order.
-std::vector<const Equation*> in_place_updates(const Graph& body, const Uses& uses,
-                                              std::size_t carried) {
-  std::vector<const Equation*> chain;
-  ValueId v = body.outputs[carried];
-  if (uses.count[v] != 1) return {};
-  while (v != body.inputs[carried]) {
-    const std::uint32_t producer = uses.producer[v];
-    if (producer == Uses::none) return {};
-    const Equation& e = body.equations[producer];
-    if (e.primitive != &dynamic_update_slice_p) return {};
-    chain.push_back(&e);
-    v = e.inputs[0];
-  }
-  std::reverse(chain.begin(), chain.end());
-  return chain;
-}
-
 }  // namespace
 
 /// Evaluates the next carried values; array tiles are updated in memory, scalars are returned.
@@ -75,31 +56,31 @@ class CarryUpdate {
   CarryUpdate(Emitter& e, const Graph& body)
       : e_(e), k_(e.k), body_(body), uses_(*e.uses_of(body)) {}
 
-  Values run(Frame& frame, const Carried& carried,
-             const std::function<Value(std::size_t, const Index&, Value next)>& merge) {
+  /// `running`: where one invocation holds all lanes, whether a lane takes this step.
+  Values run(Frame& frame, const Carried& carried, const SliceWrites::Mask& running) {
     Values scalars;
     std::vector<std::pair<std::size_t, Tile>> copies;
-    std::vector<std::pair<std::size_t, Pending>> updates;
+    SliceWrites writes(e_, frame, body_);
     for (std::size_t i = 0; i < carried.tiles.size(); ++i) {
       const Tile& t = carried.tiles[i];
       const ValueId out = body_.outputs[i];
-      const auto next = [&](const Index& index) {
+      auto next = [&, was = t](const Index& index) mutable {
         const Value v = frame.element(out, index);
-        return merge ? merge(i, index, v) : v;
+        return running ? k_.select(running(index), v, e_.tile_load(was, index)) : v;
       };
       if (t.kind == Tile::Kind::elements) {
         for (Dim j = 0; j < t.count(); ++j)
           scalars.push_back(next(e_.tile_index(t, k_.u32(word(j)))));
       } else if (out == body_.inputs[i]) {
         continue;  // stays as it is
-      } else if (auto pending = merge ? std::nullopt : prepare(frame, t, i)) {
-        updates.emplace_back(i, std::move(*pending));
+      } else if (const auto chain = in_place(frame, t, i); chain && writes.possible(t, *chain)) {
+        writes.prepare(t, *chain);
       } else {
         copies.emplace_back(i, fresh(t, next));
       }
     }
     // Every read of the old values is above this line; now they may be overwritten.
-    for (auto& [i, pending] : updates) write(carried.tiles[i], pending);
+    writes.write(running);
     for (auto& [i, tile] : copies)
       e_.for_each(tile.count(), [&, &from = tile, &to = carried.tiles[i]](Value j) {
         e_.tile_store(to, j, e_.tile_load_at(from, j), {});
@@ -108,72 +89,19 @@ class CarryUpdate {
   }
 
  private:
-  struct Pending {
-    std::vector<std::pair<Value, Value>> stores;  // residual offset, value
-  };
-
   Tile fresh(const Tile& like, const std::function<Value(const Index&)>& next) {
     Tile t = e_.make_tile(like.dtype, like.shape, like.pinned, true);
     e_.fill(t, next);
     return t;
   }
 
-  /// The slices that are written into carried value `i`, if that is all that happens to it. What is
-  /// read in between is worked out from the old elements and the slices before.
-  std::optional<Pending> prepare(Frame& frame, const Tile& t, std::size_t i) {
-    const std::vector<const Equation*> chain = in_place_updates(body_, uses_, i);
-    if (chain.empty()) return std::nullopt;
-    Pending all;
-    for (const Equation* e : chain)
-      if (!prepare(frame, t, *e, all)) return std::nullopt;
-    return all;
-  }
-
-  bool prepare(Frame& frame, const Tile& t, const Equation& e, Pending& p) {
-    const Shape& shape = t.shape;
-    const Shape& update = body_.avals[e.inputs[1]].shape;
-    const int batch = e.params.as<DynamicUpdateSliceParams>().batch_dims;
-    const bool lane_in_batch = t.pinned >= 0 && t.pinned < batch;
-    if (t.pinned >= 0 && !lane_in_batch) return false;
-    const Dim count = lane_in_batch ? update.size() / update[t.pinned] : update.size();
-    if (count > e_.scalar_limit) return false;
-    Tile u;
-    u.shape = update;
-    u.pinned = lane_in_batch ? t.pinned : -1;
-    for (Dim j = 0; j < count; ++j) {
-      const Index at = e_.tile_index(u, k_.u32(word(j)));
-      Values position;
-      for (int a = 0; a < shape.rank(); ++a) {
-        Value c = at(k_, a);
-        if (a >= batch) {
-          Values b;
-          Shape starts;
-          for (int i = 0; i < batch; ++i) {
-            b.push_back(at(k_, i));
-            starts.append(shape[i]);
-          }
-          const Value start = frame.element(e.inputs[2 + static_cast<std::size_t>(a - batch)],
-                                            Index::coordinates(starts, std::move(b)));
-          c = k_.add(c, clamp_start(start, shape[a] - update[a]));
-        }
-        position.push_back(c);
-      }
-      p.stores.emplace_back(e_.tile_offset(t, Index::coordinates(shape, std::move(position))),
-                            frame.element(e.inputs[1], at));
-    }
-    return true;
-  }
-
-  Value clamp_start(Value start, Dim last) {
-    const Value zero = k_.i32(0);
-    const Value limit = k_.i32(static_cast<std::int32_t>(last));
-    start = k_.convert(start, DType::i32);
-    return k_.convert(k_.binary(Op::minimum, k_.binary(Op::maximum, start, zero), limit),
-                      DType::u32);
-  }
-
-  void write(const Tile& t, const Pending& p) {
-    for (const auto& [offset, value] : p.stores) e_.tile_store(t, offset, value, {});
+  /// When body output `i` is the carried input with slices written into it one after the other, or
+  /// what a loop has made of it where it lies, and nobody else needs it afterwards: the slices.
+  std::optional<SliceChain> in_place(Frame& frame, const Tile& t, std::size_t i) {
+    SliceChain chain = slices_below(body_, uses_, body_.outputs[i]);
+    if (!chain.updates.empty() && uses_.count[body_.outputs[i]] != 1) return std::nullopt;
+    if (chain.bottom == body_.inputs[i] || frame.lies_in(chain.bottom, t)) return chain;
+    return std::nullopt;
   }
 
   Emitter& e_;
@@ -189,22 +117,28 @@ namespace {
 bool is_history(const Graph& body, const Uses& uses, std::size_t carried, const Tile& t) {
   constexpr Dim few = 4;
   if (t.count() <= few) return false;
-  const auto updates = in_place_updates(body, uses, carried);
-  return !updates.empty() && body.avals[updates[0]->inputs[1]].shape.size() <
-                                 body.avals[updates[0]->inputs[0]].shape.size();
+  if (uses.count[body.outputs[carried]] != 1 || body.outputs[carried] == body.inputs[carried])
+    return false;
+  return written_in_slices(body, carried);
 }
 
-/// What loops begin with. `empty`: whether a value has nothing in it that anybody looks at. `home`:
-/// the buffer that such an array may lie in.
-Carried initial(Emitter& e, const Graph& body, int carried, bool laned, bool frozen,
+/// What loops begin with. `taken`: memory that already holds it. `empty`: whether a value has
+/// nothing in it that anybody looks at. `home`: the buffer that such an array may lie in.
+Carried initial(Emitter& e, const Graph& body, int carried,
+                const std::function<int(const Aval&)>& pinned_axis, bool frozen,
+                const std::vector<std::optional<Tile>>& taken,
                 const std::function<bool(std::size_t)>& empty,
                 const std::function<std::optional<std::uint32_t>(std::size_t, const Tile&)>& home,
                 const std::function<Value(std::size_t, const Index&)>& element) {
   Carried c;
   const auto uses = e.uses_of(body);
   for (std::size_t i = 0; i < static_cast<std::size_t>(carried); ++i) {
+    if (taken[i]) {
+      c.tiles.push_back(*taken[i]);
+      continue;
+    }
     const Aval& a = body.avals[body.inputs[i]];
-    const int pinned = frozen ? -1 : laned ? 0 : e.lane_axis(a.shape, 0);
+    const int pinned = pinned_axis(a);
     Tile t;
     t.dtype = a.dtype;
     t.shape = a.shape;
@@ -254,10 +188,16 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
                        std::to_string(e_.lanes)};
   const bool frozen = laned && !by_lane;
   const auto carried_count = static_cast<std::size_t>(p.carried);
+  const auto pinned = [&](const Aval& a) {
+    return frozen ? -1 : laned ? 0 : e_.lane_axis(a.shape, 0);
+  };
+  const Taken taken = take_over(e, carried_count, pinned);
   Carried start = initial(
-      e_, *p.body, p.carried, laned, frozen, [&](std::size_t i) { return is_empty(e.inputs[i]); },
+      e_, *p.body, p.carried, pinned, frozen, taken.tiles,
+      [&](std::size_t i) { return is_empty(e.inputs[i]); },
       [&](std::size_t i, const Tile& t) { return take_home(e.outputs[i], t); },
       [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
+  write_before(taken);
 
   const auto holds = [&](const Carried& c, const Index& at) {
     Frame f(e_, *p.condition);
@@ -271,7 +211,11 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
     active.shape = Shape(p.lanes);
     if (active.count() > e_.scalar_limit)
       active = e_.make_tile(DType::boolean, active.shape, -1, true);
-    e_.fill(active, [&](const Index& at) { return holds(start, at); });
+    e_.fill(active, [&](const Index& at) {
+      const Value go = holds(start, at);
+      return running_ && running_->shape == active.shape ? k.land(e_.tile_load(*running_, at), go)
+                                                         : go;
+    });
     start.tiles.push_back(active);
   }
   const auto any_active = [&](Tile& t) {
@@ -310,13 +254,14 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
         Frame f(e_, *p.body);
         bind_carried(f, *p.body, c, carried_count);
         bind_constants(f, e, carried_count, carried_count);
-        std::function<Value(std::size_t, const Index&, Value)> merge;
+        SliceWrites::Mask goes_on;
         if (frozen)
-          merge = [&](std::size_t i, const Index& at, Value next) {
-            const Value go = e_.tile_load(running, Index::coordinates(Shape(p.lanes), {at(k, 0)}));
-            return k.select(go, next, e_.tile_load(c.tiles[i], at));
+          goes_on = [&](const Index& at) {
+            return e_.tile_load(running, Index::coordinates(Shape(p.lanes), {at(k, 0)}));
           };
-        Values next = CarryUpdate(e_, *p.body).run(f, c, merge);
+        f.own_carried(carried_count, frozen ? &running : nullptr);
+        f.run_loops_in_place();
+        Values next = CarryUpdate(e_, *p.body).run(f, c, goes_on);
         if (frozen) {
           Carried after = c.with(next);
           Tile still = running;
@@ -346,10 +291,14 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
   const Graph& body = *p.body;
   const auto carried_count = static_cast<std::size_t>(p.carried);
   const auto sequences = static_cast<std::size_t>(p.sequences);
+  const auto axis = [&](const Aval& a) { return e_.lane_axis(a.shape, 0); };
+  const Taken taken = take_over(e, carried_count, axis);
   const Carried start = initial(
-      e_, body, p.carried, false, false, [&](std::size_t i) { return is_empty(e.inputs[i]); },
+      e_, body, p.carried, axis, false, taken.tiles,
+      [&](std::size_t i) { return is_empty(e.inputs[i]); },
       [&](std::size_t i, const Tile& t) { return take_home(e.outputs[i], t); },
       [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
+  write_before(taken);
   // Rows have the lanes first, or last (lower/turned.h).
   const auto row_axis = [&](const Shape& row) {
     const int first = e_.lane_axis(row, 0);
@@ -383,6 +332,8 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
       });
     }
     bind_constants(f, e, carried_count + sequences, carried_count + sequences);
+    f.own_carried(carried_count, nullptr);
+    f.run_loops_in_place();
     // Rows with the lanes last are stored as a tile of them is filled, element by element; others
     // behind, several neighbours at a time.
     std::map<ValueId, std::size_t> filled;
@@ -437,7 +388,7 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
       // Neighbours in memory are one wide store.
       e_.for_each(row.count(), store, result[o] ? 0 : 4);
     }
-    return CarryUpdate(e_, body).run(f, c, nullptr);
+    return CarryUpdate(e_, body).run(f, c, {});
   };
   // A loop of one trip says that one lane computes all of it (matrix::by_matrix), and is no loop.
   const Values first = start.scalars();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/graph/primitive.h"
+#include "codegen/lower/cone.h"
 #include "codegen/lower/split_scatter.h"
 #include "codegen/lower/workshop.h"
 #include "codegen/primitives/control.h"
@@ -78,11 +79,36 @@ std::vector<Index> tile_positions(Workshop& w, ValueId v) {
   return positions;
 }
 
+/// What a loop writes slices into, the same ones in every lane: each has an array of its own, which
+/// costs a lane what it writes.
+bool held_by_all(const DraftRequest& r, ValueId v) {
+  const std::uint32_t producer = r.uses.producer[v];
+  if (producer == Uses::none) return false;
+  const Equation& e = r.graph.equations[producer];
+  if (e.primitive != &while_p && e.primitive != &scan_p) return false;
+  const LoopOperands loop = loop_operands(e);
+  return r.uses.output[v] < loop.carried && written_in_slices(loop.body, r.uses.output[v]);
+}
+
 /// A few elements that every lane has computed alike, such as a count of steps: the first one
 /// stores them.
 void store_shared_root(Workshop& w, Frame& f, ValueId v) {
   const DraftRequest& r = w.request;
   const Shape& shape = r.graph.avals[v].shape;
+  if (shape.size() > w.emitter.scalar_limit && held_by_all(r, v)) {
+    f.force(v);
+    w.k.if_(
+        w.k.compare(Op::eq, w.emitter.lane, w.k.u32(0)),
+        [&] {
+          w.emitter.for_each(shape.size(), [&](Value i) {
+            const Index at = Index::flat(shape, i);
+            w.emitter.store(w.memory(v, kernel::Access::write), shape, at, f.element(v, at));
+          });
+          return Values{};
+        },
+        [] { return Values{}; });
+    return;
+  }
   if (shape.size() > w.emitter.scalar_limit)
     throw NotLaneLocal{to_string(shape) + " has no axis of " + std::to_string(r.lanes) + " lanes"};
   std::vector<std::pair<Index, Value>> values;
@@ -250,6 +276,10 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
   Frame f(w.emitter, r.graph);
   const auto uses = w.emitter.uses_of(r.graph);
   w.bind_inputs(f);
+  std::set<std::uint32_t> equations;  // of this kernel
+  if (!r.takeovers.empty())
+    for (ValueId v : r.roots)
+      equations.merge(cone_of({r.graph, r.uses, r.in_memory, r.layouts}, v).equations);
   if (r.stand_in)
     f.bind(r.roots.at(0),
            [&f, v = *r.stand_in](const Index& index) { return f.element(v, index); });
@@ -257,8 +287,18 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
     const ValueId v = r.roots[i];
     if (stacked_output(r.graph, *uses, v))
       f.store_directly(v, w.memory(v, kernel::Access::write));
+    else if (r.takeovers.contains(v))
+      f.offer_takeover(v, w.memory(v, kernel::Access::write), equations);
     else if (r.mapping == Mapping::lane && r.stored[i] && carried_output(r.graph, *uses, v))
       f.offer_home(v, w.memory(v, kernel::Access::write));
+  }
+  for (const auto& [v, start] : r.takeovers) {
+    try {
+      f.force(v);
+    } catch (const NotLaneLocal& reason) {
+      failure = {v, reason.why};
+      return std::nullopt;
+    }
   }
   if (r.row > 0) {
     try {
@@ -305,6 +345,8 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
                      : r.mapping == Mapping::lane ? "lane"
                                                   : "sequential");
   d.written_terms = w.emitter.written_terms;
+  for (const auto& [v, start] : r.takeovers)
+    if (f.is_at_home(v)) d.in_place.push_back(v);
   if (r.tile) {
     d.width = word(r.tile->columns);
     d.carried = word(r.tile->rows);

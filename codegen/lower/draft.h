@@ -39,8 +39,9 @@ struct Draft {
   std::string mapping;
   Dim written_terms = 0;  // of products with vectors that lanes hold
   bool has_loop = false;
-  bool disjoint = true;       // no element is computed by two lanes
-  std::uint32_t width = 0;    // lanes per invocation; 0: as the device likes it
+  bool disjoint = true;           // no element is computed by two lanes
+  std::vector<ValueId> in_place;  // roots that have to lie in the memory of what they begin with
+  std::uint32_t width = 0;        // lanes per invocation; 0: as the device likes it
   std::uint32_t carried = 0;  // values that its loops may carry together; 0: as the device likes it
 };
 
@@ -67,6 +68,8 @@ struct DraftRequest {
   std::optional<RegisterTile> tile = std::nullopt;  // map: a lane computes several elements
   Dim row = 0;  // map: a lane computes this many neighbours one after another; 0: one element
   std::size_t value_limit = 200000;  // instructions beyond which it is too large
+  /// Roots that loops carry out, by what they begin with: may lie in the same memory.
+  std::map<ValueId, ValueId> takeovers = {};
 };
 
 /// Failure names the root that could not be computed lane by lane.

@@ -17,12 +17,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "codegen/graph/graph.h"
 #include "codegen/lower/element.h"
+#include "codegen/lower/in_place.h"
 #include "codegen/lower/layout.h"
 #include "codegen/lower/uses.h"
 #include "codegen/program/target.h"
@@ -54,10 +56,16 @@ struct Tile {
   int pinned = -1;  // axis whose coordinate is the lane; -1: none, the lane holds all of it
   kernel::Values elements;
   std::uint32_t memory = 0;  // private array or kernel buffer
+  /// A buffer that shows a value of the graph: how it lies there. None: as in scratch memory.
+  std::optional<Layout> layout;
   std::optional<std::uint32_t>
       spill;  // elements copied to this private array, for dynamic indexing
   Dim count() const {
     return pinned >= 0 ? shape.size() / std::max<Dim>(1, shape[pinned]) : shape.size();
+  }
+  /// Whether both are one array.
+  bool is_array_of(const Tile& other) const {
+    return kind != Kind::elements && kind == other.kind && memory == other.memory;
   }
 };
 
@@ -89,10 +97,21 @@ class Frame {
   /// Rows of a stacked scan output go straight to memory.
   void store_directly(ValueId v, MemoryRef memory) { direct_[v] = std::move(memory); }
 
+  /// Whether a loop has left `v` in this very array.
+  bool lies_in(ValueId v, const Tile&) const;
+
   /// Memory where the history that a loop carries out may lie all the while.
   void offer_home(ValueId v, MemoryRef memory) { homes_[v] = std::move(memory); }
   /// Whether it does; `v` was forced.
   bool is_at_home(ValueId v) const { return direct_.contains(v); }
+
+  /// The loop that gives `v` may work in the memory of what it carries in, which `v` shares: nobody
+  /// needs that one afterwards. `among`: the kernel's equations; outlives this. To be forced before
+  /// anything else is asked for.
+  void offer_takeover(ValueId v, MemoryRef memory, const std::set<std::uint32_t>& among) {
+    takeovers_[v] = std::move(memory);
+    among_ = &among;
+  }
 
   kernel::Value element(ValueId v, const Index& index);
   /// Makes sure the loop that defines `v` is emitted (its direct stores happen).
@@ -124,6 +143,25 @@ class Frame {
   /// An array of which nobody looks at what it begins with.
   bool is_empty(ValueId v) const;
   Tiles emit_while(const Equation&);
+  /// The body of a loop may overwrite what it carries. `running`: the lanes of a loop in whose body
+  /// one invocation holds all lanes, of which only some take the step.
+  void own_carried(std::size_t count, const Tile* running);
+  /// Emits the loops that work in the memory of a carried value, in order, before anything else of
+  /// the body is asked for.
+  void run_loops_in_place();
+  struct Taken {
+    std::vector<std::optional<Tile>> tiles;  // per carried value: the memory that it takes over
+    std::vector<SliceChain> chains;          // what has to be written there first
+  };
+  /// What a loop takes over. `pinned`: the lane axis of its arrays. What else is computed from them
+  /// is done.
+  Taken take_over(const Equation&, std::size_t carried,
+                  const std::function<int(const Aval&)>& pinned);
+  void write_before(const Taken&);
+  /// An array that a loop of this body may overwrite, as far as it is nobody else's.
+  std::optional<Tile> own_array(ValueId v);
+  /// Computes all elements of `v` here, like a lane axis of `pinned` has it.
+  void hold(ValueId v, int pinned);
   /// The kernel's buffer for what a loop carries out, if it begins unwritten and every lane's part
   /// lies in memory as that of a tile in scratch memory does.
   std::optional<std::uint32_t> take_home(ValueId output, const Tile&);
@@ -148,7 +186,10 @@ class Frame {
   std::unordered_map<ValueId, Source> sources_;  // empty when an equation defines it
   std::function<Source(ValueId)> rest_;
   std::unordered_map<ValueId, Tile> tiles_;  // inputs given as tiles and materialised values
-  std::unordered_map<ValueId, MemoryRef> direct_, homes_;
+  std::unordered_map<ValueId, MemoryRef> direct_, homes_, takeovers_;
+  const std::set<std::uint32_t>* among_ = nullptr;
+  std::size_t owned_ = 0;  // so many inputs are carried values that may be overwritten
+  std::optional<Tile> running_;
   std::unordered_map<std::size_t, Tiles> results_;  // per structured equation
   struct Memo {
     kernel::Values position;

@@ -6,6 +6,7 @@
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/emitter.h"
 #include "codegen/primitives/control.h"
+#include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
 
@@ -176,7 +177,9 @@ bool Frame::worth_a_tile(ValueId v, const Index& index) const {
   // The outermost frame's kernels were partitioned so that nothing needs it, and its values are
   // whole arrays.
   if (base_depth_ == 0 || !uses_->many[v]) return false;
-  if (graph_.equations[uses_->producer[v]].primitive->lower.cost == Cost::view) return false;
+  const Primitive* producer = graph_.equations[uses_->producer[v]].primitive;
+  if (producer->lower.cost == Cost::view) return false;
+  if (producer == &dynamic_update_slice_p && read_in_slices(graph_, v)) return false;
   const Shape& s = graph_.avals[v].shape;
   const int pinned = e_.pinned_axis(index);
   const Dim count = pinned >= 0 ? s.size() / s[pinned] : s.size();

@@ -8,6 +8,7 @@
 
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/companions.h"
+#include "codegen/lower/in_place.h"
 #include "codegen/lower/loop_lanes.h"
 #include "codegen/lower/loop_region.h"
 #include "codegen/lower/open_branches.h"
@@ -106,9 +107,17 @@ class Partitioner {
     }
     if (!map_clusters(plain, cones)) return false;
     for (const auto& [i, device] : device_) clusters_.push_back(device.cluster());
-    sharing_ = share_memory(placement(), clusters_, nest_.carried, updates_.operands());
+    std::map<ValueId, ValueId> in_place = updates_.operands();
+    for (std::size_t i = 0; i < nest_.carried; ++i)
+      for (const Cluster& c : clusters_)
+        if (std::count(c.draft.in_place.begin(), c.draft.in_place.end(), g_.outputs[i]) > 0)
+          in_place.emplace(g_.outputs[i], g_.inputs[i]);
+    sharing_ = share_memory(placement(), clusters_, nest_.carried, in_place);
     if (!sharing_.failed) return true;
-    updates_.read_earlier(placement(), in_memory_, *sharing_.failed);
+    if (updates_.contains(*sharing_.failed))
+      updates_.read_earlier(placement(), in_memory_, *sharing_.failed);
+    else
+      copied_.insert(*sharing_.failed);
     return false;
   }
 
@@ -198,9 +207,35 @@ class Partitioner {
 
   std::optional<Draft> try_draft(const std::vector<ValueId>& roots, Mapping mapping, Dim lanes,
                                  DraftFailure& failure) {
-    auto d = draft(request(roots, mapping, lanes), failure);
+    DraftRequest r = request(roots, mapping, lanes);
+    r.takeovers = takeovers(roots);
+    auto d = draft(r, failure);
+    if (!d && !r.takeovers.empty()) {
+      r.takeovers.clear();
+      d = draft(r, failure);
+    }
     if (d) d->has_loop = true;
     return d;
+  }
+
+  /// Carried values of the loop around that loops of the kernel write slices into, and carry out as
+  /// the next ones.
+  std::map<ValueId, ValueId> takeovers(const std::vector<ValueId>& roots) const {
+    std::map<ValueId, ValueId> r;
+    for (std::size_t i = 0; i < nest_.carried; ++i) {
+      const ValueId v = g_.outputs[i], start = g_.inputs[i];
+      if (copied_.contains(v) || std::find(roots.begin(), roots.end(), v) == roots.end()) continue;
+      const std::uint32_t producer = uses_.producer[v];
+      if (producer == Uses::none || !layouts_[v].row_major() || !layouts_[start].row_major())
+        continue;
+      const Equation& e = g_.equations[producer];
+      if (e.primitive != &while_p && e.primitive != &scan_p) continue;
+      const LoopOperands operands = loop_operands(e);
+      const std::uint32_t o = uses_.output[v];
+      if (o < operands.carried && e.inputs[o] == start && written_in_slices(operands.body, o))
+        r.emplace(v, start);
+    }
+    return r;
   }
 
   void add(Draft d, const std::vector<ValueId>& roots, const Cones& cones, std::string reason) {
@@ -336,10 +371,12 @@ class Partitioner {
   /// driver lets it take, or might take long.
   bool fits_a_dispatch(const Draft& d, const std::set<std::uint32_t>& loops,
                        const std::vector<ValueId>& members, const Cones& cones) {
-    std::uint64_t trips = kernel::worst_case_trips(d.kernel);
-    if (target_.loop_budget > 0 && trips > target_.loop_budget)
-      trips = kernel::worst_case_trips(loops_merged(kernel::simplify(d.kernel), d, target_));
-    const bool refused = target_.loop_budget > 0 && trips > target_.loop_budget;
+    const auto too_many = [&](const kernel::Kernel& k) {
+      return target_.loop_budget > 0 && kernel::worst_case_trips(k) > target_.loop_budget;
+    };
+    std::optional<kernel::Kernel> merged;
+    if (too_many(d.kernel)) merged = loops_merged(kernel::simplify(d.kernel), d, target_);
+    const bool refused = merged && too_many(*merged);
     const auto by_time = [&](std::uint32_t loop, std::uint64_t most) {
       // Inside of another loop a slice would cost every one of its iterations a decision.
       return nest_.outermost()
@@ -369,7 +406,7 @@ class Partitioner {
       }
       // A lane that does a part of the steps would carry large arrays in and out for each part.
       if (carries_much(e, d.kernel.lanes) && run_on_device(loop, why)) return false;
-      const Slicing slices = slices_by_trips(e, trips, target_);
+      const Slicing slices = slices_by_trips(e, *merged, target_);
       if (slices.steps > 0 && most_steps(e) > 0 && in_slices(loop, by_time(loop, slices.steps)))
         return false;
       if (in_slices(loop, slices) || run_on_device(loop, why)) return false;
@@ -380,12 +417,11 @@ class Partitioner {
 
   bool carries_much(const Equation& loop, std::uint32_t lanes) const {
     const Dim much = Dim{4096} * std::max(1u, lanes);
-    const auto carried = loop.primitive == &scan_p
-                             ? static_cast<std::size_t>(loop.params.as<ScanParams>().carried)
-                             : loop.outputs.size();
-    return std::any_of(loop.outputs.begin(),
-                       loop.outputs.begin() + static_cast<std::ptrdiff_t>(carried),
-                       [&](ValueId v) { return g_.avals[v].shape.size() > much; });
+    const LoopOperands operands = loop_operands(loop);
+    for (std::size_t i = 0; i < operands.carried; ++i)
+      if (g_.avals[loop.outputs[i]].shape.size() > much && !written_in_slices(operands.body, i))
+        return true;
+    return false;
   }
 
   /// False when the loop or branch has no such form.
@@ -507,6 +543,7 @@ class Partitioner {
   std::vector<Cluster> clusters_;
   std::map<std::uint32_t, Device> device_;  // per equation: loops taken apart
   std::set<ValueId> large_;                 // roots of kernels that cannot be cut any more
+  std::set<ValueId> copied_;  // next values that loops cannot make where the carried ones lie
   Updates updates_;
   Sharing sharing_;
 };

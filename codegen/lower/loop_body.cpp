@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "codegen/graph/simplify.h"
+#include "codegen/lower/narrow_choices.h"
 #include "codegen/lower/split.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
@@ -196,7 +197,7 @@ LoopBody while_body(const Graph& outer, const Equation& e, const std::vector<boo
 
 /// Long sums in stages, every next value an equation of its own.
 LoopBody finished(LoopBody r, const Target& target) {
-  r.graph = split_reductions(simplify(r.graph), target);
+  r.graph = split_reductions(simplify(narrow_choices(r.graph)), target);
   own_outputs(r.graph, r.carried.size());
   if (!r.condition) return r;
   Graph& condition = *r.condition;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "codegen/graph/primitive.h"
+#include "codegen/lower/in_place.h"
 #include "codegen/lower/loop_body.h"
 #include "codegen/lower/uses.h"
 #include "codegen/primitives/control.h"
@@ -158,8 +159,13 @@ double work_per_iteration(const Equation& loop) {
   for (const GraphPtr& g : loop.params.graphs()) {
     sum += work_of(*g);
     std::set<ValueId> in_place(g->inputs.begin(), g->inputs.end());
-    for (const Equation& e : g->equations)
+    for (const Equation& e : g->equations) {
       if (e.primitive == &dynamic_update_slice_p) in_place.insert(e.outputs[0]);
+      if (e.primitive != &while_p && e.primitive != &scan_p) continue;
+      const LoopOperands operands = loop_operands(e);
+      for (std::size_t i = 0; i < operands.carried; ++i)
+        if (written_in_slices(operands.body, i)) in_place.insert(e.outputs[i]);
+    }
     for (ValueId v : g->outputs)
       if (!in_place.contains(v)) sum += elements(g->avals[v]);
   }

@@ -13,6 +13,7 @@
 #include "codegen/lower/kept_rows.h"
 #include "codegen/lower/loop_region.h"
 #include "codegen/lower/mapping.h"
+#include "codegen/lower/narrow_choices.h"
 #include "codegen/lower/open_branches.h"
 #include "codegen/lower/record.h"
 #include "codegen/lower/split.h"
@@ -278,13 +279,13 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
   // What no step of a loop or no output asks for need not fit the device.
   Graph whole = simplify(expand(input, target));
   check_arrays(whole, target, options.name);
-  whole = sums_out_of_loops(keep_rows(whole, options.kept_row_bytes));
+  whole = narrow_choices(sums_out_of_loops(keep_rows(whole, options.kept_row_bytes)));
   Graph graph = split_reductions(whole, target);
   Partition parts;
   try {
     parts = partition(graph, target, options);
   } catch (const BranchTooLarge&) {
-    whole = simplify(open_branches(whole));
+    whole = simplify(narrow_choices(open_branches(whole)));
     graph = split_reductions(whole, target);
     parts = partition(graph, target, options);
   }

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "codegen/lower/in_place.h"
 #include "codegen/lower/loop_region.h"
 #include "codegen/primitives/control.h"
+#include "shaders/kernel/trips.h"
 
 namespace gnomon {
 
@@ -21,16 +23,20 @@ bool may_end_early(const Equation& e) {
 
 }  // namespace
 
-Slicing slices_by_trips(const Equation& e, std::uint64_t trips, const Target& target) {
+Slicing slices_by_trips(const Equation& e, const kernel::Kernel& k, const Target& target) {
   // A slice of all the trips that a kernel may take is worth a dispatch, unless loops inside end
   // early.
   const std::uint64_t worth_a_dispatch = may_end_early(e) ? 64 : 1;
-  // Where the number of steps is open, so is that of trips: a first guess. Otherwise trips may be
-  // as many as a word holds, which no sum of theirs does.
   const std::uint64_t steps = most_steps(e);
+  const std::uint64_t one = kernel::worst_case_trips(k, steps, 1),
+                      two = kernel::worst_case_trips(k, steps, 2);
+  // Where the trips of a step are open, so is their number: a first guess.
+  if (steps == 0 && two == ~0ull) return Slicing{1024};
+  if (two == ~0ull || two <= one) return {};
+  // Slices take in and give out all that the loop carries, the whole loop perhaps a part of it.
+  const std::uint64_t per_step = two - one, others = 2 * (one - std::min(one, per_step));
   const std::uint64_t room = target.loop_budget / 32 * 31;
-  const std::uint64_t slice =
-      steps == 0 ? 1024 : room / ((trips - 1) / steps + ((trips - 1) % steps == 0 ? 0 : 1));
+  const std::uint64_t slice = room <= others ? 0 : (room - others) / per_step;
   return slice >= worth_a_dispatch && (steps == 0 || slice < steps) ? Slicing{slice} : Slicing{};
 }
 
@@ -55,8 +61,10 @@ Slicing slices_by_time(const Graph& g, const Equation& e, Dim lanes, const Targe
   if (steps > 0 && static_cast<double>(steps) * work <= few_slices * slice_work) return {};
   const std::size_t own = loop_operands(e).carried;
   double carried = 0;
+  // What slices are written into stays where it is.
   for (std::size_t i = 0; i < own; ++i)
-    carried += static_cast<double>(g.avals[e.outputs[i]].shape.size());
+    if (!written_in_slices(loop_operands(e).body, i))
+      carried += static_cast<double>(g.avals[e.outputs[i]].shape.size());
   if (2 * carried / at_once > slice_work / 2) return {};
   auto first = static_cast<std::uint64_t>(std::clamp(slice_work / work, 2.0, 1e9));
   if (most > 0) first = std::min(first, most);

@@ -8,6 +8,10 @@
 
 namespace gnomon {
 
+namespace kernel {
+struct Kernel;
+}
+
 struct Slicing {
   std::uint64_t steps = 0;  // that a slice takes; 0: the loop stays whole
   /// `steps` is where the first slice begins; the host has later ones take as many as fit into its
@@ -18,7 +22,7 @@ struct Slicing {
 
 /// For a driver that lets a kernel take fewer trips than this one, which holds loop `e`, may take:
 /// slices that it allows. Not paced.
-Slicing slices_by_trips(const Equation& e, std::uint64_t trips, const Target&);
+Slicing slices_by_trips(const Equation& e, const kernel::Kernel&, const Target&);
 
 /// For a loop whose kernel of `lanes` lanes might keep a slow device busy for much longer than
 /// anybody should wait (Target::slice_work). Loops that carry more than a slice computes stay

@@ -123,6 +123,7 @@ Value Emitter::tile_load_at(const Tile& t, Value residual) {
     case Tile::Kind::buffer:
       break;
   }
+  if (t.layout) return load({t.memory, *t.layout}, t.shape, tile_index(t, residual));
   auto& access = k.kernel().buffers[t.memory].access;
   if (access == kernel::Access::write) access = kernel::Access::read_write;
   if (!lane.valid()) return k.load(t.memory, residual);
@@ -140,7 +141,10 @@ void Emitter::tile_store(const Tile& t, Value residual, Value value, Value mask)
     case Tile::Kind::buffer:
       break;
   }
-  if (lane.valid()) residual = k.add(k.mul(residual, k.u32(word(lanes))), lane);
+  if (t.layout)
+    residual = position_in({t.memory, *t.layout}, t.shape, tile_index(t, residual));
+  else if (lane.valid())
+    residual = k.add(k.mul(residual, k.u32(word(lanes))), lane);
   k.store(t.memory, residual, value, mask);
 }
 

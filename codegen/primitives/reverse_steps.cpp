@@ -65,15 +65,22 @@ Array Lanes::select(const Array& flags, const Array& a, const Array& b) const {
   return lax::select(lax::broadcast(flags, a.shape(), axes), a, b);
 }
 
-Tangents rewind(const ReverseArgs& a, const StepBack& step, const Array& count, const Arrays& state,
-                const Arrays& shared, const Search& search) {
+bool goes_in_step(const ReverseArgs& a, const StepBack& step) {
+  const auto& p = a.params.as<WhileParams>();
+  bool sums = false;
+  for (auto i = static_cast<std::size_t>(p.carried); i < step.active.size(); ++i)
+    sums |= step.active[i];
+  return p.lanes > 0 && sums;
+}
+
+Tangents rewind(const ReverseArgs& a, const StepBack& step, const Rewound& steps,
+                const Arrays& state, const Arrays& shared, const Search& search) {
   const auto& p = a.params.as<WhileParams>();
   const Graph& body = *p.body;
   const auto carried = static_cast<std::size_t>(p.carried);
   const Arrays constants = part(a.inputs, carried, a.inputs.size() - carried);
-  bool sums = false;
-  for (std::size_t i = carried; i < step.active.size(); ++i) sums |= step.active[i];
-  const bool together = p.lanes > 0 && sums;
+  const Array& count = steps.count;
+  const bool together = goes_in_step(a, step);
   const Lanes all{p.lanes}, looped{together ? 0 : p.lanes};
 
   // Carried: steps left, cotangents of carried values, sums for constants, the state.
@@ -131,10 +138,13 @@ Tangents rewind(const ReverseArgs& a, const StepBack& step, const Array& count, 
       else
         next.push_back(together ? all.select(runs, found[i], before) : found[i]);
     }
+    if (!began.reached.empty())
+      for (std::size_t i = 0; i < next.size(); ++i)
+        next[i] = looped.select(began.reached, next[i], own[i]);
     return joined(next, began.state);
   });
   q.carried = static_cast<int>(start.size());
-  q.max_steps = p.max_steps;
+  q.max_steps = steps.most_trips;
   q.lanes = looped.count;
   q.kind = p.kind;
   q.checkpoints = p.checkpoints;

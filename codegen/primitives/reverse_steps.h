@@ -33,6 +33,9 @@ struct Lanes {
 /// state of the search behind it.
 struct Began {
   Arrays values, state;
+  /// Whether that is so already: where it is not, the search goes on in the next trip. Empty:
+  /// always.
+  Array reached;
 };
 struct SearchArgs {
   Array left;  // that many steps from the start, the last of which is in question
@@ -41,13 +44,21 @@ struct SearchArgs {
 };
 using Search = std::function<Began(const SearchArgs&)>;
 
-/// The backward pass of a while loop that took `count` steps; see ReverseMode. `search` gets its
-/// `state` and `shared`, which stay the same.
+/// Steps to go back over, and a bound on the trips that this takes: steps, unless searches go on.
+struct Rewound {
+  Array count;
+  Dim most_trips = -1;  // negative: any number
+};
+
+/// The backward pass of a while loop; see ReverseMode. `search` gets its `state` and `shared`,
+/// which stay the same.
 ///
 /// Lanes go back on their own counts, unless the cotangents of constants are summed up over all
 /// lanes: then they go in step, those that took fewer steps begin later, and `left` is one number.
-Tangents rewind(const ReverseArgs&, const StepBack&, const Array& count, const Arrays& state,
+Tangents rewind(const ReverseArgs&, const StepBack&, const Rewound&, const Arrays& state,
                 const Arrays& shared, const Search& search);
+/// Whether they go in step. Searches reach their steps at once then.
+bool goes_in_step(const ReverseArgs&, const StepBack&);
 
 /// Reverse mode of checkpointed loops.
 Arrays checkpointed_forward(const WhileParams&, const Arrays& inputs,

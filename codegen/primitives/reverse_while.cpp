@@ -206,7 +206,8 @@ Tangents backward(const ReverseArgs& a) {
     }
     return r;
   };
-  return control::rewind(a, step, a.saved[0], {}, part(a.saved, 1, a.saved.size() - 1), search);
+  return control::rewind(a, step, {a.saved[0], p.max_steps}, {},
+                         part(a.saved, 1, a.saved.size() - 1), search);
 }
 
 }  // namespace

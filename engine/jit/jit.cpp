@@ -11,6 +11,7 @@
 #include "codegen/lower/record.h"
 #include "codegen/transforms/check_buffers.h"
 #include "engine/jit/dump.h"
+#include "engine/jit/reference.h"
 #include "engine/runtime/memory_report.h"
 #include "engine/runtime/state.h"
 #include "gnomon/debug.h"
@@ -224,6 +225,13 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
                  "; it stays as it is now");
   }
 
+  if (environment.jit_off) {
+    const std::lock_guard lock(mutex_);
+    ++info_.traces;
+    times_ = {trace_ms, 0, 0};
+    entries_.push_back(std::move(entry));
+    return entries_.back().get();
+  }
   const double start = milliseconds();
   bool made = false;
   entry->refill = options_.refill;
@@ -244,17 +252,31 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
 }
 
 std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> leaves, bool hit) {
+  const Environment& environment = state_->environment;
+  if (environment.jit_off) {
+    Arrays inputs;
+    for (const LeafRef& leaf : leaves) inputs.push_back(*leaf.array);
+    inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
+    const Arrays outputs = run_by_reference(*state_, entry.graph, inputs, options_.print_bytes);
+    for (const LeafRef& leaf : leaves)
+      if (leaf.donate) *leaf.array = {};
+    if (environment.check_nan) require_finite(*state_, options_.name, entry.graph, inputs, outputs);
+    const std::lock_guard lock(mutex_);
+    ++(hit ? info_.hits : info_.misses);
+    return outputs;
+  }
   const std::shared_ptr<Executable> executable = settled(entry);
   std::vector<Array> inputs, outputs;
   std::vector<std::uint8_t> donated;
   inputs.reserve(leaves.size() + entry.captures.size());
   const bool any =
       std::any_of(leaves.begin(), leaves.end(), [](const LeafRef& leaf) { return leaf.donate; });
-  if (any) donated.resize(leaves.size());
+  // What is checked may have to be computed again.
+  if (any && !environment.check_nan) donated.resize(leaves.size());
   const Executable::Times before = hit ? Executable::Times{} : executable->times();
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     if (leaves[i].donate) {
-      donated[i] = 1;
+      if (!donated.empty()) donated[i] = 1;
       inputs.push_back(std::move(*leaves[i].array));
     } else {
       inputs.push_back(*leaves[i].array);
@@ -279,6 +301,7 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
     throw;
   }
   if (entry.journal.arrays > 0) speak(entry, outputs);
+  if (environment.check_nan) require_finite(*state_, options_.name, entry.graph, inputs, outputs);
   const std::lock_guard lock(mutex_);
   ++(hit ? info_.hits : info_.misses);
   if (!hit) {
@@ -360,9 +383,21 @@ const JitCore::Entry& JitCore::newest(const char* op) const {
   return *entries_.back();
 }
 
+namespace {
+
+const Executable& compiled(const std::shared_ptr<Executable>& executable, const std::string& name,
+                           const char* op) {
+  if (executable == nullptr)
+    throw UsageError("gnomon::jit: `" + name + "` runs on the host and has no " + op +
+                     "; unset GNOMON_JIT");
+  return *executable;
+}
+
+}  // namespace
+
 std::string JitCore::text(std::string_view stage) const {
   const Entry& entry = newest("text");
-  if (stage == "spirv") return entry.executable->spirv_text();
+  if (stage == "spirv") return compiled(entry.executable, options_.name, "SPIR-V").spirv_text();
   Dump dump;
   dump.wanted = stage;
   const std::string_view stages[] = {"graph", "fusion", "kernel", "memory", "plan"};
@@ -378,15 +413,17 @@ std::string JitCore::text(std::string_view stage) const {
 }
 
 int JitCore::kernel_count() const {
-  return static_cast<int>(newest("kernels").executable->program().steps.size());
+  return static_cast<int>(
+      compiled(newest("kernels").executable, options_.name, "kernels").program().steps.size());
 }
 
 MemoryReport JitCore::memory_report() const {
-  return gnomon::memory_report(newest("memory report").executable->program());
+  return gnomon::memory_report(
+      compiled(newest("memory report").executable, options_.name, "memory report").program());
 }
 
 std::uint64_t JitCore::arena_bytes() const {
-  return newest("arena").executable->program().arena_bytes;
+  return compiled(newest("arena").executable, options_.name, "arena").program().arena_bytes;
 }
 
 }  // namespace gnomon::detail

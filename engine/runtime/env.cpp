@@ -10,15 +10,18 @@
 namespace gnomon {
 namespace {
 
-constexpr std::array<Variable, 8> table = {{
-    {"GNOMON_CHECK", "buffers",
-     "throw where an element of a `buffer` is written twice, or read before it is written"},
+constexpr std::array<Variable, 9> table = {{
+    {"GNOMON_CHECK", "buffers,nan",
+     "throw where an element of a `buffer` is written twice, or read before it is written; where a "
+     "result has a NaN or an infinity, naming the operation that made the first"},
     {"GNOMON_DEVICE", "index | part of a name", "the device to use, instead of the best one"},
     {"GNOMON_DUMP", "graph,fusion,kernel,spirv,memory,plan",
      "print these stages of everything that is compiled"},
     {"GNOMON_DUMP_DIR", "folder",
      "write dumps to files like train_step.2.kernel there, instead of stderr"},
     {"GNOMON_HELP", "1", "print this table when a Runtime is made"},
+    {"GNOMON_JIT", "off",
+     "jitted functions run on the host, operation by operation, as the reference defines them"},
     {"GNOMON_LOG", "retrace,capture,cache,timing", "say on stderr when these happen, and why"},
     {"GNOMON_TARGET", "minimum",
      "compile for the least that Vulkan 1.1 guarantees, whatever the device offers"},
@@ -28,7 +31,7 @@ constexpr std::array<Variable, 8> table = {{
 
 constexpr std::array<std::string_view, 6> stages = {"graph", "fusion", "kernel",
                                                     "spirv", "memory", "plan"};
-constexpr std::array<std::string_view, 1> checks = {"buffers"};
+constexpr std::array<std::string_view, 2> checks = {"buffers", "nan"};
 constexpr std::array<std::string_view, 4> topics = {"retrace", "capture", "cache", "timing"};
 
 [[noreturn]] void reject(std::string_view variable, std::string_view value) {
@@ -92,11 +95,16 @@ Environment Environment::read(const char* (*lookup)(const char* name)) {
     return text == nullptr ? std::string_view() : std::string_view(text);
   };
   Environment result;
-  result.check_buffers = read_list("GNOMON_CHECK", value("GNOMON_CHECK"), checks) != 0;
+  const std::uint32_t checked = read_list("GNOMON_CHECK", value("GNOMON_CHECK"), checks);
+  result.check_buffers = (checked & 1) != 0;
+  result.check_nan = (checked & 2) != 0;
   result.device = value("GNOMON_DEVICE");
   result.dump = read_list("GNOMON_DUMP", value("GNOMON_DUMP"), stages);
   result.dump_folder = value("GNOMON_DUMP_DIR");
   result.help = read_switch("GNOMON_HELP", value("GNOMON_HELP"));
+  const std::string_view jit = value("GNOMON_JIT");
+  if (!jit.empty() && jit != "off") reject("GNOMON_JIT", jit);
+  result.jit_off = jit == "off";
   result.log = read_list("GNOMON_LOG", value("GNOMON_LOG"), topics);
   result.validate = read_switch("GNOMON_VALIDATE", value("GNOMON_VALIDATE"));
   const std::string_view target = value("GNOMON_TARGET");

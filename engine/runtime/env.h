@@ -28,6 +28,8 @@ std::string_view name(Topic);
 /// The environment's settings, read once when a Runtime is made.
 struct Environment {
   bool check_buffers = false;  // GNOMON_CHECK=buffers
+  bool check_nan = false;      // GNOMON_CHECK=nan
+  bool jit_off = false;        // GNOMON_JIT=off
   std::string device;          // GNOMON_DEVICE
   bool validate = false;       // GNOMON_VALIDATE
   bool minimum = false;        // GNOMON_TARGET=minimum

@@ -107,6 +107,8 @@ class Machine {
     } while (invocations_[0].step != end);
   }
 
+  std::uint64_t touched() const { return touched_; }
+
  private:
   [[noreturn]] void fail(const std::string& what, const Instruction* i) const {
     std::string text = "gnomon::interpret: kernel `" + kernel_.name + "`: " + what;
@@ -269,6 +271,7 @@ class Machine {
 
   std::byte* element(Invocation& i, const Step& s, const std::uint64_t* r, std::uint32_t k,
                      bool writes = false) {
+    ++touched_;
     const bool is_private = s.space == Space::private_array;
     const Memory& m = s.space == Space::buffer ? buffers_[s.target]
                       : is_private             ? i.privates[i.first_private[s.target] + k]
@@ -308,16 +311,21 @@ class Machine {
   std::vector<Memory> shareds_;
   Races races_;
   std::vector<Invocation> invocations_;
+  std::uint64_t touched_ = 0;  // elements
 };
 
 }  // namespace
 
-void interpret(const Kernel& k, std::uint32_t groups, std::span<const std::uint32_t> parameters,
-               std::span<std::span<std::byte>> buffers) {
+std::uint64_t interpret(const Kernel& k, std::uint32_t groups,
+                        std::span<const std::uint32_t> parameters,
+                        std::span<std::span<std::byte>> buffers) {
   verify(k);
   Machine machine(k, parameters, buffers);
-  if (k.lanes > 0) return machine.run_lanes();
-  for (std::uint32_t g = 0; g < groups; ++g) machine.run_group(parameters[0] + g);
+  if (k.lanes > 0)
+    machine.run_lanes();
+  else
+    for (std::uint32_t g = 0; g < groups; ++g) machine.run_group(parameters[0] + g);
+  return machine.touched();
 }
 
 }  // namespace gnomon::kernel

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "shaders/kernel/trips.h"
+
 namespace gnomon::kernel {
 namespace {
 
@@ -16,18 +18,22 @@ std::uint64_t saturating_mul(std::uint64_t a, std::uint64_t b) {
   return b != 0 && a > unbounded / b ? unbounded : a * b;
 }
 
-std::uint64_t trips(const Region& region) {
+/// `bound`: the trips of a loop that states so many.
+template <class Bound>
+std::uint64_t trips(const Region& region, const Bound& bound) {
   std::uint64_t total = 0;
   for (const Instruction& i : region.body) {
     if (i.op == Op::loop) {
-      if (i.immediate == 0) return unbounded;
+      const std::uint64_t most = bound(i.immediate);
+      if (most == unbounded) return unbounded;
       // The last trip ends with the condition.
-      const std::uint64_t condition = saturating_mul(saturating_add(i.immediate, 1),
-                                                     saturating_add(1, trips(i.regions[0])));
-      const std::uint64_t body = saturating_mul(i.immediate, trips(i.regions[1]));
+      const std::uint64_t condition =
+          saturating_mul(saturating_add(most, 1), saturating_add(1, trips(i.regions[0], bound)));
+      const std::uint64_t body = saturating_mul(most, trips(i.regions[1], bound));
       total = saturating_add(total, saturating_add(condition, body));
     } else if (i.op == Op::if_) {
-      total = saturating_add(total, std::max(trips(i.regions[0]), trips(i.regions[1])));
+      total =
+          saturating_add(total, std::max(trips(i.regions[0], bound), trips(i.regions[1], bound)));
     }
   }
   return total;
@@ -62,7 +68,15 @@ bool has_effects(const Instruction& i) {
   });
 }
 
-std::uint64_t worst_case_trips(const Kernel& k) { return trips(k.body); }
+std::uint64_t worst_case_trips(const Kernel& k) {
+  return trips(k.body, [](std::uint64_t most) { return most == 0 ? unbounded : most; });
+}
+
+std::uint64_t worst_case_trips(const Kernel& k, std::uint64_t stated, std::uint64_t instead) {
+  return trips(k.body, [&](std::uint64_t most) {
+    return most == stated ? instead : most == 0 ? unbounded : most;
+  });
+}
 
 std::string_view name(Op op) {
   switch (op) {

@@ -72,5 +72,8 @@ void add_gnomon_loops(std::vector<Workload>& workloads, const std::shared_ptr<gn
 void add_gnomon_neural(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of the workloads that are gradients.
 void add_gnomon_gradients(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
+/// Gradients of checkpointed loops; in gnomon_checkpoints.cpp.
+void add_gnomon_checkpoints(std::vector<Workload>& workloads,
+                            const std::shared_ptr<gn::Runtime>& rt);
 
 }  // namespace bench

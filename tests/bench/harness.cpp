@@ -115,6 +115,9 @@ std::vector<Workload> all_workloads() {
           {"hutchinson_grad", hutchinson_grad_check, {}},
           {"neural_ode_step", neural_ode_check, {}},
           {"matmul_1024_grad", [] { return matmul_grad_check(matmul_1024); }, {}},
+          {"checkpoint_4000", [] { return checkpointed_check(4000); }, {}},
+          {"checkpoint_20000", [] { return checkpointed_check(20000); }, {}},
+          {"checkpoint_200000", [] { return checkpointed_check(200000); }, {}},
           {"call", call_check, {}},
           {"cold", lorenz_rk4_check, {}}};
 }

@@ -118,6 +118,22 @@ struct Hutchinson {
 };
 std::vector<float> hutchinson_matrix();
 
+/// The derivative of x(n) in x(0), x' = x + step sin(x), from a while loop of unknown length that
+/// keeps so many of its steps.
+///
+/// Input f32[lanes] x(0); result f32[lanes].
+struct Checkpointed {
+  static constexpr float step = 1e-5f;
+  uint32_t steps = 0, checkpoints = 0, lanes = 0;
+};
+std::vector<float> checkpointed_starts(uint32_t lanes);
+/// What is measured: variants of one workload differ in slots or lanes only.
+struct CheckpointedRow {
+  const char *workload, *variant;
+  Checkpointed problem;
+};
+std::vector<CheckpointedRow> checkpointed_rows();
+
 /// x = rate x (1 - x) from `start` while x > 0 and fewer than 100,000 steps were taken.
 ///
 /// At this rate the map settles, so that rounding decides neither the count nor the end. The limit
@@ -241,5 +257,6 @@ Check chain_grad_check();
 Check hutchinson_grad_check();
 Check matmul_grad_check(const Matmul&);
 Check neural_ode_check();
+Check checkpointed_check(uint32_t steps);
 
 }  // namespace bench

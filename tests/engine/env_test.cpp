@@ -65,7 +65,7 @@ TEST(Environment, PrintsOneLinePerVariable) {
 TEST(Environment, IsAllDefaultsWhenNothingIsSet) {
   const Environment e = Environment::read([](const char*) -> const char* { return nullptr; });
   EXPECT_TRUE(e.device.empty());
-  EXPECT_FALSE(e.validate || e.minimum || e.help || e.check_buffers);
+  EXPECT_FALSE(e.validate || e.minimum || e.help || e.check_buffers || e.check_nan || e.jit_off);
   EXPECT_EQ(e.dump | e.log, 0u);
 }
 
@@ -73,7 +73,8 @@ TEST(Environment, ReadsListsSwitchesAndNames) {
   const Environment e = Environment::read([](const char* name) -> const char* {
     if (std::strcmp(name, "GNOMON_DUMP") == 0) return "graph,plan";
     if (std::strcmp(name, "GNOMON_LOG") == 0) return "timing";
-    if (std::strcmp(name, "GNOMON_CHECK") == 0) return "buffers";
+    if (std::strcmp(name, "GNOMON_CHECK") == 0) return "nan,buffers";
+    if (std::strcmp(name, "GNOMON_JIT") == 0) return "off";
     if (std::strcmp(name, "GNOMON_VALIDATE") == 0) return "1";
     if (std::strcmp(name, "GNOMON_TARGET") == 0) return "minimum";
     if (std::strcmp(name, "GNOMON_DEVICE") == 0) return "llvm";
@@ -83,7 +84,7 @@ TEST(Environment, ReadsListsSwitchesAndNames) {
   EXPECT_FALSE(e.dumps(Stage::kernel));
   EXPECT_TRUE(e.logs(Topic::timing));
   EXPECT_FALSE(e.logs(Topic::cache));
-  EXPECT_TRUE(e.validate && e.minimum && e.check_buffers);
+  EXPECT_TRUE(e.validate && e.minimum && e.check_buffers && e.check_nan && e.jit_off);
   EXPECT_EQ(e.device, "llvm");
 }
 

@@ -14,8 +14,10 @@
 namespace gnomon::testing {
 
 /// Executes the steps in order. Memory starts as NaN-like noise, so that reading what was never
-/// written shows.
-inline std::vector<HostArray> run_on_host(const Program& p, const std::vector<HostArray>& inputs) {
+/// written shows. `touched`: if given, the elements that kernels and copies read and write are
+/// added to it.
+inline std::vector<HostArray> run_on_host(const Program& p, const std::vector<HostArray>& inputs,
+                                          std::uint64_t* touched = nullptr) {
   const auto noise = [](std::size_t n) { return std::vector<std::byte>(n, std::byte{0xCB}); };
   // Kernels take memory to end with a whole word; on a device every array has 256 bytes at least.
   const auto words = [](std::size_t n) { return (n + 3) / 4 * 4; };
@@ -48,6 +50,7 @@ inline std::vector<HostArray> run_on_host(const Program& p, const std::vector<Ho
     }
     if (s.kind == Step::Kind::copy) {
       std::memmove(place(s.operands[1]).data(), place(s.operands[0]).data(), s.bytes);
+      if (touched != nullptr) *touched += s.bytes / 2;
       return;
     }
     const kernel::Kernel& k = p.kernels.at(s.kernel);
@@ -59,7 +62,8 @@ inline std::vector<HostArray> run_on_host(const Program& p, const std::vector<Ho
       block.at(user + w.word) = static_cast<std::uint32_t>(iteration.at(w.loop));
     std::vector<std::span<std::byte>> buffers;
     for (const Place& o : s.operands) buffers.push_back(place(o));
-    kernel::interpret(k, s.groups, block, buffers);
+    const std::uint64_t here = kernel::interpret(k, s.groups, block, buffers);
+    if (touched != nullptr) *touched += here;
   };
   // Chunks of a few iterations, as a device would make them of many.
   std::vector<std::uint64_t> iteration(p.loops.size(), 0);

@@ -1,0 +1,106 @@
+// codegen/lower/in_place.cpp -- see in_place.h.
+#include "codegen/lower/in_place.h"
+
+#include <algorithm>
+
+#include "codegen/primitives/control.h"
+#include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/table.h"
+
+namespace gnomon {
+
+SliceChain slices_below(const Graph& g, const Uses& uses, ValueId v) {
+  SliceChain chain{v, {}};
+  while (uses.producer[chain.bottom] != Uses::none) {
+    const Equation& e = g.equations[uses.producer[chain.bottom]];
+    if (e.primitive != &dynamic_update_slice_p) break;
+    chain.updates.push_back(&e);
+    chain.bottom = e.inputs[0];
+  }
+  std::reverse(chain.updates.begin(), chain.updates.end());
+  return chain;
+}
+
+bool written_in_slices(const Graph& body, std::size_t carried) {
+  const auto producer = [&](ValueId v) -> const Equation* {
+    for (const Equation& e : body.equations)
+      if (std::find(e.outputs.begin(), e.outputs.end(), v) != e.outputs.end()) return &e;
+    return nullptr;
+  };
+  ValueId v = body.outputs[carried];
+  const Dim whole = body.avals[v].shape.size();
+  while (v != body.inputs[carried]) {
+    const Equation* e = producer(v);
+    if (e == nullptr) return false;
+    if (e->primitive == &dynamic_update_slice_p) {
+      if (body.avals[e->inputs[1]].shape.size() == whole) return false;
+      v = e->inputs[0];
+      continue;
+    }
+    if (e->primitive != &while_p && e->primitive != &scan_p) return false;
+    const auto o = static_cast<std::size_t>(std::find(e->outputs.begin(), e->outputs.end(), v) -
+                                            e->outputs.begin());
+    const LoopOperands operands = loop_operands(*e);
+    if (o >= operands.carried || !written_in_slices(operands.body, o)) return false;
+    v = e->inputs[o];
+  }
+  return true;
+}
+
+bool read_in_slices(const Graph& g, ValueId update) {
+  const Dim whole = g.avals[update].shape.size();
+  for (const Equation& e : g.equations) {
+    if (std::find(e.inputs.begin(), e.inputs.end(), update) == e.inputs.end()) continue;
+    if (e.primitive == &while_p || e.primitive == &scan_p) {
+      const std::size_t carried = loop_operands(e).carried;
+      for (std::size_t i = carried; i < e.inputs.size(); ++i)
+        if (e.inputs[i] == update) return false;
+    } else if (e.primitive == &dynamic_update_slice_p) {
+      if (e.inputs[1] == update) return false;
+    } else if ((e.primitive != &dynamic_slice_p && e.primitive != &slice_p) ||
+               2 * g.avals[e.outputs[0]].shape.size() > whole) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<TakeOver> take_over(const Graph& g, const Uses& uses, std::uint32_t loop,
+                                  std::size_t carried, const std::set<std::uint32_t>* among) {
+  const Equation& e = g.equations[loop];
+  const ValueId start = e.inputs[carried];
+  if (std::count(e.inputs.begin(), e.inputs.end(), start) > 1) return std::nullopt;
+  TakeOver r{slices_below(g, uses, start), {}};
+  std::set<ValueId> members{start, r.chain.bottom};
+  for (const Equation* update : r.chain.updates) members.insert(update->outputs[0]);
+  for (ValueId v : g.outputs)
+    if (members.contains(v)) return std::nullopt;
+  // What the loop gives, and what follows from it.
+  std::vector<bool> later(g.avals.size(), false);
+  for (ValueId v : e.outputs) later[v] = true;
+  for (std::uint32_t i = 0; i < g.equations.size(); ++i) {
+    const Equation& reader = g.equations[i];
+    const bool follows = std::any_of(reader.inputs.begin(), reader.inputs.end(),
+                                     [&](ValueId v) { return later[v]; });
+    for (ValueId v : reader.outputs) later[v] = later[v] || follows;
+    if (i == loop || (among != nullptr && !among->contains(i)) ||
+        std::none_of(reader.outputs.begin(), reader.outputs.end(),
+                     [&](ValueId v) { return uses.live[v]; }))
+      continue;
+    const bool updates =
+        std::find(r.chain.updates.begin(), r.chain.updates.end(), &reader) != r.chain.updates.end();
+    if (std::none_of(reader.inputs.begin() + (updates ? 1 : 0), reader.inputs.end(),
+                     [&](ValueId v) { return members.contains(v); }))
+      continue;
+    if (follows) return std::nullopt;
+    if (updates) continue;  // evaluated before anything is written
+    for (ValueId v : reader.outputs) {
+      if (!uses.live[v]) continue;
+      if (2 * g.avals[v].shape.size() > g.avals[start].shape.size()) return std::nullopt;
+      r.earlier.push_back(v);
+    }
+  }
+  return r;
+}
+
+}  // namespace gnomon

@@ -1,0 +1,43 @@
+// codegen/lower/in_place.h -- which loops may work in the memory of what they are handed: chains of
+// slices written, and who reads what in between.
+//
+// An array of which every step writes slices costs a step a slice only if nobody copies it: neither
+// the step, nor a loop inside of it that carries the array on, nor what starts that loop.
+#pragma once
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "codegen/lower/uses.h"
+
+namespace gnomon {
+
+/// Slices written one after the other: dynamic_update_slices in order, the first one into `bottom`.
+struct SliceChain {
+  ValueId bottom = 0;
+  std::vector<const Equation*> updates;
+};
+SliceChain slices_below(const Graph&, const Uses&, ValueId);
+
+/// Whether all that a body does with this carried value is writing slices into it, itself or by
+/// loops inside.
+bool written_in_slices(const Graph& body, std::size_t carried);
+
+/// Whether slices written into an array are looked at in slices only, before more is written or a
+/// loop goes on with it: then nobody needs the array by itself.
+bool read_in_slices(const Graph&, ValueId update);
+
+/// How a loop comes by the memory of an array that nobody needs afterwards.
+struct TakeOver {
+  SliceChain chain;              // what is written into the array before
+  std::vector<ValueId> earlier;  // what is computed from it otherwise: has to be before the loop
+};
+
+/// Carried value `carried` of the loop with this index; nothing where somebody reads the array
+/// later, or more of it than is worth keeping apart. `among`: the equations of the kernel; null:
+/// all of the graph's.
+std::optional<TakeOver> take_over(const Graph&, const Uses&, std::uint32_t loop,
+                                  std::size_t carried,
+                                  const std::set<std::uint32_t>* among = nullptr);
+
+}  // namespace gnomon

@@ -1,0 +1,285 @@
+// tests/codegen/in_place_test.cpp -- an array of which steps write slices costs slices, whatever
+// loops and branches it is carried through: counted, and held against the reference.
+#include <algorithm>
+
+#include "codegen/graph/simplify.h"
+#include "codegen/lower/narrow_choices.h"
+#include "gnomon/buffer.h"
+#include "gnomon/control.h"
+#include "gnomon/indexing.h"
+#include "gnomon/loops.h"
+#include "gnomon/ops.h"
+#include "gnomon/transform.h"
+#include "tests/support/checkpoint_model.h"
+#include "tests/support/lowering.h"
+
+namespace gnomon::testing {
+namespace {
+
+/// Elements of memory that a program touches, for one target and one way of running.
+template <class F, class... A>
+std::uint64_t touched(const Target& target, LoopMapping loops, F f, const A&... inputs) {
+  std::vector<HostArray> host;
+  std::uint32_t seed = 1;
+  (host.push_back(random_array(inputs, seed++)), ...);
+  const Graph g = [&] {
+    Trace outer;
+    return trace(f, outer.input(inputs)...).graph;
+  }();
+  const Program p = compile(g, target, {.name = "test", .loops = loops});
+  std::uint64_t n = 0;
+  run_on_host(p, host, &n);
+  return n;
+}
+
+struct Where {
+  Target target;
+  LoopMapping loops;
+  const char* name;
+};
+/// Every mapping of loops: by lane or by one lane, without and with a budget of trips; by one
+/// invocation; by the device; by one workgroup.
+std::vector<Where> everywhere() {
+  return {{Target::gpu_like(), LoopMapping::automatic, "gpu"},
+          {Target::cpu_like(), LoopMapping::automatic, "cpu"},
+          {Target::gpu_like(), LoopMapping::sequential, "sequential"},
+          {Target::minimum(), LoopMapping::automatic, "minimum"},
+          {Target::cpu_like(), LoopMapping::device, "device"},
+          {Target::cpu_like(), LoopMapping::workgroup, "workgroup"}};
+}
+
+// ---- nests
+
+/// Every step of the outer loop has an inner one write into `rows` rows.
+Array filled(const Array& x, Dim rows) {
+  return fori_loop(0, 40,
+                   [&](const Array& i, Array a) {
+                     const Array before = a.at(i).get();
+                     a = fori_loop(0, 6,
+                                   [&](const Array& j, Array b) {
+                                     return b.at(i + 3 * j).set(b.at(i).get() * 0.5f + before + x);
+                                   },
+                                   a, {});
+                     return a.at(i + 1).set(a.at(i + 1).get() + before);
+                   },
+                   zeros({rows}), {});
+}
+
+/// The same with a row written before, and a scan inside that reads what the outer loop has read.
+Array filled_by_scans(const Array& x, Dim rows) {
+  return fori_loop(0, 40,
+                   [&](const Array& i, Array a) {
+                     a = a.at(i + 2).set(x * 2.0f);
+                     const Array seen = a.at(Slice{0, 4}).get();
+                     return scan(
+                                [&](Array b, const Array& s) {
+                                  return std::pair{b.at(i).set(b.at(i + 1).get() + s), s};
+                                },
+                                a, seen * x)
+                         .first;
+                   },
+                   zeros({rows}), {});
+}
+
+TEST(LoopsInLoops, WriteTheSlicesOfACarriedArrayInPlace) {
+  for (const auto& [target, loops, name] : everywhere())
+    for (const auto f : {filled, filled_by_scans}) {
+      const auto of = [&](Dim rows) {
+        return touched(
+            target, loops, [&](const Array& x) { return f(x, rows); }, f32({}));
+      };
+      // Filled and handed out; not 40 times.
+      EXPECT_LE(of(4096), of(256) + 8 * (4096 - 256)) << name;
+    }
+}
+
+TEST(LoopsInLoops, MeanTheSameWhereverTheyAre) {
+  expect_function_lowers([](const Array& x) { return filled(x, 64); }, f32({}));
+  expect_function_lowers([](const Array& x) { return filled_by_scans(x, 64); }, f32({}));
+  // By lanes, with rows of several elements.
+  expect_function_lowers(
+      [](const Array& x) {
+        return vmap([](const Array& v) {
+          return fori_loop(0, 9,
+                           [&](const Array& i, Array a) {
+                             return while_loop([&](const Array& b) { return b.at(i, 0).get() < 3; },
+                                               [&](const Array& b) {
+                                                 return b.at(i).set(b.at(i).get() + v * v + 0.5f);
+                                               },
+                                               a, {.max_steps = 9});
+                           },
+                           zeros({9, 3}), {});
+        })(x);
+      },
+      f32({5}));
+  // What the inner loop was handed is read after it, and what it gave is thrown away.
+  expect_function_lowers(
+      [](const Array& x) {
+        return fori_loop(
+            0, 7,
+            [&](const Array& i, Array a) {
+              const Array b = fori_loop(
+                  0, 5, [&](const Array& j, Array c) { return c.at(i + j).set(c.at(j).get() + x); },
+                  a, {});
+              return a.at(i).set(sum(b) + a.at(i + 1).get());
+            },
+            ones({20}), {});
+      },
+      f32({}));
+  // Two loops one after the other, and the place of a read known only behind the first.
+  expect_function_lowers(
+      [](const Array& x) {
+        return fori_loop(0, 7,
+                         [&](const Array& i, Array a) {
+                           const auto add = [&](const Array& j, Array c) {
+                             return c.at(2 * j).set(c.at(j).get() + x);
+                           };
+                           const Array b = fori_loop(0, 5, add, a, {});
+                           const Array place = cast(clip(b.at(4).get(), 0, 9), DType::i32);
+                           return fori_loop(
+                                      0, 4,
+                                      [&](const Array& j, Array c) {
+                                        return c.at(j).set(c.at(j + 1).get() + a.at(place).get());
+                                      },
+                                      b, {})
+                               .at(i)
+                               .set(x);
+                         },
+                         ones({20}), {});
+      },
+      f32({}));
+}
+
+// ---- branches and choices
+
+struct State {
+  Array i, x;
+};
+
+Array chosen(const Array& x, Dim rows) {
+  return fori_loop(0, 40,
+                   [&](const Array& i, Array a) {
+                     return cond(
+                         sin(cast(i, DType::f32)) > 0,
+                         [&] { return a.at(i).set(x).at(i + 3).set(x * 2.0f); }, [&] { return a; });
+                   },
+                   zeros({rows}), {});
+}
+Array chosen_of_three(const Array& x, Dim rows) {
+  return fori_loop(0, 40,
+                   [&](const Array& i, Array a) {
+                     const Array other = where(sin(cast(i, DType::f32)) > 0, a.at(i + 1).set(x), a);
+                     return switch_(i % 3,
+                                    std::tuple{[&] { return other.at(i).set(x); },
+                                               [&] {
+                                                 return other.at(Slice{2, 4}).set(full({2}, 3.0f));
+                                               },
+                                               [&] { return other; }});
+                   },
+                   zeros({rows}), {});
+}
+/// A loop of lanes in which some have ended.
+Array by_lane(const Array& x, Dim rows) {
+  return vmap([&](const Array& v) {
+    return while_loop([&](const State& s) { return cast(s.i, DType::f32) < 20 + 5 * v; },
+                      [&](State s) {
+                        return State{s.i + 1, s.x.at(s.i).set(v + s.x.at(s.i + 1).get())};
+                      },
+                      State{full({}, 0, DType::i32), zeros({rows})}, {.max_steps = 40})
+        .x;
+  })(x + arange(4) * 0.3f);
+}
+
+TEST(Choices, OfAnArrayAndItselfWithSlicesWrittenCostSlices) {
+  for (const auto& [target, loops, name] : everywhere())
+    for (const auto f : {chosen, chosen_of_three, by_lane}) {
+      const auto of = [&](Dim rows) {
+        return touched(
+            target, loops, [&](const Array& x) { return f(x, rows); }, f32({}));
+      };
+      const std::uint64_t lanes = f == by_lane ? 4 : 1;
+      EXPECT_LE(of(4096), of(256) + 10 * lanes * (4096 - 256)) << name;
+    }
+}
+
+TEST(Choices, MeanTheSameNarrowed) {
+  expect_function_lowers([](const Array& x) { return chosen(x, 50); }, f32({}));
+  expect_function_lowers([](const Array& x) { return chosen_of_three(x, 50); }, f32({}));
+  expect_function_lowers([](const Array& x) { return by_lane(x, 50); }, f32({}));
+  const auto lanes = [](const Array& x) {
+    return vmap([](const Array& v) { return chosen_of_three(v, 50) + chosen(v, 50); })(x);
+  };
+  expect_function_lowers(lanes, f32({3}));
+  expect_function_lowers([&](const Array& x) { return vmap(lanes)(x); }, f32({2, 3}));
+  // Slices that meet: what is chosen later stays.
+  expect_function_lowers(
+      [](const Array& x, const Array& flag) {
+        const Array a = arange(12) * x;
+        const Array b = a.at(Slice{2, 6}).set(full({4}, 1.0f)).at(flag).set(x);
+        const Array c = b.at(Slice{4, 9}).set(full({5}, 2.0f));
+        return where(flag > 1, b, c) + where(flag > 0, a, c);
+      },
+      f32({}), i32({}));
+}
+
+TEST(Choices, OfOtherArraysStay) {
+  const auto narrowed = [](const auto& f) {
+    Trace outer;
+    const Graph g = simplify(trace(f, outer.input(f32({8})), outer.input(f32({8}))).graph);
+    return structurally_equal(simplify(narrow_choices(g)), g);
+  };
+  EXPECT_TRUE(narrowed(
+      [](const Array& x, const Array& y) { return where(sum(x) > 0, x.at(2).set(1.0f), y); }));
+  EXPECT_TRUE(narrowed([](const Array& x, const Array& y) { return where(x > 0, x, y); }));
+}
+
+// ---- checkpoints
+
+Array after(const Array& x, int n, const WhileOptions& options) {
+  return while_loop([&](const State& s) { return s.i < n; },
+                    [](State s) {
+                      return State{s.i + 1, s.x + 0.01f * sin(s.x)};
+                    },
+                    State{full({}, 0, DType::i32), x}, options)
+      .x;
+}
+
+/// Evaluations of a step, there and back.
+std::uint64_t evaluations(int checkpoints, int n) {
+  return static_cast<std::uint64_t>(n) + CheckpointModel{checkpoints}.backward(n).size();
+}
+
+TEST(CheckpointSlots, AreTouchedOneByOne) {
+  const int n = 600;
+  for (const auto& [target, loops, name] : everywhere())
+    for (const StepBound bound : {StepBound(n), StepBound(unbounded)}) {
+      if (loops == LoopMapping::sequential && !bound.bounded()) continue;
+      for (const Dim lanes : {0, 2}) {
+        const auto per_evaluation = [&](Dim checkpoints) {
+          const auto one = [&](const Array& x) {
+            return grad([&](const Array& v) {
+              return after(
+                  v, n,
+                  {.max_steps = bound, .kind = LoopKind::checkpointed, .checkpoints = checkpoints});
+            })(x);
+          };
+          const std::uint64_t all =
+              lanes == 0
+                  ? touched(target, loops, one, f32({}))
+                  : touched(
+                        target, loops, [&](const Array& x) { return vmap(one)(x); }, f32({lanes}));
+          // Slots are made and sorted once.
+          const auto once = static_cast<std::uint64_t>(24 * checkpoints * std::max<Dim>(1, lanes));
+          return (static_cast<double>(all) - static_cast<double>(once)) /
+                 static_cast<double>(evaluations(static_cast<int>(checkpoints), n));
+        };
+        const double few = per_evaluation(50), many = per_evaluation(500);
+        EXPECT_LE(many, 1.5 * few + 10)
+            << name << ", " << lanes << " lanes, " << (bound.bounded() ? "bounded" : "unbounded");
+        RecordProperty(std::string(name) + "_" + std::to_string(lanes), std::to_string(few));
+      }
+    }
+}
+
+}  // namespace
+}  // namespace gnomon::testing
