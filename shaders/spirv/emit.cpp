@@ -16,6 +16,18 @@ Words emit(const kernel::Kernel& kernel, const EmitOptions& options) {
   return Emitter(kernel, options).run();
 }
 
+namespace {
+
+// Whether anything is done more than once.
+bool holds_loop(const kernel::Region& r) {
+  return std::any_of(r.body.begin(), r.body.end(), [](const kernel::Instruction& i) {
+    return (i.op == Op::loop && i.immediate != 1) ||
+           std::any_of(i.regions.begin(), i.regions.end(), holds_loop);
+  });
+}
+
+}  // namespace
+
 Emitter::Emitter(const kernel::Kernel& kernel, const EmitOptions& options)
     : kernel_(kernel),
       options_(options),
@@ -27,6 +39,7 @@ Emitter::Emitter(const kernel::Kernel& kernel, const EmitOptions& options)
       privates_(kernel.privates.size()),
       shareds_(kernel.shareds.size()) {
   for (const kernel::Buffer& buffer : kernel.buffers) has_coherent_ |= buffer.coherent;
+  has_loops_ = holds_loop(kernel.body);
 }
 
 void Emitter::check_kernel() const {
@@ -246,6 +259,19 @@ Parts Emitter::splat(Ref component, kernel::Type t) {
       n == 1 ? component
              : op(spv::Op::OpCompositeConstruct, type(t.scalar, n), std::span(same).first(n)));
   return result;
+}
+
+// The exclusive or with the highest bit of the invocation's number, which is never set.
+Ref Emitter::hidden(DType scalar, std::uint32_t width, Ref value) {
+  const Ref words = type(DType::u32, width);
+  const Ref highest =
+      op({spv::Op::OpShiftRightLogical, word_type(), {invocation(), module_.u32(31)}});
+  const Ref never = splat(highest, {DType::u32, static_cast<std::uint8_t>(width)})[0];
+  if (!is_float(scalar)) return op({spv::Op::OpBitwiseXor, words, {value, never}});
+  const Ref bits = op({spv::Op::OpBitcast, words, {value}});
+  return op({spv::Op::OpBitcast,
+             type(scalar, width),
+             {op({spv::Op::OpBitwiseXor, words, {bits, never}})}});
 }
 
 // ---- Sources

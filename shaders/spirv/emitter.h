@@ -73,6 +73,8 @@ class Emitter {
   Ref component(const Parts& parts, kernel::Type type, std::uint32_t k);
   Parts compose(kernel::Type type, std::span<const Ref> components);
   Parts splat(Ref component, kernel::Type type);
+  /// The same bits, 32-bit floats or integers, as a value that no compiler knows to be the same.
+  Ref hidden(DType scalar, std::uint32_t width, Ref value);
 
   Ref parameter_word(std::uint32_t index);
   Ref builtin_axis(spv::BuiltIn builtin, Ref& cache, std::uint32_t axis);
@@ -170,6 +172,7 @@ class Emitter {
   Ref block_ = 0;  // label of the block being written
   std::uint32_t line_ = 0;
   bool has_coherent_ = false;
+  bool has_loops_ = false;
   std::array<bool, max_windows> coherent_texels_{};
 
   std::vector<Parts> values_;                        // indexed by Value

@@ -26,6 +26,13 @@ State rk4_ensemble(const Array& rho) {
       [](const Array& r) { return rk4(start(), r, LorenzRk4::steps, LorenzRk4::step); })(rho);
 }
 
+/// The same from a start that is data: no compiler knows what the first trip of the loop computes.
+State rk4_loaded(const State& from, const Array& rho) {
+  return gn::vmap([](const State& s, const Array& r) {
+    return rk4(s, r, LorenzRk4::steps, LorenzRk4::step);
+  })(from, rho);
+}
+
 // The parts of `mixed`, each a function of its own so that they can run alone.
 State mixed_first(const Array& rho) {
   return gn::vmap([](const Array& r) { return rk4(start(), r, Mixed::steps, Mixed::step); })(rho);
@@ -147,8 +154,13 @@ void add_gnomon_variants(std::vector<Workload>& workloads) {
   };
   add("lorenz_rk4", [=] {
     const Array rho = rt->from_host(lorenz_rho(LorenzRk4::systems));
-    return std::vector<Variant>{jitted(rt, "gnomon", rk4_ensemble, rho), coarsened(rt, 1, rho),
-                                coarsened(rt, 4, rho)};
+    const auto all = [&](float x) {
+      return rt->from_host(std::vector<float>(LorenzRk4::systems, x));
+    };
+    return std::vector<Variant>{
+        jitted(rt, "gnomon", rk4_ensemble, rho),
+        jitted(rt, "loaded", rk4_loaded, State{all(1.0f), all(0.0f), all(0.0f)}, rho),
+        coarsened(rt, 1, rho), coarsened(rt, 4, rho)};
   });
   add("lorenz_adaptive", [=] {
     const auto solve = [](const Array& rho) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,9 @@ struct Row {
   bool ok = false;
   std::string detail;
   std::map<std::string, double> extras;
+  /// Of an expert: whether it is as good as it should be (see judge_opponent); absent where nothing
+  /// is published to judge it by.
+  std::optional<bool> counts;
 };
 
 /// Times and checks all variants of a workload. A variant that throws gives a row that is not ok

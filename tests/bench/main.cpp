@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "harness.h"
+#include "processor.h"
 #include "report.h"
 #include "vk.h"
 
@@ -52,8 +53,10 @@ int run(const Arguments& arguments) {
   filtered(workloads, arguments.filter);
 
   const bench::vk::Device device;
-  std::printf("device: %s, %s, Vulkan %s\n\n", device.info().name.c_str(),
-              device.info().driver.c_str(), device.info().api.c_str());
+  const bench::Processor processor = bench::processor();
+  std::printf("device: %s, %s, Vulkan %s\nprocessor: %s\n\n", device.info().name.c_str(),
+              device.info().driver.c_str(), device.info().api.c_str(),
+              to_string(processor).c_str());
 #ifdef GNOMON_BENCH_HAS_LIBRARY
   bench::add_gnomon_variants(workloads);
 #endif
@@ -71,13 +74,14 @@ int run(const Arguments& arguments) {
   std::vector<bench::Row> rows;
   for (const bench::Workload& workload : filtered(std::move(workloads), arguments.filter)) {
     std::vector<bench::Row> measured = bench::measure(workload, options);
+    bench::judge_opponent(device.info(), measured);
     bench::print_rows(measured);
     std::move(measured.begin(), measured.end(), std::back_inserter(rows));
   }
   if (rows.empty()) throw std::runtime_error("bench: no variant has a name given by --variants");
   std::printf("\n");
-  bench::print_standing(device.info(), rows);
-  bench::write_json(arguments.out, device.info(), rows);
+  bench::print_standing(rows);
+  bench::write_json(arguments.out, device.info(), processor, rows);
   std::printf("written: %s\n", arguments.out.c_str());
   const bool as_wanted = std::all_of(
       rows.begin(), rows.end(), [&](const bench::Row& row) { return row.ok != arguments.corrupt; });

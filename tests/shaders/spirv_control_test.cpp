@@ -1,5 +1,7 @@
 // tests/shaders/spirv_control_test.cpp -- loops and branches: structure, what they carry and
 // give, the predecessors of phis.
+#include <sstream>
+
 #include "tests/shaders/spirv_testing.h"
 
 namespace gnomon::spirv {
@@ -45,6 +47,46 @@ TEST(SpirvControl, OnlyALoopOfOneTripStoresWhenItContinues) {
     for (int i = 0; i < 4; ++i) block = text.find("OpLabel", block + 1);
     const std::string last = text.substr(block, text.find("OpLabel", block + 1) - block);
     EXPECT_EQ(count(last, "OpStore"), trips == 1 ? 1u : 0u) << text;
+  }
+}
+
+// LLVM makes more of a loop that starts from constants than it is worth (emit_control.cpp).
+TEST(SpirvControl, DriversForCpusDoNotKnowFromWhichConstantsALoopStarts) {
+  for (std::uint8_t width : all_widths) {
+    for (const std::uint64_t trips : {1, 100}) {
+      Sketch s;
+      const Value x = s.b.load(s.input(DType::f32), s.index, width);
+      const Values init = {s.b.f32(1), s.b.splat(s.b.f32(0), width), x, s.b.u32(3)};
+      const Values out = s.b.loop(
+          init, trips, [&](std::span<const Value> c) { return less(s.b, c[3], s.b.u32(99)); },
+          [&](std::span<const Value> c) {
+            return Values{s.b.add(c[0], c[0]), s.b.add(c[1], c[2]), c[2],
+                          s.b.add(c[3], s.b.u32(1))};
+          });
+      s.keep(out[0]);
+      s.keep(out[1]);
+      const kernel::Kernel k = s.b.take();
+      const auto constant_starts = [&](bool paired, const std::string& of) {
+        Features features = everything();
+        features.paired_stores = paired;
+        const std::string text = emitted(k, with(features));
+        std::size_t found = 0;
+        std::istringstream lines(text.substr(0, text.find("OpLoopMerge")));
+        for (std::string line; std::getline(lines, line);)
+          if (const std::size_t at = line.find("OpStore "); at != std::string::npos) {
+            const std::string object = line.substr(line.rfind(' ') + 1);
+            const std::size_t made = text.find(object + " = ");
+            const std::string maker = text.substr(made, text.find('\n', made) - made);
+            found += maker.find(" = OpConstant") != std::string::npos &&
+                     maker.find(of) != std::string::npos;
+          }
+        return found;
+      };
+      const std::size_t parts = 1 + std::max(1u, width / 4u);
+      EXPECT_EQ(constant_starts(true, "float"), trips == 1 ? parts : 0u) << int{width};
+      EXPECT_EQ(constant_starts(false, "float"), parts) << int{width};
+      EXPECT_EQ(constant_starts(true, "uint"), 1u) << "the counter's start is known";
+    }
   }
 }
 

@@ -109,6 +109,31 @@ TEST(SpirvMemory, QuadsAreReachedAsPairsWhereThatIsFaster) {
   }
 }
 
+// Between a loop and a pair stands an operation, so that a compiler does not keep what the loop
+// carries in registers of a pair's width (emit_memory.cpp).
+TEST(SpirvMemory, PairsDoNotHoldWhatALoopCarries) {
+  for (DType t : {DType::f32, DType::u32}) {
+    for (const bool loops : {false, true}) {
+      Sketch s;
+      const Value x = s.b.load(s.input(t), s.index, 8);
+      const Value y =
+          loops ? s.b.count_loop(s.b.parameter(s.b.parameter_word()), 100, kernel::Values{x},
+                                 [&](Value, std::span<const Value> c) {
+                                   return kernel::Values{s.b.add(c[0], x)};
+                                 })[0]
+                : s.b.add(x, x);
+      s.b.store(s.output(t), s.index, y);
+      const kernel::Kernel k = s.b.take();
+      Features features = everything();
+      EXPECT_EQ(count(emitted(k, with(features)), "OpBitwiseXor"), 0u);
+      features.paired_stores = true;
+      const std::string pairs = emitted(k, with(features));
+      EXPECT_EQ(count(pairs, "OpBitcast %v2ulong"), 2u) << pairs;
+      EXPECT_EQ(count(pairs, "OpBitwiseXor"), loops ? 2u : 0u) << pairs;
+    }
+  }
+}
+
 TEST(SpirvMemory, TexelsAreReadFourElementsAtATime) {
   Sketch s;
   s.keep(s.b.load(s.texels(DType::f32), s.index, 16));
