@@ -264,8 +264,8 @@ T clone(const T& t) {
     (std::make_index_sequence<reflect::field_count<T>()>{});
   } else {
     static_assert(TreeAccess::copies<T>(),
-                  "gnomon: a move-only class in a tree needs a private copy constructor and "
-                  "`friend struct gnomon::TreeAccess`");
+                  "gnomon: a move-only class in a tree needs a clone(), or a private copy "
+                  "constructor and `friend struct gnomon::TreeAccess`");
     return TreeAccess::copy(t);
   }
 }

@@ -276,8 +276,8 @@ std::vector<Array> run_counted_while(FunctionRef<Array(std::span<const Array>)> 
 std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, const Arrays& xs,
                             const Texts& x_paths, const DynamicScanOptions& options, Loc loc) {
   check_start("scan", init, paths, loc);
-  check_start("scan", {options.length}, {"length"}, loc);
-  const Array& length = options.length;
+  const Array& length = options.length.array();
+  check_start("scan", {length}, {"length"}, loc);
   if (length.rank() > 0 || !is_integer(length.dtype()))
     usage_error("scan", "`length` is " + to_string(length.aval()) + " and must be one integer",
                 loc);

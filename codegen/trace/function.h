@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "codegen/base/callable.h"
 #include "codegen/trace/trace.h"
 #include "gnomon/tree.h"
 
@@ -52,9 +53,9 @@ T as_inputs(Trace& trace, const T& tree) {
 /// placeholders). Throws UsageError when an argument or the result holds an empty Array.
 template <class F, class... A>
 auto trace_at(Loc loc, F&& f, const A&... args) {
+  detail::check_takes_values<F, A...>();
   static_assert(std::is_invocable_v<F&, A...>,
-                "gnomon: the function cannot be called with arguments of these types; it gets "
-                "rvalues, so its parameters are T, const T& or T&&, not T&");
+                "gnomon: the function cannot be called with arguments of these types");
   using R = ResultOf<F, A...>;
   static_assert(!std::is_void_v<R>, "gnomon: a traced function must return its results");
   int index = 0;

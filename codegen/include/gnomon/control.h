@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/base/callable.h"
 #include "gnomon/loop_kind.h"
 #include "gnomon/tree.h"
 
@@ -202,6 +203,8 @@ template <class Cond, class Body, class S>
 control::Traced<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions options,
                               Loc loc = Loc::here()) {
   using T = control::Traced<S>;
+  detail::check_takes_values<Cond, T>();
+  detail::check_takes_values<Body, T>();
   static_assert(std::is_invocable_v<Cond&, const T&>,
                 "gnomon::while_loop: cond must take the state");
   static_assert(std::is_invocable_v<Body&, T>, "gnomon::while_loop: body must take the state");
@@ -223,6 +226,14 @@ control::Traced<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions opt
                                                      control::paths(start, "carry"), options, loc));
 }
 
+/// A loop that is not told where to stop does not compile.
+template <class Cond, class Body, class S>
+void while_loop(Cond&&, Body&&, S) {
+  static_assert(always_false<S>,
+                "gnomon::while_loop: the bound is missing; write {.max_steps = n} behind the state, "
+                "or {.max_steps = gnomon::unbounded} on purpose");
+}
+
 /// state = body(i, state) for i = lower, ..., upper - 1, with bounds known when tracing.
 ///
 /// body(Array i, S) -> S with i an i32[]. An upper bound not above the lower one gives `init`.
@@ -231,6 +242,7 @@ template <std::integral Lower, std::integral Upper, class Body, class S>
 control::Traced<S> fori_loop(Lower lower, Upper upper, Body&& body, S init,
                              ForiOptions options = {}, Loc loc = Loc::here()) {
   using T = control::Traced<S>;
+  detail::check_takes_values<Body, Array, T>();
   static_assert(std::is_invocable_v<Body&, Array, T>,
                 "gnomon::fori_loop: body must take (Array i, state)");
   static_assert(control::gives<std::invoke_result_t<Body&, Array, T>, T>,
@@ -253,6 +265,7 @@ template <class Body, class S>
 control::Traced<S> fori_loop(Operand lower, Operand upper, Body&& body, S init,
                              WhileOptions options) {
   using T = control::Traced<S>;
+  detail::check_takes_values<Body, Array, T>();
   static_assert(std::is_invocable_v<Body&, Array, T>,
                 "gnomon::fori_loop: body must take (Array i, state)");
   static_assert(control::gives<std::invoke_result_t<Body&, Array, T>, T>,
@@ -295,6 +308,7 @@ template <class Body, class C, class X, class Run>
 auto typed_scan(Body&& body, C init, const X& xs, Loc loc, const Run& run) {
   using T = Traced<C>;
   using E = tree::ElementOf<X>;
+  detail::check_takes_values<Body, T, E>();
   static_assert(std::is_invocable_v<Body&, T, E>, "gnomon::scan: body must take (carry, x)");
   using R = std::remove_cvref_t<std::invoke_result_t<Body&, T, E>>;
   static_assert(tree::detail::IsPair<R>::value,
@@ -407,6 +421,7 @@ auto switch_(Operand index, const Branches& branches, const A&... operands) {
   constexpr std::size_t count = std::tuple_size_v<Branches>;
   static_assert(count > 0, "gnomon::switch_: there must be at least one branch");
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (detail::check_takes_values<const std::tuple_element_t<I, Branches>, A...>(), ...);
     static_assert((std::is_invocable_v<const std::tuple_element_t<I, Branches>&, A...> && ...),
                   "gnomon::switch_: every branch must take the operands");
     using R = control::Traced<std::invoke_result_t<const std::tuple_element_t<0, Branches>&, A...>>;
@@ -423,6 +438,8 @@ auto switch_(Operand index, const Branches& branches, const A&... operands) {
 
 template <class True, class False, class... A>
 auto cond(Operand pred, const True& true_fn, const False& false_fn, const A&... operands) {
+  detail::check_takes_values<const True, A...>();
+  detail::check_takes_values<const False, A...>();
   static_assert(std::is_invocable_v<const True&, A...> && std::is_invocable_v<const False&, A...>,
                 "gnomon::cond: both branches must take the operands");
   using R = control::Traced<std::invoke_result_t<const True&, A...>>;

@@ -14,8 +14,19 @@ struct Looped {
   Array bound_hit;  // bool[]: it stopped at `max_steps` although the condition still holds
 };
 
+/// A number of steps known only when the program runs: one integer. There is no default, which is
+/// what tells the options of one scan from those of the other.
+class DynamicLength {
+ public:
+  DynamicLength(const Array& length) : length_(length) {}  // NOLINT: implicit on purpose
+  const Array& array() const { return length_; }
+
+ private:
+  Array length_;
+};
+
 struct DynamicScanOptions {
-  Array length;                       // one integer; below 0 counts as 0
+  DynamicLength length;               // below 0 counts as 0
   std::optional<Dim> max_steps = {};  // of all programs; needed when there are no sequences
   LoopKind kind = LoopKind::automatic;
   Checkpoints checkpoints = {};
@@ -58,6 +69,8 @@ template <class Cond, class Body, class S>
 Looped<control::Traced<S>> while_loop_counted(Cond&& cond, Body&& body, S init,
                                               WhileOptions options, Loc loc = Loc::here()) {
   using T = control::Traced<S>;
+  detail::check_takes_values<Cond, T>();
+  detail::check_takes_values<Body, T>();
   static_assert(std::is_invocable_v<Cond&, const T&> && std::is_invocable_v<Body&, T>,
                 "gnomon::while_loop_counted: cond and body must take the state");
   static_assert(std::is_same_v<std::remove_cvref_t<std::invoke_result_t<Cond&, const T&>>, Array>,
@@ -79,6 +92,14 @@ Looped<control::Traced<S>> while_loop_counted(Cond&& cond, Body&& body, S init,
       condition, step, carried, control::paths(start, "carry"), options, loc);
   const std::size_t n = carried.size();
   return {tree::with_leaves(start, std::span(end).first(n)), end[n], end[n + 1]};
+}
+
+/// A loop that is not told where to stop does not compile.
+template <class Cond, class Body, class S>
+void while_loop_counted(Cond&&, Body&&, S) {
+  static_assert(always_false<S>,
+                "gnomon::while_loop_counted: the bound is missing; write {.max_steps = n} behind the "
+                "state");
 }
 
 /// scan over the first `length` elements of `xs`, a number known only when the program runs; with
@@ -108,6 +129,7 @@ auto scan(Body&& body, C init, const X& xs, DynamicScanOptions options, Loc loc 
 template <class F, class X>
 auto map(F&& f, const X& xs, MapOptions options = {}, Loc loc = Loc::here()) {
   using E = tree::ElementOf<X>;
+  detail::check_takes_values<F, E>();
   static_assert(std::is_invocable_v<F&, E>, "gnomon::map: f must take one element");
   using Y = control::Traced<std::invoke_result_t<F&, E>>;
   std::optional<Y> row;

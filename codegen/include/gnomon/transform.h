@@ -96,9 +96,10 @@ class Vmapped {
     VmapPlan plan(options_, sizeof...(A), loc_);
     // Braces evaluate from left to right.
     std::tuple<tree::ElementOf<A>...> elements{element(plan, args)...};
+    check_takes_values<const F, tree::ElementOf<A>...>();
     static_assert(std::is_invocable_v<const F&, tree::ElementOf<A>...>,
                   "gnomon: the function of a vmap cannot be called with one element of these "
-                  "arguments; its parameters are T, const T& or T&&, not T&");
+                  "arguments");
     const auto named = [&](auto&&... a) {
       plan.enter();
       return f_(std::forward<decltype(a)>(a)...);
@@ -260,6 +261,7 @@ concept PairOfTrees = tree::detail::IsPair<T>::value;
 /// {pullback of the first element, second element} of a function that returns a pair.
 template <class F, class X, class... A>
 auto vjp(HasAux, const F& f, const X& x, const A&... rest) {
+  detail::check_takes_values<const F, X, A...>();
   static_assert(detail::PairOfTrees<ResultOf<const F, X, A...>>,
                 "gnomon: with has_aux the function returns std::pair{what to differentiate, aux}");
   auto traced = trace(f, x, rest...);
@@ -295,6 +297,7 @@ X gradient(const PullbackState& state, const X& x, const Array& value, Loc loc) 
 template <class F>
 auto value_and_grad(F f, Loc loc = Loc::here()) {
   return [f = std::move(f), loc]<class X, class... A>(const X& x, const A&... rest) {
+    detail::check_takes_values<const F, X, A...>();
     static_assert(!detail::PairOfTrees<ResultOf<const F, X, A...>>,
                   "gnomon: grad needs a function that returns one scalar Array; for one that "
                   "returns std::pair{loss, aux} write grad(f, has_aux)");
@@ -312,6 +315,7 @@ auto value_and_grad(F f, Loc loc = Loc::here()) {
 template <class F>
 auto value_and_grad(F f, HasAux, Loc loc = Loc::here()) {
   return [f = std::move(f), loc]<class X, class... A>(const X& x, const A&... rest) {
+    detail::check_takes_values<const F, X, A...>();
     using R = ResultOf<const F, X, A...>;
     static_assert(detail::PairOfTrees<R>,
                   "gnomon: with has_aux the function returns std::pair{loss, aux}");
