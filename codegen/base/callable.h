@@ -2,8 +2,35 @@
 // that takes something else.
 #pragma once
 #include <type_traits>
+#include <utility>
 
 namespace gnomon::detail {
+
+/// Whether F can be called with A. Functions that the library makes have templates for operators,
+/// whose bodies would have to compile to find out; they say what the function inside of them takes.
+template <class F, class... A>
+constexpr bool accepts() {
+  if constexpr (requires { F::template accepts<A...>(); })
+    return F::template accepts<A...>();
+  else
+    return std::is_invocable_v<F&, A...>;
+}
+template <class F, class... A>
+struct Accepts : std::bool_constant<detail::accepts<F, A...>()> {};
+
+/// A callable made of F that takes what F takes.
+template <class F, class Call>
+struct Wrapped : Call {
+  template <class... A>
+  static constexpr bool accepts() {
+    return detail::accepts<const F, A...>();
+  }
+  using Call::operator();
+};
+template <class F, class Call>
+Wrapped<F, Call> wrapped(Call call) {
+  return {std::move(call)};
+}
 
 /// F could be called if it were given variables; it is given values of its own.
 template <class F, class... A>

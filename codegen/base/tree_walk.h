@@ -156,7 +156,8 @@ struct NoPath {
 
 /// Visits `t` in order of declaration: `visitor.leaf(array, path)`; `visitor.value(x, path)` for
 /// static values; `visitor.count(n, path)` for the length of a vector, before its elements;
-/// `visitor.presence(b, path)` for optionals.
+/// `visitor.presence(b, path)` for optionals; `visitor.nothing(path)`, where there is one, for
+/// classes without members.
 template <class T, class P, class V>
 void walk(T& t, P& path, V& visitor) {
   using U = std::remove_const_t<T>;
@@ -198,6 +199,8 @@ void walk(T& t, P& path, V& visitor) {
       walk(field, path, visitor);
       path.pop(mark);
     });
+  } else if constexpr (kind == Kind::empty) {
+    if constexpr (requires { visitor.nothing(path); }) visitor.nothing(path);
   }
 }
 

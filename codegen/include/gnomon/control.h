@@ -22,10 +22,6 @@
 
 namespace gnomon {
 
-/// No value, where a tree is asked for: `scan` without sequences or without rows.
-struct None {};
-inline constexpr None none{};
-
 struct Unbounded {};
 /// `.max_steps = unbounded`: the loop ends when its condition says so, or never.
 inline constexpr Unbounded unbounded{};

@@ -15,6 +15,15 @@
 #include "codegen/base/tree_walk.h"
 #include "gnomon/array.h"
 
+namespace gnomon {
+
+/// No value, where a tree is asked for: `scan` without sequences or without rows, an argument that
+/// does not move, arrays that no axis is mapped of.
+struct None {};
+inline constexpr None none{};
+
+}  // namespace gnomon
+
 namespace gnomon::tree {
 
 namespace detail {
