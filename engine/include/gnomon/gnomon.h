@@ -34,3 +34,4 @@
 #include "gnomon/statistics.h"
 #include "gnomon/transform.h"
 #include "gnomon/tree.h"
+#include "gnomon/tree_ops.h"
