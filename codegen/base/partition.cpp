@@ -6,7 +6,7 @@
 namespace gnomon::tree::detail {
 
 void not_a_part(std::size_t index, Loc loc) {
-  usage_error("tree::partition",
+  usage_error("tree::separate",
               "array " + std::to_string(index) +
                   " of what the spec gives is no part of the tree it was given; return references "
                   "to its fields, not copies",
@@ -43,7 +43,7 @@ void filled_twice(const std::string& path, std::size_t first, std::size_t second
 void other_structure(std::size_t tree, Loc loc) {
   usage_error("tree::combine",
               "tree " + std::to_string(tree) +
-                  " has another number of arrays than the first; combine what partition gave",
+                  " has another number of arrays than the first; combine what separate gave",
               loc);
 }
 

@@ -71,9 +71,9 @@ auto trace_at(Loc loc, F&& f, const A&... args) {
   return Traced<R>{std::move(graph), std::move(result), std::move(trace.captures)};
 }
 
-/// (An Array is no function: gnomon::trace of arrays is the sum of a diagonal.)
+/// trace_at without a line.
 template <class F, class... A>
-requires(!std::is_same_v<std::remove_cvref_t<F>, Array>) auto trace(F&& f, const A&... args) {
+auto make_graph(F&& f, const A&... args) {
   return trace_at(Loc{}, f, args...);
 }
 

@@ -250,7 +250,7 @@ TEST(Grad, LeavesIntegersOutAndTreesAreUpdatedAnyway) {
 
 TEST(Grad, OfAChosenPart) {
   const auto f = [](const Array& w, const Array& b, const Array& n) {
-    const auto [trained, frozen] = tree::partition(
+    const auto [trained, frozen] = tree::separate(
         Model{w, b, n}, [](Model & m) -> auto& { return m.b; });
     const Model rest = frozen;
     const auto loss = [&](const Model& t) {

@@ -72,6 +72,11 @@ struct ScanOptions {
   Checkpoints checkpoints = {};
 };
 
+/// What loops and branches make of the type of a value: of a C++ number an Array, trees stay trees.
+template <class T>
+using Carried =
+    std::conditional_t<std::is_arithmetic_v<std::remove_cvref_t<T>>, Array, std::remove_cvref_t<T>>;
+
 namespace control {
 
 /// Calls a function that outlives it.
@@ -132,12 +137,8 @@ Scalar scalar_of(T x) {
   return Operand(x, Loc{}).scalar();
 }
 
-/// C++ numbers become arrays, trees stay trees.
 template <class T>
-using Traced =
-    std::conditional_t<std::is_arithmetic_v<std::remove_cvref_t<T>>, Array, std::remove_cvref_t<T>>;
-template <class T>
-Traced<T> traced(T&& x, Loc loc) {
+Carried<T> traced(T&& x, Loc loc) {
   if constexpr (std::is_arithmetic_v<std::remove_cvref_t<T>>)
     return number(scalar_of(x), loc);
   else
@@ -196,9 +197,9 @@ void check_static(std::string_view op, const char* prefix, const T& first, std::
 /// taken to be constant. Throws UsageError when the body changes a shape or dtype, the condition is
 /// not one bool, or the kind needs a bound or a number of checkpoints that is not there.
 template <class Cond, class Body, class S>
-control::Traced<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions options,
+Carried<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions options,
                               Loc loc = Loc::here()) {
-  using T = control::Traced<S>;
+  using T = Carried<S>;
   detail::check_takes_values<Cond, T>();
   detail::check_takes_values<Body, T>();
   static_assert(std::is_invocable_v<Cond&, const T&>,
@@ -235,9 +236,9 @@ void while_loop(Cond&&, Body&&, S) {
 /// body(Array i, S) -> S with i an i32[]. An upper bound not above the lower one gives `init`.
 /// Differentiable as while_loop is. Throws UsageError as while_loop does.
 template <std::integral Lower, std::integral Upper, class Body, class S>
-control::Traced<S> fori_loop(Lower lower, Upper upper, Body&& body, S init,
+Carried<S> fori_loop(Lower lower, Upper upper, Body&& body, S init,
                              ForiOptions options = {}, Loc loc = Loc::here()) {
-  using T = control::Traced<S>;
+  using T = Carried<S>;
   detail::check_takes_values<Body, Array, T>();
   static_assert(std::is_invocable_v<Body&, Array, T>,
                 "gnomon::fori_loop: body must take (Array i, state)");
@@ -258,9 +259,9 @@ control::Traced<S> fori_loop(Lower lower, Upper upper, Body&& body, S init,
 /// The same with traced bounds: takes at most `max_steps` steps. Bounds have one integer dtype,
 /// which i has as well.
 template <class Body, class S>
-control::Traced<S> fori_loop(Operand lower, Operand upper, Body&& body, S init,
+Carried<S> fori_loop(Operand lower, Operand upper, Body&& body, S init,
                              WhileOptions options) {
-  using T = control::Traced<S>;
+  using T = Carried<S>;
   detail::check_takes_values<Body, Array, T>();
   static_assert(std::is_invocable_v<Body&, Array, T>,
                 "gnomon::fori_loop: body must take (Array i, state)");
@@ -302,7 +303,7 @@ struct ScanResult {
 /// and what else there is.
 template <class Body, class C, class X, class Run>
 auto typed_scan(Body&& body, C init, const X& xs, Loc loc, const Run& run) {
-  using T = Traced<C>;
+  using T = Carried<C>;
   using E = tree::ElementOf<X>;
   detail::check_takes_values<Body, T, E>();
   static_assert(std::is_invocable_v<Body&, T, E>, "gnomon::scan: body must take (carry, x)");
@@ -311,7 +312,7 @@ auto typed_scan(Body&& body, C init, const X& xs, Loc loc, const Run& run) {
                 "gnomon::scan: body must return std::pair{carry, y}");
   static_assert(gives<typename R::first_type, T>,
                 "gnomon::scan: body must return {carry, y} with the carry type it takes");
-  using Y = Traced<typename R::second_type>;
+  using Y = Carried<typename R::second_type>;
   const T start = traced(std::move(init), loc);
   const std::vector<Array> carried = tree::leaves(start);
   std::optional<Y> row;
@@ -420,7 +421,7 @@ auto switch_(Operand index, const Branches& branches, const A&... operands) {
     (detail::check_takes_values<const std::tuple_element_t<I, Branches>, A...>(), ...);
     static_assert((std::is_invocable_v<const std::tuple_element_t<I, Branches>&, A...> && ...),
                   "gnomon::switch_: every branch must take the operands");
-    using R = control::Traced<std::invoke_result_t<const std::tuple_element_t<0, Branches>&, A...>>;
+    using R = Carried<std::invoke_result_t<const std::tuple_element_t<0, Branches>&, A...>>;
     static_assert(
         (control::gives<std::invoke_result_t<const std::tuple_element_t<I, Branches>&, A...>, R> &&
          ...),
@@ -438,7 +439,7 @@ auto cond(Operand pred, const True& true_fn, const False& false_fn, const A&... 
   detail::check_takes_values<const False, A...>();
   static_assert(std::is_invocable_v<const True&, A...> && std::is_invocable_v<const False&, A...>,
                 "gnomon::cond: both branches must take the operands");
-  using R = control::Traced<std::invoke_result_t<const True&, A...>>;
+  using R = Carried<std::invoke_result_t<const True&, A...>>;
   static_assert(control::gives<std::invoke_result_t<const False&, A...>, R>,
                 "gnomon::cond: both branches must return the same type");
   const auto when_true = [&] { return true_fn(tree::clone(operands)...); };

@@ -399,62 +399,58 @@ T nondifferentiable_backward(const T& tree, const std::string& name = "", Loc lo
   return tree::with_leaves(tree, detail::marked(tree::leaves(tree), true, name, loc));
 }
 
+namespace detail {
+/// What closure_convert keeps of a function.
+struct Conversion {
+  Graph graph;
+  std::vector<std::vector<Aval>> types;  // of each argument
+  std::string statics;
+  Loc loc;
+};
+Arrays call_converted(const Conversion&, const std::vector<Aval>& captured_types,
+                      const Arrays& captured, const std::vector<Arrays>& args, bool same_statics);
+std::vector<Aval> types_of(const Arrays&);
+}  // namespace detail
+
 /// A function of the arrays that another one captured: `converted(converted.captures, args...)`.
 template <class R>
 class Converted {
  public:
-  Converted(Traced<R> traced, std::vector<std::vector<Aval>> types, std::string statics, Loc loc)
-      : captures(std::move(traced.captures)),
-        graph_(std::move(traced.graph)),
-        result_(std::move(traced.result)),
-        types_(std::move(types)),
-        statics_(std::move(statics)),
-        loc_(loc) {}
+  Converted(R result, std::vector<Array> captured, detail::Conversion conversion)
+      : captures(std::move(captured)),
+        result_(std::move(result)),
+        conversion_(std::move(conversion)) {}
 
   /// Throws UsageError when arrays or static values differ from those it was converted for.
   template <class... A>
   R operator()(const std::vector<Array>& captured, const A&... args) const {
     std::string statics;
     (tree::append_static_key(args, statics), ...);
-    return tree::with_leaves(result_, call(captured, {tree::leaves(args)...}, statics == statics_));
+    return tree::with_leaves(
+        result_, detail::call_converted(conversion_, detail::types_of(captures), captured,
+                                        {tree::leaves(args)...}, statics == conversion_.statics));
   }
 
   std::vector<Array> captures;
 
  private:
-  Arrays call(const Arrays& captured, const std::vector<Arrays>& args, bool same_statics) const;
-
-  Graph graph_;
   R result_;
-  std::vector<std::vector<Aval>> types_;  // of each argument
-  std::string statics_;
-  Loc loc_;
+  detail::Conversion conversion_;
 };
-
-namespace detail {
-Arrays call_converted(const Graph&, const std::vector<std::vector<Aval>>& types,
-                      const std::vector<Aval>& captured_types, const Arrays& captured,
-                      const std::vector<Arrays>& args, bool same_statics, Loc);
-std::vector<Aval> types_of(const Arrays&);
-}  // namespace detail
-
-template <class R>
-Arrays Converted<R>::call(const Arrays& captured, const std::vector<Arrays>& args,
-                          bool same_statics) const {
-  return detail::call_converted(graph_, types_, detail::types_of(captures), captured, args,
-                                same_statics, loc_);
-}
 
 /// `f` for arguments of these types, with the arrays it captured as an argument in front: for rules
 /// and loops that have to see what moves. The elements of `args` do not matter.
 template <class F, class... A>
 auto closure_convert(const F& f, const A&... args) {
-  auto traced = trace(f, args...);
+  auto traced = make_graph(f, args...);
   std::string statics;
   (tree::append_static_key(args, statics), ...);
   using R = decltype(traced.result);
-  return Converted<R>(std::move(traced), {detail::types_of(tree::leaves(args))...},
-                      std::move(statics), Loc{});
+  return Converted<R>(std::move(traced.result), std::move(traced.captures),
+                      {std::move(traced.graph),
+                       {detail::types_of(tree::leaves(args))...},
+                       std::move(statics),
+                       Loc{}});
 }
 
 }  // namespace gnomon

@@ -235,7 +235,7 @@ template <class F, class X, class... A>
 auto linearize(const F& f, const X& x, const A&... rest) {
   using P = typename detail::ValuesOf<X>::type;
   const P& at = detail::ValuesOf<X>::of(x);
-  auto traced = trace(detail::with_tuple<P, A...>(f), at, rest...);
+  auto traced = make_graph(detail::with_tuple<P, A...>(f), at, rest...);
   std::shared_ptr<const detail::LinearMap> map;
   auto value = tree::with_leaves(
       traced.result,

@@ -66,9 +66,9 @@ std::vector<Array> run_map(Body one, Body many, const std::vector<Array>& xs, co
 /// vmap both are by lane. `cond` is asked once more about the last state. Differentiable as
 /// while_loop is. Throws UsageError as while_loop does, and for bounds beyond i32.
 template <class Cond, class Body, class S>
-Looped<control::Traced<S>> while_loop_counted(Cond&& cond, Body&& body, S init,
+Looped<Carried<S>> while_loop_counted(Cond&& cond, Body&& body, S init,
                                               WhileOptions options, Loc loc = Loc::here()) {
-  using T = control::Traced<S>;
+  using T = Carried<S>;
   detail::check_takes_values<Cond, T>();
   detail::check_takes_values<Body, T>();
   static_assert(std::is_invocable_v<Cond&, const T&> && std::is_invocable_v<Body&, T>,
@@ -127,11 +127,11 @@ auto scan(Body&& body, C init, const X& xs, DynamicScanOptions options, Loc loc 
 /// batch is what it takes beside its results. Differentiable as `f` is under scan and vmap. Throws
 /// UsageError when `xs` has no arrays, or leading axes disagree.
 template <class F, class X>
-auto map(F&& f, const X& xs, MapOptions options = {}, Loc loc = Loc::here()) {
+auto map_each(F&& f, const X& xs, MapOptions options = {}, Loc loc = Loc::here()) {
   using E = tree::ElementOf<X>;
   detail::check_takes_values<F, E>();
-  static_assert(std::is_invocable_v<F&, E>, "gnomon::map: f must take one element");
-  using Y = control::Traced<std::invoke_result_t<F&, E>>;
+  static_assert(std::is_invocable_v<F&, E>, "gnomon::map_each: f must take one element");
+  using Y = Carried<std::invoke_result_t<F&, E>>;
   std::optional<Y> row;
   const auto one = [&](std::span<const Array> a) {
     row.emplace(control::traced(f(tree::with_leaves(tree::as_element(xs), a)), loc));

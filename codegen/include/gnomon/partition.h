@@ -9,7 +9,7 @@
 // The arrays that are not meant become holes. A tree with holes is a tree like any other with fewer
 // leaves: what `grad`, `jit`, `vmap` and loops do, they do to the arrays that are there.
 //
-//   auto [trained, frozen] = tree::partition(model, [](Model& m) -> auto& { return m.head; });
+//   auto [trained, frozen] = tree::separate(model, [](Model& m) -> auto& { return m.head; });
 //   auto g = grad([&](const Model& t) { return loss(tree::combine(t, frozen), x); })(trained);
 #pragma once
 #include <algorithm>
@@ -106,7 +106,7 @@ T filter(const T& tree, S&& spec, Loc loc = Loc::here()) {
 /// {what `spec` means, the rest}: two trees of one structure, each array in one of them.
 /// combine(first, second) is the tree again.
 template <class T, class S>
-std::pair<T, T> partition(const T& tree, S&& spec, Loc loc = Loc::here()) {
+std::pair<T, T> separate(const T& tree, S&& spec, Loc loc = Loc::here()) {
   const std::vector<bool> flags = detail::selected(tree, spec, loc);
   return {detail::kept(tree, flags, true), detail::kept(tree, flags, false)};
 }

@@ -334,7 +334,7 @@ auto vmap(F f, VmapOptions options = {}, Loc loc = Loc::here()) {
 /// called. Arguments may hold arrays from `abstract_array`.
 template <class F, class... A>
 auto eval_shape(const F& f, const A&... args) {
-  return trace(f, args...).result;
+  return make_graph(f, args...).result;
 }
 
 /// A last argument of grad, value_and_grad and vjp: the function returns a std::pair of what is
@@ -400,7 +400,7 @@ template <class F, class X, class... A>
 requires(!std::is_same_v<F, HasAux>) auto vjp(const F& f, const X& x, const A&... rest) {
   using P = typename detail::ValuesOf<X>::type;
   const P& at = detail::ValuesOf<X>::of(x);
-  auto traced = trace(detail::with_tuple<P, A...>(f), at, rest...);
+  auto traced = make_graph(detail::with_tuple<P, A...>(f), at, rest...);
   auto state = detail::start_vjp(detail::linearizable(traced, at, rest...), Loc{});
   auto value = tree::with_leaves(traced.result, detail::vjp_outputs(*state));
   return Pullback<decltype(value), P>(std::move(value), tree::clone(at), std::move(state), Loc{});
@@ -419,7 +419,7 @@ auto vjp(HasAux, const F& f, const X& x, const A&... rest) {
   const auto& g = detail::with_tuple<P, A...>(f);
   static_assert(detail::PairOfTrees<ResultOf<decltype(g), P, A...>>,
                 "gnomon: with has_aux the function returns std::pair{what to differentiate, aux}");
-  auto traced = trace(g, at, rest...);
+  auto traced = make_graph(g, at, rest...);
   auto state = detail::start_vjp(detail::linearizable(traced, at, rest...), Loc{});
   auto both = tree::with_leaves(traced.result, detail::vjp_outputs(*state));
   using Y = decltype(both.first);
@@ -447,7 +447,7 @@ X gradient(const PullbackState& state, const X& x, const Array& value, Loc loc) 
 /// The function that gives f and its gradient in the first argument: a tree like it, with holes for
 /// arrays that are not of floats (tree::add leaves those of the parameters alone).
 ///
-/// What else is differentiable but shall not be: tree::partition, or a further argument.
+/// What else is differentiable but shall not be: tree::separate, or a further argument.
 /// Loops as for vjp. Throws UsageError when `f` is not a scalar float.
 template <class F>
 auto value_and_grad(F f, Loc loc = Loc::here()) {
