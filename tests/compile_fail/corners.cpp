@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "gnomon/control.h"
-#include "gnomon/custom.h"
+#include "gnomon/jit.h"
 #include "gnomon/loops.h"
 #include "gnomon/ops.h"
 #include "gnomon/random.h"
@@ -152,4 +152,11 @@ struct Sampler {
   Array mean;
 };
 Sampler bad(Sampler& s) { return s; }
+#endif
+
+// CASE 21: expect "Take Array or const Array& (T or const T&), and return the new value"
+#ifdef CASE_21
+auto bad(gn::Runtime& rt, const Array& x) {
+  return gn::jit(rt, [](Array& v) { return v * v; })(x);
+}
 #endif
