@@ -1,4 +1,4 @@
-// tests/compile_fail/headers.h -- what the cases include, precompiled once for all of them.
+// tests/compile_fail/headers.hpp -- what the cases include, precompiled once for all of them.
 #include <algorithm>
 #include <string>
 #include <tuple>
