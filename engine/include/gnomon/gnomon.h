@@ -17,6 +17,7 @@
 #include "gnomon/fft.h"
 #include "gnomon/implicit.h"
 #include "gnomon/indexing.h"
+#include "gnomon/io.h"
 #include "gnomon/jacobian.h"
 #include "gnomon/jit.h"
 #include "gnomon/linalg.h"
