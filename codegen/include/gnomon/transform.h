@@ -337,9 +337,14 @@ auto eval_shape(const F& f, const A&... args) {
   return make_graph(f, args...).result;
 }
 
-/// A last argument of grad, value_and_grad and vjp: the function returns a std::pair of what is
-/// differentiated and anything else, which comes back as it is.
+/// A last argument of grad and value_and_grad, and the first one of vjp: the function returns a
+/// std::pair of what is differentiated and anything else, which comes back as it is.
 ///
+///   auto [g, aux] = grad(loss_and_aux, has_aux)(params, x);
+///   auto [both, g2] = value_and_grad(loss_and_aux, has_aux)(params, x);  // both: {loss, aux}
+///   auto [pullback, aux3] = vjp(has_aux, f_and_aux, params, x);
+///
+/// The other transforms have no such word: what they give has the structure of the whole result.
 /// A word and not a guess from the type: a pair is a good result of a function that vjp
 /// differentiates whole, and the call says what the function's author meant.
 struct HasAux {};
