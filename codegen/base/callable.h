@@ -40,10 +40,11 @@ inline constexpr bool wants_references =
 /// The misuse that all functions of functions have in common.
 template <class F, class... A>
 constexpr void check_takes_values() {
-  static_assert(!wants_references<F, A...>,
-                "gnomon: this function takes its argument by non-const reference (Array&), but what "
-                "it gets are values of its own: what it changed there would be lost. Take Array or "
-                "const Array& (T or const T&), and return the new value");
+  static_assert(
+      !wants_references<F, A...>,
+      "gnomon: this function takes its argument by non-const reference (Array&), but what "
+      "it gets are values of its own: what it changed there would be lost. Take Array or "
+      "const Array& (T or const T&), and return the new value");
 }
 
 }  // namespace gnomon::detail

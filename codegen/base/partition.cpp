@@ -13,8 +13,7 @@ void not_a_part(std::size_t index, Loc loc) {
               loc);
 }
 
-void check_parts(std::vector<const Array*> slots, const std::vector<const Array*>& parts,
-                 Loc loc) {
+void check_parts(std::vector<const Array*> slots, const std::vector<const Array*>& parts, Loc loc) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (std::find(slots.begin(), slots.end(), parts[i]) == slots.end()) {
       usage_error("tree::at",

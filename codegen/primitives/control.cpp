@@ -342,7 +342,8 @@ std::vector<Array> run_map(Body one, Body many, const Arrays& xs, const Texts& x
                            std::optional<Dim> batch_size, Loc loc) {
   const std::optional<Dim> leading = leading_axis("map_each", xs, x_paths, loc);
   if (!leading)
-    usage_error("map_each", "there are no arrays among `xs` that say how many elements there are", loc);
+    usage_error("map_each", "there are no arrays among `xs` that say how many elements there are",
+                loc);
   if (batch_size && *batch_size < 1)
     usage_error("map_each",
                 "`batch_size` is " + std::to_string(*batch_size) +

@@ -164,7 +164,8 @@ Array condition_number(Operand x, MatrixNorm kind) {
   const Array a = matrix_operand("linalg::condition_number", x);
   if (kind == MatrixNorm::two) {
     const Array s = values_of(a, loc);
-    if (s.size() == 0) usage_error("linalg::condition_number", to_string(a.aval()) + " is empty", loc);
+    if (s.size() == 0)
+      usage_error("linalg::condition_number", to_string(a.aval()) + " is empty", loc);
     return lax::div(first_of(s), last_of(s));
   }
   require_square("linalg::condition_number", a.aval(), loc);

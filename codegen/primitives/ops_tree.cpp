@@ -122,10 +122,10 @@ std::string table(const std::vector<Row>& rows) {
       text += "empty";
     } else {
       const Aval& a = r.array->aval();
-      text += padded(to_string(a), types) + "  " +
-              padded(std::to_string(a.shape.size()), counts, true) + "  " +
-              bytes_text(static_cast<double>(a.shape.size()) *
-                         static_cast<double>(size_of(a.dtype)));
+      text +=
+          padded(to_string(a), types) + "  " +
+          padded(std::to_string(a.shape.size()), counts, true) + "  " +
+          bytes_text(static_cast<double>(a.shape.size()) * static_cast<double>(size_of(a.dtype)));
     }
     text += '\n';
   }

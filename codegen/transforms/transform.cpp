@@ -71,10 +71,10 @@ VmapPlan::VmapPlan(const VmapOptions& options, std::size_t arguments, Loc loc)
 Axis VmapPlan::axis_of(const std::string& path) const {
   const MappedAxes& axes = options_.in_axes[argument_];
   if (const auto found = axes.find(path)) return *found;
-  usage_error("vmap",
-              "in_axes says nothing of " + argument_text(argument_, path) + "; it speaks of " +
-                  axes.text(),
-              loc_);
+  usage_error(
+      "vmap",
+      "in_axes says nothing of " + argument_text(argument_, path) + "; it speaks of " + axes.text(),
+      loc_);
 }
 
 void VmapPlan::require_mapped(const std::vector<std::string>& paths) const {
@@ -149,10 +149,10 @@ Arrays VmapPlan::run(const Graph& graph, const Arrays& captures,
       const MappedAxes& axes = options_.out_axes[given == 1 ? 0 : i];
       const auto found = axes.find(given == 1 ? std::string_view(path) : below_top(path));
       if (!found) {
-        usage_error("vmap",
-                    "out_axes says nothing of `" + path + "` of the result; it speaks of " +
-                        axes.text(),
-                    loc_);
+        usage_error(
+            "vmap",
+            "out_axes says nothing of `" + path + "` of the result; it speaks of " + axes.text(),
+            loc_);
       }
       Axis axis = *found;
       const Aval& aval = graph.avals[graph.outputs[out_axes.size()]];

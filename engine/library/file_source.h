@@ -69,7 +69,8 @@ template <class N>
 N number_at(std::string_view bytes, std::size_t at) {
   N n{};
   for (std::size_t i = sizeof(N); i-- > 0;)
-    n = static_cast<N>(static_cast<std::uint64_t>(n) << 8 | static_cast<unsigned char>(bytes[at + i]));
+    n = static_cast<N>(static_cast<std::uint64_t>(n) << 8 |
+                       static_cast<unsigned char>(bytes[at + i]));
   return n;
 }
 template <class N>

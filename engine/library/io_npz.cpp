@@ -53,8 +53,7 @@ class EntrySource final : public Source {
       }
       if (!ended_) fail("does not end where it should");
     }
-    if (file_.left() > 0 || (deflated_ && stream_.avail_in > 0))
-      fail("has bytes behind its end");
+    if (file_.left() > 0 || (deflated_ && stream_.avail_in > 0)) fail("has bytes behind its end");
     if (checksum_ != entry_.checksum) fail("does not have the checksum it should have");
   }
 
@@ -66,8 +65,8 @@ class EntrySource final : public Source {
       file_.read(to, count);
     for (std::uint64_t done = 0; done < count;) {
       const std::uint64_t part = std::min<std::uint64_t>(count - done, 1u << 30);
-      checksum_ = static_cast<std::uint32_t>(crc32(
-          checksum_, reinterpret_cast<const Bytef*>(to + done), static_cast<uInt>(part)));
+      checksum_ = static_cast<std::uint32_t>(
+          crc32(checksum_, reinterpret_cast<const Bytef*>(to + done), static_cast<uInt>(part)));
       done += part;
     }
   }
@@ -124,8 +123,7 @@ class Directory {
                   begin = number_at<std::uint32_t>(text, at + 16), limit = end_at;
     const bool one_part =
         number_at<std::uint16_t>(text, at + 4) == 0 && number_at<std::uint16_t>(text, at + 6) == 0;
-    if (at >= locator_bytes &&
-        number_at<std::uint32_t>(text, at - locator_bytes) == locator_mark) {
+    if (at >= locator_bytes && number_at<std::uint32_t>(text, at - locator_bytes) == locator_mark) {
       const auto where = number_at<std::uint64_t>(text, at - locator_bytes + 8);
       if (where > file.size() || file.size() - where < end64_bytes)
         file.fail("has no directory where it should");
@@ -202,7 +200,8 @@ FileArray read_entry(FileSource& file, const Entry& e) {
   // Deflate makes 258 bytes of two bits at best.
   if (e.method == 0 ? e.size != e.packed : e.size / 1032 > e.packed)
     fail("cannot have " + std::to_string(e.size) + " bytes, packed in " + std::to_string(e.packed));
-  if (e.header > file.size() || file.size() - e.header < local_bytes) fail("is not where it should");
+  if (e.header > file.size() || file.size() - e.header < local_bytes)
+    fail("is not where it should");
   file.select(e.header, file.size());
   const std::string local = file.take(local_bytes);
   if (number_at<std::uint32_t>(local, 0) != local_mark) fail("is not where it should");
@@ -217,12 +216,12 @@ FileArray read_entry(FileSource& file, const Entry& e) {
 }
 
 std::uint32_t checksum_of(std::string_view header, const FileArray& a) {
-  auto sum = crc32(0, reinterpret_cast<const Bytef*>(header.data()),
-                   static_cast<uInt>(header.size()));
+  auto sum =
+      crc32(0, reinterpret_cast<const Bytef*>(header.data()), static_cast<uInt>(header.size()));
   for (std::size_t done = 0; done < a.bytes.size();) {
     const std::size_t part = std::min<std::size_t>(a.bytes.size() - done, 1u << 30);
-    sum = crc32(sum, reinterpret_cast<const Bytef*>(a.bytes.data() + done),
-                static_cast<uInt>(part));
+    sum =
+        crc32(sum, reinterpret_cast<const Bytef*>(a.bytes.data() + done), static_cast<uInt>(part));
     done += part;
   }
   return static_cast<std::uint32_t>(sum);

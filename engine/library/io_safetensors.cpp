@@ -18,11 +18,11 @@ struct Code {
   DType dtype;
   std::string_view text;
 };
-constexpr Code codes[] = {
-    {DType::boolean, "BOOL"}, {DType::i8, "I8"},     {DType::u8, "U8"},   {DType::i16, "I16"},
-    {DType::u16, "U16"},      {DType::i32, "I32"},   {DType::u32, "U32"}, {DType::i64, "I64"},
-    {DType::u64, "U64"},      {DType::f16, "F16"},   {DType::bf16, "BF16"}, {DType::f32, "F32"},
-    {DType::f64, "F64"}};
+constexpr Code codes[] = {{DType::boolean, "BOOL"}, {DType::i8, "I8"},     {DType::u8, "U8"},
+                          {DType::i16, "I16"},      {DType::u16, "U16"},   {DType::i32, "I32"},
+                          {DType::u32, "U32"},      {DType::i64, "I64"},   {DType::u64, "U64"},
+                          {DType::f16, "F16"},      {DType::bf16, "BF16"}, {DType::f32, "F32"},
+                          {DType::f64, "F64"}};
 
 /// What the header says of an array.
 struct Entry {
@@ -130,7 +130,8 @@ Placed placed(const Entry& e, const Source& source) {
   if (!e.dtype || !e.shape || !e.offsets || e.offsets->size() != 2)
     source.fail("does not say dtype, shape and data_offsets of " + who);
   if (e.shape->size() > Shape::max_rank)
-    source.fail("has more dimensions than arrays in " + who + "; at most 8 dimensions are possible");
+    source.fail("has more dimensions than arrays in " + who +
+                "; at most 8 dimensions are possible");
   Placed p{e.name, {*e.dtype, {}}, (*e.offsets)[0], (*e.offsets)[1]};
   for (std::uint64_t d : *e.shape) {
     if (d > static_cast<std::uint64_t>(std::numeric_limits<Dim>::max()))
@@ -221,7 +222,8 @@ void write_safetensors(const std::string& path, const Safetensors& what) {
   append_number<std::uint64_t>(length, text.size());
   sink.write(length);
   sink.write(text);
-  for (const auto* named : order) sink.write(named->second.bytes.data(), named->second.bytes.size());
+  for (const auto* named : order)
+    sink.write(named->second.bytes.data(), named->second.bytes.size());
   sink.close();
 }
 

@@ -283,7 +283,7 @@ TEST(Map, GivesElementsOfTheirType) {
   const auto f = [](std::optional<Dim> batch) {
     return [=](const Array&) {
       return map_each([](Key key) { return random::normal(std::move(key), {2}); },
-                 random::split(random::key(7), 5), {.batch_size = batch});
+                      random::split(random::key(7), 5), {.batch_size = batch});
     };
   };
   EXPECT_EQ(run(f({}), i32(0)), run(f(2), i32(0)));

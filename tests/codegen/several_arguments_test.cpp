@@ -57,8 +57,7 @@ TEST(SeveralArguments, OfGradAndVjpGetOneCotangentEach) {
     const auto [vx, vy] = vjp(product, std::tuple{x, y})(ones({}));
     return std::tuple{gx, gy, both.value, std::get<1>(both.grad), vx, vy};
   };
-  EXPECT_EQ(run_all(f, f32(3), f32(5)),
-            (std::vector<Numbers>{{30}, {9}, {45}, {9}, {30}, {9}}));
+  EXPECT_EQ(run_all(f, f32(3), f32(5)), (std::vector<Numbers>{{30}, {9}, {45}, {9}, {30}, {9}}));
 }
 
 TEST(SeveralArguments, StandInFrontOfThoseThatDoNotMove) {
@@ -93,8 +92,11 @@ TEST(SeveralArguments, AreNamedWhereATangentIsWrong) {
 template <class Rule>
 std::vector<Numbers> gradient_by(const Rule& rule) {
   const auto f = custom_jvp(product, rule);
-  return run_all([&](const Array& x, const Array& y) { return grad(f)(std::tuple{x, y}); }, f32(2),
-                 f32(4));
+  return run_all(
+      [&](const Array& x, const Array& y) {
+        return grad(f)(std::tuple{x, y});
+      },
+      f32(2), f32(4));
 }
 
 TEST(RulesOfSeveralArguments, TakeThemOneByOne) {
@@ -132,8 +134,11 @@ TEST(RulesOfSeveralArguments, TakeThemAsATuple) {
 
 TEST(RulesOfSeveralArguments, OfCustomVjpTakeThemEitherWay) {
   const auto gradient = [](const auto& f) {
-    return run_all([&](const Array& x, const Array& y) { return grad(f)(std::tuple{x, y}); },
-                   f32(2), f32(4));
+    return run_all(
+        [&](const Array& x, const Array& y) {
+          return grad(f)(std::tuple{x, y});
+        },
+        f32(2), f32(4));
   };
   const auto backward = [](const Array& kept, const Array& dy) {
     return std::tuple{3 * dy * kept, 7 * dy};
@@ -141,7 +146,9 @@ TEST(RulesOfSeveralArguments, OfCustomVjpTakeThemEitherWay) {
   const std::vector<Numbers> want{{3 * 2}, {7}};
   EXPECT_EQ(gradient(custom_vjp(
                 product,
-                [](const Array& x, const Array& y) { return std::pair{product(x, y), x}; },
+                [](const Array& x, const Array& y) {
+                  return std::pair{product(x, y), x};
+                },
                 backward)),
             want);
   EXPECT_EQ(gradient(custom_vjp(
@@ -199,13 +206,12 @@ TEST(JacobianOfStructs, KeepsBothStructures) {
     const Jacobian<Body, World> next = j.of([](auto& y) -> auto& { return y.next; });
     const World speed_by = next.of([](auto& b) -> auto& { return b.speed; });
     const Seen by_mass = r.by([](auto& x) -> auto& { return x.mass; });
-    const Body next_by_speed =
-        r.by([](auto& x) -> auto& { return x.body; })
-            .by([](auto& b) -> auto& { return b.speed; })
-            .next;
-    return std::tuple{energy.body.speed, energy.mass,          speed_by.body.speed, speed_by.mass,
-                      by_mass.energy,    by_mass.next.speed,   next_by_speed.place,
-                      next_by_speed.speed};
+    const Body next_by_speed = r.by([](auto& x) -> auto& { return x.body; })
+                                   .by([](auto& b) -> auto& { return b.speed; })
+                                   .next;
+    return std::tuple{energy.body.speed,   energy.mass,        speed_by.body.speed,
+                      speed_by.mass,       by_mass.energy,     by_mass.next.speed,
+                      next_by_speed.place, next_by_speed.speed};
   };
   const auto out = run_all(f, f32({1, 2}), f32({3, 5}), f32(10));
   EXPECT_EQ(out, (std::vector<Numbers>{{60, 100},       // d energy / d speed = 2 m v

@@ -113,7 +113,8 @@ TEST(Split, RowsStayLoopsWhateverTheirLength) {
 
 TEST(Split, ALongSumIsTwoKernelsOfNeighbours) {
   Trace outer;
-  const Graph g = make_graph([](const Array& x) { return sum(x); }, outer.input(f32({1 << 24}))).graph;
+  const Graph g =
+      make_graph([](const Array& x) { return sum(x); }, outer.input(f32({1 << 24}))).graph;
   const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
   ASSERT_EQ(p.kernels.size(), 2u) << p.fusion_text;
   // Sixteen neighbours per invocation, the next ones behind those of seven others.

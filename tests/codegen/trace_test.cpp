@@ -170,10 +170,11 @@ TEST(Trace, NamesAnEmptyArrayInTheArgumentsAndTheResult) {
   struct Two {
     Array a, b;
   };
-  EXPECT_THAT(message_of([] {
-                make_graph([](const Two& t) { return t.a; }, Two{placeholder({DType::f32, {}}), {}});
-              }),
-              HasSubstr("argument 0 `.b` is an empty Array"));
+  EXPECT_THAT(
+      message_of([] {
+        make_graph([](const Two& t) { return t.a; }, Two{placeholder({DType::f32, {}}), {}});
+      }),
+      HasSubstr("argument 0 `.b` is an empty Array"));
   EXPECT_THAT(usage_error_of(
                   [](const Array& x) {
                     return std::vector<Two>{{x, {}}};

@@ -36,8 +36,8 @@ std::string type_of(const Array& a) { return a.is_hole() ? "hole" : to_string(a.
 
 TEST(TreeAt, ReplacesTheNamedPartOnly) {
   const Model before = sample();
-  const Model after =
-      tree::at([](auto& m) -> auto& { return m.layers[0].weight; }, before, f32_array({5}));
+  const Model after = tree::at(
+      [](auto& m) -> auto& { return m.layers[0].weight; }, before, f32_array({5}));
   EXPECT_EQ(type_of(after.layers[0].weight), "f32[5]");
   EXPECT_EQ(type_of(after.layers[0].bias), "f32[2]");
   EXPECT_EQ(type_of(after.layers[1].weight), "f32[4,2]");
@@ -60,8 +60,9 @@ TEST(TreeAt, ReplacesSeveralPartsSubtreesHolesAndStaticValues) {
 
 TEST(TreeAt, TakesAFunctionOfThePart) {
   const auto f = [](const Array& w, const Array& b) {
-    const Layer l = tree::at([](auto& t) -> auto& { return t.weight; }, Layer{w, b},
-                             [](const Array& old) { return 10 * old; });
+    const Layer l = tree::at(
+        [](auto& t) -> auto& { return t.weight; }, Layer{w, b},
+        [](const Array& old) { return 10 * old; });
     return tree::at([](auto& t) { return std::tie(t.weight, t.bias); }, l,
                     std::tuple{[](const Array& x) { return x + 1; }, b * b});
   };
@@ -79,7 +80,8 @@ TEST(TreeAt, SaysWhatIsNotInTheTreeOrNamedTwice) {
     return "";
   };
   EXPECT_THAT(message([&] {
-                tree::at([&](auto&) -> auto& { return other.weight; }, other, f32_array({}));
+                tree::at(
+                    [&](auto&) -> auto& { return other.weight; }, other, f32_array({}));
               }),
               HasSubstr("array 0 of what the selector gives is not in the tree"));
   EXPECT_THAT(message([&] {
@@ -116,9 +118,7 @@ TEST(TreeDot, SumsAllProductsAndSkipsHoles) {
 }
 
 TEST(TreeDot, NamesShapesThatDiffer) {
-  const auto f = [](const Array& w, const Array& b) {
-    return tree::dot(Layer{w, b}, Layer{w, w});
-  };
+  const auto f = [](const Array& w, const Array& b) { return tree::dot(Layer{w, b}, Layer{w, w}); };
   EXPECT_THAT(usage_error_of(f, f32({1, 2}), f32(3)),
               HasSubstr("gnomon::tree::dot: array 1 is f32[] in one tree and f32[2] in the other"));
 }

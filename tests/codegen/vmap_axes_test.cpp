@@ -70,7 +70,8 @@ TEST(VmapAxes, MayBeATreePrefix) {
 TEST(VmapAxes, HolesAreNotMapped) {
   const auto f = [](const Array& w, const Array& b, const Array& x) {
     const Layer layer{w, b};
-    const auto mapped = tree::filter(layer, [](Layer& l) -> auto& { return l.weight; });
+    const auto mapped = tree::filter(
+        layer, [](Layer & l) -> auto& { return l.weight; });
     return vmap(apply, {.in_axes = {mapped, unmapped}})(layer, x);
   };
   EXPECT_EQ(run(f, f32({1, 2, 3}), f32(10), f32(2)), (Numbers{12, 14, 16}));
@@ -80,8 +81,11 @@ TEST(VmapAxes, OfResultsAreGivenByArrayToo) {
   const auto f = [](const Array& x) {
     const auto each = [](const Array& a) { return Layer{a * ones({2}), full({}, 7.0f)}; };
     const Layer whole = vmap(each, {.out_axes = {LayerAxes{1, unmapped}}})(x);
-    const auto pair = vmap([&](const Array& a) { return std::pair{a, each(a)}; },
-                           {.out_axes = {0, LayerAxes{1, unmapped}}})(x);
+    const auto pair = vmap(
+        [&](const Array& a) {
+          return std::pair{a, each(a)};
+        },
+        {.out_axes = {0, LayerAxes{1, unmapped}}})(x);
     return std::tuple{whole.weight, whole.bias, pair.first, pair.second.weight, pair.second.bias};
   };
   EXPECT_EQ(run_all(f, f32({1, 2, 3})),
@@ -113,8 +117,8 @@ TEST(VmapAxes, SayWhichArrayTheyForgot) {
     int weight = 0;
   };
   const auto f = [](const Array& w, const Array& b) {
-    return vmap([](const Layer& l) { return l.weight * l.bias; }, {.in_axes = {OnlyWeight{}}})(
-        Layer{w, b});
+    return vmap([](const Layer& l) { return l.weight * l.bias; },
+                {.in_axes = {OnlyWeight{}}})(Layer{w, b});
   };
   EXPECT_THAT(usage_error_of(f, f32({1, 2}), f32({1, 2})),
               HasSubstr("gnomon::vmap: in_axes says nothing of argument 0 `.bias`; it speaks of "

@@ -250,7 +250,8 @@ TEST(Workgroups, SquaresOfWhatTheKernelItselfComputesAreNotRead) {
 
 TEST(Workgroups, ShortRangesStayWithOneLane) {
   Trace outer;
-  const Graph g = make_graph([](const Array& x) { return sum(x, 1); }, outer.input(f32({5, 20}))).graph;
+  const Graph g =
+      make_graph([](const Array& x) { return sum(x, 1); }, outer.input(f32({5, 20}))).graph;
   for (const Target& target : together())
     EXPECT_THAT(compile(g, target, {.keep_text = true}).fusion_text, Not(HasSubstr("teams of")));
 }

@@ -28,9 +28,13 @@ auto good(const Array& xs, const Array& n) {
   return std::tuple{fixed.first, plain.second, dynamic.rows, gn::max(xs, 0), gn::min(xs, {0, 1})};
 }
 
-// CASE 1: expect "gnomon::while_loop: the bound is missing; write {.max_steps = n} behind the state"
+// CASE 1: expect "gnomon::while_loop: the bound is missing; write {.max_steps = n} behind the
+// state"
 #ifdef CASE_1
-auto bad(const State& s) { return gn::while_loop(below, [](State t) { return t; }, s); }
+auto bad(const State& s) {
+  return gn::while_loop(
+      below, [](State t) { return t; }, s);
+}
 #endif
 
 // CASE 2: expect "gnomon::while_loop: a loop needs a bound; write {.max_steps = n}"
@@ -42,7 +46,10 @@ auto bad(const State& s) {
 
 // CASE 3: expect "gnomon::while_loop_counted: the bound is missing; write {.max_steps = n}"
 #ifdef CASE_3
-auto bad(const State& s) { return gn::while_loop_counted(below, [](State t) { return t; }, s); }
+auto bad(const State& s) {
+  return gn::while_loop_counted(
+      below, [](State t) { return t; }, s);
+}
 #endif
 
 // CASE 4: expect "the larger one of each pair is gnomon::maximum(a, b)"
@@ -112,12 +119,16 @@ auto bad(const Array& x) {
 
 // CASE 14: expect "Take Array or const Array& (T or const T&), and return the new value"
 #ifdef CASE_14
-Array bad(const Array& xs) { return gn::vmap([](Array& x) { return x * x; })(xs); }
+Array bad(const Array& xs) {
+  return gn::vmap([](Array& x) { return x * x; })(xs);
+}
 #endif
 
 // CASE 15: expect "Take Array or const Array& (T or const T&), and return the new value"
 #ifdef CASE_15
-Array bad(const Array& x) { return gn::grad([](Array& v) { return gn::sum(v); })(x); }
+Array bad(const Array& x) {
+  return gn::grad([](Array& v) { return gn::sum(v); })(x);
+}
 #endif
 
 // CASE 16: expect "Take Array or const Array& (T or const T&), and return the new value"

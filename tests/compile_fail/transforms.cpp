@@ -87,16 +87,23 @@ auto bad(const Model& m, const Array& dx) { return gn::hvp(loss_of, m, dx); }
 #ifdef CASE_10
 Array bad(const Array& x, const Array& y) {
   return gn::custom_jvp([](const Array& a, const Array& b) { return a * b; },
-                        [](const Array& a, const Array& da) { return std::pair{a, da}; })(x, y);
+                        [](const Array& a, const Array& da) {
+                          return std::pair{a, da};
+                        })(x, y);
 }
 #endif
 
-// CASE 11: expect "gnomon: the forward pass of custom_vjp takes the arguments of the function, one by"
+// CASE 11: expect "gnomon: the forward pass of custom_vjp takes the arguments of the function, one
+// by"
 #ifdef CASE_11
 Array bad(const Array& x, const Array& y) {
   return gn::custom_vjp([](const Array& a, const Array& b) { return a * b; },
-                        [](const Array& a) { return std::pair{a, a}; },
-                        [](const Array&, const Array& dy) { return std::tuple{dy, dy}; })(x, y);
+                        [](const Array& a) {
+                          return std::pair{a, a};
+                        },
+                        [](const Array&, const Array& dy) {
+                          return std::tuple{dy, dy};
+                        })(x, y);
 }
 #endif
 
@@ -114,10 +121,12 @@ Model bad(const Model& m, const Array& w) {
 }
 #endif
 
-// CASE 14: expect "gnomon::tree::at: what replaces a part has its type, or is a function of the part"
+// CASE 14: expect "gnomon::tree::at: what replaces a part has its type, or is a function of the
+// part"
 #ifdef CASE_14
 Model bad(const Model& m) {
-  return gn::tree::at([](auto& a) -> auto& { return a.weight; }, m, 0.5f);
+  return gn::tree::at(
+      [](auto& a) -> auto& { return a.weight; }, m, 0.5f);
 }
 #endif
 
@@ -128,10 +137,12 @@ Model bad(const Model& m, const Array& w) {
 }
 #endif
 
-// CASE 16: expect "gnomon::tree::at: the selector gives a const reference; take the tree as `auto& m`"
+// CASE 16: expect "gnomon::tree::at: the selector gives a const reference; take the tree as `auto&
+// m`"
 #ifdef CASE_16
 Model bad(const Model& m, const Array& w) {
-  return gn::tree::at([](const auto& a) -> auto& { return a.weight; }, m, w);
+  return gn::tree::at(
+      [](const auto& a) -> auto& { return a.weight; }, m, w);
 }
 #endif
 
@@ -141,4 +152,3 @@ auto bad(const Model& m) {
   return gn::tree::reduce([](const Array& a) { return a; }, m, gn::Array());
 }
 #endif
-

@@ -16,8 +16,8 @@
 namespace gnomon::testing {
 namespace {
 
-using ::testing::HasSubstr;
 using io::FileArray;
+using ::testing::HasSubstr;
 
 std::string file(const std::string& name) {
   return (std::filesystem::path(::testing::TempDir()) / ("gnomon_io_test_" + name)).string();
@@ -130,8 +130,7 @@ TEST(Io, NpzReadsDeflatedArchives) {
   const auto arrays = io::read_npz(file("other.npz"));
   ASSERT_EQ(arrays.size(), 2u);
   EXPECT_EQ(arrays[0].first, "a");
-  EXPECT_EQ(arrays[0].second,
-            array_of<std::int32_t>(DType::i32, {2, 3}, {0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(arrays[0].second, array_of<std::int32_t>(DType::i32, {2, 3}, {0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(arrays[1].first, "b");
   EXPECT_EQ(arrays[1].second, array_of<double>(DType::f64, {}, {1.5}));
 }
@@ -149,10 +148,11 @@ TEST(Io, NpzIsStoredWithTheChecksumThatItsDirectoryRepeats) {
 }
 
 TEST(Io, SafetensorsReadsWhatTheFormatSays) {
-  write(file("format.safetensors"),
-        tensors(R"({"__metadata__":{"k":"v"},"b":{"dtype":"BOOL","shape":[3],"data_offsets":[8,11]},)"
-                R"("a":{"data_offsets":[0,8],"dtype":"F32","shape":[2,1]}}   )",
-                std::string("\x00\x00\x80\x3f\x00\x00\x00\xc0\x00\x01\x07", 11)));
+  write(
+      file("format.safetensors"),
+      tensors(R"({"__metadata__":{"k":"v"},"b":{"dtype":"BOOL","shape":[3],"data_offsets":[8,11]},)"
+              R"("a":{"data_offsets":[0,8],"dtype":"F32","shape":[2,1]}}   )",
+              std::string("\x00\x00\x80\x3f\x00\x00\x00\xc0\x00\x01\x07", 11)));
   const auto got = io::read_safetensors(file("format.safetensors"));
   ASSERT_EQ(got.arrays.size(), 2u);
   EXPECT_EQ(got.arrays[0].first, "a");
@@ -181,9 +181,9 @@ TEST(Io, SaysWhatIsWrongWithAFile) {
     write(file("bad.npy"), text + dictionary + data);
     return error_of([] { io::read_npy(file("bad.npy")); });
   };
-  EXPECT_THAT(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904,), }\n",
-                  "1234"),
-              HasSubstr("bad.npy should have at least 2^56 bytes of elements"));
+  EXPECT_THAT(
+      npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904,), }\n", "1234"),
+      HasSubstr("bad.npy should have at least 2^56 bytes of elements"));
   EXPECT_THAT(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000,), }\n", "1234"),
               HasSubstr("should have at least 4000000000 bytes of elements, and no more, for "
                         "f32[1000000000], but has 4"));
@@ -276,14 +276,17 @@ TEST(Io, DamagedFilesAreRefusedByName) {
       {"weight", array_of<float>(DType::f32, {2, 3}, {1, 2, 3, 4, 5, 6})},
       {"steps", array_of<std::int64_t>(DType::i64, {}, {7})}};
   io::write_npy(file("fuzz.npy"), arrays[0].second);
-  expect_refusals(file("fuzz.npy"), [](const std::string& p) { io::read_npy(p); }, 1);
+  expect_refusals(
+      file("fuzz.npy"), [](const std::string& p) { io::read_npy(p); }, 1);
   io::write_npz(file("fuzz.npz"), arrays);
-  expect_refusals(file("fuzz.npz"), [](const std::string& p) { io::read_npz(p); }, 2);
+  expect_refusals(
+      file("fuzz.npz"), [](const std::string& p) { io::read_npz(p); }, 2);
   write(file("fuzz2.npz"), from_hex(made_elsewhere));
-  expect_refusals(file("fuzz2.npz"), [](const std::string& p) { io::read_npz(p); }, 3);
+  expect_refusals(
+      file("fuzz2.npz"), [](const std::string& p) { io::read_npz(p); }, 3);
   io::write_safetensors(file("fuzz.safetensors"), {arrays, {{"k", "v"}}});
-  expect_refusals(file("fuzz.safetensors"),
-                  [](const std::string& p) { io::read_safetensors(p); }, 4);
+  expect_refusals(
+      file("fuzz.safetensors"), [](const std::string& p) { io::read_safetensors(p); }, 4);
 }
 
 // ---- trees, on a device
@@ -310,8 +313,8 @@ class IoOnDevice : public DeviceTest {
 TEST_F(IoOnDevice, TreesAreWrittenByTheNamesOfTheirParts) {
   for (const char* end : {"model.safetensors", "model.npz"}) {
     io::save_tree(rt, file(end), model());
-    const Model types = tree::map(
-        [](const Array& a) { return abstract_array(a.dtype(), a.shape()); }, model());
+    const Model types =
+        tree::map([](const Array& a) { return abstract_array(a.dtype(), a.shape()); }, model());
     const Model got = io::load_tree(rt, file(end), types);
     EXPECT_EQ(rt.to_host<float>(got.layers[1].weight), (std::vector<float>{4, 5, 6}));
     EXPECT_EQ(rt.to_host<bool>(got.layers[1].bias), (std::vector<bool>{true, false}));
@@ -343,8 +346,7 @@ TEST_F(IoOnDevice, TreesThatDoNotFitAreNamed) {
 
 TEST_F(IoOnDevice, ArraysGoToFilesAndBack) {
   io::save_npy(rt, file("device.npy"), of({1, 2, 3}));
-  EXPECT_EQ(rt.to_host<float>(io::load_npy(rt, file("device.npy"))),
-            (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(rt.to_host<float>(io::load_npy(rt, file("device.npy"))), (std::vector<float>{1, 2, 3}));
   io::save_safetensors(rt, file("device.safetensors"), {{"x", of({4})}});
   const auto arrays = io::load_safetensors(rt, file("device.safetensors"));
   EXPECT_EQ(arrays.at(0).first, "x");

@@ -198,7 +198,7 @@ void check_static(std::string_view op, const char* prefix, const T& first, std::
 /// not one bool, or the kind needs a bound or a number of checkpoints that is not there.
 template <class Cond, class Body, class S>
 Carried<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions options,
-                              Loc loc = Loc::here()) {
+                      Loc loc = Loc::here()) {
   using T = Carried<S>;
   detail::check_takes_values<Cond, T>();
   detail::check_takes_values<Body, T>();
@@ -226,9 +226,10 @@ Carried<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions options,
 /// A loop that is not told where to stop does not compile.
 template <class Cond, class Body, class S>
 void while_loop(Cond&&, Body&&, S) {
-  static_assert(always_false<S>,
-                "gnomon::while_loop: the bound is missing; write {.max_steps = n} behind the state, "
-                "or {.max_steps = gnomon::unbounded} on purpose");
+  static_assert(
+      always_false<S>,
+      "gnomon::while_loop: the bound is missing; write {.max_steps = n} behind the state, "
+      "or {.max_steps = gnomon::unbounded} on purpose");
 }
 
 /// state = body(i, state) for i = lower, ..., upper - 1, with bounds known when tracing.
@@ -236,8 +237,8 @@ void while_loop(Cond&&, Body&&, S) {
 /// body(Array i, S) -> S with i an i32[]. An upper bound not above the lower one gives `init`.
 /// Differentiable as while_loop is. Throws UsageError as while_loop does.
 template <std::integral Lower, std::integral Upper, class Body, class S>
-Carried<S> fori_loop(Lower lower, Upper upper, Body&& body, S init,
-                             ForiOptions options = {}, Loc loc = Loc::here()) {
+Carried<S> fori_loop(Lower lower, Upper upper, Body&& body, S init, ForiOptions options = {},
+                     Loc loc = Loc::here()) {
   using T = Carried<S>;
   detail::check_takes_values<Body, Array, T>();
   static_assert(std::is_invocable_v<Body&, Array, T>,
@@ -259,8 +260,7 @@ Carried<S> fori_loop(Lower lower, Upper upper, Body&& body, S init,
 /// The same with traced bounds: takes at most `max_steps` steps. Bounds have one integer dtype,
 /// which i has as well.
 template <class Body, class S>
-Carried<S> fori_loop(Operand lower, Operand upper, Body&& body, S init,
-                             WhileOptions options) {
+Carried<S> fori_loop(Operand lower, Operand upper, Body&& body, S init, WhileOptions options) {
   using T = Carried<S>;
   detail::check_takes_values<Body, Array, T>();
   static_assert(std::is_invocable_v<Body&, Array, T>,

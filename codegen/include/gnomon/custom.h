@@ -153,8 +153,7 @@ class CustomJvp {
         return given_tangents(
             result, apply_all(rule_, as(at), Value{tree::clone(y)}, as(dx), as(perturbed)));
       } else if constexpr (TakesAll<const Rule&, Form, Value, Form>::value) {
-        return given_tangents(result,
-                              apply_all(rule_, as(at), Value{tree::clone(y)}, as(dx)));
+        return given_tangents(result, apply_all(rule_, as(at), Value{tree::clone(y)}, as(dx)));
       } else {
         auto both = apply_all(rule_, as(at), as(dx));
         static_assert(PairOfTrees<decltype(both)>,

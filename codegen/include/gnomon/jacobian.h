@@ -32,7 +32,8 @@ using JacobianOf =
                        std::conditional_t<std::is_same_v<X, Array>, Y, Jacobian<Y, X>>>;
 
 /// The Jacobian of a struct by a struct: for every array of the result, what a tree like the
-/// argument says of its derivative. A tree itself, to return, to map over or to differentiate again.
+/// argument says of its derivative. A tree itself, to return, to map over or to differentiate
+/// again.
 ///
 ///   auto j = jacrev(f)(params);
 ///   j.of([](auto& y) -> auto& { return y.velocity; }).mass   // d velocity / d mass
@@ -192,8 +193,8 @@ auto jacrev(F f, Loc loc = Loc::here()) {
 
 /// The function that gives the second derivatives of `f` in its first argument: jacfwd of jacrev.
 ///
-/// For a scalar f of an Array x one array of shape x.shape + x.shape; of a struct X a Jacobian<X, X>,
-/// h.of(a).b of shape a.shape + b.shape.
+/// For a scalar f of an Array x one array of shape x.shape + x.shape; of a struct X a Jacobian<X,
+/// X>, h.of(a).b of shape a.shape + b.shape.
 template <class F>
 auto hessian(F f, Loc loc = Loc::here()) {
   return jacfwd(jacrev(std::move(f), loc), loc);

@@ -66,8 +66,8 @@ std::vector<Array> run_map(Body one, Body many, const std::vector<Array>& xs, co
 /// vmap both are by lane. `cond` is asked once more about the last state. Differentiable as
 /// while_loop is. Throws UsageError as while_loop does, and for bounds beyond i32.
 template <class Cond, class Body, class S>
-Looped<Carried<S>> while_loop_counted(Cond&& cond, Body&& body, S init,
-                                              WhileOptions options, Loc loc = Loc::here()) {
+Looped<Carried<S>> while_loop_counted(Cond&& cond, Body&& body, S init, WhileOptions options,
+                                      Loc loc = Loc::here()) {
   using T = Carried<S>;
   detail::check_takes_values<Cond, T>();
   detail::check_takes_values<Body, T>();
@@ -97,9 +97,10 @@ Looped<Carried<S>> while_loop_counted(Cond&& cond, Body&& body, S init,
 /// A loop that is not told where to stop does not compile.
 template <class Cond, class Body, class S>
 void while_loop_counted(Cond&&, Body&&, S) {
-  static_assert(always_false<S>,
-                "gnomon::while_loop_counted: the bound is missing; write {.max_steps = n} behind the "
-                "state");
+  static_assert(
+      always_false<S>,
+      "gnomon::while_loop_counted: the bound is missing; write {.max_steps = n} behind the "
+      "state");
 }
 
 /// scan over the first `length` elements of `xs`, a number known only when the program runs; with

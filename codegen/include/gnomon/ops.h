@@ -130,9 +130,10 @@ concept Pairwise = (std::is_same_v<A, Array> || std::is_same_v<B, Array>)&&NoAxi
 // What looks like another library's name does not compile, and says which one is meant.
 template <class A, class B>
 requires detail::Pairwise<A, B> Array max(const A&, const B&) {
-  static_assert(always_false<A>,
-                "gnomon::max: it takes one array and axes, and gives the largest element; the larger "
-                "one of each pair is gnomon::maximum(a, b)");
+  static_assert(
+      always_false<A>,
+      "gnomon::max: it takes one array and axes, and gives the largest element; the larger "
+      "one of each pair is gnomon::maximum(a, b)");
   return {};
 }
 template <class A, class B>
@@ -143,8 +144,8 @@ requires detail::Pairwise<A, B> Array min(const A&, const B&) {
   return {};
 }
 template <class A, class B, class C>
-requires(std::is_same_v<A, Array> || std::is_same_v<B, Array> ||
-         std::is_same_v<C, Array>) Array clamp(const A&, const B&, const C&) {
+requires(std::is_same_v<A, Array> || std::is_same_v<B, Array> || std::is_same_v<C, Array>) Array
+    clamp(const A&, const B&, const C&) {
   static_assert(always_false<A>, "gnomon: clamp of arrays is gnomon::clip(x, lo, hi)");
   return {};
 }

@@ -115,9 +115,10 @@ namespace detail {
 
 template <class P, class R>
 void replace_part(P& part, R&& by) {
-  static_assert(!std::is_const_v<P>,
-                "gnomon::tree::at: the selector gives a const reference; take the tree as `auto& m` "
-                "and write `-> auto&`");
+  static_assert(
+      !std::is_const_v<P>,
+      "gnomon::tree::at: the selector gives a const reference; take the tree as `auto& m` "
+      "and write `-> auto&`");
   if constexpr (std::is_invocable_v<R&, const P&>) {
     part = by(std::as_const(part));
   } else if constexpr (std::is_lvalue_reference_v<R> && std::is_same_v<std::remove_cvref_t<R>, P>) {
@@ -150,9 +151,9 @@ T at(S&& where, const T& tree, R&& by, Loc loc = Loc::here()) {
                 "gnomon::tree::at: the selector is a function of T& that gives a reference to a "
                 "part, or std::tie of several");
   using Given = std::invoke_result_t<S&, T&>;
-  static_assert(std::is_lvalue_reference_v<Given> ||
-                    detail::IsTuple<std::remove_cvref_t<Given>>::value,
-                "gnomon::tree::at: the selector gives a reference to a part; write `-> auto&`");
+  static_assert(
+      std::is_lvalue_reference_v<Given> || detail::IsTuple<std::remove_cvref_t<Given>>::value,
+      "gnomon::tree::at: the selector gives a reference to a part; write `-> auto&`");
   T result = clone(tree);
   std::vector<const Array*> slots, parts;
   for_each_slot(std::as_const(result), [&](const Array& a) { slots.push_back(&a); });

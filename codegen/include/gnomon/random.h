@@ -51,11 +51,12 @@ class Key {
   Key(const Key&) = delete;  // used twice? random::split makes new keys, clone() the same draws
   template <class K>
   requires std::is_same_v<K, Key> Key(K&) {  // NOLINT: implicit, as copies are
-    static_assert(always_false<K>,
-                  "gnomon::Key: a key gives one draw, and this would be its second use. Make as many "
-                  "keys as there are draws: `auto [a, b] = random::split<2>(std::move(key))`; to "
-                  "draw the same numbers again on purpose pass key.clone(); the last use may take "
-                  "std::move(key)");
+    static_assert(
+        always_false<K>,
+        "gnomon::Key: a key gives one draw, and this would be its second use. Make as many "
+        "keys as there are draws: `auto [a, b] = random::split<2>(std::move(key))`; to "
+        "draw the same numbers again on purpose pass key.clone(); the last use may take "
+        "std::move(key)");
   }
 
   /// The same key again: the same draws.

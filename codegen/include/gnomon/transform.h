@@ -56,12 +56,12 @@ struct AxisVisitor {
 ///   vmap(f, {.in_axes = {tree::filter(model, spec), 0}})
 class MappedAxes {
  public:
-  MappedAxes(int axis) : entries_{{"", axis}} {}  // NOLINT: implicit on purpose
-  MappedAxes(Axis axis) : entries_{{"", axis}} {}  // NOLINT: likewise
+  MappedAxes(int axis) : entries_{{"", axis}} {}      // NOLINT: implicit on purpose
+  MappedAxes(Axis axis) : entries_{{"", axis}} {}     // NOLINT: likewise
   MappedAxes(std::nullopt_t) : MappedAxes(Axis()) {}  // NOLINT: likewise
   template <class T>
-  requires(!std::is_convertible_v<const T&, Axis> &&
-           !std::is_same_v<T, MappedAxes>) MappedAxes(const T& axes) {  // NOLINT: likewise
+  requires(!std::is_convertible_v<const T&, Axis> && !std::is_same_v<T, MappedAxes>)
+      MappedAxes(const T& axes) {  // NOLINT: likewise
     detail::AxisVisitor visitor{entries_};
     tree::Path path;
     tree::walk(axes, path, visitor);
@@ -176,10 +176,9 @@ class Vmapped {
     };
     auto traced =
         std::apply([&](const auto&... e) { return trace_at(loc_, named, e...); }, elements);
-    return tree::with_leaves(
-        tree::as_stacked(traced.result),
-        plan.run(traced.graph, traced.captures, leaf_paths(traced.result),
-                 top_level_counts(traced.result)));
+    return tree::with_leaves(tree::as_stacked(traced.result),
+                             plan.run(traced.graph, traced.captures, leaf_paths(traced.result),
+                                      top_level_counts(traced.result)));
   }
 
  private:
@@ -291,9 +290,10 @@ Arrays aligned_tangent(std::string_view op, const X& x, const D& tangent, Loc lo
   } else if constexpr (std::is_same_v<D, X>) {
     return aligned(op, "tangent", x, tangent, loc);
   } else {
-    static_assert(always_false<D>,
-                  "gnomon: a tangent is a tree like what moves, or gnomon::none; several arguments "
-                  "and their tangents are two tuples: jvp(f, std::tuple{x, y}, std::tuple{dx, dy})");
+    static_assert(
+        always_false<D>,
+        "gnomon: a tangent is a tree like what moves, or gnomon::none; several arguments "
+        "and their tangents are two tuples: jvp(f, std::tuple{x, y}, std::tuple{dx, dy})");
     return {};
   }
 }
@@ -359,16 +359,17 @@ inline constexpr HasAux has_aux{};
 ///
 /// The derivative is a tree like f(x) with holes for arrays that are not of floats. Those of
 /// `tangent` are ignored, and a hole in it says that x does not move there, as `none` says of a
-/// whole argument: cheaper than zeros. Throws UsageError when the types of `x` and `tangent` differ.
+/// whole argument: cheaper than zeros. Throws UsageError when the types of `x` and `tangent`
+/// differ.
 template <class F, class X, class D>
 auto jvp(const F& f, const X& x, const D& tangent, Loc loc = Loc::here()) {
   using P = typename detail::ValuesOf<X>::type;
   const P& at = detail::ValuesOf<X>::of(x);
   auto traced = trace_at(loc, detail::with_tuple<P>(f), at);
-  const Arrays all = detail::jvp_arrays(
-      detail::linearizable(traced, at),
-      detail::aligned_tangent("jvp", at, detail::ValuesOf<D>::of(tangent), loc),
-      detail::leaf_paths(at), loc);
+  const Arrays all =
+      detail::jvp_arrays(detail::linearizable(traced, at),
+                         detail::aligned_tangent("jvp", at, detail::ValuesOf<D>::of(tangent), loc),
+                         detail::leaf_paths(at), loc);
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
   return std::pair{tree::with_leaves(traced.result, Arrays(all.begin(), middle)),
                    tree::with_leaves(traced.result, Arrays(middle, all.end()))};

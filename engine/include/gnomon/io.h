@@ -15,8 +15,8 @@
 
 namespace gnomon::io {
 
-/// An array in host memory, as files hold it: elements in row-major order, as many bytes each as the
-/// dtype has; bool is a byte of 0 or 1.
+/// An array in host memory, as files hold it: elements in row-major order, as many bytes each as
+/// the dtype has; bool is a byte of 0 or 1.
 struct FileArray {
   Aval aval;
   std::vector<std::byte> bytes;
@@ -49,7 +49,7 @@ void write_npz(const std::string& path, const NamedFileArrays&);
 
 /// The arrays of a safetensors file and what else it says of itself.
 struct Safetensors {
-  NamedFileArrays arrays;                                      // in the order of their bytes
+  NamedFileArrays arrays;                                     // in the order of their bytes
   std::vector<std::pair<std::string, std::string>> metadata;  // "__metadata__"
 };
 /// Throws FileError for element types that arrays do not have (8-bit floats) and for headers that
