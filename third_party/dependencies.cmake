@@ -3,6 +3,9 @@ find_package(SPIRV-Headers REQUIRED)
 find_package(SPIRV-Tools REQUIRED)
 find_package(SPIRV-Tools-opt REQUIRED)
 find_package(Threads REQUIRED)
+# Files of gnomon/io.h.
+find_package(ZLIB REQUIRED)
+find_package(nlohmann_json REQUIRED)
 
 # volk comes as source: it resolves Vulkan at run time, so nothing links the loader.
 find_path(GNOMON_VOLK_DIR volk.c REQUIRED)
@@ -22,6 +25,5 @@ if(GNOMON_BUILD_SAMPLES OR GNOMON_BUILD_COMMAND OR GNOMON_BUILD_TESTS OR GNOMON_
   find_package(CLI11 REQUIRED)
 endif()
 if(GNOMON_BUILD_BENCH)
-  find_package(nlohmann_json REQUIRED)
   find_program(GNOMON_GLSLANG glslangValidator REQUIRED)
 endif()

@@ -6,7 +6,7 @@ packages="
   g++ cmake ninja-build
   libvulkan-dev libvulkan-volk-dev vulkan-validationlayers mesa-vulkan-drivers
   spirv-headers spirv-tools glslang-tools
-  libgtest-dev libgmock-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libmpfr-dev
+  libgtest-dev libgmock-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libmpfr-dev zlib1g-dev
   gnuplot-nox
 "
 

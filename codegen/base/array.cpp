@@ -35,7 +35,7 @@ const Aval& Array::aval() const {
   if (is_hole()) {
     throw UsageError(
         "gnomon: use of a hole, an Array that was left out of its tree (by tree::filter or "
-        "tree::partition, or as the derivative of an integer array); tree::combine fills holes");
+        "tree::separate, or as the derivative of an integer array); tree::combine fills holes");
   }
   return aval_;
 }

@@ -20,9 +20,8 @@ namespace gnomon {
 
 class Array;
 
-/// Reaches the private fields and the private copy constructor of a class that befriends it. A
-/// class whose copies are private is move-only to its users and can still be rebuilt by the
-/// library.
+/// Reaches the private fields, and the private copy constructor or `clone()`, of a class that
+/// befriends it: such a class is move-only to its users and can still be rebuilt by the library.
 struct TreeAccess {
   template <class T>
   static constexpr bool has_fields() {
@@ -33,8 +32,12 @@ struct TreeAccess {
     return requires { T::field_names.size(); };
   }
   template <class T>
+  static constexpr bool clones() {
+    return requires(const T& t) { T{t.clone()}; };
+  }
+  template <class T>
   static constexpr bool copies() {
-    return requires(const T& t) { T(t); };
+    return clones<T>() || requires(const T& t) { T(t); };
   }
   template <class T>
   static constexpr auto fields(T& t) {
@@ -46,7 +49,10 @@ struct TreeAccess {
   }
   template <class T>
   static T copy(const T& t) {
-    return T(t);
+    if constexpr (clones<T>())
+      return t.clone();
+    else
+      return T(t);
   }
 };
 

@@ -3,40 +3,10 @@
 
 #include <charconv>
 
+#include "codegen/base/path_visitor.h"
 #include "codegen/primitives/lax.h"
 
 namespace gnomon::tree {
-
-namespace {
-
-/// Where a walk is, as text: `.layers[0].weight`.
-class PathVisitor : public Visitor {
- public:
-  explicit PathVisitor(std::string prefix) : Visitor(true), path_(std::move(prefix)) {}
-  void enter(std::string_view field, std::size_t index) final {
-    marks_.push_back(path_.size());
-    if (field.empty()) {
-      path_ += '[';
-      path_ += std::to_string(index);
-      path_ += ']';
-    } else {
-      path_ += '.';
-      path_ += field;
-    }
-  }
-  void leave() final {
-    path_.resize(marks_.back());
-    marks_.pop_back();
-  }
-
- protected:
-  std::string path_;
-
- private:
-  std::vector<std::size_t> marks_;
-};
-
-}  // namespace
 
 namespace detail {
 

@@ -141,6 +141,7 @@ struct StaticValue {
   const void* value;
   void (*append_key)(const void* value, std::string& bytes);  // floats by bits
   std::string (*text)(const void* value);
+  std::optional<std::int64_t> integer = {};  // what an integer is; bool is none
 };
 
 /// What a walk meets, in order of declaration. One type for all visits: what is compiled for a tree
@@ -149,8 +150,9 @@ class Visitor {
  public:
   virtual void leaf(const Array&) = 0;
   virtual void value(const StaticValue&) {}
-  virtual void count(std::size_t) {}   // the length of a vector, before its elements
-  virtual void presence(bool) {}       // whether an optional holds a value
+  virtual void count(std::size_t) {}  // the length of a vector, before its elements
+  virtual void presence(bool) {}      // whether an optional holds a value
+  virtual void nothing() {}           // a class without members
   /// Around each field (by name) and element (by index, no name). Not called unless `by_path`.
   virtual void enter(std::string_view, std::size_t) {}
   virtual void leave() {}
@@ -204,6 +206,8 @@ void walk(const T& t, Visitor& visitor) {
     reflect::for_each_field(t, [&](std::string_view name, const auto& field) {
       detail::walk_part(field, name, i++, visitor);
     });
+  } else if constexpr (kind == Kind::empty) {
+    visitor.nothing();
   }
 }
 
@@ -295,8 +299,8 @@ T clone(const T& t) {
     (std::make_index_sequence<reflect::field_count<T>()>{});
   } else {
     static_assert(TreeAccess::copies<T>(),
-                  "gnomon: a move-only class in a tree needs a private copy constructor and "
-                  "`friend struct gnomon::TreeAccess`");
+                  "gnomon: a move-only class in a tree needs a clone(), or a private copy "
+                  "constructor and `friend struct gnomon::TreeAccess`");
     return TreeAccess::copy(t);
   }
 }

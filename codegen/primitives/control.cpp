@@ -276,8 +276,8 @@ std::vector<Array> run_counted_while(FunctionRef<Array(std::span<const Array>)> 
 std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, const Arrays& xs,
                             const Texts& x_paths, const DynamicScanOptions& options, Loc loc) {
   check_start("scan", init, paths, loc);
-  check_start("scan", {options.length}, {"length"}, loc);
-  const Array& length = options.length;
+  const Array& length = options.length.array();
+  check_start("scan", {length}, {"length"}, loc);
   if (length.rank() > 0 || !is_integer(length.dtype()))
     usage_error("scan", "`length` is " + to_string(length.aval()) + " and must be one integer",
                 loc);
@@ -340,15 +340,16 @@ std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, c
 
 std::vector<Array> run_map(Body one, Body many, const Arrays& xs, const Texts& x_paths,
                            std::optional<Dim> batch_size, Loc loc) {
-  const std::optional<Dim> leading = leading_axis("map", xs, x_paths, loc);
+  const std::optional<Dim> leading = leading_axis("map_each", xs, x_paths, loc);
   if (!leading)
-    usage_error("map", "there are no arrays among `xs` that say how many elements there are", loc);
+    usage_error("map_each", "there are no arrays among `xs` that say how many elements there are",
+                loc);
   if (batch_size && *batch_size < 1)
-    usage_error("map",
+    usage_error("map_each",
                 "`batch_size` is " + std::to_string(*batch_size) +
                     " and must be positive; leave it out to take elements one by one",
                 loc);
-  Trace::active("map", loc);
+  Trace::active("map_each", loc);
   const Dim n = *leading;
   const auto by = [&](Body body) { return [body](const Arrays& in) { return body(in).rows; }; };
   const auto one_by_one = by(one);

@@ -158,16 +158,17 @@ Array matrix_norm(Operand x, MatrixNorm kind) {
   return a;
 }
 
-Array cond(Operand x, MatrixNorm kind) {
+Array condition_number(Operand x, MatrixNorm kind) {
   const Loc loc = x.loc();
-  const At at("linalg::cond", loc);
-  const Array a = matrix_operand("linalg::cond", x);
+  const At at("linalg::condition_number", loc);
+  const Array a = matrix_operand("linalg::condition_number", x);
   if (kind == MatrixNorm::two) {
     const Array s = values_of(a, loc);
-    if (s.size() == 0) usage_error("linalg::cond", to_string(a.aval()) + " is empty", loc);
+    if (s.size() == 0)
+      usage_error("linalg::condition_number", to_string(a.aval()) + " is empty", loc);
     return lax::div(first_of(s), last_of(s));
   }
-  require_square("linalg::cond", a.aval(), loc);
+  require_square("linalg::condition_number", a.aval(), loc);
   return lax::mul(matrix_norm({a, loc}, kind), matrix_norm({inv({a, loc}), loc}, kind));
 }
 

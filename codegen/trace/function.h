@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "codegen/base/callable.h"
 #include "codegen/trace/trace.h"
 #include "gnomon/tree.h"
 
@@ -41,9 +42,9 @@ Graph finished(Trace&, tree::detail::AnyTree result);
 /// placeholders). Throws UsageError when an argument or the result holds an empty Array.
 template <class F, class... A>
 auto trace_at(Loc loc, F&& f, const A&... args) {
+  detail::check_takes_values<F, A...>();
   static_assert(std::is_invocable_v<F&, A...>,
-                "gnomon: the function cannot be called with arguments of these types; it gets "
-                "rvalues, so its parameters are T, const T& or T&&, not T&");
+                "gnomon: the function cannot be called with arguments of these types");
   using R = ResultOf<F, A...>;
   static_assert(!std::is_void_v<R>, "gnomon: a traced function must return its results");
   int index = 0;
@@ -58,9 +59,9 @@ auto trace_at(Loc loc, F&& f, const A&... args) {
   return Traced<R>{std::move(graph), std::move(result), std::move(trace.captures)};
 }
 
-/// (An Array is no function: gnomon::trace of arrays is the sum of a diagonal.)
+/// trace_at without a line.
 template <class F, class... A>
-requires(!std::is_same_v<std::remove_cvref_t<F>, Array>) auto trace(F&& f, const A&... args) {
+auto make_graph(F&& f, const A&... args) {
   return trace_at(Loc{}, f, args...);
 }
 

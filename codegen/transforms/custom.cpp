@@ -140,9 +140,10 @@ std::vector<Aval> types_of(const Arrays& arrays) {
   return r;
 }
 
-Arrays call_converted(const Graph& graph, const std::vector<std::vector<Aval>>& types,
-                      const std::vector<Aval>& captured_types, const Arrays& captured,
-                      const std::vector<Arrays>& args, bool same_statics, Loc loc) {
+Arrays call_converted(const Conversion& conversion, const std::vector<Aval>& captured_types,
+                      const Arrays& captured, const std::vector<Arrays>& args, bool same_statics) {
+  const std::vector<std::vector<Aval>>& types = conversion.types;
+  const Loc loc = conversion.loc;
   const auto list = [](const std::vector<Aval>& avals) {
     std::string r;
     for (const Aval& a : avals) r += (r.empty() ? "" : ", ") + to_string(a);
@@ -172,7 +173,7 @@ Arrays call_converted(const Graph& graph, const std::vector<std::vector<Aval>>& 
                 "converted for; convert it again",
                 loc);
   check("the list of captures", captured_types, captured);
-  return inline_graph(graph, control::joined(inputs, captured));
+  return inline_graph(conversion.graph, control::joined(inputs, captured));
 }
 
 Arrays emit_checkpoint(const Graph& graph, const Arrays& inputs, const CheckpointOptions& options,

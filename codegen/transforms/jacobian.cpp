@@ -79,6 +79,14 @@ void need_trace(std::string_view op, Loc loc) {
 
 }  // namespace
 
+void no_part_of_result(Loc loc) {
+  usage_error(
+      "Jacobian::of",
+      "the selector does not name a part of the result that has arrays; take a reference to "
+      "its parameter's fields",
+      loc);
+}
+
 Blocks forward_blocks(const Linearizable& f, Loc loc) {
   need_trace("jacfwd", loc);
   const std::vector<Aval> results = f.graph.output_avals();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/base/path_visitor.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/transforms/jvp.h"
 #include "codegen/transforms/linearize.h"
@@ -13,6 +14,43 @@ namespace gnomon {
 
 Array abstract_array(DType dtype, const Shape& shape) { return placeholder({dtype, shape}); }
 
+MappedAxes::MappedAxes(tree::detail::AnyTree axes) {
+  struct Each final : tree::PathVisitor {
+    explicit Each(std::vector<std::pair<std::string, Axis>>& to) : PathVisitor(""), entries(to) {}
+    void leaf(const Array& a) override {
+      entries.emplace_back(path_, a.is_hole() ? Axis() : Axis(0));
+    }
+    void value(const tree::StaticValue& x) override {
+      if (x.integer) entries.emplace_back(path_, static_cast<int>(*x.integer));
+    }
+    void presence(bool present) override {
+      if (!present) entries.emplace_back(path_, std::nullopt);
+    }
+    void nothing() override { entries.emplace_back(path_, std::nullopt); }
+    std::vector<std::pair<std::string, Axis>>& entries;
+  } each(entries_);
+  axes.walk_by(each);
+}
+
+std::optional<Axis> MappedAxes::find(std::string_view path) const {
+  for (const auto& [part, axis] : entries_) {
+    if (!path.starts_with(part)) continue;
+    const std::string_view rest = path.substr(part.size());
+    if (rest.empty() || rest[0] == '.' || rest[0] == '[') return axis;
+  }
+  return std::nullopt;
+}
+
+std::string MappedAxes::text() const {
+  if (entries_.empty()) return "nothing";
+  std::string all;
+  for (const auto& entry : entries_) {
+    if (!all.empty()) all += ", ";
+    all += entry.first.empty() ? "all of it" : "`" + entry.first + "`";
+  }
+  return all;
+}
+
 namespace detail {
 namespace {
 
@@ -21,6 +59,12 @@ std::string argument_text(std::size_t index, const std::string& path) {
 }
 
 int resolved(int axis, int rank) { return axis < 0 ? axis + rank : axis; }
+
+/// A path within the top-level element that it begins with.
+std::string_view below_top(std::string_view path) {
+  const std::size_t end = path.find_first_of(".[", 1);
+  return end == path.npos ? std::string_view() : path.substr(end);
+}
 
 }  // namespace
 
@@ -43,13 +87,12 @@ VmapPlan::VmapPlan(const VmapOptions& options, std::size_t arguments, Loc loc)
   }
 }
 
-void VmapPlan::require_mapped() const {
-  if (options_.in_axes[argument_]) return;
+Axis VmapPlan::axis_of(const std::string& path) const {
+  const MappedAxes& axes = options_.in_axes[argument_];
+  if (const auto found = axes.find(path)) return *found;
   usage_error(
       "vmap",
-      argument_text(argument_, "") +
-          " holds one thing per element and is `unmapped`; map it, or pass what all elements "
-          "share",
+      "in_axes says nothing of " + argument_text(argument_, path) + "; it speaks of " + axes.text(),
       loc_);
 }
 
@@ -63,8 +106,20 @@ Arrays VmapPlan::elements(tree::detail::AnyTree argument) {
   return result;
 }
 
+void VmapPlan::require_mapped(const std::vector<std::string>& paths) const {
+  for (const std::string& path : paths) {
+    if (axis_of(path)) continue;
+    usage_error(
+        "vmap",
+        argument_text(argument_, path) +
+            " holds one thing per element and is `unmapped`; map it, or pass what all elements "
+            "share",
+        loc_);
+  }
+}
+
 Array VmapPlan::element(const Array& a, const std::string& path) {
-  const Axis axis = options_.in_axes[argument_];
+  const Axis axis = axis_of(path);
   const std::string where = argument_text(argument_, path);
   if (a.empty()) empty_leaf(static_cast<int>(argument_), path, loc_);
   inputs_.push_back(a);
@@ -103,6 +158,7 @@ void VmapPlan::enter() const {
 }
 
 Arrays VmapPlan::run(const Graph& graph, const Arrays& captures,
+                     const std::vector<std::string>& paths,
                      const std::vector<std::size_t>& counts) {
   if (size_ < 0) {
     usage_error("vmap", "no argument is mapped; give in_axes, or axis_size for the length", loc_);
@@ -118,7 +174,16 @@ Arrays VmapPlan::run(const Graph& graph, const Arrays& captures,
   BatchAxes out_axes;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     for (std::size_t k = 0; k < counts[i]; ++k) {
-      Axis axis = options_.out_axes[given == 1 ? 0 : i];
+      const std::string& path = paths[out_axes.size()];
+      const MappedAxes& axes = options_.out_axes[given == 1 ? 0 : i];
+      const auto found = axes.find(given == 1 ? std::string_view(path) : below_top(path));
+      if (!found) {
+        usage_error(
+            "vmap",
+            "out_axes says nothing of `" + path + "` of the result; it speaks of " + axes.text(),
+            loc_);
+      }
+      Axis axis = *found;
       const Aval& aval = graph.avals[graph.outputs[out_axes.size()]];
       const int rank = aval.shape.rank() + 1;
       if (axis && (*axis < -rank || *axis >= rank)) {

@@ -32,7 +32,7 @@ Variant compiled(std::shared_ptr<gn::Runtime> rt, std::string name, const gn::Ta
   v.name = std::move(name);
   v.prepare = [=] {
     gn::Trace outer;
-    const auto traced = gn::trace(f, outer.input(arguments.aval())...);
+    const auto traced = gn::make_graph(f, outer.input(arguments.aval())...);
     made->executable = std::make_unique<gn::Executable>(rt->state()->context,
                                                         gn::compile(traced.graph, target, options));
     run();

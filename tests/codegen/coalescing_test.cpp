@@ -27,7 +27,7 @@ using ::testing::SizeIs;
 template <class F, class... A>
 Program compiled(const Target& target, F f, const A&... avals) {
   Trace outer;
-  return compile(trace(f, outer.input(avals)...).graph, target, {.keep_text = true});
+  return compile(make_graph(f, outer.input(avals)...).graph, target, {.keep_text = true});
 }
 
 /// The accesses of all kernels whose line contains `what`: "load in0: contiguous x4 aligned".

@@ -25,7 +25,7 @@ Array whole(const Array& x) { return round(x * 3); }
 template <class F, class... A>
 Program compiled(F f, const Target& target, const A&... avals) {
   Trace outer;
-  return compile(trace(f, outer.input(avals)...).graph, target, {.keep_text = true});
+  return compile(make_graph(f, outer.input(avals)...).graph, target, {.keep_text = true});
 }
 
 /// Targets that tile whatever they can.
@@ -48,7 +48,7 @@ void expect_contracts(F f, const A&... inputs) {
   std::uint32_t seed = 1;
   (host.push_back(random_array(inputs, seed++)), ...);
   Trace outer;
-  const Graph g = trace(f, outer.input(inputs)...).graph;
+  const Graph g = make_graph(f, outer.input(inputs)...).graph;
   const auto want = evaluate(g, host);
   for (const Target& target : eager()) {
     const Program p = compile(g, target, {.keep_text = true});

@@ -21,7 +21,7 @@ template <class F, class... A>
 void expect_lane_loops(F f, const A&... inputs) {
   const Graph g = [&] {
     Trace outer;
-    return trace(f, outer.input(inputs)...).graph;
+    return make_graph(f, outer.input(inputs)...).graph;
   }();
   const Program p = compile(g, Target::gpu_like(), {.name = "test", .keep_text = true});
   EXPECT_NE(p.fusion_text.find("every lane runs its own trips"), std::string::npos);
@@ -252,7 +252,7 @@ TEST(ControlLower, HistoriesOfALoopOfUnknownLengthAreNotCopied) {
   const auto over = [&](const Array& xs) { return vmap(f)(xs); };
   expect_function_lowers(over, f32({33}));
   Trace outer;
-  const Graph g = trace(over, outer.input(f32({512}))).graph;
+  const Graph g = make_graph(over, outer.input(f32({512}))).graph;
   for (const auto& [name, target] : targets()) {
     const Program p = compile(g, target, {.name = "test", .keep_text = true});
     EXPECT_NE(p.fusion_text.find("[512,50]"), std::string::npos) << p.fusion_text;

@@ -261,7 +261,7 @@ TEST(ConvolutionLowering, ReadsBordersAndGapsWithoutACopyOfTheImage) {
   const auto check = [&](const Aval& image, const Aval& kernel) {
     gnomon::testing::expect_function_lowers(f, image, kernel);
     Trace outer;
-    const Graph g = trace(f, outer.input(image), outer.input(kernel)).graph;
+    const Graph g = make_graph(f, outer.input(image), outer.input(kernel)).graph;
     for (const auto& [name, target] : gnomon::testing::targets())
       EXPECT_EQ(compile(g, target, {}).kernels.size(), 1) << name;
   };

@@ -16,7 +16,7 @@ template <class F, class... A>
 Program on_device(F f, const A&... inputs) {
   const Graph g = [&] {
     Trace outer;
-    return trace(f, outer.input(inputs)...).graph;
+    return make_graph(f, outer.input(inputs)...).graph;
   }();
   return compile(g, Target::gpu_like(),
                  {.name = "test", .loops = LoopMapping::device, .keep_text = true});
@@ -335,7 +335,7 @@ Program expect_slices(F f, const A&... inputs) {
   (host.push_back(random_array(inputs, seed++)), ...);
   const Graph g = [&] {
     Trace outer;
-    return trace(f, outer.input(inputs)...).graph;
+    return make_graph(f, outer.input(inputs)...).graph;
   }();
   const Program p = compile(g, impatient(), {.name = "test", .keep_text = true});
   EXPECT_NE(p.fusion_text.find("slices of"), std::string::npos) << p.fusion_text;

@@ -49,7 +49,7 @@ inline Numbers numbers(const HostArray& a) {
 /// The graph of `f` on arrays of the inputs' types.
 template <class F, class... H>
 Graph graph_of(F&& f, const H&... inputs) {
-  auto traced = trace(f, placeholder(inputs.aval)...);
+  auto traced = make_graph(f, placeholder(inputs.aval)...);
   EXPECT_TRUE(traced.captures.empty());
   verify(traced.graph);
   return traced.graph;

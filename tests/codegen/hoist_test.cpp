@@ -19,7 +19,7 @@ using namespace testing;
 template <class F, class... A>
 Graph traced(F f, const A&... avals) {
   Trace outer;
-  return simplify(trace(f, outer.input(avals)...).graph);
+  return simplify(make_graph(f, outer.input(avals)...).graph);
 }
 
 /// The graph with the invariants of all its loops hoisted; nothing when none is worth it.

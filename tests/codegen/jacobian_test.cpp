@@ -80,13 +80,12 @@ TEST(Jacobian, OfAStructInOneArrayIsThatStruct) {
   EXPECT_EQ(out[3], out[1]);
 }
 
-TEST(Jacobian, OfStructsIsARowPerArray) {
+TEST(Jacobian, OfStructsHasARowPerArray) {
   const auto f = [](const Array& w, const Array& b) {
     const auto y = [](const std::pair<Array, Array>& p) {
       return std::pair{p.first * p.second, sum(p.first) * p.second * p.second};
     };
-    const std::vector<std::pair<Array, Array>> forward = jacfwd(y)(std::pair{w, b}),
-                                               back = jacrev(y)(std::pair{w, b});
+    const auto forward = jacfwd(y)(std::pair{w, b}), back = jacrev(y)(std::pair{w, b});
     return std::pair{forward, back};
   };
   const auto out = run_all(f, f32({1, 2}), f32(3));
@@ -139,11 +138,12 @@ TEST(Hessian, TimesAVectorIsHvp) {
   expect_near(run(reversed, x, v), product, 1e-4);
 }
 
-TEST(Hessian, OfAStructIsARowPerArray) {
+TEST(Hessian, OfAStructIsAStructByAStruct) {
   const auto f = [](const Array& w, const Array& b, const Array& n) {
     const auto loss = [](const Model& m) { return sum(m.w * m.w * m.w) * m.b; };
-    const std::vector<Model> h = hessian(loss)(Model{w, b, n});
-    EXPECT_EQ(h.size(), 2u);  // a gradient has no integers
+    const Jacobian<Model, Model> h = hessian(loss)(Model{w, b, n});
+    EXPECT_EQ(h.size(), 3u);
+    EXPECT_TRUE(h[2].w.is_hole() && h[2].b.is_hole());  // a gradient has no integers
     const Model product = hvp(loss, Model{w, b, n}, Model{w, b, Array::hole()});
     return std::tuple{h[0].w, h[0].b, h[1].w, h[1].b, product.w, product.b};
   };
@@ -250,7 +250,7 @@ TEST(Grad, LeavesIntegersOutAndTreesAreUpdatedAnyway) {
 
 TEST(Grad, OfAChosenPart) {
   const auto f = [](const Array& w, const Array& b, const Array& n) {
-    const auto [trained, frozen] = tree::partition(
+    const auto [trained, frozen] = tree::separate(
         Model{w, b, n}, [](Model & m) -> auto& { return m.b; });
     const Model rest = frozen;
     const auto loss = [&](const Model& t) {

@@ -82,7 +82,7 @@ TEST(KeptRows, InsideOfLoopsToo) {
   const auto each = [](const Array& weights, const Array& starts) {
     const auto df =
         grad([](const Array& v, const Array& start) { return repeated(v, start, false); });
-    return map([&](const Array& start) { return df(weights, start); }, starts);
+    return map_each([&](const Array& start) { return df(weights, start); }, starts);
   };
   const Graph g = simplify(graph_of(each, w, x)), kept = keep_rows(g, plenty);
   verify(kept);

@@ -238,7 +238,7 @@ TEST(LinalgNorm, VectorsAndMatrices) {
   EXPECT_NEAR(run(matrix(MatrixNorm::two), x)[0], big, 1e-13);
   EXPECT_NEAR(run(matrix(MatrixNorm::nuclear), x)[0], big + 36 / big, 1e-13);
   const auto cond = [](MatrixNorm kind) {
-    return [kind](const Array& a) { return linalg::cond(a, kind); };
+    return [kind](const Array& a) { return linalg::condition_number(a, kind); };
   };
   EXPECT_NEAR(run(cond(MatrixNorm::two), x)[0], big * big / 36, 1e-12);
   // The inverse is [1/3, 1/9; 0, 1/12].

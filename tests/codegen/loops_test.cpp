@@ -256,7 +256,7 @@ TEST(CountedWhile, CountsStepsOfAnEmptyState) {
 // ---- map
 
 TEST(Map, IsAScanWithoutCarry) {
-  const auto f = [](const Array& xs) { return map([](const Array& x) { return x * 2; }, xs); };
+  const auto f = [](const Array& xs) { return map_each([](const Array& x) { return x * 2; }, xs); };
   const Graph g = graph_of(f, f32({1, 2, 3}));
   EXPECT_EQ(only_equation(g, "scan").params.as<ScanParams>().length, 3);
   EXPECT_EQ(run(f, f32({1, 2, 3})), (Numbers{2, 4, 6}));
@@ -266,7 +266,7 @@ TEST(Map, IsAScanWithoutCarry) {
 TEST(Map, TakesBatchesSideBySide) {
   const auto f = [](Dim batch) {
     return [=](const Array& xs) {
-      return map([](const Array& x) { return x * 2; }, xs, {.batch_size = batch});
+      return map_each([](const Array& x) { return x * 2; }, xs, {.batch_size = batch});
     };
   };
   const HostArray xs = f32({1, 2, 3, 4, 5, 6, 7});
@@ -282,29 +282,29 @@ TEST(Map, GivesElementsOfTheirType) {
   // An element of keys is a key, and as good one by one as side by side.
   const auto f = [](std::optional<Dim> batch) {
     return [=](const Array&) {
-      return map([](Key key) { return random::normal(std::move(key), {2}); },
-                 random::split(random::key(7), 5), {.batch_size = batch});
+      return map_each([](Key key) { return random::normal(std::move(key), {2}); },
+                      random::split(random::key(7), 5), {.batch_size = batch});
     };
   };
   EXPECT_EQ(run(f({}), i32(0)), run(f(2), i32(0)));
 }
 
 TEST(Map, ReplacesNumbers) {
-  const auto f = [](const Array& xs) { return map([](const Array&) { return 4; }, xs); };
+  const auto f = [](const Array& xs) { return map_each([](const Array&) { return 4; }, xs); };
   EXPECT_EQ(run(f, f32({1, 2})), (Numbers{4, 4}));
 }
 
 TEST(Map, SaysWhatIsWrong) {
   const auto identity = [](const Array& x) { return x; };
-  const auto f = [=](const Array& xs) { return map(identity, xs, {.batch_size = 0}); };
+  const auto f = [=](const Array& xs) { return map_each(identity, xs, {.batch_size = 0}); };
   EXPECT_THAT(usage_error_of(f, f32({1, 2})),
               HasSubstr("gnomon::map: `batch_size` is 0 and must be positive; leave it out to take "
                         "elements one by one (loops_test.cpp:"));
-  const auto scalar = [=](const Array& xs) { return map(identity, xs); };
+  const auto scalar = [=](const Array& xs) { return map_each(identity, xs); };
   EXPECT_THAT(usage_error_of(scalar, f32(1.0)),
               HasSubstr("gnomon::map: `xs` is f32[] and has no leading axis to go along"));
   const auto nothing = [](const Array& x) {
-    map([](None n) { return n; }, none);
+    map_each([](None n) { return n; }, none);
     return x;
   };
   EXPECT_THAT(usage_error_of(nothing, f32(1.0)), HasSubstr("there are no arrays among `xs`"));

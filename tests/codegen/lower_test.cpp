@@ -23,7 +23,7 @@ Program compiled(const Graph& g, const Target& t = Target::cpu_like()) {
 template <class F, class... A>
 Graph graph_of(F f, const A&... avals) {
   Trace outer;
-  return trace(f, outer.input(avals)...).graph;
+  return make_graph(f, outer.input(avals)...).graph;
 }
 
 TEST(Lower, ComputesAnElementwiseChainInOneKernel) {

@@ -81,7 +81,7 @@ template <class F, class... A>
 std::size_t barriers_per_iteration(F f, const A&... inputs) {
   expect_function_lowers(f, inputs...);
   Trace outer;
-  const Graph g = trace(f, outer.input(inputs)...).graph;
+  const Graph g = make_graph(f, outer.input(inputs)...).graph;
   const Program p = compile(g, Target::cpu_like(),
                             {.name = "test", .loops = LoopMapping::workgroup, .keep_text = true});
   std::size_t n = 0;

@@ -32,7 +32,7 @@ std::string picture(const T& tree) {
 }
 
 TEST(Partition, ByWhatAnArrayIs) {
-  const auto [floats, rest] = tree::partition(example(), tree::is_float);
+  const auto [floats, rest] = tree::separate(example(), tree::is_float);
   EXPECT_EQ(picture(floats), "xxxx-x");
   EXPECT_EQ(picture(rest), "----x-");
   EXPECT_EQ(floats.width, 5);
@@ -61,8 +61,8 @@ TEST(Partition, ByNamingParts) {
 
 TEST(Partition, CombineIsTheTreeAgain) {
   const Net net = example();
-  const auto [first, rest] = tree::partition(net, tree::is_float);
-  const auto [second, third] = tree::partition(rest, [](const Array&) { return true; });
+  const auto [first, rest] = tree::separate(net, tree::is_float);
+  const auto [second, third] = tree::separate(rest, [](const Array&) { return true; });
   EXPECT_EQ(picture(third), "------");
   const Net back = tree::combine(third, first, second);
   EXPECT_EQ(picture(back), "xxxxxx");

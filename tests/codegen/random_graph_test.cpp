@@ -70,7 +70,7 @@ TEST(RandomGraphs, AreJudgedByWhatRoundingMakesOfThem) {
   const auto notices = [](const auto& f, double off) {
     Trace outer;
     RandomGraph r;
-    r.graph = trace(f, outer.input(f32({64}))).graph;
+    r.graph = make_graph(f, outer.input(f32({64}))).graph;
     r.inputs = {random_array(f32({64}), 7)};
     const auto want = evaluate(r.graph, r.inputs);
     HostArray got = want[0];

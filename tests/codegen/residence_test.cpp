@@ -14,7 +14,8 @@ using namespace testing;
 template <class F, class... A>
 Program on_cpu(F f, const A&... inputs) {
   Trace outer;
-  return compile(trace(f, outer.input(inputs)...).graph, Target::cpu_like(), {.keep_text = true});
+  return compile(make_graph(f, outer.input(inputs)...).graph, Target::cpu_like(),
+                 {.keep_text = true});
 }
 
 // Rows of both operands are summed: the product wants one of them turned around. An input is

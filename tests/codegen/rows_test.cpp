@@ -30,7 +30,7 @@ Program rows_of(F f, const A&... inputs) {
   std::uint32_t seed = 1;
   (host.push_back(random_array(inputs, seed++)), ...);
   Trace outer;
-  const Graph g = trace(f, outer.input(inputs)...).graph;
+  const Graph g = make_graph(f, outer.input(inputs)...).graph;
   Program p = compile(g, few_lanes(), {.keep_text = true});
   const auto want = evaluate(g, host), got = run_on_host(p, host);
   for (std::size_t i = 0; i < want.size(); ++i)

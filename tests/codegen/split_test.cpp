@@ -20,7 +20,7 @@ Array whole(const Array& x) { return round(x * 3); }
 template <class F, class... A>
 void expect_short_loops(F f, const A&... avals) {
   Trace outer;
-  const Graph g = trace(f, outer.input(avals)...).graph;
+  const Graph g = make_graph(f, outer.input(avals)...).graph;
   for (const auto& [name, target] : targets()) {
     const Program p = compile(g, target, {.keep_text = true});
     for (const kernel::Kernel& k : p.kernels)
@@ -93,7 +93,7 @@ TEST(Split, RowsOfAnyLength) {
 TEST(Split, RowsAreReadAsRunsByOneLoop) {
   Trace outer;
   const Graph g =
-      trace([](const Array& x) { return sum(x, 1); }, outer.input(f32({8192, 1024}))).graph;
+      make_graph([](const Array& x) { return sum(x, 1); }, outer.input(f32({8192, 1024}))).graph;
   const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
   ASSERT_EQ(p.kernels.size(), 1u) << p.fusion_text;
   EXPECT_LE(kernel::worst_case_trips(p.kernels[0]), 1024u / 16 + 1);
@@ -104,7 +104,7 @@ TEST(Split, RowsStayLoopsWhateverTheirLength) {
   for (const Dim n : {17, 32, 50, 64, 100, 128, 256, 512, 1000}) {
     Trace outer;
     const Graph g =
-        trace([](const Array& x) { return softmax(x); }, outer.input(f32({600, n}))).graph;
+        make_graph([](const Array& x) { return softmax(x); }, outer.input(f32({600, n}))).graph;
     for (const auto& [name, target] : targets())
       for (const kernel::Kernel& k : compile(g, target, {.keep_text = true}).kernels)
         EXPECT_LE(k.types.size(), 2048u) << name << " n = " << n << "\n" << print(k);
@@ -113,7 +113,8 @@ TEST(Split, RowsStayLoopsWhateverTheirLength) {
 
 TEST(Split, ALongSumIsTwoKernelsOfNeighbours) {
   Trace outer;
-  const Graph g = trace([](const Array& x) { return sum(x); }, outer.input(f32({1 << 24}))).graph;
+  const Graph g =
+      make_graph([](const Array& x) { return sum(x); }, outer.input(f32({1 << 24}))).graph;
   const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
   ASSERT_EQ(p.kernels.size(), 2u) << p.fusion_text;
   // Sixteen neighbours per invocation, the next ones behind those of seven others.
@@ -133,7 +134,7 @@ TEST(Split, ALongSumIsTwoKernelsOfNeighbours) {
 TEST(Split, ASumOfMediumLengthIsTwoKernelsToo) {
   for (const Dim n : {1000, 8000, 16383, 16384, 20000, 40000, 65536, 100000, 131072, 262144}) {
     Trace outer;
-    const Graph g = trace([](const Array& x) { return sum(x); }, outer.input(f32({n}))).graph;
+    const Graph g = make_graph([](const Array& x) { return sum(x); }, outer.input(f32({n}))).graph;
     const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
     EXPECT_EQ(p.kernels.size(), n < 16384 ? 1u : 2u) << n << "\n" << p.fusion_text;
     for (const kernel::Kernel& k : p.kernels)
@@ -195,7 +196,7 @@ TEST(Split, LongProductsOfWhatLiesSideBySide) {
   expect_function_lowers(turned, f32({16, 8, 256}), f32({16, 32, 256}));
   const auto fusion = [&](const Aval& x, const Aval& y, const Target& target) {
     Trace outer;
-    return compile(trace(f, outer.input(x), outer.input(y)).graph, target, {.keep_text = true})
+    return compile(make_graph(f, outer.input(x), outer.input(y)).graph, target, {.keep_text = true})
         .fusion_text;
   };
   const Aval x = f32({64, 64, 256});  // 8 MiB of both: 16 parts of half a MiB

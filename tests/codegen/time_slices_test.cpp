@@ -23,7 +23,7 @@ Target hurried() {
 template <class F, class... A>
 Program compiled_for(const Target& target, F f, const A&... inputs) {
   Trace outer;
-  const Graph g = trace(f, outer.input(inputs)...).graph;
+  const Graph g = make_graph(f, outer.input(inputs)...).graph;
   return compile(g, target, {.name = "test", .keep_text = true});
 }
 
@@ -34,7 +34,7 @@ Program expect_paced(const Target& target, F f, const A&... inputs) {
   std::uint32_t seed = 1;
   (host.push_back(random_array(inputs, seed++)), ...);
   Trace outer;
-  const Graph g = trace(f, outer.input(inputs)...).graph;
+  const Graph g = make_graph(f, outer.input(inputs)...).graph;
   const Program p = compile(g, target, {.name = "test", .keep_text = true});
   EXPECT_NE(p.fusion_text.find(" steps at first"), std::string::npos) << p.fusion_text;
   EXPECT_EQ(p.gated.size(), 1u) << p.fusion_text;

@@ -86,7 +86,7 @@ TEST(Trace, ThrowsWithoutOne) {
 }
 
 TEST(Trace, EndsWhenTheFunctionThrows) {
-  EXPECT_THROW(trace(
+  EXPECT_THROW(make_graph(
                    [](const Array& x) -> Array {
                      throw std::runtime_error("stop");
                      return x;
@@ -100,9 +100,9 @@ TEST(Trace, CapturesThroughTwoLevels) {
   Trace outer;
   const Array k = outer.input({DType::f32, {}});
   Array unused = outer.input({DType::f32, {}});
-  const auto middle = trace(
+  const auto middle = make_graph(
       [&](const Array& x) {
-        const auto inner = trace([&](const Array& y) { return (k * y) * x + k; }, x);
+        const auto inner = make_graph([&](const Array& y) { return (k * y) * x + k; }, x);
         EXPECT_EQ(inner.captures.size(), 2u);
         EXPECT_EQ(inner.graph.inputs.size(), 3u);
         Arrays inputs{x};
@@ -119,7 +119,7 @@ TEST(Trace, CapturesThroughTwoLevels) {
 TEST(Trace, CapturesAConcreteArrayOnce) {
   const Array table = concrete({2});
   const auto traced =
-      trace([&](const Array& x) { return x * table + table; }, placeholder({DType::f32, {2}}));
+      make_graph([&](const Array& x) { return x * table + table; }, placeholder({DType::f32, {2}}));
   ASSERT_EQ(traced.captures.size(), 1u);
   EXPECT_EQ(traced.captures[0].storage(), table.storage());
   EXPECT_EQ(traced.graph.inputs.size(), 2u);
@@ -128,7 +128,7 @@ TEST(Trace, CapturesAConcreteArrayOnce) {
 TEST(Trace, OrdersCapturesByFirstUseAndDropsUnusedOnes) {
   const Array a = concrete({}), b = concrete({}), dead = concrete({});
   auto order = [&](bool b_first) {
-    return trace(
+    return make_graph(
         [&](const Array& x) {
           (void)(dead + x);
           if (b_first) {
@@ -149,7 +149,7 @@ TEST(Trace, OrdersCapturesByFirstUseAndDropsUnusedOnes) {
 
 TEST(Trace, RefusesAnArrayOfAnEndedTrace) {
   Array leak;
-  trace([&](const Array& x) { return leak = x * x; }, placeholder({DType::f32, {2}}));
+  make_graph([&](const Array& x) { return leak = x * x; }, placeholder({DType::f32, {2}}));
   const std::string message = usage_error_of([&](const Array& x) { return leak + x; }, f32({1, 2}));
   EXPECT_THAT(message, HasSubstr("this f32[2] belongs to a trace that has ended"));
   EXPECT_THAT(message, HasSubstr("return it from the traced function"));
@@ -170,10 +170,11 @@ TEST(Trace, NamesAnEmptyArrayInTheArgumentsAndTheResult) {
   struct Two {
     Array a, b;
   };
-  EXPECT_THAT(message_of([] {
-                trace([](const Two& t) { return t.a; }, Two{placeholder({DType::f32, {}}), {}});
-              }),
-              HasSubstr("argument 0 `.b` is an empty Array"));
+  EXPECT_THAT(
+      message_of([] {
+        make_graph([](const Two& t) { return t.a; }, Two{placeholder({DType::f32, {}}), {}});
+      }),
+      HasSubstr("argument 0 `.b` is an empty Array"));
   EXPECT_THAT(usage_error_of(
                   [](const Array& x) {
                     return std::vector<Two>{{x, {}}};
@@ -195,7 +196,7 @@ TEST(Trace, GivesCallablesRvalues) {
     static auto fields(Owner& o) { return std::tie(o.a); }
   };
   const Owner owner{placeholder({DType::f32, {}})};
-  const auto traced = trace([](Owner o) { return Owner(o.a + 1); }, owner);
+  const auto traced = make_graph([](Owner o) { return Owner(o.a + 1); }, owner);
   EXPECT_EQ(traced.result.a.aval(), (Aval{DType::f32, {}}));
 }
 

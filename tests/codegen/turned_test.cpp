@@ -50,7 +50,7 @@ const auto learn_all = [](const Array& a, const Array& b, const Array& c, const 
 template <class F, class... A>
 Program compiled(F f, const Target& target, const A&... avals) {
   Trace outer;
-  return compile(trace(f, outer.input(avals)...).graph, target,
+  return compile(make_graph(f, outer.input(avals)...).graph, target,
                  {.name = "test", .keep_text = true});
 }
 
@@ -74,7 +74,7 @@ TEST(Turned, RowsOfManyLanesLieInBlocks) {
                      .second);
     };
     Trace outer;
-    const Graph g = trace(rows_turned, outer.input(f32({n, 5}))).graph;
+    const Graph g = make_graph(rows_turned, outer.input(f32({n, 5}))).graph;
     Dim found = 0;
     for (const Layout& l : choose_residence(g, analyse_uses(g), target, {}).layouts)
       found = std::max(found, l.block);

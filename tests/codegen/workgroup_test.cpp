@@ -38,7 +38,7 @@ void expect_together(const std::string& how, F f, const A&... inputs) {
   std::uint32_t seed = 1;
   (host.push_back(random_array(inputs, seed++)), ...);
   Trace outer;
-  const Graph g = trace(f, outer.input(inputs)...).graph;
+  const Graph g = make_graph(f, outer.input(inputs)...).graph;
   const auto want = evaluate(g, host);
   for (const Target& target : together()) {
     const Program p = compile(g, target, {.keep_text = true});
@@ -168,7 +168,7 @@ TEST(Workgroups, PanelsFuseCheapProducers) {
   const auto f = [](const Array& a, const Array& b) { return matmul(maximum(a, 0), b) * 2.0f; };
   expect_together("panels", f, f32({64, 64}), f32({64, 65}));
   Trace outer;
-  const Graph g = trace(f, outer.input(f32({64, 64})), outer.input(f32({64, 65}))).graph;
+  const Graph g = make_graph(f, outer.input(f32({64, 64})), outer.input(f32({64, 65}))).graph;
   EXPECT_EQ(compile(g, together()[0]).kernels.size(), 1u);
 }
 
@@ -250,7 +250,8 @@ TEST(Workgroups, SquaresOfWhatTheKernelItselfComputesAreNotRead) {
 
 TEST(Workgroups, ShortRangesStayWithOneLane) {
   Trace outer;
-  const Graph g = trace([](const Array& x) { return sum(x, 1); }, outer.input(f32({5, 20}))).graph;
+  const Graph g =
+      make_graph([](const Array& x) { return sum(x, 1); }, outer.input(f32({5, 20}))).graph;
   for (const Target& target : together())
     EXPECT_THAT(compile(g, target, {.keep_text = true}).fusion_text, Not(HasSubstr("teams of")));
 }

@@ -33,7 +33,7 @@ float bad(const Array& x) { return static_cast<float>(x); }
 Array bad(const Array& n) { return gn::zeros(gn::Shape(n, 3)); }
 #endif
 
-// CASE 4: expect "private"
+// CASE 4: expect "used twice? random::split makes new keys, clone() the same draws"
 #ifdef CASE_4
 Array bad(const gn::Key& key) {
   gn::Key again = key;

@@ -1,9 +1,15 @@
 # tests/compile_fail/check.cmake -- compiles one case of a file and compares what the compiler says.
 #
-# cmake -D COMPILER= -D FILE= -D CASE= -D ROOT= -P check.cmake; case 0 is the file without a case.
+# cmake -D COMPILER= -D FILE= -D CASE= -D ROOT= -D INTO= -P check.cmake; case 0 is the file without
+# a case, INTO the folder of what prepare.cmake made.
+include(${CMAKE_CURRENT_LIST_DIR}/flags.cmake)
+if(COMPILER MATCHES "clang")
+  set(precompiled -include-pch ${INTO}/headers.pch)
+else()
+  set(precompiled -include ${INTO}/headers.h)
+endif()
 execute_process(
-  COMMAND ${COMPILER} -std=c++20 -fsyntax-only -Wall -Wextra -fno-diagnostics-color
-    -I ${ROOT} -I ${ROOT}/codegen/include -I ${ROOT}/engine/include -D CASE_${CASE} ${FILE}
+  COMMAND ${COMPILER} ${flags} -fsyntax-only ${precompiled} -D CASE_${CASE} ${FILE}
   RESULT_VARIABLE failed
   OUTPUT_VARIABLE said
   ERROR_VARIABLE said)

@@ -102,9 +102,9 @@ auto bad() {
 }
 #endif
 
-// CASE 13: expect "gnomon::map: f must take one element"
+// CASE 13: expect "gnomon::map_each: f must take one element"
 #ifdef CASE_13
 auto bad(const Array& xs) {
-  return gn::map([](Newton s) { return s; }, xs);
+  return gn::map_each([](Newton s) { return s; }, xs);
 }
 #endif

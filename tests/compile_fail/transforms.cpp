@@ -2,9 +2,11 @@
 #include <utility>
 
 #include "gnomon/custom.h"
+#include "gnomon/jacobian.h"
 #include "gnomon/ops.h"
 #include "gnomon/partition.h"
 #include "gnomon/transform.h"
+#include "gnomon/tree_ops.h"
 
 namespace gn = gnomon;
 using gn::Array;
@@ -14,6 +16,7 @@ struct Model {
 };
 
 std::pair<Array, Array> loss(const Array& x) { return {gn::sum(x), x}; }
+Array loss_of(const Model& m) { return gn::sum(m.weight) * m.bias; }
 Array good(const Array& x) { return gn::grad(loss, gn::has_aux)(x).first; }
 
 // CASE 1: expect "for one that returns std::pair{loss, aux} write grad(f, has_aux)"
@@ -65,5 +68,87 @@ Model bad(const Model& m) {
 Array bad(const Array& x) {
   return gn::custom_vjp([](const Array& v) { return v; }, [](const Array& v) { return v; },
                         [](const Array&, const Array& dy) { return dy; })(x);
+}
+#endif
+
+// CASE 8: expect "gnomon: a tangent is a tree like what moves, or gnomon::none; several arguments"
+#ifdef CASE_8
+auto bad(const Array& x, const Array& y) {
+  return gn::jvp([](const Array& a, const Array& b) { return a * b; }, std::tuple{x, y}, x);
+}
+#endif
+
+// CASE 9: expect "gnomon: a tangent is a tree like what moves, or gnomon::none; several arguments"
+#ifdef CASE_9
+auto bad(const Model& m, const Array& dx) { return gn::hvp(loss_of, m, dx); }
+#endif
+
+// CASE 10: expect "x is the argument, or all of them one by one, or a std::tuple of several"
+#ifdef CASE_10
+Array bad(const Array& x, const Array& y) {
+  return gn::custom_jvp([](const Array& a, const Array& b) { return a * b; },
+                        [](const Array& a, const Array& da) {
+                          return std::pair{a, da};
+                        })(x, y);
+}
+#endif
+
+// CASE 11: expect "gnomon: the forward pass of custom_vjp takes the arguments of the function, one
+// by"
+#ifdef CASE_11
+Array bad(const Array& x, const Array& y) {
+  return gn::custom_vjp([](const Array& a, const Array& b) { return a * b; },
+                        [](const Array& a) {
+                          return std::pair{a, a};
+                        },
+                        [](const Array&, const Array& dy) {
+                          return std::tuple{dy, dy};
+                        })(x, y);
+}
+#endif
+
+// CASE 12: expect "gnomon: the selector of a Jacobian gives a reference to a part of the result"
+#ifdef CASE_12
+Model bad(const Model& m) {
+  return gn::jacrev([](const Model& a) { return a; })(m).of([](auto& y) { return y.weight; });
+}
+#endif
+
+// CASE 13: expect "gnomon::tree::at: the selector gives a reference to a part; write `-> auto&`"
+#ifdef CASE_13
+Model bad(const Model& m, const Array& w) {
+  return gn::tree::at([](auto& a) { return a.weight; }, m, w);
+}
+#endif
+
+// CASE 14: expect "gnomon::tree::at: what replaces a part has its type, or is a function of the
+// part"
+#ifdef CASE_14
+Model bad(const Model& m) {
+  return gn::tree::at(
+      [](auto& a) -> auto& { return a.weight; }, m, 0.5f);
+}
+#endif
+
+// CASE 15: expect "gnomon::tree::at: there must be as many values as parts that the selector names"
+#ifdef CASE_15
+Model bad(const Model& m, const Array& w) {
+  return gn::tree::at([](auto& a) { return std::tie(a.weight, a.bias); }, m, std::tuple{w});
+}
+#endif
+
+// CASE 16: expect "gnomon::tree::at: the selector gives a const reference; take the tree as `auto&
+// m`"
+#ifdef CASE_16
+Model bad(const Model& m, const Array& w) {
+  return gn::tree::at(
+      [](const auto& a) -> auto& { return a.weight; }, m, w);
+}
+#endif
+
+// CASE 17: expect "gnomon::tree::reduce: f must take (what was made so far, const Array&)"
+#ifdef CASE_17
+auto bad(const Model& m) {
+  return gn::tree::reduce([](const Array& a) { return a; }, m, gn::Array());
 }
 #endif

@@ -75,7 +75,8 @@ class Buffers : public DeviceTest {
     const std::vector<HostArray> inputs{x, number(by), number(back)};
     const Graph g = [&] {
       Trace outer;
-      return trace(f, outer.input(x.aval), outer.input(i32(Shape())), outer.input(i32(Shape())))
+      return make_graph(f, outer.input(x.aval), outer.input(i32(Shape())),
+                        outer.input(i32(Shape())))
           .graph;
     }();
     const Graph checked = check_buffers(g);

@@ -20,7 +20,7 @@ class DeviceLoops : public DeviceTest {
   template <class F, class... A>
   Program compiled(F f, const A&... inputs) {
     Trace outer;
-    graph_ = trace(f, outer.input(inputs)...).graph;
+    graph_ = make_graph(f, outer.input(inputs)...).graph;
     return compile(graph_, rt.target(), options(LoopMapping::device));
   }
   static CompileOptions options(LoopMapping loops) {
@@ -228,7 +228,7 @@ TEST_F(DeviceLoops, BeyondTheDriversBudgetGoOnInFurtherDispatches) {
     })(x);
   };
   Trace outer;
-  const Graph g = trace(f, outer.input(f32(40))).graph;
+  const Graph g = make_graph(f, outer.input(f32(40))).graph;
   const Program p = compile(g, rt.target(), {.name = "test", .keep_text = true});
   EXPECT_EQ(p.gated.empty(), rt.target().loop_budget == 0) << p.fusion_text;
   const HostArray host = random_array(f32(40), 3);

@@ -58,7 +58,7 @@ class SpecialOnDevice : public DeviceTest {
   double error(Unary f, double low, double high, double least) {
     const std::vector<T> x = numbers<T>(low, high, 1);
     const HostArray in = host_array(x);
-    const auto traced = trace(f, placeholder(in.aval));
+    const auto traced = make_graph(f, placeholder(in.aval));
     auto compiled = jit(rt, [f](const Array& a) { return f(a); });
     return worst(rt.to_host<T>(compiled(rt.from_host(x))), evaluate(traced.graph, {in})[0], least);
   }
@@ -66,7 +66,7 @@ class SpecialOnDevice : public DeviceTest {
   double error(Binary f, double low, double high, double least) {
     const std::vector<T> x = numbers<T>(low, high, 2), y = numbers<T>(low, high, 3);
     const HostArray in = host_array(x), in2 = host_array(y);
-    const auto traced = trace(f, placeholder(in.aval), placeholder(in2.aval));
+    const auto traced = make_graph(f, placeholder(in.aval), placeholder(in2.aval));
     auto compiled = jit(rt, [f](const Array& a, const Array& b) { return f(a, b); });
     return worst(rt.to_host<T>(compiled(rt.from_host(x), rt.from_host(y))),
                  evaluate(traced.graph, {in, in2})[0], least);

@@ -46,7 +46,7 @@ class Structured : public DeviceTest {
     (host.push_back(random_array(inputs, seed++)), ...);
     const Graph g = [&] {
       Trace outer;
-      return trace(f, outer.input(inputs)...).graph;
+      return make_graph(f, outer.input(inputs)...).graph;
     }();
     const auto want = evaluate(g, host);
     for (const Target& target : mappings()) {

@@ -31,7 +31,7 @@ class TimeSlicesOnDevice : public DeviceTest {
     target.slice_work = slice_work;
     target.few_slices = 16;
     Trace outer;
-    return compile(trace(f, outer.input(inputs)...).graph, target,
+    return compile(make_graph(f, outer.input(inputs)...).graph, target,
                    {.name = "test", .keep_text = true});
   }
 };

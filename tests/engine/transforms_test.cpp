@@ -45,7 +45,7 @@ TEST_F(TransformsOnDevice, TreesWithHolesGoInAndOut) {
     tree::for_each_leaf(m, [&](const Array& a) { sum_of = sum_of + sum(cast(a, DType::f32)); });
     return sum_of;
   });
-  const auto [heads, rest] = tree::partition(
+  const auto [heads, rest] = tree::separate(
       model, [](Model & m) -> auto& { return m.head; });
   EXPECT_EQ(rt.to_host<float>(total(heads))[0], 3);
   EXPECT_EQ(rt.to_host<float>(total(rest))[0], 14);

@@ -34,7 +34,7 @@ struct List {
 
   template <class F, class... H>
   void add(std::string name, F f, std::vector<Numbers> want, const H&... inputs) {
-    auto traced = trace(f, placeholder(inputs.aval)...);
+    auto traced = make_graph(f, placeholder(inputs.aval)...);
     verify(traced.graph);
     all.push_back({std::move(name), std::move(traced.graph), {inputs...}, std::move(want)});
   }
@@ -307,7 +307,7 @@ void scans(List& list) {
   const auto squares = [](Dim batch) {
     return [=](const Array& xs) {
       const MapOptions options = batch > 0 ? MapOptions{batch} : MapOptions{};
-      return map([](const Array& x) { return std::pair{sum(x * x), x + 1}; }, xs, options);
+      return map_each([](const Array& x) { return std::pair{sum(x * x), x + 1}; }, xs, options);
     };
   };
   for (const Dim batch : {0, 1, 2, 3, 5, 9})

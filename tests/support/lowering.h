@@ -114,7 +114,7 @@ void expect_function_lowers(F f, const A&... inputs) {
   (host.push_back(random_array(inputs, seed++)), ...);
   const auto traced = [&] {
     Trace outer;
-    return trace(f, outer.input(inputs)...);
+    return make_graph(f, outer.input(inputs)...);
   }();
   ASSERT_TRUE(traced.captures.empty());
   expect_lowering(traced.graph, host);

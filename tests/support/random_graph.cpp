@@ -399,7 +399,7 @@ RandomGraph traced_on(std::uint64_t seed, const F& f, const std::vector<Aval>& t
   Trace outer;
   Arrays placeholders;
   for (const Aval& a : types) placeholders.push_back(outer.input(a));
-  r.graph = trace(f, placeholders).graph;
+  r.graph = make_graph(f, placeholders).graph;
   for (const Aval& a : types) r.inputs.push_back(random_input(a, random));
   return r;
 }

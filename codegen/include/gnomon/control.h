@@ -16,14 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/base/callable.h"
 #include "gnomon/loop_kind.h"
 #include "gnomon/tree.h"
 
 namespace gnomon {
-
-/// No value, where a tree is asked for: `scan` without sequences or without rows.
-struct None {};
-inline constexpr None none{};
 
 struct Unbounded {};
 /// `.max_steps = unbounded`: the loop ends when its condition says so, or never.
@@ -75,6 +72,11 @@ struct ScanOptions {
   Checkpoints checkpoints = {};
 };
 
+/// What loops and branches make of the type of a value: of a C++ number an Array, trees stay trees.
+template <class T>
+using Carried =
+    std::conditional_t<std::is_arithmetic_v<std::remove_cvref_t<T>>, Array, std::remove_cvref_t<T>>;
+
 namespace control {
 
 using tree::detail::FunctionRef;
@@ -117,12 +119,8 @@ Scalar scalar_of(T x) {
   return Operand(x, Loc{}).scalar();
 }
 
-/// C++ numbers become arrays, trees stay trees.
 template <class T>
-using Traced =
-    std::conditional_t<std::is_arithmetic_v<std::remove_cvref_t<T>>, Array, std::remove_cvref_t<T>>;
-template <class T>
-Traced<T> traced(T&& x, Loc loc) {
+Carried<T> traced(T&& x, Loc loc) {
   if constexpr (std::is_arithmetic_v<std::remove_cvref_t<T>>)
     return number(scalar_of(x), loc);
   else
@@ -173,9 +171,11 @@ void check_static(std::string_view op, const char* prefix, const T& first, std::
 /// taken to be constant. Throws UsageError when the body changes a shape or dtype, the condition is
 /// not one bool, or the kind needs a bound or a number of checkpoints that is not there.
 template <class Cond, class Body, class S>
-control::Traced<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions options,
-                              Loc loc = Loc::here()) {
-  using T = control::Traced<S>;
+Carried<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions options,
+                      Loc loc = Loc::here()) {
+  using T = Carried<S>;
+  detail::check_takes_values<Cond, T>();
+  detail::check_takes_values<Body, T>();
   static_assert(std::is_invocable_v<Cond&, const T&>,
                 "gnomon::while_loop: cond must take the state");
   static_assert(std::is_invocable_v<Body&, T>, "gnomon::while_loop: body must take the state");
@@ -197,14 +197,24 @@ control::Traced<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions opt
                                                      tree::leaf_paths(start, "carry"), options, loc));
 }
 
+/// A loop that is not told where to stop does not compile.
+template <class Cond, class Body, class S>
+void while_loop(Cond&&, Body&&, S) {
+  static_assert(
+      always_false<S>,
+      "gnomon::while_loop: the bound is missing; write {.max_steps = n} behind the state, "
+      "or {.max_steps = gnomon::unbounded} on purpose");
+}
+
 /// state = body(i, state) for i = lower, ..., upper - 1, with bounds known when tracing.
 ///
 /// body(Array i, S) -> S with i an i32[]. An upper bound not above the lower one gives `init`.
 /// Differentiable as while_loop is. Throws UsageError as while_loop does.
 template <std::integral Lower, std::integral Upper, class Body, class S>
-control::Traced<S> fori_loop(Lower lower, Upper upper, Body&& body, S init,
-                             ForiOptions options = {}, Loc loc = Loc::here()) {
-  using T = control::Traced<S>;
+Carried<S> fori_loop(Lower lower, Upper upper, Body&& body, S init, ForiOptions options = {},
+                     Loc loc = Loc::here()) {
+  using T = Carried<S>;
+  detail::check_takes_values<Body, Array, T>();
   static_assert(std::is_invocable_v<Body&, Array, T>,
                 "gnomon::fori_loop: body must take (Array i, state)");
   static_assert(control::gives<std::invoke_result_t<Body&, Array, T>, T>,
@@ -224,9 +234,9 @@ control::Traced<S> fori_loop(Lower lower, Upper upper, Body&& body, S init,
 /// The same with traced bounds: takes at most `max_steps` steps. Bounds have one integer dtype,
 /// which i has as well.
 template <class Body, class S>
-control::Traced<S> fori_loop(Operand lower, Operand upper, Body&& body, S init,
-                             WhileOptions options) {
-  using T = control::Traced<S>;
+Carried<S> fori_loop(Operand lower, Operand upper, Body&& body, S init, WhileOptions options) {
+  using T = Carried<S>;
+  detail::check_takes_values<Body, Array, T>();
   static_assert(std::is_invocable_v<Body&, Array, T>,
                 "gnomon::fori_loop: body must take (Array i, state)");
   static_assert(control::gives<std::invoke_result_t<Body&, Array, T>, T>,
@@ -267,15 +277,16 @@ struct ScanResult {
 /// and what else there is.
 template <class Body, class C, class X, class Run>
 auto typed_scan(Body&& body, C init, const X& xs, Loc loc, const Run& run) {
-  using T = Traced<C>;
+  using T = Carried<C>;
   using E = tree::ElementOf<X>;
+  detail::check_takes_values<Body, T, E>();
   static_assert(std::is_invocable_v<Body&, T, E>, "gnomon::scan: body must take (carry, x)");
   using R = std::remove_cvref_t<std::invoke_result_t<Body&, T, E>>;
   static_assert(tree::detail::IsPair<R>::value,
                 "gnomon::scan: body must return std::pair{carry, y}");
   static_assert(gives<typename R::first_type, T>,
                 "gnomon::scan: body must return {carry, y} with the carry type it takes");
-  using Y = Traced<typename R::second_type>;
+  using Y = Carried<typename R::second_type>;
   const T start = traced(std::move(init), loc);
   const std::vector<Array> carried = tree::leaves(start);
   std::optional<Y> row;
@@ -381,9 +392,10 @@ auto switch_(Operand index, const Branches& branches, const A&... operands) {
   constexpr std::size_t count = std::tuple_size_v<Branches>;
   static_assert(count > 0, "gnomon::switch_: there must be at least one branch");
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (detail::check_takes_values<const std::tuple_element_t<I, Branches>, A...>(), ...);
     static_assert((std::is_invocable_v<const std::tuple_element_t<I, Branches>&, A...> && ...),
                   "gnomon::switch_: every branch must take the operands");
-    using R = control::Traced<std::invoke_result_t<const std::tuple_element_t<0, Branches>&, A...>>;
+    using R = Carried<std::invoke_result_t<const std::tuple_element_t<0, Branches>&, A...>>;
     static_assert(
         (control::gives<std::invoke_result_t<const std::tuple_element_t<I, Branches>&, A...>, R> &&
          ...),
@@ -397,9 +409,11 @@ auto switch_(Operand index, const Branches& branches, const A&... operands) {
 
 template <class True, class False, class... A>
 auto cond(Operand pred, const True& true_fn, const False& false_fn, const A&... operands) {
+  detail::check_takes_values<const True, A...>();
+  detail::check_takes_values<const False, A...>();
   static_assert(std::is_invocable_v<const True&, A...> && std::is_invocable_v<const False&, A...>,
                 "gnomon::cond: both branches must take the operands");
-  using R = control::Traced<std::invoke_result_t<const True&, A...>>;
+  using R = Carried<std::invoke_result_t<const True&, A...>>;
   static_assert(control::gives<std::invoke_result_t<const False&, A...>, R>,
                 "gnomon::cond: both branches must return the same type");
   const auto when_true = [&] { return true_fn(tree::clone(operands)...); };

@@ -6,10 +6,14 @@
 // derivatives of any order; a derivative of a rule is that of its operations. What function and
 // rules capture are constants: an array that is differentiated in has to be an argument.
 //
-// In the signatures below x stands for the argument, or a std::tuple of all arguments when there
-// are several; dx and dy are trees like x and y, with holes for arrays that are not of floats.
-// `perturbed` is a tree like x of bool[] arrays: whether x moves there, holes for what cannot. The
-// flags are constants once it is known, so cond and where on them cost nothing.
+// In the signatures below x stands for all arguments of the function, and so do dx and `perturbed`:
+// a rule takes each of these as the function does, one by one, or as one std::tuple of several (a
+// generic lambda: one by one). Where a rule gives dx, that of several arguments is a std::tuple. So
+// the rule of f(a, b) is (a, b, da, db) -> {y, dy}, or (std::tuple x, std::tuple dx) -> {y, dy}.
+//
+// dx and dy are trees like x and y, with holes for arrays that are not of floats. `perturbed` is
+// a tree like x of bool[] arrays: whether x moves there, holes for what cannot. The flags are
+// constants once it is known, so cond and where on them cost nothing.
 #pragma once
 #include <memory>
 #include <string>
@@ -34,6 +38,17 @@ struct Packed<A> {
   using type = A;
   static A of(A a) { return a; }
 };
+
+/// Whether F takes the elements of all these tuples, one behind the other.
+template <class F, class... Tuples>
+struct TakesAll : TakesAll<F, decltype(std::tuple_cat(std::declval<Tuples>()...))> {};
+template <class F, class... T>
+struct TakesAll<F, std::tuple<T...>> : std::is_invocable<F, T...> {};
+
+template <class F, class... Tuples>
+auto apply_all(const F& f, Tuples... tuples) {
+  return std::apply(f, std::tuple_cat(std::move(tuples)...));
+}
 
 /// The same tree with bool[] arrays for arrays of floats and holes for others.
 template <class T>
@@ -105,26 +120,42 @@ class CustomJvp {
   CustomJvp(F f, Rule rule, Loc loc) : f_(std::move(f)), rule_(std::move(rule)), loc_(loc) {}
 
   template <class... A>
+  static constexpr bool accepts() {
+    return detail::accepts<const F, A...>();
+  }
+
+  template <class... A>
   auto operator()(const A&... args) const {
+    check_takes_values<const F, A...>();
     using X = typename Packed<A...>::type;
     using Y = ResultOf<const F, A...>;
-    constexpr bool plain = std::is_invocable_v<const Rule&, X, X>;
-    constexpr bool given_y = std::is_invocable_v<const Rule&, X, Y, X>;
-    constexpr bool with_flags = std::is_invocable_v<const Rule&, X, Y, X, X>;
+    using Each = std::tuple<A...>;
+    using Whole = std::tuple<X>;
+    constexpr bool one_by_one = forms<Each, Y>();
     static_assert(
-        plain || given_y || with_flags,
+        std::disjunction_v<std::bool_constant<one_by_one>, HasForm<Whole, Y>>,
         "gnomon: a rule of custom_jvp is (x, dx) -> std::pair{y, dy}, (x, y, dx) -> dy or "
-        "(x, y, dx, perturbed) -> dy; x is the argument, or a std::tuple of several");
+        "(x, y, dx, perturbed) -> dy; x is the argument, or all of them one by one, or a "
+        "std::tuple of several, and dx likewise");
     auto body = trace_at(loc_, f_, args...);
     const X x = Packed<A...>::of(tree::clone(args)...);
     const auto tangents = [&](const X& at, const Y& y, const X& dx, const X& perturbed) {
       const Described result = described(y, "y");
-      if constexpr (with_flags) {
-        return given_tangents(result, rule_(at, y, dx, perturbed));
-      } else if constexpr (given_y) {
-        return given_tangents(result, rule_(at, y, dx));
+      const auto as = [](const X& tree) {
+        if constexpr (!one_by_one || sizeof...(A) == 1)
+          return Whole{tree::clone(tree)};
+        else
+          return tree::clone(tree);
+      };
+      using Form = std::conditional_t<one_by_one, Each, Whole>;
+      using Value = std::tuple<Y>;
+      if constexpr (TakesAll<const Rule&, Form, Value, Form, Form>::value) {
+        return given_tangents(
+            result, apply_all(rule_, as(at), Value{tree::clone(y)}, as(dx), as(perturbed)));
+      } else if constexpr (TakesAll<const Rule&, Form, Value, Form>::value) {
+        return given_tangents(result, apply_all(rule_, as(at), Value{tree::clone(y)}, as(dx)));
       } else {
-        auto both = rule_(at, dx);
+        auto both = apply_all(rule_, as(at), as(dx));
         static_assert(PairOfTrees<decltype(both)>,
                       "gnomon: a rule (x, dx) of custom_jvp gives std::pair{y, dy}");
         static_assert(std::is_same_v<typename decltype(both)::first_type, Y>,
@@ -141,6 +172,16 @@ class CustomJvp {
   }
 
  private:
+  /// Whether the rule takes arguments in this form, in one of the three ways.
+  template <class Form, class Y>
+  static constexpr bool forms() {
+    return TakesAll<const Rule&, Form, Form>::value ||
+           TakesAll<const Rule&, Form, std::tuple<Y>, Form>::value ||
+           TakesAll<const Rule&, Form, std::tuple<Y>, Form, Form>::value;
+  }
+  template <class Form, class Y>
+  struct HasForm : std::bool_constant<forms<Form, Y>()> {};
+
   template <class Y>
   Arrays given_tangents(const Described& result, const Y& dy) const {
     return matched("custom_jvp", "the function gives", result, "the rule's tangent",
@@ -159,21 +200,44 @@ class CustomVjp {
       : f_(std::move(f)), forward_(std::move(forward)), backward_(std::move(backward)), loc_(loc) {}
 
   template <class... A>
+  static constexpr bool accepts() {
+    return detail::accepts<const F, A...>();
+  }
+
+  template <class... A>
   auto operator()(const A&... args) const {
+    check_takes_values<const F, A...>();
     using X = typename Packed<A...>::type;
     using Y = ResultOf<const F, A...>;
-    constexpr bool flags_ahead = std::is_invocable_v<const Forward&, A..., X>;
-    static_assert(flags_ahead || std::is_invocable_v<const Forward&, A...>,
-                  "gnomon: the forward pass of custom_vjp takes the arguments of the function, and "
-                  "may take `perturbed` behind them");
+    using Each = std::tuple<A...>;
+    using Whole = std::tuple<X>;
+    // Flags may be a tuple also behind arguments one by one. Only the first that fits is looked at:
+    // a generic lambda would have to compile for the others.
+    constexpr bool each_flags = TakesAll<const Forward&, Each, Each>::value;
+    constexpr bool each_whole = TakesAll<const Forward&, Each, Whole>::value;
+    constexpr bool one_by_one = each_flags || each_whole || TakesAll<const Forward&, Each>::value;
+    constexpr bool whole_flags =
+        std::conjunction_v<std::bool_constant<!one_by_one>, TakesAll<const Forward&, Whole, Whole>>;
+    static_assert(std::disjunction_v<std::bool_constant<one_by_one || whole_flags>,
+                                     TakesAll<const Forward&, Whole>>,
+                  "gnomon: the forward pass of custom_vjp takes the arguments of the function, one "
+                  "by one or as a std::tuple of several, and may take `perturbed` behind them");
     auto body = trace_at(loc_, f_, args...);
     const X x = Packed<A...>::of(tree::clone(args)...);
     const auto ahead = [&](const A&... a, const X& perturbed) {
       auto both = [&] {
-        if constexpr (flags_ahead)
-          return forward_(a..., perturbed);
+        const auto given = [&] {
+          if constexpr (one_by_one)
+            return Each{tree::clone(a)...};
+          else
+            return Whole{Packed<A...>::of(tree::clone(a)...)};
+        };
+        if constexpr (each_flags && sizeof...(A) > 1)
+          return apply_all(forward_, given(), tree::clone(perturbed));
+        else if constexpr (each_flags || each_whole || whole_flags)
+          return apply_all(forward_, given(), Whole{tree::clone(perturbed)});
         else
-          return forward_(a...);
+          return apply_all(forward_, given());
       }();
       static_assert(PairOfTrees<decltype(both)>,
                     "gnomon: the forward pass of custom_vjp gives std::pair{y, residuals}");
@@ -185,14 +249,19 @@ class CustomVjp {
     };
     auto forward = trace_at(loc_, ahead, args..., flags_like(x));
     using Residuals = std::remove_cvref_t<decltype(forward.result.second)>;
+    constexpr bool flags_each = TakesAll<const Backward&, std::tuple<Residuals, Y>, Each>::value;
     constexpr bool flags_back = std::is_invocable_v<const Backward&, Residuals, Y, X>;
-    static_assert(flags_back || std::is_invocable_v<const Backward&, Residuals, Y>,
+    static_assert(flags_each || flags_back || std::is_invocable_v<const Backward&, Residuals, Y>,
                   "gnomon: the backward pass of custom_vjp takes (residuals, cotangent of y), and "
                   "may take `perturbed` behind them");
     const auto back = [&](const Residuals& residuals, const Y& cotangent, const X& perturbed) {
       const auto found = [&] {
         if constexpr (flags_back)
           return backward_(residuals, cotangent, perturbed);
+        else if constexpr (flags_each)
+          return std::apply(
+              [&](const auto&... flags) { return backward_(residuals, cotangent, flags...); },
+              perturbed);
         else
           return backward_(residuals, cotangent);
       }();
@@ -299,7 +368,7 @@ auto custom_vmap(F f, Rule rule, Loc loc = Loc::here()) {
   static_assert(std::is_empty_v<Rule>,
                 "gnomon: the rule of custom_vmap runs when a vmap comes, when what it captured may "
                 "be gone; pass what it needs as arguments of the function");
-  return [f = std::move(f), rule, loc]<class... A>(const A&... args) {
+  return detail::wrapped<F>([f = std::move(f), rule, loc]<class... A>(const A&... args) {
     using R = ResultOf<const F, A...>;
     static_assert(std::is_invocable_r_v<R, const Rule&, Dim, const std::vector<bool>&, A...>,
                   "gnomon: the rule of custom_vmap takes (Dim size, const std::vector<bool>& "
@@ -313,7 +382,7 @@ auto custom_vmap(F f, Rule rule, Loc loc = Loc::here()) {
         detail::emit_custom_vmap(
             traced.graph, traced.captures, all_leaves(args...),
             std::make_shared<const detail::BatchRule<Rule, R, A...>>(rule, blank(args)...), loc));
-  };
+  });
 }
 
 /// `tree` as it is; differentiating through it, in either mode, throws a UsageError that says
@@ -329,62 +398,58 @@ T nondifferentiable_backward(const T& tree, const std::string& name = "", Loc lo
   return tree::with_leaves(tree, detail::marked(tree::leaves(tree), true, name, loc));
 }
 
+namespace detail {
+/// What closure_convert keeps of a function.
+struct Conversion {
+  Graph graph;
+  std::vector<std::vector<Aval>> types;  // of each argument
+  std::string statics;
+  Loc loc;
+};
+Arrays call_converted(const Conversion&, const std::vector<Aval>& captured_types,
+                      const Arrays& captured, const std::vector<Arrays>& args, bool same_statics);
+std::vector<Aval> types_of(const Arrays&);
+}  // namespace detail
+
 /// A function of the arrays that another one captured: `converted(converted.captures, args...)`.
 template <class R>
 class Converted {
  public:
-  Converted(Traced<R> traced, std::vector<std::vector<Aval>> types, std::string statics, Loc loc)
-      : captures(std::move(traced.captures)),
-        graph_(std::move(traced.graph)),
-        result_(std::move(traced.result)),
-        types_(std::move(types)),
-        statics_(std::move(statics)),
-        loc_(loc) {}
+  Converted(R result, std::vector<Array> captured, detail::Conversion conversion)
+      : captures(std::move(captured)),
+        result_(std::move(result)),
+        conversion_(std::move(conversion)) {}
 
   /// Throws UsageError when arrays or static values differ from those it was converted for.
   template <class... A>
   R operator()(const std::vector<Array>& captured, const A&... args) const {
     std::string statics;
     (tree::append_static_key(args, statics), ...);
-    return tree::with_leaves(result_, call(captured, {tree::leaves(args)...}, statics == statics_));
+    return tree::with_leaves(
+        result_, detail::call_converted(conversion_, detail::types_of(captures), captured,
+                                        {tree::leaves(args)...}, statics == conversion_.statics));
   }
 
   std::vector<Array> captures;
 
  private:
-  Arrays call(const Arrays& captured, const std::vector<Arrays>& args, bool same_statics) const;
-
-  Graph graph_;
   R result_;
-  std::vector<std::vector<Aval>> types_;  // of each argument
-  std::string statics_;
-  Loc loc_;
+  detail::Conversion conversion_;
 };
-
-namespace detail {
-Arrays call_converted(const Graph&, const std::vector<std::vector<Aval>>& types,
-                      const std::vector<Aval>& captured_types, const Arrays& captured,
-                      const std::vector<Arrays>& args, bool same_statics, Loc);
-std::vector<Aval> types_of(const Arrays&);
-}  // namespace detail
-
-template <class R>
-Arrays Converted<R>::call(const Arrays& captured, const std::vector<Arrays>& args,
-                          bool same_statics) const {
-  return detail::call_converted(graph_, types_, detail::types_of(captures), captured, args,
-                                same_statics, loc_);
-}
 
 /// `f` for arguments of these types, with the arrays it captured as an argument in front: for rules
 /// and loops that have to see what moves. The elements of `args` do not matter.
 template <class F, class... A>
 auto closure_convert(const F& f, const A&... args) {
-  auto traced = trace(f, args...);
+  auto traced = make_graph(f, args...);
   std::string statics;
   (tree::append_static_key(args, statics), ...);
   using R = decltype(traced.result);
-  return Converted<R>(std::move(traced), {detail::types_of(tree::leaves(args))...},
-                      std::move(statics), Loc{});
+  return Converted<R>(std::move(traced.result), std::move(traced.captures),
+                      {std::move(traced.graph),
+                       {detail::types_of(tree::leaves(args))...},
+                       std::move(statics),
+                       Loc{}});
 }
 
 }  // namespace gnomon

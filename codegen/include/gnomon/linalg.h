@@ -145,7 +145,7 @@ enum class MatrixNorm : std::uint8_t {
 Array matrix_norm(Operand a, MatrixNorm kind = MatrixNorm::frobenius);
 /// The condition number: the ratio of the largest to the smallest singular value, or
 /// |a| |a^-1| in another norm; infinite or NaN for a singular matrix.
-Array cond(Operand a, MatrixNorm kind = MatrixNorm::two);
+Array condition_number(Operand a, MatrixNorm kind = MatrixNorm::two);
 
 // ---- powers and functions
 

@@ -14,8 +14,19 @@ struct Looped {
   Array bound_hit;  // bool[]: it stopped at `max_steps` although the condition still holds
 };
 
+/// A number of steps known only when the program runs: one integer. There is no default, which is
+/// what tells the options of one scan from those of the other.
+class DynamicLength {
+ public:
+  DynamicLength(const Array& length) : length_(length) {}  // NOLINT: implicit on purpose
+  const Array& array() const { return length_; }
+
+ private:
+  Array length_;
+};
+
 struct DynamicScanOptions {
-  Array length;                       // one integer; below 0 counts as 0
+  DynamicLength length;               // below 0 counts as 0
   std::optional<Dim> max_steps = {};  // of all programs; needed when there are no sequences
   LoopKind kind = LoopKind::automatic;
   Checkpoints checkpoints = {};
@@ -55,9 +66,11 @@ std::vector<Array> run_map(Body one, Body many, const std::vector<Array>& xs, co
 /// vmap both are by lane. `cond` is asked once more about the last state. Differentiable as
 /// while_loop is. Throws UsageError as while_loop does, and for bounds beyond i32.
 template <class Cond, class Body, class S>
-Looped<control::Traced<S>> while_loop_counted(Cond&& cond, Body&& body, S init,
-                                              WhileOptions options, Loc loc = Loc::here()) {
-  using T = control::Traced<S>;
+Looped<Carried<S>> while_loop_counted(Cond&& cond, Body&& body, S init, WhileOptions options,
+                                      Loc loc = Loc::here()) {
+  using T = Carried<S>;
+  detail::check_takes_values<Cond, T>();
+  detail::check_takes_values<Body, T>();
   static_assert(std::is_invocable_v<Cond&, const T&> && std::is_invocable_v<Body&, T>,
                 "gnomon::while_loop_counted: cond and body must take the state");
   static_assert(std::is_same_v<std::remove_cvref_t<std::invoke_result_t<Cond&, const T&>>, Array>,
@@ -79,6 +92,15 @@ Looped<control::Traced<S>> while_loop_counted(Cond&& cond, Body&& body, S init,
       condition, step, carried, tree::leaf_paths(start, "carry"), options, loc);
   const std::size_t n = carried.size();
   return {tree::with_leaves(start, std::span(end).first(n)), end[n], end[n + 1]};
+}
+
+/// A loop that is not told where to stop does not compile.
+template <class Cond, class Body, class S>
+void while_loop_counted(Cond&&, Body&&, S) {
+  static_assert(
+      always_false<S>,
+      "gnomon::while_loop_counted: the bound is missing; write {.max_steps = n} behind the "
+      "state");
 }
 
 /// scan over the first `length` elements of `xs`, a number known only when the program runs; with
@@ -106,10 +128,11 @@ auto scan(Body&& body, C init, const X& xs, DynamicScanOptions options, Loc loc 
 /// batch is what it takes beside its results. Differentiable as `f` is under scan and vmap. Throws
 /// UsageError when `xs` has no arrays, or leading axes disagree.
 template <class F, class X>
-auto map(F&& f, const X& xs, MapOptions options = {}, Loc loc = Loc::here()) {
+auto map_each(F&& f, const X& xs, MapOptions options = {}, Loc loc = Loc::here()) {
   using E = tree::ElementOf<X>;
-  static_assert(std::is_invocable_v<F&, E>, "gnomon::map: f must take one element");
-  using Y = control::Traced<std::invoke_result_t<F&, E>>;
+  detail::check_takes_values<F, E>();
+  static_assert(std::is_invocable_v<F&, E>, "gnomon::map_each: f must take one element");
+  using Y = Carried<std::invoke_result_t<F&, E>>;
   std::optional<Y> row;
   const auto one = [&](std::span<const Array> a) {
     row.emplace(control::traced(f(tree::with_leaves(tree::as_element(xs), a)), loc));

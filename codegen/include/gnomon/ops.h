@@ -119,6 +119,42 @@ inline Array& operator*=(Array& a, Operand b) { return a = multiply({a, b.loc()}
 inline Array& operator/=(Array& a, Operand b) { return a = divide({a, b.loc()}, b); }
 inline Array& operator%=(Array& a, Operand b) { return a = remainder({a, b.loc()}, b); }
 
+namespace detail {
+template <class T>
+concept NoAxis = std::is_same_v<T, Array> || std::is_floating_point_v<T>;
+/// Calls of max and the like that were meant to be of two operands: the second is no axis.
+template <class A, class B>
+concept Pairwise = (std::is_same_v<A, Array> || std::is_same_v<B, Array>)&&NoAxis<B>;
+}  // namespace detail
+
+// What looks like another library's name does not compile, and says which one is meant.
+template <class A, class B>
+requires detail::Pairwise<A, B> Array max(const A&, const B&) {
+  static_assert(
+      always_false<A>,
+      "gnomon::max: it takes one array and axes, and gives the largest element; the larger "
+      "one of each pair is gnomon::maximum(a, b)");
+  return {};
+}
+template <class A, class B>
+requires detail::Pairwise<A, B> Array min(const A&, const B&) {
+  static_assert(always_false<A>,
+                "gnomon::min: it takes one array and axes, and gives the smallest element; the "
+                "smaller one of each pair is gnomon::minimum(a, b)");
+  return {};
+}
+template <class A, class B, class C>
+requires(std::is_same_v<A, Array> || std::is_same_v<B, Array> || std::is_same_v<C, Array>) Array
+    clamp(const A&, const B&, const C&) {
+  static_assert(always_false<A>, "gnomon: clamp of arrays is gnomon::clip(x, lo, hi)");
+  return {};
+}
+template <class A>
+requires std::is_same_v<A, Array> Array fabs(const A&) {
+  static_assert(always_false<A>, "gnomon: fabs of arrays is gnomon::abs(x)");
+  return {};
+}
+
 // ---- comparison and logic
 
 Array equal(Operand a, Operand b);

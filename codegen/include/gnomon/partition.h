@@ -1,4 +1,5 @@
-// codegen/include/gnomon/partition.h -- trees taken apart by leaf and put together again.
+// codegen/include/gnomon/partition.h -- trees taken apart by leaf and put together again, or with
+// some of their parts replaced.
 //
 // A *spec* says which arrays of a tree are meant:
 //   bool(const Array&)                      by what they are:  tree::is_float
@@ -8,7 +9,7 @@
 // The arrays that are not meant become holes. A tree with holes is a tree like any other with fewer
 // leaves: what `grad`, `jit`, `vmap` and loops do, they do to the arrays that are there.
 //
-//   auto [trained, frozen] = tree::partition(model, [](Model& m) -> auto& { return m.head; });
+//   auto [trained, frozen] = tree::separate(model, [](Model& m) -> auto& { return m.head; });
 //   auto g = grad([&](const Model& t) { return loss(tree::combine(t, frozen), x); })(trained);
 #pragma once
 #include <algorithm>
@@ -31,6 +32,8 @@ namespace detail {
 [[noreturn]] void not_a_part(std::size_t index, Loc);
 [[noreturn]] void filled_twice(const std::string& path, std::size_t first, std::size_t second, Loc);
 [[noreturn]] void other_structure(std::size_t tree, Loc);
+/// Throws UsageError unless `parts` are among `slots`, each once.
+void check_parts(std::vector<const Array*> slots, const std::vector<const Array*>& parts, Loc);
 
 template <class P>
 void append_addresses(P& part, std::vector<const Array*>& out) {
@@ -103,9 +106,81 @@ T filter(const T& tree, S&& spec, Loc loc = Loc::here()) {
 /// {what `spec` means, the rest}: two trees of one structure, each array in one of them.
 /// combine(first, second) is the tree again.
 template <class T, class S>
-std::pair<T, T> partition(const T& tree, S&& spec, Loc loc = Loc::here()) {
+std::pair<T, T> separate(const T& tree, S&& spec, Loc loc = Loc::here()) {
   const std::vector<bool> flags = detail::selected(tree, spec, loc);
   return {detail::kept(tree, flags, true), detail::kept(tree, flags, false)};
+}
+
+namespace detail {
+
+template <class P, class R>
+void replace_part(P& part, R&& by) {
+  static_assert(
+      !std::is_const_v<P>,
+      "gnomon::tree::at: the selector gives a const reference; take the tree as `auto& m` "
+      "and write `-> auto&`");
+  if constexpr (std::is_invocable_v<R&, const P&>) {
+    part = by(std::as_const(part));
+  } else if constexpr (std::is_lvalue_reference_v<R> && std::is_same_v<std::remove_cvref_t<R>, P>) {
+    part = clone(by);
+  } else {
+    static_assert(std::is_assignable_v<P&, R&&>,
+                  "gnomon::tree::at: what replaces a part has its type, or is a function of the "
+                  "part that gives one; for several parts (std::tie) a std::tuple of as many");
+    part = std::forward<R>(by);
+  }
+}
+
+}  // namespace detail
+
+/// `tree` with other values in the parts that `where` names.
+///
+/// where: a function of T& that gives a reference to a part (an Array, a struct, a vector, a static
+/// value), or several as std::tie(...). What comes in their place is a value of the part's type, or
+/// a function of the part that gives one; for several parts a std::tuple of these, in order. Shapes
+/// and dtypes may change, and holes may be filled. Works outside of traces as well.
+///
+///   auto m = tree::at([](auto& m) -> auto& { return m.layers[0].weight; }, model, new_weight);
+///   auto n = tree::at([](auto& m) { return std::tie(m.head, m.scale); }, model,
+///                     std::tuple{new_head, [](const Array& s) { return 2 * s; }});
+///
+/// Throws UsageError when arrays that are named are not in the tree, or are named twice.
+template <class S, class T, class R>
+T at(S&& where, const T& tree, R&& by, Loc loc = Loc::here()) {
+  static_assert(std::is_invocable_v<S&, T&>,
+                "gnomon::tree::at: the selector is a function of T& that gives a reference to a "
+                "part, or std::tie of several");
+  using Given = std::invoke_result_t<S&, T&>;
+  static_assert(
+      std::is_lvalue_reference_v<Given> || detail::IsTuple<std::remove_cvref_t<Given>>::value,
+      "gnomon::tree::at: the selector gives a reference to a part; write `-> auto&`");
+  T result = clone(tree);
+  std::vector<const Array*> slots, parts;
+  for_each_slot(std::as_const(result), [&](const Array& a) { slots.push_back(&a); });
+  if constexpr (std::is_lvalue_reference_v<Given>) {
+    auto& part = where(result);
+    for_each_slot(part, [&](const Array& a) { parts.push_back(&a); });
+    detail::check_parts(std::move(slots), parts, loc);
+    detail::replace_part(part, std::forward<R>(by));
+  } else {
+    auto given = where(result);
+    detail::append_addresses(given, parts);
+    detail::check_parts(std::move(slots), parts, loc);
+    using By = std::remove_cvref_t<R>;
+    constexpr std::size_t count = std::tuple_size_v<std::remove_cvref_t<Given>>;
+    static_assert(detail::IsTuple<By>::value,
+                  "gnomon::tree::at: several parts are replaced by a std::tuple of as many values");
+    if constexpr (detail::IsTuple<By>::value) {
+      static_assert(
+          std::tuple_size_v<By> == count,
+          "gnomon::tree::at: there must be as many values as parts that the selector names");
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (detail::replace_part(std::get<I>(given), std::get<I>(std::forward<R>(by))), ...);
+      }
+      (std::make_index_sequence<count>{});
+    }
+  }
+  return result;
 }
 
 /// Each array from the tree that has it; a hole where none has. Static values are those of the

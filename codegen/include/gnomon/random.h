@@ -16,6 +16,7 @@
 #include <optional>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "gnomon/array.h"
@@ -46,9 +47,25 @@ class Key {
   Key(const Array& words, random::Mode mode, Loc loc = Loc::here());
   Key(Key&&) noexcept = default;
   Key& operator=(Key&&) noexcept = default;
+  // Compilers show this line, and what it says, where a key is copied.
+  Key(const Key&) = delete;  // used twice? random::split makes new keys, clone() the same draws
+  template <class K>
+  requires std::is_same_v<K, Key> Key(K&) {  // NOLINT: implicit, as copies are
+    static_assert(
+        always_false<K>,
+        "gnomon::Key: a key gives one draw, and this would be its second use. Make as many "
+        "keys as there are draws: `auto [a, b] = random::split<2>(std::move(key))`; to "
+        "draw the same numbers again on purpose pass key.clone(); the last use may take "
+        "std::move(key)");
+  }
 
   /// The same key again: the same draws.
-  Key clone() const { return *this; }
+  Key clone() const {
+    Key same;
+    same.words_ = words_;
+    same.mode_ = mode_;
+    return same;
+  }
   const Array& words() const { return words_; }
   random::Mode mode() const { return mode_; }
 
@@ -58,7 +75,6 @@ class Key {
  private:
   friend struct TreeAccess;
   friend class Keys;
-  Key(const Key&) = default;
   template <class K>
   static auto fields(K& key) {
     return std::tie(key.words_, key.mode_);
@@ -77,6 +93,15 @@ class Keys {
   Keys(const Array& words, random::Mode mode, Loc loc = Loc::here());
   Keys(Keys&&) noexcept = default;
   Keys& operator=(Keys&&) noexcept = default;
+  Keys(const Keys&) = delete;  // used twice? random::split makes new keys, clone() the same draws
+
+  /// The same keys again: the same draws.
+  Keys clone() const {
+    Keys same;
+    same.words_ = words_;
+    same.mode_ = mode_;
+    return same;
+  }
 
   Dim size() const { return words_.dim(0); }
   /// Key number `i`; negative ones count from the end.
@@ -90,7 +115,6 @@ class Keys {
  private:
   friend struct TreeAccess;
   friend class Key;
-  Keys(const Keys&) = default;
   template <class K>
   static auto fields(K& keys) {
     return std::tie(keys.words_, keys.mode_);

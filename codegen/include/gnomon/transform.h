@@ -22,12 +22,43 @@ namespace gnomon {
 using Axis = std::optional<int>;
 inline constexpr std::nullopt_t unmapped = std::nullopt;
 
+/// The mapped axis of each array of a tree: one for all of them, or a tree that says it part by
+/// part.
+///
+/// Such a tree has the field names and lengths of the one it is about, as far down as it goes: what
+/// stands in the place of a part (a number, an Axis, `unmapped`, `none`) is said of all arrays in
+/// it. A struct with fields of type Axis will do; static fields may be left out. A tree of the same
+/// type says that its arrays are mapped along axis 0 and its holes are not:
+///   struct { Axis weight = 0, bias = unmapped; } axes;
+///   vmap(f, {.in_axes = {axes, 0}})
+///   vmap(f, {.in_axes = {tree::filter(model, spec), 0}})
+class MappedAxes {
+ public:
+  MappedAxes(int axis) : entries_{{"", axis}} {}      // NOLINT: implicit on purpose
+  MappedAxes(Axis axis) : entries_{{"", axis}} {}     // NOLINT: likewise
+  MappedAxes(std::nullopt_t) : MappedAxes(Axis()) {}  // NOLINT: likewise
+  template <class T>
+  requires(!std::is_convertible_v<const T&, Axis> && !std::is_same_v<T, MappedAxes> &&
+           !std::is_same_v<T, tree::detail::AnyTree>)
+      MappedAxes(const T& axes)  // NOLINT: likewise
+      : MappedAxes(tree::detail::AnyTree::of(axes)) {}
+  explicit MappedAxes(tree::detail::AnyTree axes);
+
+  /// The axis of the array at `path`; nothing where the tree does not go there.
+  std::optional<Axis> find(std::string_view path) const;
+  /// The parts it speaks of, in words.
+  std::string text() const;
+
+ private:
+  std::vector<std::pair<std::string, Axis>> entries_;  // of different paths
+};
+
 struct VmapOptions {
-  /// One per argument, for all arrays in it; empty: 0 for every argument.
-  std::vector<Axis> in_axes = {};
+  /// One per argument; empty: 0 for every argument.
+  std::vector<MappedAxes> in_axes = {};
   /// One for the whole result, or one per element of a result that is a std::tuple, std::pair or
-  /// struct; empty: 0. `unmapped` says that the element does not vary.
-  std::vector<Axis> out_axes = {};
+  /// struct; empty: 0. `unmapped` says that an array does not vary.
+  std::vector<MappedAxes> out_axes = {};
   /// Needed only when no argument is mapped.
   Dim axis_size = 0;
   /// What psum and the like call the axis inside the function (gnomon/axes.h).
@@ -47,14 +78,16 @@ class VmapPlan {
   Arrays elements(tree::detail::AnyTree argument);
   /// Makes the axis known to what is traced from here on, in the newest trace.
   void enter() const;
-  /// Throws when the next argument is not mapped.
-  void require_mapped() const;
-  /// `counts`: arrays in each top-level element of the result.
-  Arrays run(const Graph&, const Arrays& captures, const std::vector<std::size_t>& counts);
+  /// Throws when what is at `path` of the next argument, `arrays` of them, is not mapped.
+  void require_mapped(const std::vector<std::string>& paths) const;
+  /// `paths`: of the arrays of the result; `counts`: arrays in each top-level element of it.
+  Arrays run(const Graph&, const Arrays& captures, const std::vector<std::string>& paths,
+             const std::vector<std::size_t>& counts);
 
  private:
   Array element(const Array& a, const std::string& path);
 
+  Axis axis_of(const std::string& path) const;
   VmapOptions options_;
   Loc loc_;
   std::size_t argument_ = 0;
@@ -85,29 +118,52 @@ class Vmapped {
       : f_(std::move(f)), options_(std::move(options)), loc_(loc) {}
 
   template <class... A>
+  static constexpr bool accepts() {
+    return detail::accepts<const F, tree::ElementOf<A>...>();
+  }
+
+  template <class... A>
   auto operator()(const A&... args) const {
     static_assert(sizeof...(A) > 0, "gnomon: vmap needs at least one argument");
     VmapPlan plan(options_, sizeof...(A), loc_);
     // Braces evaluate from left to right.
     std::tuple<tree::ElementOf<A>...> elements{element(plan, args)...};
+    check_takes_values<const F, tree::ElementOf<A>...>();
     static_assert(std::is_invocable_v<const F&, tree::ElementOf<A>...>,
                   "gnomon: the function of a vmap cannot be called with one element of these "
-                  "arguments; its parameters are T, const T& or T&&, not T&");
+                  "arguments");
     const auto named = [&](auto&&... a) {
       plan.enter();
       return f_(std::forward<decltype(a)>(a)...);
     };
     auto traced =
         std::apply([&](const auto&... e) { return trace_at(loc_, named, e...); }, elements);
-    return tree::with_leaves(
-        tree::as_stacked(traced.result),
-        plan.run(traced.graph, traced.captures, top_level_counts(traced.result)));
+    return tree::with_leaves(tree::as_stacked(traced.result),
+                             plan.run(traced.graph, traced.captures, tree::leaf_paths(traced.result),
+                                      top_level_counts(traced.result)));
   }
 
  private:
+  /// What holds one thing per element (Keys) has to be mapped.
+  template <class T>
+  static void require_mapped(const VmapPlan& plan, const T& part, const std::string& path) {
+    if constexpr (!std::is_same_v<tree::ElementOf<T>, T>) {
+      if constexpr (tree::kind_of<T>() == tree::Kind::tuple) {
+        std::size_t i = 0;
+        std::apply(
+            [&](const auto&... e) {
+              (require_mapped(plan, e, path + "[" + std::to_string(i++) + "]"), ...);
+            },
+            part);
+      } else {
+        plan.require_mapped(tree::leaf_paths(part, path));
+      }
+    }
+  }
+
   template <class T>
   static tree::ElementOf<T> element(VmapPlan& plan, const T& argument) {
-    if constexpr (!std::is_same_v<tree::ElementOf<T>, T>) plan.require_mapped();
+    require_mapped(plan, argument, "");
     return tree::with_leaves(tree::as_element(argument),
                              plan.elements(tree::detail::AnyTree::of(argument)));
   }
@@ -149,6 +205,69 @@ Arrays aligned(std::string_view op, std::string_view what, const T& like, const 
   return result;
 }
 
+/// Whether F takes the elements of a tuple one by one, and not the tuple.
+template <class F, class X, class... A>
+inline constexpr bool takes_elements = false;
+template <class F, class... X, class... A>
+inline constexpr bool takes_elements<F, std::tuple<X...>, A...> =
+    std::conjunction_v<std::negation<Accepts<F, std::tuple<X...>, A...>>, Accepts<F, X..., A...>>;
+
+/// `f` as a function of X first: a tuple stands for several arguments where `f` takes them one by
+/// one. Refers to `f`.
+template <class X, class... A, class F>
+decltype(auto) with_tuple(const F& f) {
+  if constexpr (takes_elements<const F, X, A...>) {
+    return [&f](X x, A... rest) {
+      return std::apply([&](auto&... e) { return f(std::move(e)..., std::move(rest)...); }, x);
+    };
+  } else {
+    check_takes_values<const F, X, A...>();
+    return (f);
+  }
+}
+
+/// X itself; of a tuple of references (std::tie) the tuple of what they refer to.
+template <class X>
+struct ValuesOf {
+  using type = X;
+  static const X& of(const X& x) { return x; }
+};
+template <class... X>
+requires(std::is_reference_v<X> || ...) struct ValuesOf<std::tuple<X...>> {
+  using type = std::tuple<std::remove_cvref_t<X>...>;
+  static type of(const std::tuple<X...>& x) {
+    return std::apply([](const auto&... e) { return type{tree::clone(e)...}; }, x);
+  }
+};
+
+/// `aligned` of a tangent that may be `none`, as a whole or of an argument among several.
+template <class X, class D>
+Arrays aligned_tangent(std::string_view op, const X& x, const D& tangent, Loc loc) {
+  if constexpr (std::is_same_v<D, None>) {
+    return Arrays(tree::leaf_count(x), Array::hole());
+  } else if constexpr (std::is_same_v<D, X>) {
+    return aligned(op, "tangent", x, tangent, loc);
+  } else {
+    static_assert(
+        always_false<D>,
+        "gnomon: a tangent is a tree like what moves, or gnomon::none; several arguments "
+        "and their tangents are two tuples: jvp(f, std::tuple{x, y}, std::tuple{dx, dy})");
+    return {};
+  }
+}
+template <class... X, class... D>
+requires(sizeof...(X) == sizeof...(D)) Arrays
+    aligned_tangent(std::string_view op, const std::tuple<X...>& x, const std::tuple<D...>& tangent,
+                    Loc loc) {
+  Arrays all;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    const auto add = [&](const Arrays& some) { all.insert(all.end(), some.begin(), some.end()); };
+    (add(aligned_tangent(op, std::get<I>(x), std::get<I>(tangent), loc)), ...);
+  }
+  (std::index_sequence_for<X...>{});
+  return all;
+}
+
 template <class R, class X, class... A>
 Linearizable linearizable(const Traced<R>& traced, const X& x, const A&... rest) {
   Linearizable result{traced.graph, all_leaves(x, rest...), tree::leaf_count(x)};
@@ -173,28 +292,42 @@ auto vmap(F f, VmapOptions options = {}, Loc loc = Loc::here()) {
 /// called. Arguments may hold arrays from `abstract_array`.
 template <class F, class... A>
 auto eval_shape(const F& f, const A&... args) {
-  return trace(f, args...).result;
+  return make_graph(f, args...).result;
 }
 
-/// A last argument of grad, value_and_grad and vjp: the function returns a std::pair of what is
-/// differentiated and anything else, which comes back as it is.
+/// A last argument of grad and value_and_grad, and the first one of vjp: the function returns a
+/// std::pair of what is differentiated and anything else, which comes back as it is.
 ///
+///   auto [g, aux] = grad(loss_and_aux, has_aux)(params, x);
+///   auto [both, g2] = value_and_grad(loss_and_aux, has_aux)(params, x);  // both: {loss, aux}
+///   auto [pullback, aux3] = vjp(has_aux, f_and_aux, params, x);
+///
+/// The other transforms have no such word: what they give has the structure of the whole result.
 /// A word and not a guess from the type: a pair is a good result of a function that vjp
 /// differentiates whole, and the call says what the function's author meant.
 struct HasAux {};
 inline constexpr HasAux has_aux{};
 
+// Several arguments to differentiate in are a std::tuple (or std::tie) of them, here and wherever
+// an x stands below; `f` takes them one by one, or the tuple. Derivatives are tuples then:
+//   auto [dx, dy] = grad(f)(std::tuple{x, y});
+//   auto [value, change] = jvp(f, std::tuple{x, y}, std::tuple{dx, none});
+
 /// {f(x), its derivative at x in the direction `tangent`}.
 ///
 /// The derivative is a tree like f(x) with holes for arrays that are not of floats. Those of
-/// `tangent` are ignored, and a hole in it says that x does not move there: cheaper than zeros.
-/// Throws UsageError when the types of `x` and `tangent` differ.
-template <class F, class X>
-auto jvp(const F& f, const X& x, const X& tangent, Loc loc = Loc::here()) {
-  auto traced = trace_at(loc, f, x);
-  const Arrays all = detail::jvp_arrays(detail::linearizable(traced, x),
-                                        detail::aligned("jvp", "tangent", x, tangent, loc),
-                                        tree::leaf_paths(x), loc);
+/// `tangent` are ignored, and a hole in it says that x does not move there, as `none` says of a
+/// whole argument: cheaper than zeros. Throws UsageError when the types of `x` and `tangent`
+/// differ.
+template <class F, class X, class D>
+auto jvp(const F& f, const X& x, const D& tangent, Loc loc = Loc::here()) {
+  using P = typename detail::ValuesOf<X>::type;
+  const P& at = detail::ValuesOf<X>::of(x);
+  auto traced = trace_at(loc, detail::with_tuple<P>(f), at);
+  const Arrays all =
+      detail::jvp_arrays(detail::linearizable(traced, at),
+                         detail::aligned_tangent("jvp", at, detail::ValuesOf<D>::of(tangent), loc),
+                         tree::leaf_paths(at), loc);
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
   return std::pair{tree::with_leaves(traced.result, Arrays(all.begin(), middle)),
                    tree::with_leaves(traced.result, Arrays(middle, all.end()))};
@@ -229,10 +362,12 @@ class Pullback {
 /// bound that they do not have.
 template <class F, class X, class... A>
 requires(!std::is_same_v<F, HasAux>) auto vjp(const F& f, const X& x, const A&... rest) {
-  auto traced = trace(f, x, rest...);
-  auto state = detail::start_vjp(detail::linearizable(traced, x, rest...), Loc{});
+  using P = typename detail::ValuesOf<X>::type;
+  const P& at = detail::ValuesOf<X>::of(x);
+  auto traced = make_graph(detail::with_tuple<P, A...>(f), at, rest...);
+  auto state = detail::start_vjp(detail::linearizable(traced, at, rest...), Loc{});
   auto value = tree::with_leaves(traced.result, detail::vjp_outputs(*state));
-  return Pullback<decltype(value), X>(std::move(value), tree::clone(x), std::move(state), Loc{});
+  return Pullback<decltype(value), P>(std::move(value), tree::clone(at), std::move(state), Loc{});
 }
 
 namespace detail {
@@ -243,13 +378,16 @@ concept PairOfTrees = tree::detail::IsPair<T>::value;
 /// {pullback of the first element, second element} of a function that returns a pair.
 template <class F, class X, class... A>
 auto vjp(HasAux, const F& f, const X& x, const A&... rest) {
-  static_assert(detail::PairOfTrees<ResultOf<const F, X, A...>>,
+  using P = typename detail::ValuesOf<X>::type;
+  const P& at = detail::ValuesOf<X>::of(x);
+  const auto& g = detail::with_tuple<P, A...>(f);
+  static_assert(detail::PairOfTrees<ResultOf<decltype(g), P, A...>>,
                 "gnomon: with has_aux the function returns std::pair{what to differentiate, aux}");
-  auto traced = trace(f, x, rest...);
-  auto state = detail::start_vjp(detail::linearizable(traced, x, rest...), Loc{});
+  auto traced = make_graph(g, at, rest...);
+  auto state = detail::start_vjp(detail::linearizable(traced, at, rest...), Loc{});
   auto both = tree::with_leaves(traced.result, detail::vjp_outputs(*state));
   using Y = decltype(both.first);
-  return std::pair{Pullback<Y, X>(std::move(both.first), tree::clone(x), std::move(state), Loc{}),
+  return std::pair{Pullback<Y, P>(std::move(both.first), tree::clone(at), std::move(state), Loc{}),
                    std::move(both.second)};
 }
 
@@ -273,21 +411,24 @@ X gradient(const PullbackState& state, const X& x, const Array& value, Loc loc) 
 /// The function that gives f and its gradient in the first argument: a tree like it, with holes for
 /// arrays that are not of floats (tree::add leaves those of the parameters alone).
 ///
-/// What else is differentiable but shall not be: tree::partition, or a further argument.
+/// What else is differentiable but shall not be: tree::separate, or a further argument.
 /// Loops as for vjp. Throws UsageError when `f` is not a scalar float.
 template <class F>
 auto value_and_grad(F f, Loc loc = Loc::here()) {
   return [f = std::move(f), loc]<class X, class... A>(const X& x, const A&... rest) {
-    static_assert(!detail::PairOfTrees<ResultOf<const F, X, A...>>,
+    using P = typename detail::ValuesOf<X>::type;
+    const P& at = detail::ValuesOf<X>::of(x);
+    const auto& g = detail::with_tuple<P, A...>(f);
+    static_assert(!detail::PairOfTrees<ResultOf<decltype(g), P, A...>>,
                   "gnomon: grad needs a function that returns one scalar Array; for one that "
                   "returns std::pair{loss, aux} write grad(f, has_aux)");
-    static_assert(std::is_same_v<ResultOf<const F, X, A...>, Array>,
+    static_assert(std::is_same_v<ResultOf<decltype(g), P, A...>, Array>,
                   "gnomon: grad needs a function that returns one scalar Array");
-    auto traced = trace_at(loc, f, x, rest...);
+    auto traced = trace_at(loc, g, at, rest...);
     detail::check_scalar(traced.result.aval(), loc);
-    const auto state = detail::start_vjp(detail::linearizable(traced, x, rest...), loc);
+    const auto state = detail::start_vjp(detail::linearizable(traced, at, rest...), loc);
     const Array value = detail::vjp_outputs(*state).front();
-    return ValueAndGrad<Array, X>{value, detail::gradient(*state, x, value, loc)};
+    return ValueAndGrad<Array, P>{value, detail::gradient(*state, at, value, loc)};
   };
 }
 
@@ -295,17 +436,20 @@ auto value_and_grad(F f, Loc loc = Loc::here()) {
 template <class F>
 auto value_and_grad(F f, HasAux, Loc loc = Loc::here()) {
   return [f = std::move(f), loc]<class X, class... A>(const X& x, const A&... rest) {
-    using R = ResultOf<const F, X, A...>;
+    using P = typename detail::ValuesOf<X>::type;
+    const P& at = detail::ValuesOf<X>::of(x);
+    const auto& g = detail::with_tuple<P, A...>(f);
+    using R = ResultOf<decltype(g), P, A...>;
     static_assert(detail::PairOfTrees<R>,
                   "gnomon: with has_aux the function returns std::pair{loss, aux}");
     static_assert(std::is_same_v<typename R::first_type, Array>,
                   "gnomon: grad needs a loss that is one scalar Array, first in the pair");
-    auto traced = trace_at(loc, f, x, rest...);
+    auto traced = trace_at(loc, g, at, rest...);
     detail::check_scalar(traced.result.first.aval(), loc);
-    const auto state = detail::start_vjp(detail::linearizable(traced, x, rest...), loc);
+    const auto state = detail::start_vjp(detail::linearizable(traced, at, rest...), loc);
     R value = tree::with_leaves(traced.result, detail::vjp_outputs(*state));
-    X gradient = detail::gradient(*state, x, value.first, loc);
-    return ValueAndGrad<R, X>{std::move(value), std::move(gradient)};
+    P gradient = detail::gradient(*state, at, value.first, loc);
+    return ValueAndGrad<R, P>{std::move(value), std::move(gradient)};
   };
 }
 

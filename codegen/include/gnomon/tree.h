@@ -17,6 +17,15 @@
 #include "codegen/base/tree_walk.h"
 #include "gnomon/array.h"
 
+namespace gnomon {
+
+/// No value, where a tree is asked for: `scan` without sequences or without rows, an argument that
+/// does not move, arrays that no axis is mapped of.
+struct None {};
+inline constexpr None none{};
+
+}  // namespace gnomon
+
 namespace gnomon::tree {
 
 namespace detail {
@@ -68,11 +77,14 @@ std::string value_text(const T& x) {
 
 template <class T>
 StaticValue static_value(const T& x) {
-  return {&x,
-          [](const void* value, std::string& bytes) {
-            append_value(bytes, *static_cast<const T*>(value));
-          },
-          [](const void* value) { return value_text(*static_cast<const T*>(value)); }};
+  StaticValue result{&x,
+                     [](const void* value, std::string& bytes) {
+                       append_value(bytes, *static_cast<const T*>(value));
+                     },
+                     [](const void* value) { return value_text(*static_cast<const T*>(value)); }};
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+    result.integer = static_cast<std::int64_t>(x);
+  return result;
 }
 
 /// Calls a function that outlives it.

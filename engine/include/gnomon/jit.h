@@ -155,6 +155,11 @@ class Jitted {
     return call(Loc{}, std::forward<A>(args)...);
   }
 
+  /// A function that takes Array& does not compile.
+  template <class... A>
+  requires detail::wants_references<F, std::remove_cvref_t<A>...>
+  void operator()(A&&...) const { detail::check_takes_values<F, std::remove_cvref_t<A>...>(); }
+
   /// The same with the line to name in messages.
   template <class... A>
   auto call(Loc loc, A&&... args) const -> ResultOf<F, std::remove_cvref_t<A>...> {

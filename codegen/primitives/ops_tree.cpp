@@ -1,0 +1,166 @@
+// codegen/primitives/ops_tree.cpp -- what gnomon/tree_ops.h does with arrays once trees are taken
+// apart.
+#include "gnomon/tree_ops.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "codegen/base/path_visitor.h"
+#include "codegen/primitives/align.h"
+#include "gnomon/numeric.h"
+#include "gnomon/ops.h"
+
+namespace gnomon::tree::detail {
+namespace {
+
+/// "392.0 KiB".
+std::string bytes_text(double bytes) {
+  if (bytes < 1024) return std::to_string(static_cast<int>(bytes)) + " bytes";
+  constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (bytes /= 1024; bytes >= 1024 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.1f %s", bytes, units[unit]);
+  return text;
+}
+
+std::string padded(std::string text, std::size_t width, bool right = false) {
+  const std::string space(width - std::min(width, text.size()), ' ');
+  return right ? space + text : text + space;
+}
+
+}  // namespace
+
+Array number(const Operand& x) { return align::as_array("tree::reduce", x); }
+
+Array dot(const std::vector<Array>& a, const std::vector<Array>& b, Loc loc) {
+  if (a.size() != b.size()) {
+    usage_error("tree::dot",
+                "the trees have " + std::to_string(a.size()) + " and " + std::to_string(b.size()) +
+                    " arrays; vectors in them need equal lengths",
+                loc);
+  }
+  Array total;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].is_hole() || b[i].is_hole()) continue;
+    if (a[i].shape() != b[i].shape()) {
+      usage_error("tree::dot",
+                  "array " + std::to_string(i) + " is " + to_string(a[i].aval()) +
+                      " in one tree and " + to_string(b[i].aval()) +
+                      " in the other; they need one shape",
+                  loc);
+    }
+    const Array product = vdot({a[i], loc}, {b[i], loc});
+    total = total.empty() ? product : gnomon::add({total, loc}, {product, loc});
+  }
+  return total.empty() ? zeros({}, DType::f32, loc) : total;
+}
+
+Array norm(const std::vector<Array>& arrays, Loc loc) {
+  Array squares;
+  for (const Array& a : arrays) {
+    const Array one = sum({square({a, loc}), loc});
+    squares = squares.empty() ? one : gnomon::add({squares, loc}, {one, loc});
+  }
+  if (squares.empty()) return zeros({}, DType::f32, loc);
+  squares = align::as_float("tree::norm", {squares, loc});
+  // The root's derivative at 0 is infinite: it is taken of 1 there.
+  const Array nothing = equal({squares, loc}, {0.0, loc});
+  const Array root = sqrt({where({nothing, loc}, {1.0, loc}, {squares, loc}), loc});
+  return where({nothing, loc}, {0.0, loc}, {root, loc});
+}
+
+Array ravel(const std::vector<Array>& arrays, Loc loc) {
+  if (arrays.empty()) return zeros({0}, DType::f32, loc);
+  DType dtype = arrays[0].dtype();
+  for (const Array& a : arrays) dtype = align::promote(dtype, a.dtype());
+  std::vector<Array> parts;
+  for (const Array& a : arrays)
+    parts.push_back(lax::convert(lax::reshape(a, Shape(a.size()), loc), dtype, loc));
+  return concatenate(parts, 0, loc);
+}
+
+std::vector<Array> unravel(const Array& flat, const std::vector<Aval>& avals, Loc loc) {
+  Dim size = 0;
+  for (const Aval& a : avals) size += a.shape.size();
+  if (flat.rank() != 1 || flat.dim(0) != size) {
+    usage_error("tree::unravel",
+                "the vector is " + to_string(flat.aval()) + " and the tree has " +
+                    std::to_string(size) + " elements; give as many, in one axis",
+                loc);
+  }
+  std::vector<Array> parts;
+  Dim start = 0;
+  for (const Aval& a : avals) {
+    const Dim end = start + a.shape.size();
+    parts.push_back(lax::convert(
+        lax::reshape(lax::slice_axis(flat, 0, start, end, loc), a.shape, loc), a.dtype, loc));
+    start = end;
+  }
+  return parts;
+}
+
+namespace {
+
+/// A line of a table: an array or something static.
+struct Row {
+  std::string path, text;
+  const Array* array = nullptr;
+};
+
+struct RowVisitor final : PathVisitor {
+  RowVisitor() : PathVisitor("") {}
+  void leaf(const Array& a) override {
+    rows.push_back({path_, a.is_hole() ? "hole" : "", a.is_hole() ? nullptr : &a});
+  }
+  void value(const StaticValue& x) override { rows.push_back({path_, x.text(x.value)}); }
+  void count(std::size_t n) override {
+    if (n == 0) rows.push_back({path_, "no elements"});
+  }
+  void presence(bool present) override {
+    if (!present) rows.push_back({path_, "absent"});
+  }
+  std::vector<Row> rows;
+};
+
+}  // namespace
+
+std::string table(AnyTree tree) {
+  RowVisitor visitor;
+  tree.walk_by(visitor);
+  const std::vector<Row>& rows = visitor.rows;
+  std::size_t paths = 0, types = 0, counts = 0;
+  std::size_t arrays = 0;
+  Dim elements = 0;
+  double bytes = 0;
+  for (const Row& r : rows) {
+    paths = std::max(paths, r.path.size());
+    if (!r.array || r.array->empty()) continue;
+    types = std::max(types, to_string(r.array->aval()).size());
+    counts = std::max(counts, std::to_string(r.array->size()).size());
+    ++arrays;
+    elements += r.array->size();
+    bytes += static_cast<double>(r.array->size()) * static_cast<double>(size_of(r.array->dtype()));
+  }
+  std::string text;
+  for (const Row& r : rows) {
+    if (paths > 0) text += padded(r.path, paths) + "  ";
+    if (!r.array) {
+      text += r.text;
+    } else if (r.array->empty()) {
+      text += "empty";
+    } else {
+      const Aval& a = r.array->aval();
+      text +=
+          padded(to_string(a), types) + "  " +
+          padded(std::to_string(a.shape.size()), counts, true) + "  " +
+          bytes_text(static_cast<double>(a.shape.size()) * static_cast<double>(size_of(a.dtype)));
+    }
+    text += '\n';
+  }
+  return text + std::to_string(arrays) + (arrays == 1 ? " array, " : " arrays, ") +
+         std::to_string(elements) + (elements == 1 ? " element, " : " elements, ") +
+         bytes_text(bytes) + "\n";
+}
+
+}  // namespace gnomon::tree::detail

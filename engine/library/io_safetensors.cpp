@@ -1,0 +1,230 @@
+// engine/library/io_safetensors.cpp -- the safetensors format: a JSON header, then all elements.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "engine/library/file_source.h"
+
+namespace gnomon::io {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t most_header = 100'000'000;  // as the format says
+
+struct Code {
+  DType dtype;
+  std::string_view text;
+};
+constexpr Code codes[] = {{DType::boolean, "BOOL"}, {DType::i8, "I8"},     {DType::u8, "U8"},
+                          {DType::i16, "I16"},      {DType::u16, "U16"},   {DType::i32, "I32"},
+                          {DType::u32, "U32"},      {DType::i64, "I64"},   {DType::u64, "U64"},
+                          {DType::f16, "F16"},      {DType::bf16, "BF16"}, {DType::f32, "F32"},
+                          {DType::f64, "F64"}};
+
+/// What the header says of an array.
+struct Entry {
+  std::string name;
+  std::optional<DType> dtype;
+  std::optional<std::vector<std::uint64_t>> shape, offsets;
+};
+
+/// Takes the header as it is parsed, so that nothing is built that the format does not have.
+class HeaderReader final : public nlohmann::json_sax<Json> {
+ public:
+  explicit HeaderReader(const Source& source) : source_(source) {}
+  std::vector<Entry> entries;
+  std::vector<std::pair<std::string, std::string>> metadata;
+
+  bool start_object(std::size_t) override {
+    if (list_ || depth_ == 2 || (depth_ == 1 && key_.empty() && !named_)) bad();
+    ++depth_;
+    if (depth_ == 2) {
+      in_metadata_ = key_ == "__metadata__";
+      if (!in_metadata_) entries.push_back({key_, {}, {}, {}});
+      keys_.clear();
+    }
+    return true;
+  }
+  bool end_object() override {
+    --depth_;
+    return true;
+  }
+  bool key(std::string& text) override {
+    std::set<std::string>& known = depth_ == 1 ? names_ : keys_;
+    if (!known.insert(text).second) source_.fail("has `" + text + "` twice in its header");
+    key_ = text;
+    named_ = true;
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    if (depth_ != 2 || in_metadata_ || list_) bad();
+    if (key_ == "shape")
+      list_ = &entries.back().shape.emplace();
+    else if (key_ == "data_offsets")
+      list_ = &entries.back().offsets.emplace();
+    else
+      bad();
+    return true;
+  }
+  bool end_array() override {
+    list_ = nullptr;
+    return true;
+  }
+  bool number_unsigned(std::uint64_t n) override {
+    if (!list_) bad();
+    if (list_->size() > Shape::max_rank)
+      source_.fail("has more dimensions than arrays; at most 8 dimensions are possible");
+    list_->push_back(n);
+    return true;
+  }
+  bool string(std::string& text) override {
+    if (depth_ != 2 || list_) bad();
+    if (in_metadata_) {
+      metadata.emplace_back(key_, text);
+      return true;
+    }
+    if (key_ != "dtype") bad();
+    for (const Code& c : codes)
+      if (text == c.text) entries.back().dtype = c.dtype;
+    if (!entries.back().dtype)
+      source_.fail("has elements of type " + text + " in `" + entries.back().name +
+                   "`; arrays have none of these");
+    return true;
+  }
+  bool null() override { bad(); }
+  bool boolean(bool) override { bad(); }
+  bool number_integer(std::int64_t) override { bad(); }
+  bool number_float(double, const std::string&) override { bad(); }
+  bool binary(Json::binary_t&) override { bad(); }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception&) override {
+    source_.fail("has a header that is no JSON from byte " + std::to_string(position) + " on");
+  }
+
+ private:
+  [[noreturn]] void bad() const {
+    source_.fail("has a header that is not of the format" +
+                 (named_ ? " (at `" + key_ + "`)" : std::string()));
+  }
+
+  const Source& source_;
+  int depth_ = 0;
+  bool in_metadata_ = false, named_ = false;
+  std::string key_;
+  std::set<std::string> names_, keys_;
+  std::vector<std::uint64_t>* list_ = nullptr;
+};
+
+/// Type and range of an array.
+struct Placed {
+  std::string name;
+  Aval aval;
+  std::uint64_t begin = 0, end = 0;
+};
+
+Placed placed(const Entry& e, const Source& source) {
+  const std::string who = "`" + e.name + "`";
+  if (!e.dtype || !e.shape || !e.offsets || e.offsets->size() != 2)
+    source.fail("does not say dtype, shape and data_offsets of " + who);
+  if (e.shape->size() > Shape::max_rank)
+    source.fail("has more dimensions than arrays in " + who +
+                "; at most 8 dimensions are possible");
+  Placed p{e.name, {*e.dtype, {}}, (*e.offsets)[0], (*e.offsets)[1]};
+  for (std::uint64_t d : *e.shape) {
+    if (d > static_cast<std::uint64_t>(std::numeric_limits<Dim>::max()))
+      source.fail("has a dimension of " + std::to_string(d) + " in " + who);
+    p.aval.shape.append(static_cast<Dim>(d));
+  }
+  const auto bytes = bytes_of(p.aval);
+  if (p.begin > p.end || !bytes || *bytes != p.end - p.begin)
+    source.fail("gives " + who + ", " + to_string(p.aval) + ", bytes " + std::to_string(p.begin) +
+                " to " + std::to_string(p.end));
+  return p;
+}
+
+}  // namespace
+
+Safetensors read_safetensors(const std::string& path) {
+  FileSource file("read_safetensors", path);
+  const std::string length = file.take(8);
+  const auto header_bytes = number_at<std::uint64_t>(length, 0);
+  if (header_bytes > most_header)
+    file.fail("has a header of " + std::to_string(header_bytes) + " bytes; at most " +
+              std::to_string(most_header) + " are allowed: is it a safetensors file?");
+  const std::string text = file.take(header_bytes);
+  if (text.empty() || text[0] != '{') file.fail("is not a safetensors file");
+  HeaderReader header(file);
+  Json::sax_parse(text, &header);
+
+  std::vector<Placed> arrays;
+  for (const Entry& e : header.entries) arrays.push_back(placed(e, file));
+  std::stable_sort(arrays.begin(), arrays.end(), [](const Placed& a, const Placed& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  std::uint64_t at = 0;
+  for (const Placed& p : arrays) {
+    if (p.begin != at)
+      file.fail("has bytes " + std::to_string(at) + " to " + std::to_string(p.begin) +
+                " in no array or in two, before `" + p.name + "`");
+    at = p.end;
+  }
+  if (at != file.left())
+    file.fail("has " + std::to_string(file.left()) + " bytes of elements and should have " +
+              std::to_string(at));
+
+  Safetensors result;
+  result.metadata = std::move(header.metadata);
+  const std::uint64_t data = 8 + header_bytes;
+  for (const Placed& p : arrays) {
+    file.select(data + p.begin, data + p.end);
+    result.arrays.emplace_back(p.name, read_elements(file, p.aval));
+  }
+  return result;
+}
+
+void write_safetensors(const std::string& path, const Safetensors& what) {
+  std::vector<const std::pair<std::string, FileArray>*> order;
+  std::set<std::string> names;
+  for (const auto& named : what.arrays) {
+    if (named.first == "__metadata__" || !names.insert(named.first).second)
+      usage_error("write_safetensors",
+                  "`" + named.first + "` is the name of two arrays or of the metadata", {});
+    order.push_back(&named);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return size_of(a->second.aval.dtype) > size_of(b->second.aval.dtype);
+  });
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : what.metadata) header["__metadata__"][key] = value;
+  std::uint64_t at = 0;
+  for (const auto* named : order) {
+    const FileArray& a = named->second;
+    auto& entry = header[named->first];
+    for (const Code& c : codes)
+      if (c.dtype == a.aval.dtype) entry["dtype"] = c.text;
+    entry["shape"] = std::vector<Dim>(a.aval.shape.begin(), a.aval.shape.end());
+    entry["data_offsets"] = {at, at + a.bytes.size()};
+    at += a.bytes.size();
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::exception&) {
+    usage_error("write_safetensors", "a name or a text of the metadata is not UTF-8", {});
+  }
+  text.append((8 - text.size() % 8) % 8, ' ');
+
+  Sink sink("write_safetensors", path);
+  std::string length;
+  append_number<std::uint64_t>(length, text.size());
+  sink.write(length);
+  sink.write(text);
+  for (const auto* named : order)
+    sink.write(named->second.bytes.data(), named->second.bytes.size());
+  sink.close();
+}
+
+}  // namespace gnomon::io

@@ -1,0 +1,3 @@
+# tests/compile_fail/flags.cmake -- how headers.hpp and the cases are compiled: in the same way.
+set(flags -std=c++20 -Wall -Wextra -fno-diagnostics-color
+  -I ${ROOT} -I ${ROOT}/codegen/include -I ${ROOT}/engine/include)
