@@ -144,6 +144,7 @@ Counters Runtime::counters() const {
   c.modules_emitted = context.modules_emitted;
   c.pipelines = device.pipelines;
   c.new_pipelines = device.new_pipelines;
+  c.found_pipelines = device.found_pipelines;
   c.recordings = context.recordings;
   c.submissions = device.submissions;
   c.dispatches = context.dispatches;

@@ -92,7 +92,10 @@ void PipelineCache::make_pipeline(Pipeline& made, const std::string& name,
     VkPipelineCache own = VK_NULL_HANDLE;
     ~Cache() { device.vk().vkDestroyPipelineCache(device.handle(), own, nullptr); }
   } cache{device_};
-  if (collect_data_) cache.own = create_cache(device_, stored);
+  // Data that is nothing but its header is of no use to the driver; SwiftShader would make it twice
+  // as long each time.
+  const bool usable = stored != nullptr && stored->size() > sizeof(VkPipelineCacheHeaderVersionOne);
+  if (collect_data_) cache.own = create_cache(device_, usable ? stored : nullptr);
 
   auto module_info = make<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
   module_info.codeSize = made.words_.size() * sizeof(std::uint32_t);
@@ -121,17 +124,20 @@ void PipelineCache::make_pipeline(Pipeline& made, const std::string& name,
     made.pipeline_ = VK_NULL_HANDLE;
     fail(result, ("vkCreateComputePipelines of kernel `" + name + "`").c_str());
   }
-  if (collect_data_) made.data_ = data_of(device_, cache.own);
+  // A driver whose data is no more than a header keeps what it knows to itself, and its feedback,
+  // which is about that data, cannot be about anything.
+  const bool says = usable && whole.flags & VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT;
+  const bool found = whole.flags & VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT;
+  const bool compiled = stored == nullptr || (says && !found);
+  if (collect_data_) made.data_ = compiled ? data_of(device_, cache.own) : *stored;
+  // What did not help is not to grow from process to process.
+  if (compiled && usable && made.data_.size() > 2 * stored->size()) made.data_ = *stored;
   const auto spent = std::chrono::steady_clock::now() - start;
   DeviceCounters& counters = device_.counters();
   counters.objects += 2;
   ++counters.pipelines;
-  // A driver that leaves nothing but the header in its data keeps what it knows to itself, and its
-  // feedback, which is about that data, cannot be about anything.
-  const bool says = stored != nullptr && stored->size() > sizeof(VkPipelineCacheHeaderVersionOne) &&
-                    whole.flags & VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT;
-  const bool found = whole.flags & VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT;
-  if (stored == nullptr || (says && !found)) ++counters.new_pipelines;
+  if (compiled) ++counters.new_pipelines;
+  if (says && found) ++counters.found_pipelines;
   counters.pipeline_nanoseconds += static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
 }

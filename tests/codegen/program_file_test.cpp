@@ -121,9 +121,10 @@ void expect_same(const Program& a, const Program& b) {
               std::tie(y.first, y.end, y.done, y.most_passes, y.iterations, y.steps, y.most_steps,
                        y.all_steps, y.results));
     ASSERT_EQ(x.slices.has_value(), y.slices.has_value());
-    if (x.slices)
+    if (x.slices) {
       EXPECT_EQ(std::tie(x.slices->steps, x.slices->first, x.slices->most, x.slices->per_pass),
                 std::tie(y.slices->steps, y.slices->first, y.slices->most, y.slices->per_pass));
+    }
   }
   ASSERT_EQ(a.trips.size(), b.trips.size());
   for (std::size_t i = 0; i < a.trips.size(); ++i)
@@ -142,11 +143,17 @@ void expect_same(const Program& a, const Program& b) {
 }
 
 TEST(ProgramFile, GivesBackWhatWasWritten) {
-  bool loops = false, gated = false, trips = false, allocations = false, constants = false;
+  bool loops = false, gated = false, allocations = false;
   for (const Program& p : programs()) {
     ProgramFile f = file_of(p, Target::cpu_like());
     f.program.constants.push_back(std::byte{5});
     if (!f.program.allocations.empty()) f.program.allocations[0].where = {"model.cpp", 12};
+    if (p.arena_bytes >= 256) f.program.trips.push_back({{Place::Kind::arena, 0, 64}, 3, 2});
+    if (!p.loops.empty()) {
+      f.program.loops[0].advance = p.steps[0];
+      f.program.loops[0].advance->parameters.assign(p.kernels[p.steps[0].kernel].parameters, 4);
+    }
+    if (!p.gated.empty()) f.program.gated[0].slices = Slices{p.gated[0].done, 5, 6, 7};
     const ProgramFile back = program_file(to_bytes(f));
     EXPECT_EQ(back.identity, f.identity);
     EXPECT_EQ(back.lines, f.lines);
@@ -155,12 +162,10 @@ TEST(ProgramFile, GivesBackWhatWasWritten) {
     EXPECT_EQ(print(back.program), print(without_bodies(f.program)));
     loops |= !p.loops.empty();
     gated |= !p.gated.empty();
-    trips |= !p.trips.empty();
     allocations |= !p.allocations.empty();
-    constants |= !f.program.constants.empty();
     if (HasFailure()) FAIL() << print(p);
   }
-  EXPECT_TRUE(loops && gated && trips && allocations && constants);
+  EXPECT_TRUE(loops && gated && allocations);
 }
 
 TEST(ProgramFile, KeepsModulesThatAreAlikeOnce) {
@@ -174,6 +179,21 @@ TEST(ProgramFile, KeepsModulesThatAreAlikeOnce) {
 
 TEST(Complaint, IsNoneForWhatTheCompilerGives) {
   for (const Program& p : programs()) EXPECT_EQ(complaint(p), std::nullopt) << print(p);
+}
+
+LoopBlock loop(std::uint32_t first, std::uint32_t end, std::uint32_t phase) {
+  LoopBlock l;
+  l.first = first;
+  l.end = end;
+  l.phases = {phase};
+  return l;
+}
+
+GatedBlock gated(std::uint32_t end, std::uint64_t done) {
+  GatedBlock g;
+  g.end = end;
+  g.done.offset = done;
+  return g;
 }
 
 TEST(Complaint, SaysWhatIsWrong) {
@@ -211,19 +231,18 @@ TEST(Complaint, SaysWhatIsWrong) {
                 p.steps[0].iterations.push_back({0, 0});
               }),
               HasSubstr("counts no such iterations"));
-  EXPECT_THAT(said([](Program& p) { p.loops.push_back({.first = 0, .end = 99, .phases = {0}}); }),
+  EXPECT_THAT(said([](Program& p) { p.loops.push_back(loop(0, 99, 0)); }),
               HasSubstr("loop has no such steps"));
-  EXPECT_THAT(said([](Program& p) { p.loops.push_back({.first = 0, .end = 1, .phases = {1}}); }),
+  EXPECT_THAT(said([](Program& p) { p.loops.push_back(loop(0, 1, 1)); }),
               HasSubstr("no such phases"));
   EXPECT_THAT(said([](Program& p) {
-                p.loops.push_back({.first = 0, .end = 1, .phases = {0}, .results = {9}});
+                p.loops.push_back(loop(0, 1, 0));
+                p.loops.back().results = {9};
               }),
               HasSubstr("no such result"));
-  EXPECT_THAT(said([](Program& p) { p.gated.push_back({.first = 0, .end = 99}); }),
+  EXPECT_THAT(said([](Program& p) { p.gated.push_back(gated(99, 0)); }),
               HasSubstr("gated block has no such steps"));
-  EXPECT_THAT(said([](Program& p) {
-                p.gated.push_back({.first = 0, .end = 1, .done = {Place::Kind::arena, 0, 1 << 30}});
-              }),
+  EXPECT_THAT(said([](Program& p) { p.gated.push_back(gated(1, 1u << 30)); }),
               HasSubstr("outside of its array"));
   EXPECT_THAT(said([](Program& p) {
                 p.allocations.push_back({"x", {}, p.arena_bytes, 1, 0, 0});

@@ -4,8 +4,11 @@
 
 #include <cstdlib>
 
+#include "tests/engine/child.h"
+
 int main(int argc, char** argv) {
   setenv("GNOMON_CACHE", "off", 1);
+  if (gnomon::testing::is_child(argc, argv)) return gnomon::testing::child(argv[2]);
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -79,8 +79,12 @@ struct Counters {
   std::uint64_t device_allocations = 0;  // memory taken from the device
   std::uint64_t modules_emitted = 0;     // kernels written down as SPIR-V
   std::uint64_t pipelines = 0;           // modules handed to the driver
-  std::uint64_t new_pipelines = 0;       // of them, what the driver had to compile
-  std::uint64_t recordings = 0;          // command lists recorded
+  /// Of them, modules that no earlier process has left on disk, and those of which the driver says
+  /// that it did not find them in its own data there. A driver that keeps no data (lavapipe 22.3,
+  /// SwiftShader) cannot say.
+  std::uint64_t new_pipelines = 0;
+  std::uint64_t found_pipelines = 0;  // of them, what the driver says it found there
+  std::uint64_t recordings = 0;       // command lists recorded
   std::uint64_t submissions = 0;
   std::uint64_t dispatches = 0;  // kernels sent to the device, each time they run
   std::uint64_t window_copies =
