@@ -7,6 +7,11 @@ find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
+# The form of programs in files; the generated header is made when codegen is built.
+find_path(GNOMON_FLATBUFFERS_DIR flatbuffers/flatbuffers.h REQUIRED)
+find_program(GNOMON_FLATC flatc REQUIRED)
+find_path(GNOMON_XXHASH_DIR xxhash.h REQUIRED)
+
 # volk comes as source: it resolves Vulkan at run time, so nothing links the loader.
 find_path(GNOMON_VOLK_DIR volk.c REQUIRED)
 add_library(gnomon_volk STATIC ${GNOMON_VOLK_DIR}/volk.c)

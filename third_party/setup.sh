@@ -6,7 +6,8 @@ packages="
   g++ cmake ninja-build
   libvulkan-dev libvulkan-volk-dev vulkan-validationlayers mesa-vulkan-drivers
   spirv-headers spirv-tools glslang-tools
-  libgtest-dev libgmock-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libmpfr-dev zlib1g-dev
+  libflatbuffers-dev flatbuffers-compiler libxxhash-dev
+  libgtest-dev libgmock-dev libcli11-dev nlohmann-json3-dev libmpfr-dev zlib1g-dev
   gnuplot-nox
 "
 

@@ -14,13 +14,15 @@ std::vector<std::uint32_t> module_words(const kernel::Kernel& kernel, const Targ
                                     .windows = {windows.begin(), windows.end()},
                                     .window_bytes = options.window_bytes,
                                     .debug_info = options.debug_info});
-  if (options.validate) {
-    if (const auto complaint = spirv::validate(words)) {
-      throw InternalError("gnomon::module_words: the module of kernel `" + kernel.name +
-                          "` is not valid: " + *complaint + "\n" + spirv::disassemble(words));
-    }
-  }
+  if (options.validate) validate_module(words, kernel.name);
   return words;
+}
+
+void validate_module(std::span<const std::uint32_t> words, const std::string& kernel) {
+  if (const auto complaint = spirv::validate(words)) {
+    throw InternalError("gnomon::module_words: the module of kernel `" + kernel +
+                        "` is not valid: " + *complaint + "\n" + spirv::disassemble(words));
+  }
 }
 
 std::string module_text(std::span<const std::uint32_t> words) { return spirv::disassemble(words); }

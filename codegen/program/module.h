@@ -22,6 +22,9 @@ struct ModuleOptions {
 std::vector<std::uint32_t> module_words(const kernel::Kernel& kernel, const Target& target,
                                         std::span<const std::uint8_t> windows, ModuleOptions);
 
+/// Throws InternalError, with the module's text, when spirv-val finds it wrong.
+void validate_module(std::span<const std::uint32_t> words, const std::string& kernel);
+
 /// The disassembly of a module.
 std::string module_text(std::span<const std::uint32_t> words);
 

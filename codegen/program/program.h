@@ -3,6 +3,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -123,6 +125,8 @@ struct Program {
   std::vector<Allocation> allocations;
   std::vector<std::byte> constants;  // uploaded once
   std::uint64_t graph_hash = 0;
+  /// The files that `allocations` name, where those are no literals of this process.
+  std::shared_ptr<const std::deque<std::string>> file_names;
   // Text of the earlier stages, kept when asked for (dumps, Jitted::text).
   std::string graph_text, fusion_text;
 };

@@ -17,7 +17,7 @@
 #include "codegen/program/module.h"
 #include "engine/command/devices.h"
 #include "engine/command/npy.h"
-#include "engine/runtime/executable.h"
+#include "engine/runtime/make_executable.h"
 #include "engine/runtime/state.h"
 #include "gnomon/debug.h"
 #include "gnomon/runtime.h"
@@ -69,15 +69,16 @@ struct RunOptions {
 std::vector<HostArray> run_on_device(const Graph& g, const std::vector<HostArray>& host,
                                      const RunOptions& options) {
   Runtime rt;
-  ExecutableOptions executable_options;
-  executable_options.validate_modules = rt.state()->validate;
-  Executable executable(rt.state()->context, compile(g, rt.target(), {.name = "graph"}),
-                        executable_options);
+  MakeOptions make;
+  make.compile.name = "graph";
+  make.executable.validate_modules = rt.state()->validate;
+  make.identity = " waiting";
+  const std::shared_ptr<Executable> executable = make_executable(*rt.state(), g, make);
   std::vector<Array> inputs, outputs;
   for (const HostArray& a : host) inputs.push_back(rt.from_bytes(a.aval, a.bytes));
   for (int i = 0; i < options.repeat; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    executable.run(inputs, outputs);
+    executable->run(inputs, outputs);
     rt.wait();
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     if (options.repeat > 1) std::fprintf(stderr, "run %d: %.3f ms\n", i + 1, took.count());
@@ -94,8 +95,8 @@ void run(const RunOptions& options) {
   const Graph g = read_graph(options.file);
   const std::vector<HostArray> inputs = read_inputs(g, options.inputs);
   const Recorded recorded = record(g);
-  std::vector<HostArray> outputs = options.on == "host" ? evaluate(recorded.graph, inputs)
-                                                        : run_on_device(g, inputs, options);
+  std::vector<HostArray> outputs =
+      options.on == "host" ? evaluate(recorded.graph, inputs) : run_on_device(g, inputs, options);
   const Report report =
       recorded.journal.read(std::span<const HostArray>(outputs).subspan(g.outputs.size()));
   outputs.resize(g.outputs.size());

@@ -12,6 +12,7 @@
 #include "codegen/transforms/check_buffers.h"
 #include "engine/jit/dump.h"
 #include "engine/jit/reference.h"
+#include "engine/runtime/make_executable.h"
 #include "engine/runtime/memory_report.h"
 #include "engine/runtime/state.h"
 #include "gnomon/debug.h"
@@ -124,36 +125,24 @@ CompileOptions JitCore::compile_options(Refill refill) const {
 
 std::shared_ptr<Executable> JitCore::make(const Entry& entry, Refill refill, bool& made) const {
   const Environment& environment = state_->environment;
-  const auto compiled = [&] {
-    Dump dump{&environment, options_.name, entry.number, {}, {}};
-    CompileOptions options = compile_options(refill);
-    if (environment.dump != 0) {
-      options.dump = Dump::stage;
-      options.dump_user = &dump;
-    }
-    ExecutableOptions executable;
-    executable.validate_modules = state_->validate;
-    executable.debug_info = state_->validate || environment.dumps(Stage::spirv);
-    const Target& target = state_->context->device.target();
-    Program program = compile(entry.graph, target, options);
-    if (beyond_limit(program)) {
-      // What was kept to save time can be computed again.
-      options.kept_row_bytes = 0;
-      program = compile(entry.graph, target, options);
-    }
-    require_within_limit(program);
-    try {
-      return std::make_shared<Executable>(state_->context, program, executable);
-    } catch (const DeviceError&) {
-      if (state_->programs.clear() == 0) throw;
-      return std::make_shared<Executable>(state_->context, std::move(program), executable);
-    }
-  };
+  Dump dump{&environment, options_.name, entry.number, {}, {}};
+  MakeOptions options;
+  options.compile = compile_options(refill);
+  if (environment.dump != 0) {
+    options.compile.dump = Dump::stage;
+    options.compile.dump_user = &dump;
+  }
+  options.executable.validate_modules = state_->validate;
+  options.executable.debug_info = state_->validate || environment.dumps(Stage::spirv);
+  options.memory_limit = options_.memory_limit;
+  options.check = [&](const Program& program) { require_within_limit(program); };
   std::string kind = options_.fast_math ? "fast_math" : "";
   if (entry.journal.arrays > 0) kind += " print " + std::to_string(options_.print_bytes);
   if (options_.memory_limit > 0) kind += " within " + std::to_string(options_.memory_limit);
   if (refill != Refill::automatic) kind += refill == Refill::on ? " in turns" : " waiting";
-  const auto executable = state_->programs.find_or_make(entry.graph, kind, compiled, made);
+  options.identity = kind + (options.executable.debug_info ? " with lines" : "");
+  const auto executable = state_->programs.find_or_make(
+      entry.graph, kind, [&] { return make_executable(*state_, entry.graph, options); }, made);
   if (!made) require_within_limit(executable->program());
   return executable;
 }
@@ -239,9 +228,12 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
   if (entry->executable->program().trips.empty() && entry->refill == Refill::automatic)
     entry->refill = Refill::off;
   const double compile_ms = milliseconds() - start;
-  ++(made ? state_->programs_compiled : state_->programs_shared);
+  if (!made) ++state_->programs_shared;
   log_line(environment, Topic::cache,
-           "`" + options_.name + "` " + (made ? "compiled" : "found its graph compiled"));
+           "`" + options_.name + "` " +
+               (!made                            ? "found its graph compiled"
+                : entry->executable->from_disk() ? "was compiled by an earlier process"
+                                                 : "compiled"));
 
   const std::lock_guard lock(mutex_);
   ++info_.traces;

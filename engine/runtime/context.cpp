@@ -2,7 +2,9 @@
 #include "engine/runtime/context.h"
 
 #include <algorithm>
+#include <array>
 
+#include "codegen/program/source_identity.h"
 #include "engine/vulkan/quirks.h"
 #include "engine/vulkan/rounding_probe.h"
 
@@ -38,10 +40,27 @@ vulkan::PoolOptions host_pool(const vulkan::Device& device, vulkan::MemoryKind k
   return options;
 }
 
+// What the probe says, or said to an earlier process.
+kernel::RefineOptions rounding_of(vulkan::Device& device, vulkan::Queue& queue, DiskCache* disk) {
+  if (disk == nullptr) return vulkan::probe_rounding(device, queue);
+  const Digest key = digest("rounding 1\n" + std::string(source_identity()) + "\n" +
+                            device.description().identity() + "\n" + device.target().text());
+  if (const auto known = disk->read(key)) {
+    if (known->size() == 2)
+      return {.division = (*known)[0] != std::byte{0}, .root = (*known)[1] != std::byte{0}};
+    disk->drop_damaged(key);
+  }
+  const kernel::RefineOptions wrong = vulkan::probe_rounding(device, queue);
+  disk->write(key, std::array{std::byte{wrong.division}, std::byte{wrong.root}});
+  return wrong;
+}
+
 }  // namespace
 
-Context::Context(const vulkan::DeviceOptions& options, double slice_ms)
-    : time_slice_ms(slice_ms),
+Context::Context(const vulkan::DeviceOptions& options, const ContextOptions& own)
+    : time_slice_ms(own.time_slice_ms),
+      compile_threads(own.compile_threads),
+      disk(own.disk),
       device(options),
       queue(device),
       arrays(device, queue, array_pool(device)),
@@ -52,10 +71,10 @@ Context::Context(const vulkan::DeviceOptions& options, double slice_ms)
           device, queue,
           host_pool(device, vulkan::MemoryKind::staging,
                     VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT, 1u << 24)),
-      pipelines(device),
+      pipelines(device, own.disk != nullptr),
       copies(device) {
   if (!vulkan::quirks_of(device.description()).rounds_correctly)
-    device.refine(vulkan::probe_rounding(device, queue));
+    device.refine(rounding_of(device, queue, disk.get()));
 }
 
 Context::~Context() {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <span>
 
+#include "engine/runtime/disk_cache.h"
 #include "engine/vulkan/buffer_pool.h"
 #include "engine/vulkan/device.h"
 #include "engine/vulkan/pipeline_cache.h"
@@ -18,6 +19,7 @@ namespace gnomon {
 
 /// Only ever count up.
 struct ContextCounters {
+  std::atomic<std::uint64_t> modules_emitted{0};
   std::atomic<std::uint64_t> recordings{0};  // command lists recorded: new tuple of windows
   std::atomic<std::uint64_t> dispatches{0};  // workloads sent, not recorded
   std::atomic<std::uint64_t> window_copies{
@@ -27,12 +29,21 @@ struct ContextCounters {
   std::atomic<std::uint64_t> staged_bytes{0};      // through staging memory
 };
 
+/// What RuntimeOptions say of the same name.
+struct ContextOptions {
+  double time_slice_ms = 50;
+  std::size_t compile_threads = 0;
+  std::shared_ptr<DiskCache> disk;  // none: what drivers make of modules is not collected
+};
+
 /// Shared by the Runtime, its executables and its arrays, so they may be destroyed in any order.
 struct Context {
-  explicit Context(const vulkan::DeviceOptions&, double slice_ms = 50);
+  explicit Context(const vulkan::DeviceOptions&, const ContextOptions& = {});
   ~Context();
 
-  const double time_slice_ms;  // RuntimeOptions::time_slice_ms
+  const double time_slice_ms;
+  const std::size_t compile_threads;
+  const std::shared_ptr<DiskCache> disk;
   mutable vulkan::Device device;
   vulkan::Queue queue;
   vulkan::BufferPool arrays;

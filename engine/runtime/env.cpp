@@ -10,7 +10,9 @@
 namespace gnomon {
 namespace {
 
-constexpr std::array<Variable, 9> table = {{
+constexpr std::array<Variable, 10> table = {{
+    {"GNOMON_CACHE", "off | folder",
+     "where compiled programs are kept for later processes, instead of the user's cache folder"},
     {"GNOMON_CHECK", "buffers,nan",
      "throw where an element of a `buffer` is written twice, or read before it is written; where a "
      "result has a NaN or an infinity, naming the operation that made the first"},
@@ -95,6 +97,19 @@ Environment Environment::read(const char* (*lookup)(const char* name)) {
     return text == nullptr ? std::string_view() : std::string_view(text);
   };
   Environment result;
+  result.cache = value("GNOMON_CACHE");
+#if defined(_WIN32)
+  result.user_cache = value("LOCALAPPDATA");
+#elif defined(__APPLE__)
+  if (const auto home = value("HOME"); !home.empty())
+    result.user_cache = std::string(home) + "/Library/Caches";
+#else
+  // The XDG specification has relative paths ignored.
+  result.user_cache = value("XDG_CACHE_HOME");
+  const auto home = value("HOME");
+  if (!result.user_cache.starts_with('/'))
+    result.user_cache = home.empty() ? "" : std::string(home) + "/.cache";
+#endif
   const std::uint32_t checked = read_list("GNOMON_CHECK", value("GNOMON_CHECK"), checks);
   result.check_buffers = (checked & 1) != 0;
   result.check_nan = (checked & 2) != 0;

@@ -27,6 +27,8 @@ std::string_view name(Topic);
 
 /// The environment's settings, read once when a Runtime is made.
 struct Environment {
+  std::string cache;           // GNOMON_CACHE
+  std::string user_cache;      // the platform's folder for caches; empty when it names none
   bool check_buffers = false;  // GNOMON_CHECK=buffers
   bool check_nan = false;      // GNOMON_CHECK=nan
   bool jit_off = false;        // GNOMON_JIT=off

@@ -3,21 +3,14 @@
 #include "engine/runtime/executable.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
-#include "codegen/program/module.h"
 #include "engine/runtime/memory_report.h"
 #include "gnomon/error.h"
 
 namespace gnomon {
 namespace {
-
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
 
 std::string plan_text(const Program& program) {
   std::string text =
@@ -30,13 +23,15 @@ std::string plan_text(const Program& program) {
 }  // namespace
 
 Executable::Executable(std::shared_ptr<Context> context, Program program,
-                       const ExecutableOptions& options)
+                       const ExecutableOptions& options, ProgramOrigin origin)
     : context_(std::move(context)),
       program_(std::move(program)),
       options_(options),
       schedule_(schedule_of(program_, context_->device.target())),
       reusable_(reusable_inputs(program_)),
-      out_of_memory_text_(plan_text(program_)) {
+      out_of_memory_text_(plan_text(program_)),
+      from_disk_(origin.compile != nullptr),
+      origin_(std::move(origin)) {
   for (const GatedBlock& block : schedule_.gated)
     slice_steps_.push_back(block.slices ? block.slices->first : 1);
   extra_barriers_.resize(schedule_.works.size());
@@ -70,6 +65,7 @@ Executable::Executable(std::shared_ptr<Context> context, Program program,
       constants_ = context_->arrays.allocate(request);
       upload(*context_, constants_, program_.constants);
     }
+    footprint_ = arena_.bytes + constants_.bytes;
   } catch (...) {
     context_->arrays.release(constants_, context_->queue.last());
     context_->arrays.release(arena_, 0);
@@ -203,6 +199,8 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
     }
     inputs[i] = Array();
   }
+  // The device is at work meanwhile.
+  if (to_keep_) keep_modules();
   outputs.clear();
   outputs.reserve(out);
   for (std::size_t o = 0; o < out; ++o) {
@@ -259,44 +257,6 @@ Executable::Entry& Executable::entry() {
   entries_.push_back(std::move(fresh));
   ++context_->counters.recordings;
   return *entries_.back();
-}
-
-VkPipeline Executable::pipeline(std::uint32_t kernel, std::span<const std::uint8_t> windows) {
-  for (const Module& module : modules_) {
-    if (module.kernel == kernel &&
-        std::equal(windows.begin(), windows.end(), module.windows.begin(), module.windows.end())) {
-      return module.pipeline;
-    }
-  }
-  const kernel::Kernel& source = schedule_.kernels[kernel];
-  const auto start = std::chrono::steady_clock::now();
-  Module module;
-  module.kernel = kernel;
-  module.windows.assign(windows.begin(), windows.end());
-  module.words = module_words(source, context_->device.target(), windows,
-                              {.debug_info = options_.debug_info,
-                               .window_bytes = context_->device.max_window_bytes(),
-                               .validate = options_.validate_modules});
-  times_.emit_ms += milliseconds_since(start);
-  const auto driver = std::chrono::steady_clock::now();
-  module.pipeline = context_->pipelines.pipeline(module.words, source.name);
-  times_.pipeline_ms += milliseconds_since(driver);
-  modules_.push_back(std::move(module));
-  return modules_.back().pipeline;
-}
-
-Executable::Times Executable::times() const {
-  const std::lock_guard lock(mutex_);
-  return times_;
-}
-
-std::string Executable::spirv_text() const {
-  const std::lock_guard lock(mutex_);
-  std::string text;
-  for (const Module& module : modules_) {
-    text += "; kernel " + schedule_.kernels[module.kernel].name + "\n" + module_text(module.words);
-  }
-  return text;
 }
 
 }  // namespace gnomon

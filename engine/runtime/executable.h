@@ -7,7 +7,9 @@
 // altogether, and a call that finds its recording creates no Vulkan object and allocates no device
 // memory.
 #pragma once
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/program/program.h"
+#include "codegen/program/program_file.h"
 #include "engine/runtime/context.h"
 #include "engine/runtime/loop_scheduler.h"
 #include "engine/runtime/pace.h"
@@ -30,11 +32,20 @@ struct ExecutableOptions {
   bool drop_barriers = false;     // for the negative control of the tests: record no barrier at all
 };
 
+/// What an earlier process left of a program, and what is left for later ones.
+struct ProgramOrigin {
+  std::vector<ProgramModule> modules;
+  /// Compiles the program again, for the bodies of its kernels; empty when it has them.
+  std::function<Program()> compile;
+  /// Called after a run for which modules were emitted; may be empty.
+  std::function<void(const Program&, std::vector<ProgramModule>)> keep;
+};
+
 /// All members may be called from any thread; calls of one executable are ordered.
 class Executable {
  public:
   /// Takes the arena from the pool and uploads the constants. Throws DeviceError.
-  Executable(std::shared_ptr<Context>, Program, const ExecutableOptions& = {});
+  Executable(std::shared_ptr<Context>, Program, const ExecutableOptions& = {}, ProgramOrigin = {});
   ~Executable();
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
@@ -54,6 +65,8 @@ class Executable {
 
   const Program& program() const { return program_; }
   const std::shared_ptr<Context>& context() const { return context_; }
+  /// Whether an earlier process has compiled it.
+  bool from_disk() const { return from_disk_; }
   /// Milliseconds spent so far on SPIR-V and in the driver's pipeline compiler.
   struct Times {
     double emit_ms = 0, pipeline_ms = 0;
@@ -63,17 +76,19 @@ class Executable {
   /// that count them. Nothing when none does, or before the first run has ended. Reads them from
   /// the device.
   std::optional<double> waiting();
+  /// Bytes that it keeps while it does not run: arena, constants, and its modules as SPIR-V.
+  std::uint64_t footprint() const { return footprint_; }
   /// Disassembly of every module made so far.
   std::string spirv_text() const;
 
  private:
   static constexpr std::size_t max_recordings = 32;
 
+  /// A kernel for one arrangement of windows.
   struct Module {
     std::uint32_t kernel = 0;
     std::vector<std::uint8_t> windows;
-    VkPipeline pipeline = VK_NULL_HANDLE;
-    std::vector<std::uint32_t> words;  // kept for spirv_text
+    std::shared_ptr<const vulkan::Pipeline> pipeline;
   };
 
   /// A word of the parameter block that depends on where an input or output lies.
@@ -136,7 +151,12 @@ class Executable {
   void gather(Entry&, const std::vector<bool>& chosen, Schedule&, std::vector<bool>& extra);
   struct Prepared;
   Prepared prepare(const Work&, std::size_t own_ranges, std::vector<vulkan::Windows>&);
-  VkPipeline pipeline(std::uint32_t kernel, std::span<const std::uint8_t> windows);
+  // In modules.cpp.
+  const Module* module(std::uint32_t kernel, std::span<const std::uint8_t> windows) const;
+  /// Emits what is not there yet and has the driver compile it, side by side on the host's cores.
+  void make_modules(std::vector<Module> wanted);
+  /// Hands what was emitted to whoever keeps it.
+  void keep_modules();
   void release(Entry&) noexcept;
 
   std::shared_ptr<Context> context_;
@@ -149,9 +169,13 @@ class Executable {
   std::string out_of_memory_text_;
   vulkan::Range arena_;
   vulkan::Range constants_;
+  std::atomic<std::uint64_t> footprint_{0};
+  bool from_disk_ = false;
 
   mutable std::mutex mutex_;  // everything below
   std::vector<Module> modules_;
+  ProgramOrigin origin_;
+  bool to_keep_ = false;               // modules that nobody keeps yet
   std::uint32_t gather_kernel_ = ~0u;  // index into schedule_.kernels once it was needed
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<vulkan::Range> ranges_;  // of the current call: inputs, then outputs

@@ -172,6 +172,7 @@ void Executable::gather(Entry& entry, const std::vector<bool>& chosen, Schedule&
 
 // What all dispatches of one work have in common.
 struct Executable::Prepared {
+  std::vector<std::uint8_t> window_of;  // per operand
   VkPipeline pipeline = VK_NULL_HANDLE;
   std::uint32_t windows = 0;             // index into the window tuples
   std::vector<std::uint32_t> block;      // the parameter block up to the user words
@@ -183,7 +184,9 @@ Executable::Prepared Executable::prepare(const Work& work, std::size_t own_range
                                          std::vector<vulkan::Windows>& window_tuples) {
   Prepared result;
   const kernel::Kernel& kernel = schedule_.kernels[work.kernel];
-  const auto& [blocks, window_of] = reach(work);
+  const auto reached = reach(work);
+  const auto& blocks = reached.blocks;
+  const auto& window_of = reached.windows;
   GNOMON_CHECK(blocks.size() <= spirv::max_windows,
                "gathering left more than four windows: " + work.label);
   vulkan::Windows windows{};
@@ -214,7 +217,7 @@ Executable::Prepared Executable::prepare(const Work& work, std::size_t own_range
       result.addresses.push_back(static_cast<std::uint32_t>(range.block->address >> 32));
     }
   }
-  result.pipeline = pipeline(work.kernel, window_of);
+  result.window_of = window_of;
   return result;
 }
 
@@ -251,6 +254,18 @@ void Executable::build(Entry& entry) {
   std::vector<Prepared> prepared;
   for (const Work& work : schedule.works)
     prepared.push_back(work.groups == 0 ? Prepared{} : prepare(work, own_ranges, window_tuples));
+
+  std::vector<Module> wanted;
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    const Work& work = schedule.works[i];
+    if (work.groups > 0) wanted.push_back({work.kernel, prepared[i].window_of, nullptr});
+  }
+  make_modules(std::move(wanted));
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    const Work& work = schedule.works[i];
+    if (work.groups > 0)
+      prepared[i].pipeline = module(work.kernel, prepared[i].window_of)->pipeline->handle();
+  }
 
   Tape tape = write_out(schedule);
   vulkan::Stretches stretches;

@@ -2,6 +2,7 @@
 #include "gnomon/runtime.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <utility>
 
 #include "codegen/graph/array_text.h"
@@ -26,6 +27,17 @@ vulkan::DeviceOptions device_options(const RuntimeOptions& options,
   return result;
 }
 
+// Nothing when there is none.
+std::shared_ptr<DiskCache> disk_cache(const RuntimeOptions& options,
+                                      const Environment& environment) {
+  std::filesystem::path folder = options.cache;
+  if (folder.empty()) folder = environment.cache;
+  if (folder.empty() && !environment.user_cache.empty())
+    folder = std::filesystem::path(environment.user_cache) / "gnomon";
+  if (folder.empty() || folder == "off" || options.cache_bytes == 0) return nullptr;
+  return std::make_shared<DiskCache>(folder, options.cache_bytes);
+}
+
 void to_stdout(std::string_view line) {
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fputc('\n', stdout);
@@ -37,12 +49,18 @@ void to_stdout(std::string_view line) {
 RuntimeState::RuntimeState(const RuntimeOptions& options)
     : environment(Environment::read()),
       validate(options.validate || environment.validate),
+      programs({options.max_programs, options.program_bytes}),
       print_(&to_stdout) {
   if (environment.help) std::fputs(help_text().c_str(), stderr);
   if (!(options.time_slice_ms > 0))
     throw UsageError("gnomon::Runtime: a time slice of " + std::to_string(options.time_slice_ms) +
                      " ms; give it some time, 50 ms for instance");
-  context = std::make_shared<Context>(device_options(options, environment), options.time_slice_ms);
+  ContextOptions own;
+  own.time_slice_ms = options.time_slice_ms;
+  own.compile_threads = options.compile_threads;
+  own.disk = disk_cache(options, environment);
+  context = std::make_shared<Context>(device_options(options, environment), own);
+  if (own.disk) store = std::make_shared<ProgramStore>(own.disk, context->device);
 }
 
 Runtime::Runtime(const RuntimeOptions& options) : state_(std::make_shared<RuntimeState>(options)) {}
@@ -123,7 +141,10 @@ Counters Runtime::counters() const {
   Counters c;
   c.vulkan_objects = device.objects;
   c.device_allocations = device.allocations;
+  c.modules_emitted = context.modules_emitted;
   c.pipelines = device.pipelines;
+  c.new_pipelines = device.new_pipelines;
+  c.found_pipelines = device.found_pipelines;
   c.recordings = context.recordings;
   c.submissions = device.submissions;
   c.dispatches = context.dispatches;
@@ -134,6 +155,12 @@ Counters Runtime::counters() const {
   c.traces = state_->traces;
   c.programs_compiled = state_->programs_compiled;
   c.programs_shared = state_->programs_shared;
+  c.programs_loaded = state_->programs_loaded;
+  c.programs_dropped = state_->programs.dropped();
+  if (const auto& disk = state_->context->disk) {
+    c.files_damaged = disk->damaged();
+    c.files_dropped = disk->dropped();
+  }
   return c;
 }
 

@@ -8,6 +8,7 @@
 #include "engine/runtime/context.h"
 #include "engine/runtime/env.h"
 #include "engine/runtime/program_cache.h"
+#include "engine/runtime/program_store.h"
 #include "engine/runtime/watch.h"
 #include "gnomon/runtime.h"
 
@@ -20,7 +21,9 @@ struct RuntimeState {
   bool validate = false;  // by option or environment
   std::shared_ptr<Context> context;
   ProgramCache programs;
-  std::atomic<std::uint64_t> traces{0}, programs_compiled{0}, programs_shared{0};
+  std::shared_ptr<ProgramStore> store;  // none: no cache on disk
+  std::atomic<std::uint64_t> traces{0}, programs_compiled{0}, programs_shared{0},
+      programs_loaded{0};
 
   /// Where lines of debug::print go.
   PrintHandler sink() const {

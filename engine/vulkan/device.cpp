@@ -117,6 +117,10 @@ void Device::create_device() {
   }
   if (d.float_controls && !vulkan12)
     extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
+  const bool vulkan13 =
+      (d.api_major > 1 || d.api_minor >= 3) && instance_.api_version() >= VK_API_VERSION_1_3;
+  if (d.creation_feedback && !vulkan13)
+    extensions.push_back(VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
   // A portability driver requires that its subset is enabled by name.
   if (instance_.has_extension(physical_.handle, "VK_KHR_portability_subset")) {
     extensions.push_back("VK_KHR_portability_subset");

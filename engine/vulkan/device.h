@@ -33,6 +33,8 @@ struct DeviceCounters {
       0};  // Vulkan objects created: buffers, pipelines, sets, command buffers, ...
   std::atomic<std::uint64_t> allocations{0};  // vkAllocateMemory
   std::atomic<std::uint64_t> pipelines{0};
+  std::atomic<std::uint64_t> new_pipelines{0};  // see Counters
+  std::atomic<std::uint64_t> found_pipelines{0};
   std::atomic<std::uint64_t> submissions{0};
   std::atomic<std::uint64_t> pipeline_nanoseconds{0};  // spent in the driver's pipeline compiler
 };

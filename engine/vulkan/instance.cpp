@@ -269,6 +269,11 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device,
   d.kind = kind_of(basic.deviceType);
   d.api_major = VK_API_VERSION_MAJOR(basic.apiVersion);
   d.api_minor = VK_API_VERSION_MINOR(basic.apiVersion);
+  d.vendor_id = basic.vendorID;
+  d.device_id = basic.deviceID;
+  d.driver_version = basic.driverVersion;
+  std::copy(std::begin(basic.pipelineCacheUUID), std::end(basic.pipelineCacheUUID),
+            d.cache_uuid.begin());
   const VkPhysicalDeviceLimits& limits = basic.limits;
   d.max_storage_range = limits.maxStorageBufferRange;
   d.max_texel_elements = limits.maxTexelBufferElements;
@@ -336,6 +341,8 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device,
   chain(properties.pNext, maintenance3);
   if (version >= VK_API_VERSION_1_3) chain(properties.pNext, maintenance4);
   if (vulkan12 || offers(VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME)) chain(properties.pNext, driver);
+  d.creation_feedback =
+      version >= VK_API_VERSION_1_3 || offers(VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
   d.float_controls = vulkan12 || offers(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
   if (d.float_controls) chain(properties.pNext, floats);
   vk_.physical_device_properties2(device, &properties);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
+#include <utility>
 
 #include "engine/vulkan/result.h"
 
@@ -16,61 +18,128 @@ std::uint64_t hash_words(std::span<const std::uint32_t> words) {
   return hash;
 }
 
-}  // namespace
-
-PipelineCache::PipelineCache(Device& device) : device_(device) {
-  const VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, nullptr, 0, 0,
-                                       nullptr};
-  check(device_.vk().vkCreatePipelineCache(device_.handle(), &info, nullptr, &cache_),
+VkPipelineCache create_cache(Device& device, const DriverData* stored) {
+  auto info = make<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
+  if (stored != nullptr) {
+    info.initialDataSize = stored->size();
+    info.pInitialData = stored->data();
+  }
+  VkPipelineCache cache = VK_NULL_HANDLE;
+  check(device.vk().vkCreatePipelineCache(device.handle(), &info, nullptr, &cache),
         "vkCreatePipelineCache");
-  ++device_.counters().objects;
+  ++device.counters().objects;
+  return cache;
 }
 
+// Empty when the driver has nothing, or no memory for it.
+DriverData data_of(Device& device, VkPipelineCache cache) {
+  const auto& vk = device.vk();
+  std::size_t bytes = 0;
+  if (vk.vkGetPipelineCacheData(device.handle(), cache, &bytes, nullptr) != VK_SUCCESS) return {};
+  DriverData data(bytes);
+  if (vk.vkGetPipelineCacheData(device.handle(), cache, &bytes, data.data()) != VK_SUCCESS)
+    return {};
+  data.resize(bytes);
+  return data;
+}
+
+}  // namespace
+
+Pipeline::~Pipeline() { device_.vk().vkDestroyPipeline(device_.handle(), pipeline_, nullptr); }
+
+PipelineCache::PipelineCache(Device& device, bool collect_data)
+    : device_(device),
+      collect_data_(collect_data),
+      cache_(collect_data ? VK_NULL_HANDLE : create_cache(device, nullptr)) {}
+
 PipelineCache::~PipelineCache() {
-  for (const auto& [hash, entry] : entries_) {
-    device_.vk().vkDestroyPipeline(device_.handle(), entry.pipeline, nullptr);
-  }
   device_.vk().vkDestroyPipelineCache(device_.handle(), cache_, nullptr);
 }
 
-VkPipeline PipelineCache::pipeline(std::span<const std::uint32_t> words, const std::string& name) {
-  const VolkDeviceTable& vk = device_.vk();
+std::shared_ptr<Pipeline> PipelineCache::slot(std::vector<std::uint32_t> words) {
   const std::uint64_t hash = hash_words(words);
   const std::lock_guard lock(mutex_);
-  const auto [first, last] = entries_.equal_range(hash);
+  const auto [first, last] = slots_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
-    if (std::equal(words.begin(), words.end(), it->second.words.begin(), it->second.words.end())) {
-      return it->second.pipeline;
-    }
+    if (auto found = it->second.lock(); found && found->words() == words) return found;
   }
-  const auto entry = entries_.emplace(hash, Entry{{words.begin(), words.end()}, VK_NULL_HANDLE});
+  if (slots_.size() >= purge_at_) {
+    std::erase_if(slots_, [](const auto& item) { return item.second.expired(); });
+    purge_at_ = std::max<std::size_t>(64, 2 * slots_.size());
+  }
+  auto fresh = std::make_shared<Pipeline>(device_, std::move(words));
+  slots_.emplace(hash, fresh);
+  return fresh;
+}
+
+std::shared_ptr<const Pipeline> PipelineCache::pipeline(std::vector<std::uint32_t> words,
+                                                        const std::string& name,
+                                                        const DriverData* stored) {
+  std::shared_ptr<Pipeline> found = slot(std::move(words));
+  const std::lock_guard lock(found->mutex_);
+  if (found->pipeline_ == VK_NULL_HANDLE) make_pipeline(*found, name, stored);
+  return found;
+}
+
+void PipelineCache::make_pipeline(Pipeline& made, const std::string& name,
+                                  const DriverData* stored) {
+  const VolkDeviceTable& vk = device_.vk();
   const auto start = std::chrono::steady_clock::now();
+  // One for each pipeline: its data is that of this pipeline and of nothing else. Drivers lock what
+  // threads share, but not every driver locks for short.
+  struct Cache {
+    Device& device;
+    VkPipelineCache own = VK_NULL_HANDLE;
+    ~Cache() { device.vk().vkDestroyPipelineCache(device.handle(), own, nullptr); }
+  } cache{device_};
+  // Data that is nothing but its header is of no use to the driver; SwiftShader would make it twice
+  // as long each time.
+  const bool usable = stored != nullptr && stored->size() > sizeof(VkPipelineCacheHeaderVersionOne);
+  if (collect_data_) cache.own = create_cache(device_, usable ? stored : nullptr);
+
   auto module_info = make<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
-  module_info.codeSize = words.size_bytes();
-  module_info.pCode = words.data();
+  module_info.codeSize = made.words_.size() * sizeof(std::uint32_t);
+  module_info.pCode = made.words_.data();
   VkShaderModule module = VK_NULL_HANDLE;
+  VkPipelineCreationFeedback whole{}, stage{};
   VkResult result = vk.vkCreateShaderModule(device_.handle(), &module_info, nullptr, &module);
   if (result == VK_SUCCESS) {
+    auto feedback = make<VkPipelineCreationFeedbackCreateInfo>(
+        VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO);
+    feedback.pPipelineCreationFeedback = &whole;
+    feedback.pipelineStageCreationFeedbackCount = 1;
+    feedback.pPipelineStageCreationFeedbacks = &stage;
     auto info = make<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
+    if (device_.description().creation_feedback) info.pNext = &feedback;
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
     info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
     info.stage.module = module;
     info.stage.pName = "main";
     info.layout = device_.pipeline_layout();
-    result = vk.vkCreateComputePipelines(device_.handle(), cache_, 1, &info, nullptr,
-                                         &entry->second.pipeline);
+    result = vk.vkCreateComputePipelines(device_.handle(), collect_data_ ? cache.own : cache_, 1,
+                                         &info, nullptr, &made.pipeline_);
     vk.vkDestroyShaderModule(device_.handle(), module, nullptr);
   }
   if (result != VK_SUCCESS) {
-    entries_.erase(entry);
+    made.pipeline_ = VK_NULL_HANDLE;
     fail(result, ("vkCreateComputePipelines of kernel `" + name + "`").c_str());
   }
+  // A driver whose data is no more than a header keeps what it knows to itself, and its feedback,
+  // which is about that data, cannot be about anything.
+  const bool says = usable && whole.flags & VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT;
+  const bool found = whole.flags & VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT;
+  const bool compiled = stored == nullptr || (says && !found);
+  if (collect_data_) made.data_ = compiled ? data_of(device_, cache.own) : *stored;
+  // What did not help is not to grow from process to process.
+  if (compiled && usable && made.data_.size() > 2 * stored->size()) made.data_ = *stored;
   const auto spent = std::chrono::steady_clock::now() - start;
-  device_.counters().objects += 2;
-  ++device_.counters().pipelines;
-  device_.counters().pipeline_nanoseconds += static_cast<std::uint64_t>(
+  DeviceCounters& counters = device_.counters();
+  counters.objects += 2;
+  ++counters.pipelines;
+  if (compiled) ++counters.new_pipelines;
+  if (says && found) ++counters.found_pipelines;
+  counters.pipeline_nanoseconds += static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
-  return entry->second.pipeline;
 }
 
 }  // namespace gnomon::vulkan

@@ -136,8 +136,9 @@ kernel::RefineOptions probe_rounding(Device& device, Queue& queue) {
   PipelineCache pipelines(device);
   spirv::EmitOptions options;
   options.features = device.target().features;
+  const auto pipeline = pipelines.pipeline(spirv::emit(kernel, options), "rounding_probe");
   Dispatch dispatch;
-  dispatch.pipeline = pipelines.pipeline(spirv::emit(kernel, options), "rounding_probe");
+  dispatch.pipeline = pipeline->handle();
   dispatch.groups_x = groups;
   const auto block_bytes = static_cast<std::uint32_t>(block_words * sizeof(std::uint32_t));
   Recording recording(device, {Windows{memory.range.block}}, {{{dispatch}}, {}}, parameters.range,

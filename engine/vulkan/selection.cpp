@@ -41,6 +41,18 @@ std::string DeviceDescription::api() const {
   return std::to_string(api_major) + "." + std::to_string(api_minor);
 }
 
+std::string DeviceDescription::identity() const {
+  std::string text = name + "\n" + driver + "\n" + driver_info + "\nVulkan " + api();
+  for (const std::uint32_t number : {vendor_id, device_id, driver_version})
+    text += " " + std::to_string(number);
+  text += " ";
+  for (const std::uint8_t byte : cache_uuid) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
 std::string rejection(const DeviceDescription& device) {
   if (device.api_major < 1 || (device.api_major == 1 && device.api_minor < 1)) {
     return "has Vulkan " + device.api() + " and 1.1 is required";

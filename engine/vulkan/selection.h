@@ -1,6 +1,7 @@
 // engine/vulkan/selection.h -- what Gnomon asks of a device, and which of several it takes. Pure:
 // no Vulkan calls.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,6 +29,10 @@ struct DeviceDescription {
   std::uint32_t api_major = 1;
   std::uint32_t api_minor = 0;
   bool compute_queue = false;
+  // What tells drivers apart, and what they make of modules.
+  std::uint32_t vendor_id = 0, device_id = 0, driver_version = 0;
+  std::array<std::uint8_t, 16> cache_uuid{};
+  bool creation_feedback = false;  // says of a pipeline whether it was compiled
 
   bool int8 = false, int16 = false, int64 = false;
   bool float16 = false, float64 = false;
@@ -52,6 +57,8 @@ struct DeviceDescription {
 
   /// "1.1".
   std::string api() const;
+  /// Device and driver, as far as data that one driver left may be of use to another.
+  std::string identity() const;
 };
 
 /// Why the device cannot be used, as "has Vulkan 1.0 and 1.1 is required"; empty when it can.

@@ -91,9 +91,10 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Before any driver is loaded: with its cache on, the driver's second compile of a shader takes
-  // no time at all and `cold` would measure nothing.
+  // Before any driver is loaded: with its cache on, or ours, the driver's second compile of a
+  // shader takes no time at all and `cold` would measure nothing.
   setenv("MESA_SHADER_CACHE_DISABLE", "true", 1);
+  setenv("GNOMON_CACHE", "off", 1);
 
   Arguments arguments;
   CLI::App app("Times Gnomon against hand-written Vulkan, native code and the bare driver.");

@@ -78,6 +78,7 @@ TEST(Environment, ReadsListsSwitchesAndNames) {
     if (std::strcmp(name, "GNOMON_VALIDATE") == 0) return "1";
     if (std::strcmp(name, "GNOMON_TARGET") == 0) return "minimum";
     if (std::strcmp(name, "GNOMON_DEVICE") == 0) return "llvm";
+    if (std::strcmp(name, "GNOMON_CACHE") == 0) return "/some/folder";
     return nullptr;
   });
   EXPECT_TRUE(e.dumps(Stage::graph) && e.dumps(Stage::plan));
@@ -86,7 +87,30 @@ TEST(Environment, ReadsListsSwitchesAndNames) {
   EXPECT_FALSE(e.logs(Topic::cache));
   EXPECT_TRUE(e.validate && e.minimum && e.check_buffers && e.check_nan && e.jit_off);
   EXPECT_EQ(e.device, "llvm");
+  EXPECT_EQ(e.cache, "/some/folder");
 }
+
+#if !defined(_WIN32) && !defined(__APPLE__)
+TEST(Environment, KnowsThePlatformsFolderForCaches) {
+  using Lookup = const char* (*)(const char*);
+  const auto folder = [](Lookup lookup) { return Environment::read(lookup).user_cache; };
+  EXPECT_EQ(folder([](const char*) -> const char* { return nullptr; }), "");
+  EXPECT_EQ(folder([](const char* name) -> const char* {
+              return std::strcmp(name, "HOME") == 0 ? "/home/ada" : nullptr;
+            }),
+            "/home/ada/.cache");
+  EXPECT_EQ(folder([](const char* name) -> const char* {
+              return std::strcmp(name, "HOME") == 0             ? "/home/ada"
+                     : std::strcmp(name, "XDG_CACHE_HOME") == 0 ? "relative"
+                                                                : nullptr;
+            }),
+            "/home/ada/.cache");
+  EXPECT_EQ(folder([](const char* name) -> const char* {
+              return std::strcmp(name, "XDG_CACHE_HOME") == 0 ? "/cache" : nullptr;
+            }),
+            "/cache");
+}
+#endif
 
 TEST(Environment, RefusesWhatNoVariableTakes) {
   const auto message = [](const char* (*lookup)(const char*)) -> std::string {

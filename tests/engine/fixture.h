@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,18 +25,20 @@ inline RuntimeOptions validated() {
   return options;
 }
 
-/// Sets a variable for the life of a test, for the Runtimes made in it.
+/// Sets a variable for the life of an object, for the Runtimes made in it.
 class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
     setenv(name, value.c_str(), 1);
   }
-  ~Variable() { unsetenv(name_); }
+  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
   Variable(const Variable&) = delete;
   Variable& operator=(const Variable&) = delete;
 
  private:
   const char* name_;
+  std::optional<std::string> before_;
 };
 
 /// Fails for every message of the validation layer and every range that is still taken from the

@@ -157,4 +157,7 @@ int main(int argc, char** argv) {
 }  // namespace
 }  // namespace gnomon::testing
 
-int main(int argc, char** argv) { return gnomon::testing::main(argc, argv); }
+int main(int argc, char** argv) {
+  setenv("GNOMON_CACHE", "off", 1);  // thousands of programs that nobody asks for again
+  return gnomon::testing::main(argc, argv);
+}

@@ -43,6 +43,22 @@ struct RuntimeOptions {
   /// after a second or two are content. Slices begin shorter and grow into it as they are measured;
   /// no result depends on it. Throws UsageError unless positive.
   double time_slice_ms = 50;
+  /// Threads that write down and compile the kernels of a program, side by side; 0: one for each of
+  /// the host's cores.
+  std::size_t compile_threads = 0;
+  /// Compiled programs that no jitted function holds are kept for whoever traces the same graph
+  /// again, so many at most and with so many bytes of device memory and SPIR-V; the least recently
+  /// used go first.
+  std::size_t max_programs = 512;
+  std::uint64_t program_bytes = std::uint64_t{256} << 20;
+  /// Folder of the cache on disk, where processes find what earlier ones have compiled for the same
+  /// device and driver; "off": none. Left empty, GNOMON_CACHE decides, else it is `gnomon` in the
+  /// platform's folder for such things: $XDG_CACHE_HOME or ~/.cache, ~/Library/Caches,
+  /// %LOCALAPPDATA%. Any number of processes may share it, it may be emptied at any time, and one
+  /// that cannot be written to costs nothing but time.
+  std::string cache;
+  /// What the files there may take; the least recently used go first. 0: no cache.
+  std::uint64_t cache_bytes = std::uint64_t{512} << 20;
 };
 
 /// Gets the lines of debug::print, without the end of the line.
@@ -61,8 +77,14 @@ struct Counters {
   std::uint64_t vulkan_objects =
       0;  // buffers, pipelines, descriptor sets, command buffers, fences, ...
   std::uint64_t device_allocations = 0;  // memory taken from the device
-  std::uint64_t pipelines = 0;           // kernels handed to the driver's compiler
-  std::uint64_t recordings = 0;          // command lists recorded
+  std::uint64_t modules_emitted = 0;     // kernels written down as SPIR-V
+  std::uint64_t pipelines = 0;           // modules handed to the driver
+  /// Of them, modules that no earlier process has left on disk, and those of which the driver says
+  /// that it did not find them in its own data there. A driver that keeps no data (lavapipe 22.3,
+  /// SwiftShader) cannot say.
+  std::uint64_t new_pipelines = 0;
+  std::uint64_t found_pipelines = 0;  // of them, what the driver says it found there
+  std::uint64_t recordings = 0;       // command lists recorded
   std::uint64_t submissions = 0;
   std::uint64_t dispatches = 0;  // kernels sent to the device, each time they run
   std::uint64_t window_copies =
@@ -72,7 +94,11 @@ struct Counters {
   std::uint64_t staged_bytes = 0;      // copied through staging memory
   std::uint64_t traces = 0;            // functions traced by jit
   std::uint64_t programs_compiled = 0;
-  std::uint64_t programs_shared = 0;  // traces that found their graph compiled already
+  std::uint64_t programs_shared = 0;   // traces that found their graph compiled already
+  std::uint64_t programs_loaded = 0;   // found on disk instead of compiled
+  std::uint64_t programs_dropped = 0;  // compiled programs that went because there were too many
+  std::uint64_t files_damaged = 0;     // of the cache on disk, dropped and made again
+  std::uint64_t files_dropped = 0;     // because it had grown too large
 };
 
 namespace detail {

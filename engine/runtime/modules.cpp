@@ -1,0 +1,117 @@
+// engine/runtime/modules.cpp -- Executable::make_modules: kernels to SPIR-V to pipelines.
+#include <algorithm>
+#include <chrono>
+
+#include "codegen/program/module.h"
+#include "engine/runtime/executable.h"
+#include "engine/runtime/parallel.h"
+
+namespace gnomon {
+namespace {
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+}  // namespace
+
+const Executable::Module* Executable::module(std::uint32_t kernel,
+                                             std::span<const std::uint8_t> windows) const {
+  for (const Module& m : modules_) {
+    if (m.kernel == kernel && std::ranges::equal(m.windows, windows)) return &m;
+  }
+  return nullptr;
+}
+
+void Executable::make_modules(std::vector<Module> wanted) {
+  /// A module to be made, of words that are there or of a kernel.
+  struct Task {
+    Module module;
+    std::vector<std::uint32_t> words;
+    const ProgramModule* stored = nullptr;
+  };
+  std::vector<Task> tasks;
+  bool emits = false;
+  for (Module& w : wanted) {
+    const auto same = [&](const auto& m) { return m.kernel == w.kernel && m.windows == w.windows; };
+    if (module(w.kernel, w.windows) != nullptr ||
+        std::ranges::any_of(tasks, same, [](const Task& t) -> const Module& { return t.module; }))
+      continue;
+    const auto stored = std::ranges::find_if(origin_.modules, same);
+    Task task{std::move(w), {}, stored == origin_.modules.end() ? nullptr : &*stored};
+    if (task.stored != nullptr) task.words = task.stored->words;
+    emits |= task.stored == nullptr;
+    tasks.push_back(std::move(task));
+  }
+  if (tasks.empty()) return;
+  const std::size_t threads = context_->compile_threads;
+
+  const auto start = std::chrono::steady_clock::now();
+  if (emits && origin_.compile) {
+    // The arrays lie in other blocks than they did in the process that left the modules.
+    Program again = origin_.compile();
+    GNOMON_CHECK(again.kernels.size() == program_.kernels.size(),
+                 "`" + program_.name + "` has other kernels when it is compiled again");
+    std::ranges::move(again.kernels, schedule_.kernels.begin());
+    origin_.compile = nullptr;
+  }
+  in_parallel(tasks.size(), threads, [&](std::size_t i) {
+    Task& task = tasks[i];
+    const bool emitted = task.stored == nullptr;
+    if (emitted) {
+      task.words = module_words(schedule_.kernels[task.module.kernel], context_->device.target(),
+                                task.module.windows,
+                                {.debug_info = options_.debug_info,
+                                 .window_bytes = context_->device.max_window_bytes(),
+                                 .validate = options_.validate_modules});
+      ++context_->counters.modules_emitted;
+    } else if (options_.validate_modules) {
+      validate_module(task.words, schedule_.kernels[task.module.kernel].name);
+    }
+  });
+  times_.emit_ms += milliseconds_since(start);
+
+  const auto driver = std::chrono::steady_clock::now();
+  in_parallel(tasks.size(), threads, [&](std::size_t i) {
+    Task& task = tasks[i];
+    const std::string& name = schedule_.kernels[task.module.kernel].name;
+    task.module.pipeline = context_->pipelines.pipeline(
+        std::move(task.words), name, task.stored == nullptr ? nullptr : &task.stored->driver_data);
+  });
+  times_.pipeline_ms += milliseconds_since(driver);
+  for (Task& task : tasks) {
+    to_keep_ |=
+        task.stored == nullptr || task.stored->driver_data != task.module.pipeline->driver_data();
+    footprint_ += 4 * task.module.pipeline->words().size();
+    modules_.push_back(std::move(task.module));
+  }
+  std::erase_if(origin_.modules,
+                [&](const ProgramModule& m) { return module(m.kernel, m.windows) != nullptr; });
+}
+
+void Executable::keep_modules() {
+  to_keep_ = false;
+  if (!origin_.keep) return;
+  std::vector<ProgramModule> all = origin_.modules;  // those that nobody has asked for yet
+  for (const Module& m : modules_)
+    all.push_back({m.kernel, m.windows, m.pipeline->words(), m.pipeline->driver_data()});
+  origin_.keep(program_, std::move(all));
+}
+
+Executable::Times Executable::times() const {
+  const std::lock_guard lock(mutex_);
+  return times_;
+}
+
+std::string Executable::spirv_text() const {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  for (const Module& module : modules_) {
+    text += "; kernel " + schedule_.kernels[module.kernel].name + "\n" +
+            module_text(module.pipeline->words());
+  }
+  return text;
+}
+
+}  // namespace gnomon

@@ -1,0 +1,14 @@
+// tests/engine/main.cpp -- runs the tests apart from the user's cache: they neither find programs
+// there nor leave any.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/engine/child.h"
+
+int main(int argc, char** argv) {
+  setenv("GNOMON_CACHE", "off", 1);
+  if (gnomon::testing::is_child(argc, argv)) return gnomon::testing::child(argv[2]);
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
