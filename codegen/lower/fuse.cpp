@@ -334,8 +334,8 @@ class Partitioner {
   }
 
   /// Work per iteration that pays for a few kernels. On a CPU a dispatch costs what tens of
-  /// thousands of instructions do, and a lone lane does what the lanes of a workgroup do at once; on
-  /// a GPU a lone invocation is slow, and starting is cheap.
+  /// thousands of instructions do, and a lone lane does what the lanes of a workgroup do at once;
+  /// on a GPU a lone invocation is slow, and starting is cheap.
   double worth_kernels() const {
     return !target_.contiguous_per_lane ? 512 : may_play() ? 2048 : 16384;
   }

@@ -70,8 +70,8 @@ struct GroupSlice {
 };
 
 struct GroupKernel {
-  kernel::Kernel kernel;         // one workgroup of `kernel.group_size` invocations
-  std::vector<SlotId> operands;  // per buffer
+  kernel::Kernel kernel;              // one workgroup of `kernel.group_size` invocations
+  std::vector<SlotId> operands;       // per buffer
   std::vector<std::uint32_t> around;  // per parameter: the loop around it whose iteration it is
 };
 

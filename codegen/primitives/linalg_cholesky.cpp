@@ -13,8 +13,8 @@ namespace {
 
 /// Columns that are eliminated one by one; more are factored in panels of so many.
 constexpr Dim panel = 32;
-/// Larger matrices are halved first: the loop over panels multiplies with columns that are not known
-/// yet.
+/// Larger matrices are halved first: the loop over panels multiplies with columns that are not
+/// known yet.
 constexpr Dim by_panels = 512;
 
 /// The root of a pivot; NaN, which spoils all later pivots, unless it is positive.

@@ -114,16 +114,16 @@ struct Panel {
 Panel factor_panel(const Array& a, const Array& first, Dim m0, Dim n0) {
   const Dim m = rows(a), w = columns(a);
   const Shape column_shape = extended(batch_of(a), {m}), pivot_shape = extended(batch_of(a), {w});
-  const auto rows_in_order = [&] {
-    return lax::iota(i32, column_shape, column_shape.rank() - 1);
-  };
+  const auto rows_in_order = [&] { return lax::iota(i32, column_shape, column_shape.rank() - 1); };
   const auto body = [&](const Array& j, const Arrays& state) {
     const Array &x = state[0], row = rows_in_order();
     const Array pivot_index = lax::iota(i32, pivot_shape, pivot_shape.rank() - 1);
     const Array own = lax::add(first, j), top = spread(own, column_shape);
     const Array column = column_at(x, j);
     Array candidate = at_least(row, top);
-    if (m0 < m) candidate = lax::logical_and(candidate, greater(number_like(row, static_cast<double>(m0)), row));
+    if (m0 < m)
+      candidate =
+          lax::logical_and(candidate, greater(number_like(row, static_cast<double>(m0)), row));
     const Term size = choose(candidate, magnitude(column), number_like(column, -1));
     Array p = emit1(argmax_p, AxisParams{column_shape.rank() - 1}, {size.a}, {});
     if (m0 < m) {

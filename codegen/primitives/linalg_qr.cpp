@@ -175,8 +175,8 @@ struct Reflected {
 };
 
 /// Reflects all columns of a, m >= n, panel by panel; each panel is applied to all columns by two
-/// products: those in front of it are zero where it reflects. The reflections, and the columns after
-/// them.
+/// products: those in front of it are zero where it reflects. The reflections, and the columns
+/// after them.
 std::pair<Reflected, Array> reflect_panels(const Array& a, Dim offset) {
   const Dim m = rows(a), n = columns(a), count = (n + panel - 1) / panel, size = count * panel;
   // Columns of zeros behind the last one reflect nothing; rows of zeros give them room.

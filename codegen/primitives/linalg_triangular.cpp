@@ -100,13 +100,13 @@ Array solve_by_blocks(const Triangle& t, const Array& b) {
     const Array all = t.block_of(first, zero, s, n);
     const Term at = column_index(all.shape());
     const Array end = lax::add(first, static_cast<double>(s));
-    const Array known = t.lower ? greater(spread(first, all.shape()), at)
-                                : at_least(at, spread(end, all.shape()));
+    const Array known =
+        t.lower ? greater(spread(first, all.shape()), at) : at_least(at, spread(end, all.shape()));
     const Array rest = lax::sub(block_at(b, first, zero, s, columns(b)),
                                 product(choose(known, all, lax::zeros_like(all)), x));
     const Array own = t.block_of(first, first, s, s);
-    const Array now = product(inverse_of_lower(t.lower ? own : transposed(own), t.unit), rest,
-                              !t.lower);
+    const Array now =
+        product(inverse_of_lower(t.lower ? own : transposed(own), t.unit), rest, !t.lower);
     return Arrays{with_block(x, now, first, zero)};
   })[0];
 }
@@ -157,8 +157,7 @@ Array inverse_of_lower(const Array& a, bool unit) {
     if (!unit) next = next / lax::reshape(block_at(own, i, i, 1, 1), column_shape);
     return Arrays{with_block(known, lax::reshape(next.a, extended(column_shape, {1})), zero, i)};
   };
-  return lax::reshape(transposed(repeat(n, {lax::full({a.dtype(), shape}, 0)}, row)[0]),
-                      a.shape());
+  return lax::reshape(transposed(repeat(n, {lax::full({a.dtype(), shape}, 0)}, row)[0]), a.shape());
 }
 
 Array solve_triangular(const Array& a, const Array& b, const TriangularParams& p) {
