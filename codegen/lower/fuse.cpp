@@ -363,9 +363,17 @@ class Partitioner {
     Cluster cluster() const { return loop ? cluster_of(loop, reason) : cluster_of(branch, reason); }
   };
 
-  /// Work per iteration that pays for starting a few kernels. On a CPU a dispatch costs what tens
-  /// of thousands of instructions do; on a GPU a lone invocation is slow, and starting is cheap.
-  double worth_kernels() const { return target_.contiguous_per_lane ? 16384 : 512; }
+  /// Whether one workgroup may play loops of this graph.
+  bool may_play() const {
+    return options_.loops != LoopMapping::device && !target_.slow_barriers && !nest_.gated;
+  }
+
+  /// Work per iteration that pays for a few kernels. On a CPU a dispatch costs what tens of
+  /// thousands of instructions do, and a lone lane does what the lanes of a workgroup do at once;
+  /// on a GPU a lone invocation is slow, and starting is cheap.
+  double worth_kernels() const {
+    return !target_.contiguous_per_lane ? 512 : may_play() ? 2048 : 16384;
+  }
 
   /// False when something was changed: a kernel of these loops would take more trips than the
   /// driver lets it take, or might take long.
@@ -433,7 +441,7 @@ class Partitioner {
     Device device{loop_region(g_, e, uses_.live, target_, options, nest_, slices),
                   branch_region(e, uses_.live, target_, options, nest_), reason};
     if (!device.loop && !device.branch) return false;
-    if (device.loop && nest_.outermost() && slices.steps == 0)
+    if (device.loop && may_play() && slices.steps == 0)
       choose_players(*device.loop, e, device.reason);
     const auto in_rows = [&](ValueId v) {
       in_memory_[v] = true;
@@ -449,14 +457,13 @@ class Partitioner {
   /// Whether one workgroup plays a loop: where starting its kernels costs more than running them on
   /// one core.
   void choose_players(LoopRegion& loop, const Equation& e, std::string& reason) const {
-    if (options_.loops == LoopMapping::device || target_.slow_barriers) return;
-    const double work = work_per_iteration(e), kernels = dispatches_per_iteration(loop);
-    // Microseconds. On a CPU a dispatch wakes its threads up and a core does some eight operations
+    // Microseconds. On a CPU a dispatch wakes its threads up and a core does some four operations
     // per nanosecond; on a GPU a dispatch is cheap and one workgroup a small part of the device.
     const double start = target_.contiguous_per_lane ? 20 : 5;
-    const double alone = work / (target_.contiguous_per_lane ? 8e3 : 4e4);
-    loop.by_group = options_.loops == LoopMapping::workgroup || alone < kernels * start;
-    loop.group_microseconds = alone + kernels / 20;
+    const double alone = work_per_iteration(e) / (target_.contiguous_per_lane ? 4e3 : 4e4);
+    const double kernels = starting_per_iteration(loop, start);
+    loop.by_group = options_.loops == LoopMapping::workgroup || alone < kernels;
+    loop.group_microseconds = alone + kernels / (20 * start);
     if (loop.by_group) reason += "; one workgroup, since starting kernels would take longer";
   }
 

@@ -188,6 +188,8 @@ class Hoister {
       Cone cone;
       gather(v, cone);
       if (cone.work < worth_moving) return;  // and so is that of all it follows from
+      // What follows from positions alone takes no longer than reading it.
+      if (cone.elements == 0 && cone.work <= 4 * static_cast<double>(size)) return;
       if (size <= std::max(small, cone.elements)) return move(v);
     }
     for (ValueId in : e.inputs) consider(in, false);

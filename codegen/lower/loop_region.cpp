@@ -49,17 +49,21 @@ double work_of(const Graph& g) {
   return sum;
 }
 
-/// Dispatches that one iteration starts; loops of unknown length inside make a few iterations.
-double count_dispatches(const Partition& p) {
+/// Microseconds that the dispatches of one iteration take to start, and what one workgroup plays
+/// inside; loops of unknown length make a few iterations.
+double starting(const Partition& p, double start) {
   double sum = 0;
   for (const Cluster& c : p.clusters) {
-    if (c.loop)
-      sum += static_cast<double>(std::min<std::uint64_t>(16, c.loop->body.trips.value_or(16))) *
-             (count_dispatches(c.loop->parts) + 1);
-    else if (c.branch)
-      for (const BranchRegion::Side& side : c.branch->sides) sum += count_dispatches(side.parts);
-    else
-      sum += static_cast<double>(c.draft.parameters.size());
+    if (c.loop) {
+      const auto trips =
+          static_cast<double>(std::min<std::uint64_t>(16, c.loop->body.trips.value_or(16)));
+      sum += c.loop->by_group ? start + trips * c.loop->group_microseconds
+                              : trips * (starting(c.loop->parts, start) + start);
+    } else if (c.branch) {
+      for (const BranchRegion::Side& side : c.branch->sides) sum += starting(side.parts, start);
+    } else {
+      sum += start * static_cast<double>(c.draft.parameters.size());
+    }
   }
   return sum;
 }
@@ -109,8 +113,8 @@ std::size_t tail_for_gate(const Partition& p, ValueId decision) {
 
 }  // namespace
 
-double dispatches_per_iteration(const LoopRegion& r) {
-  return count_dispatches(r.parts) + count_dispatches(r.condition) + (r.gated ? 1 : 0);
+double starting_per_iteration(const LoopRegion& r, double start) {
+  return starting(r.parts, start) + starting(r.condition, start) + (r.gated ? start : 0);
 }
 
 std::uint64_t most_steps(const Equation& e) {

@@ -103,8 +103,9 @@ std::uint64_t most_steps(const Equation& e);
 Cluster cluster_of(std::shared_ptr<LoopRegion>, std::string reason);
 Cluster cluster_of(std::shared_ptr<BranchRegion>, std::string reason);
 
-/// Kernels that one iteration starts.
-double dispatches_per_iteration(const LoopRegion&);
+/// What it takes to start the kernels of one iteration, `start` for each, and what one workgroup
+/// does there.
+double starting_per_iteration(const LoopRegion&, double start);
 
 /// Instructions that an equation of `g` takes when one lane does everything, inner loops included.
 double work(const Graph& g, const Equation&);

@@ -92,9 +92,19 @@ std::size_t words_of(const kernel::Kernel& k) {
   return n;
 }
 
+/// Elements that a kernel reads or writes at a time, loops walked once.
+std::size_t accesses(const kernel::Region& r) {
+  std::size_t n = 0;
+  for (const kernel::Instruction& i : r.body) {
+    n += i.op == kernel::Op::load || i.op == kernel::Op::store;
+    for (const kernel::Region& inner : i.regions) n += accesses(inner);
+  }
+  return n;
+}
+
 /// Lanes per invocation: the device's preference, unless there are too few lanes to share, or their
-/// loops carry more than there are registers.
-std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& t) {
+/// loops carry more than there are registers. `played`: by one workgroup, beside other kernels.
+std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& t, bool played) {
   if (d.mapping == "sequential") return 1;
   if (d.width > 0) return d.width;
   std::uint32_t width = d.has_loop ? t.loop_coarsening : t.map_coarsening;
@@ -104,6 +114,11 @@ std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& 
   // What lanes read of a matrix is read once for all of an invocation's.
   if (d.written_terms > 0) width = 2 * t.loop_coarsening;
   if (!d.has_loop) {
+    // One access of 16 bytes each: more would make a large function larger, and win nothing there.
+    if (played) width = std::min(width, 4u);
+    // An access may take drivers as many instructions as it has lanes, fifty times over.
+    constexpr std::size_t most_accesses = 128;
+    while (width > 4 && width * accesses(k.body) > most_accesses) width /= 2;
     while (width > 1 && width * kernel::most_carried(k) > t.accumulators) width /= 2;
     // Drivers make as many instructions of a wide one as it has lanes, or nearly, and take more
     // than linear time for them.
@@ -158,9 +173,10 @@ void share_time(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target
 
 /// A kernel that lanes run each for themselves, as invocations run it; sets the number of
 /// workgroups.
-kernel::Kernel invocations_of(kernel::Kernel k, Cluster& c, const Target& target, Refill refill) {
+kernel::Kernel invocations_of(kernel::Kernel k, Cluster& c, const Target& target, Refill refill,
+                              bool played) {
   k = loops_merged(std::move(k), c.draft, target);
-  const std::uint32_t width = coarsening(c.draft, k, target);
+  const std::uint32_t width = coarsening(c.draft, k, target, played);
   share_time(k, c, width, target, refill);
   const std::uint32_t count = kernel::invocations(k.lanes, width);
   const std::uint32_t size = group_size(count, target);
@@ -195,29 +211,30 @@ void check_budget(const kernel::Kernel& k, const Cluster& c, const Graph& g, con
 }
 
 /// The kernels of a partition but the last so many, those of loops' bodies included: from lane form
-/// to what is run.
+/// to what is run. `played`: by one workgroup.
 void make_kernels(Partition& parts, const Graph& graph, const Target& target,
                   const CompileOptions& options, Program& program, std::string& text,
-                  std::size_t left_out = 0) {
+                  bool played = false, std::size_t left_out = 0) {
   for (Cluster& c : std::span(parts.clusters).first(parts.clusters.size() - left_out)) {
     if (c.branch) {
       for (BranchRegion::Side& side : c.branch->sides)
-        make_kernels(side.parts, side.graph, target, options, program, text);
+        make_kernels(side.parts, side.graph, target, options, program, text, played);
       continue;
     }
     if (c.loop) {
       LoopRegion& loop = *c.loop;
-      make_kernels(loop.parts, loop.body.graph, target, options, program, text,
+      const bool inside = played || loop.by_group;
+      make_kernels(loop.parts, loop.body.graph, target, options, program, text, inside,
                    loop.body.decides ? loop.gate : 0);
       if (loop.body.condition)
-        make_kernels(loop.condition, *loop.body.condition, target, options, program, text,
+        make_kernels(loop.condition, *loop.body.condition, target, options, program, text, inside,
                      loop.gate);
       continue;
     }
     kernel::Kernel k = kernel::simplify(c.draft.kernel);
     const std::uint32_t lanes = k.lanes;
     c.groups = c.draft.groups;
-    if (lanes > 0) k = invocations_of(std::move(k), c, target, options.refill);
+    if (lanes > 0) k = invocations_of(std::move(k), c, target, options.refill, played);
     k = kernel::legalize(std::move(k), {.int64 = target.features.int64, .alone = lanes == 1});
     k = kernel::refine(std::move(k), target.refine);
     k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});

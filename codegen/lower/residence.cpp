@@ -111,6 +111,7 @@ class Chooser {
     }
     double own = 1;
     if (e.primitive->lower.cost == Cost::view) own = 0;
+    if (e.primitive == &iota_p) own = 0;  // the position, which whoever asks for it knows
     // What a reduction costs are its operand's elements.
     if (e.primitive->lower.cost == Cost::heavy && !reduces(e)) own = 12;
     // A reduction or product reads more elements than it gives.

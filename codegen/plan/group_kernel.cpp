@@ -131,7 +131,7 @@ class Assembly {
   GroupKernel take() {
     kernel::Kernel made = kernel::simplify(k_.take());
     kernel::verify(made);
-    return {std::move(made), std::move(operands_)};
+    return {std::move(made), std::move(operands_), std::move(around_)};
   }
 
  private:
@@ -288,7 +288,8 @@ class Assembly {
     }
     for (std::uint32_t word : part.parameters) played.parameters.push_back(k_.u32(word));
     for (const auto& [word, loop] : part.iterations)
-      played.parameters.at(word) = k_.convert(iterations_.at(loop), DType::u32);
+      played.parameters.at(word) =
+          loop < first_group_loop ? around(loop) : k_.convert(iterations_.at(loop), DType::u32);
     played.first_private = static_cast<std::uint32_t>(k_.kernel().privates.size());
     for (const kernel::LocalArray& a : kernels_[part.kernel].privates) k_.private_array(a);
     share_out(part.invocations, [&](Value i) {
@@ -303,6 +304,17 @@ class Assembly {
     touch({{copy.from, {way}}}, {{copy.to, {way}}});
     const auto from = buffers_.at({copy.from, DType::u32}), to = buffers_.at({copy.to, DType::u32});
     share_out(words, [&](Value i) { k_.store(to, i, k_.load(from, i)); });
+  }
+
+  /// The number of the iteration of a loop around the kernel.
+  Value around(std::uint32_t loop) {
+    const auto at = std::find(around_.begin(), around_.end(), loop);
+    const auto word = static_cast<std::uint32_t>(at - around_.begin());
+    if (at == around_.end()) {
+      around_.push_back(loop);
+      k_.parameter_word();
+    }
+    return k_.parameter(word);
   }
 
   /// A u32 in memory, as one value for all invocations.
@@ -440,6 +452,7 @@ class Assembly {
   std::map<std::pair<SlotId, DType>, std::uint32_t> buffers_;
   std::map<std::pair<SlotId, DType>, std::uint32_t> readers_;  // of what parts read as texels
   std::vector<SlotId> operands_;
+  std::vector<std::uint32_t> around_;
   std::map<SlotId, Value> numbers_;            // per counter: what it holds
   std::map<std::uint32_t, Value> iterations_;  // per loop: the number of the iteration
   Touched read_, changed_;                     // since the last barrier

@@ -31,6 +31,10 @@ struct GroupPart {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> iterations;  // word, and the loop it numbers
 };
 
+/// Numbers of loops that a group plays begin here; smaller ones are of loops around it, whose
+/// iterations the kernel gets as parameters.
+inline constexpr std::uint32_t first_group_loop = 1u << 31;
+
 struct GroupCopy {
   SlotId from = 0, to = 0;
   std::uint64_t bytes = 0;
@@ -66,8 +70,9 @@ struct GroupSlice {
 };
 
 struct GroupKernel {
-  kernel::Kernel kernel;         // one workgroup of `kernel.group_size` invocations
-  std::vector<SlotId> operands;  // per buffer
+  kernel::Kernel kernel;              // one workgroup of `kernel.group_size` invocations
+  std::vector<SlotId> operands;       // per buffer
+  std::vector<std::uint32_t> around;  // per parameter: the loop around it whose iteration it is
 };
 
 /// The score ends with a loop that `slice` is about, if there is one. Nothing when a part has

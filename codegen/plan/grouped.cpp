@@ -112,7 +112,7 @@ bool holds_slices(const Partition& p) {
 }  // namespace
 
 bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
-  if (machine_ || !open_.empty() || holds_slices(loop.parts)) return false;
+  if (machine_ || holds_slices(loop.parts)) return false;
   Homes placed;
   const GroupScore before = scored([&] { placed = homes_of(outer, loop); });
   GroupScore score;
@@ -123,12 +123,15 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   const auto made = [&](const GroupScore& s, const std::optional<GroupSlice>& slice) {
     return group_kernel(name, program_.kernels, s, size, slice);
   };
-  const auto step_of = [&](kernel::Kernel k) {
+  const auto step_of = [&](GroupKernel& made_kernel) {
     Step s;
     s.kernel = static_cast<std::uint32_t>(program_.kernels.size());
     s.groups = 1;
-    s.label = k.name;
-    program_.kernels.push_back(std::move(k));
+    s.label = made_kernel.kernel.name;
+    s.parameters.assign(made_kernel.around.size(), 0);
+    for (std::uint32_t w = 0; w < made_kernel.around.size(); ++w)
+      s.iterations.push_back({w, made_kernel.around[w]});
+    program_.kernels.push_back(std::move(made_kernel.kernel));
     return s;
   };
   GroupScore whole = before;
@@ -146,9 +149,10 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   const std::uint64_t budget = target_.loop_budget;
   if (budget > 0 ? kernel::worst_case_trips(all->kernel) <= budget
                  : loop.body.trips && *loop.body.trips <= at_once) {
-    append(step_of(std::move(all->kernel)), all->operands);
+    append(step_of(*all), all->operands);
     return true;
   }
+  if (!open_.empty()) return false;
   GroupSlice slice{at_once, slot("iterations done", 4), slot("goes on", 4)};
   if (budget > 0) {
     // No more iterations than the driver allows trips for.
@@ -173,7 +177,7 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   open_.emplace_back();
   Flow& flow = machine_->flow;
   const Flow::Label again = flow.here(), go = flow.fresh(), exit = flow.fresh();
-  append(step_of(std::move(part->kernel)), part->operands);
+  append(step_of(*part), part->operands);
   GateKernel gate;
   gate.reads = DType::i32;
   gate.choices = 2;

@@ -164,7 +164,7 @@ class Planner {
   std::optional<Machine> machine_;
   std::map<std::uint32_t, std::pair<SlotId, std::uint32_t>> counts_;  // per step: state and word
   GroupScore* score_ = nullptr;  // what one workgroup plays is taken down here
-  std::uint32_t group_loops_ = 0;
+  std::uint32_t group_loops_ = first_group_loop;
   struct Record {
     SlotId slot;
     std::uint32_t lanes, together;

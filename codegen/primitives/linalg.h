@@ -99,10 +99,9 @@ inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr Dim tiny = 8;
 
 Array solve_triangular(const Array& a, const Array& b, const TriangularParams&);
-/// The inverse of a lower triangular matrix, by halves.
+/// The inverses of small lower triangular matrices by forward substitution, a lane for each column;
+/// what is above the diagonal is not read.
 Array inverse_of_lower(const Array& a, bool unit_diagonal);
-/// The same element by element.
-Array tiny_inverse_of_lower(const Array& a, bool unit_diagonal);
 
 struct Reduced {
   Array q, r;

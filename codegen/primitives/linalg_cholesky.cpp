@@ -11,9 +11,11 @@ using host::Dense;
 namespace linalg {
 namespace {
 
-/// Up to here the matrix is halved while the graph is built; beyond, a loop over panels.
-constexpr Dim halved = 256;
-constexpr Dim panel = 64;
+/// Columns that are eliminated one by one; more are factored in panels of so many.
+constexpr Dim panel = 32;
+/// Larger matrices are halved first: the loop over panels multiplies with columns that are not
+/// known yet.
+constexpr Dim by_panels = 512;
 
 /// The root of a pivot; NaN, which spoils all later pivots, unless it is positive.
 Term pivot_root(const Term& pivot) {
@@ -38,9 +40,30 @@ Array tiny_factor(const Array& a) {
   return matrix_of(l);
 }
 
-struct Factor {
-  Array l, inverse;
-};
+/// The matrix that the lower triangle stands for.
+Array from_lower(const Array& a) {
+  const Array above = greater(column_index(a.shape()), row_index(a.shape()));
+  return choose(above, transposed(a), a);
+}
+
+/// Gauss on [a | more], symmetric a, rows divided by the roots of their pivots: L^T and L^-1 more.
+Array eliminated(const Array& both) {
+  const Dim n = rows(both);
+  const Shape column_shape = both.shape().without(both.rank() - 1);
+  return repeat(n, {both}, [&](const Array& j, const Arrays& state) {
+    const Array& x = state[0];
+    const Array row = lax::iota(DType::i32, column_shape, column_shape.rank() - 1);
+    const Array pivot = lax::reshape(block_at(x, j, j, 1, 1), batch_of(x));
+    const Term root = pivot_root(pivot);
+    const Term own = Term(row_at(x, j)) / spread(root, x.shape().without(x.rank() - 2));
+    const Array behind = greater(row, spread(j, column_shape));
+    const Term column = column_at(x, j) / spread(root, column_shape);
+    const Term factor = choose(behind, column, number_like(column, 0));
+    const Array here = lax::eq(row_index(x.shape()), spread(j, x.shape()));
+    const Term next = Term(x) - Term(as_columns(factor, columns(x))) * as_rows(own, n);
+    return Arrays{choose(here, as_rows(own, n), next)};
+  })[0];
+}
 
 /// [[x, 0], [y, z]].
 Array lower_blocks(const Array& x, const Array& y, const Array& z) {
@@ -48,48 +71,28 @@ Array lower_blocks(const Array& x, const Array& y, const Array& z) {
   return blocks(x, lax::full({x.dtype(), corner}, 0), y, z);
 }
 
-/// The factor and its inverse, halved down to tiny matrices; n is tiny or even at every level.
-Factor halved_factor(const Array& a) {
-  const Dim n = rows(a), h = n / 2;
-  if (n <= tiny) {
-    const Arrays f = by_matrix({a}, [](const Arrays& in) {
-      const Array l = tiny_factor(in[0]);
-      return Arrays{l, tiny_inverse_of_lower(l, false)};
-    });
-    return {f[0], f[1]};
-  }
-  const Factor first = halved_factor(block(a, 0, h, 0, h));
-  const Array below = product(block(a, h, n, 0, h), first.inverse, false, true);
-  const Array rest = lax::sub(block(a, h, n, h, n), product(below, below, false, true));
-  const Factor second = halved_factor(rest);
-  const Array corner = lax::neg(product(second.inverse, product(below, first.inverse)));
-  return {lower_blocks(first.l, below, second.l),
-          lower_blocks(first.inverse, corner, second.inverse)};
-}
-
-/// The smallest size of at least n that halving turns into tiny matrices.
-Dim halvable(Dim n) {
-  Dim leaves = 1;
-  while ((n + leaves - 1) / leaves > tiny) leaves *= 2;
-  return (n + leaves - 1) / leaves * leaves;
-}
-
-/// One panel after the other: its diagonal block by halves, the rows below it by that block's
-/// inverse, then one product updates everything to the right of it. Elements of the update that lie
-/// in front of the panel are zero by themselves.
+/// One panel after the other: what is left of its columns when all columns in front are taken off,
+/// its diagonal block by elimination, the rows below by that block's inverse. Columns that are not
+/// known yet are zero, and so are the rows of a panel in front of it.
 Array factor_by_panels(const Array& a) {
   const Dim n = rows(a);
-  const Array init = lower_part(a);
-  return repeat(n / panel, {init}, [&](const Array& step, const Arrays& state) {
-    const Array& m = state[0];
+  return repeat(n / panel, {lax::zeros_like(a)}, [&](const Array& step, const Arrays& state) {
+    const Array& l = state[0];
     const Array first = lax::mul(step, panel), zero = lax::zeros_like(first);
-    const Factor head = halved_factor(block_at(m, first, first, panel, panel));
-    const Array column = block_at(m, zero, first, n, panel);
-    const Array row = lax::sub(row_index(column.shape()), spread(first, column.shape()));
-    const Array below = choose(at_least(row, lax::full_like(row, panel)),
-                               product(column, head.inverse, false, true), lax::zeros_like(column));
-    const Array updated = lax::sub(m, product(below, below, false, true));
-    return Arrays{with_block(with_block(updated, below, zero, first), head.l, first, first)};
+    const Array known = product(l, block_at(l, first, zero, panel, n), false, true);
+    const Array rest = lax::sub(block_at(a, zero, first, n, panel), known);
+    const Array head = from_lower(block_at(rest, first, zero, panel, panel));
+    const Array unit = identity(a.dtype(), batch_of(a), panel);
+    const Array both = eliminated(lax::concatenate({head, unit}, head.rank() - 1));
+    const Array upper = column_range(both, 0, panel);
+    const Array below = product(rest, column_range(both, panel, 2 * panel), false, true);
+    const Array row = lax::sub(row_index(rest.shape()), spread(first, rest.shape()));
+    const Array local = lax::iota(DType::i32, extended(batch_of(a), {n}), a.rank() - 2);
+    const Array own = rows_taken(transposed(upper), lax::sub(local, spread(first, local.shape())));
+    const Array in_block = greater(number_like(row, static_cast<double>(panel)), row);
+    const Array kept = at_least(row, column_index(rest.shape()));
+    const Array next = choose(kept, choose(in_block, own, below), lax::zeros_like(below));
+    return Arrays{with_block(l, next, zero, first)};
   })[0];
 }
 
@@ -97,11 +100,8 @@ Array factor(const Array& a) {
   const Dim n = rows(a);
   if (n <= tiny)
     return by_matrix({a}, [](const Arrays& in) { return Arrays{tiny_factor(in[0])}; })[0];
-  if (n <= halved) {
-    const Dim size = halvable(n);
-    return block(halved_factor(padded(a, size, size, true)).l, 0, n, 0, n);
-  }
-  if (n <= 2 * halved) {
+  if (n <= 2 * panel) return transposed(eliminated(from_lower(a)));
+  if (n <= by_panels) {
     const Dim size = (n + panel - 1) / panel * panel;
     return block(factor_by_panels(padded(a, size, size, true)), 0, n, 0, n);
   }

@@ -22,9 +22,54 @@ Array column_signs(const Array& v) {
   return sign_of(lax::sum(choose(here, v, lax::zeros_like(v)), {row_axis}));
 }
 
+namespace {
+
+/// Columns from which on a lane for each of them finds its place.
+constexpr Dim many_keys = 32;
+
+/// The index of the key at each place, for keys [b, n], by a lane for each of them all.
+Array order_of_many(const Array& keys, bool descending) {
+  const Dim count = keys.shape()[0], n = keys.shape()[1], lanes = count * n;
+  const auto own = [&](const Array& rows) {  // one row per lane
+    return lax::reshape(lax::insert_axis(rows, 1, n), {lanes, n});
+  };
+  const auto at = [&](const Array& rows, const Array& j) {
+    return lax::reshape(block_at(rows, lax::zeros_like(j), j, lanes, 1), {lanes});
+  };
+  const auto number = [&] {
+    const Array lane = lax::iota(DType::i32, {lanes}, 0);
+    return emit1(rem_p, {}, {lane, number_like(lane, static_cast<double>(n))}, {});
+  };
+  const Array none = lax::full({DType::i32, {lanes}}, 0);
+  // Each counts what comes before it ..
+  const Array all_keys = own(keys), mine = lax::reshape(keys, {lanes});
+  const Array place = repeat(n, {none}, [&](const Array& j, const Arrays& state) {
+    const Array other = at(all_keys, j), i = number();
+    const Array ahead = descending ? greater(other, mine) : greater(mine, other);
+    // NaN compares with nothing: all elements are equal then, and the order stays.
+    const Array equal = emit1(not_p, {}, {either(greater(other, mine), greater(mine, other))}, {});
+    const Array earlier = lax::logical_and(equal, greater(i, spread(j, i.shape())));
+    return Arrays{lax::add(state[0], lax::convert(either(ahead, earlier), DType::i32))};
+  })[0];
+  // .. and each place looks for who says so.
+  const Array all_places = own(lax::reshape(place, {count, n}));
+  const Array source = repeat(n, {none}, [&](const Array& i, const Arrays& state) {
+    const Array here = lax::eq(at(all_places, i), number());
+    return Arrays{choose(here, spread(i, state[0].shape()), state[0])};
+  })[0];
+  return lax::reshape(source, {count, n});
+}
+
+}  // namespace
+
 Sorted sort_columns(const Array& keys, const Array& vectors, bool descending) {
   const int axis = keys.rank() - 1;
   const Dim n = keys.shape()[axis];
+  if (n >= many_keys) {
+    const Array flat = lax::reshape(keys, {keys.size() / n, n});
+    const Array source = lax::reshape(order_of_many(flat, descending), keys.shape());
+    return {taken(keys, source), transposed(rows_taken(transposed(vectors), source))};
+  }
   // Place of element i: how many come before it. Element of place k: the i whose place is k.
   const Term mine = as_columns(keys, n), other = as_rows(keys, n);
   const Array i = row_index(mine.a.shape()), j = column_index(mine.a.shape());

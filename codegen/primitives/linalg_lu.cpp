@@ -105,21 +105,31 @@ Array tiny_solution(const Array& left, const Array& right) {
 }
 
 /// Columns first, first + 1, ... of the whole matrix as [.., m, w]: pivots are looked for in rows
-/// `first` and below. The order of the rows afterwards, and the pivot of every column.
+/// `first` and below. The order of the rows afterwards, and the pivot of every column. Of the whole
+/// matrix only the first m0 rows and n0 columns are the user's; those behind them are zero, are no
+/// pivots and have none.
 struct Panel {
   Array lu, order, pivots;
 };
-Panel factor_panel(const Array& a, const Array& first) {
+Panel factor_panel(const Array& a, const Array& first, Dim m0, Dim n0) {
   const Dim m = rows(a), w = columns(a);
   const Shape column_shape = extended(batch_of(a), {m}), pivot_shape = extended(batch_of(a), {w});
-  const Array row = lax::iota(i32, column_shape, column_shape.rank() - 1);
-  const Array pivot_index = lax::iota(i32, pivot_shape, pivot_shape.rank() - 1);
+  const auto rows_in_order = [&] { return lax::iota(i32, column_shape, column_shape.rank() - 1); };
   const auto body = [&](const Array& j, const Arrays& state) {
-    const Array& x = state[0];
-    const Array top = spread(lax::add(first, j), column_shape);
+    const Array &x = state[0], row = rows_in_order();
+    const Array pivot_index = lax::iota(i32, pivot_shape, pivot_shape.rank() - 1);
+    const Array own = lax::add(first, j), top = spread(own, column_shape);
     const Array column = column_at(x, j);
-    const Term size = choose(at_least(row, top), magnitude(column), number_like(column, -1));
-    const Array p = emit1(argmax_p, AxisParams{column_shape.rank() - 1}, {size.a}, {});
+    Array candidate = at_least(row, top);
+    if (m0 < m)
+      candidate =
+          lax::logical_and(candidate, greater(number_like(row, static_cast<double>(m0)), row));
+    const Term size = choose(candidate, magnitude(column), number_like(column, -1));
+    Array p = emit1(argmax_p, AxisParams{column_shape.rank() - 1}, {size.a}, {});
+    if (m0 < m) {
+      const Array place = spread(own, p.shape());
+      p = choose(greater(number_like(place, static_cast<double>(n0)), place), p, place);
+    }
     const Array pivot_of_row = spread(p, column_shape);
     const Array source =
         choose(lax::eq(row, top), pivot_of_row, choose(lax::eq(row, pivot_of_row), top, row));
@@ -139,21 +149,21 @@ Panel factor_panel(const Array& a, const Array& first) {
         choose(greater(at, here), updated, kept), taken(state[1], source),
         choose(lax::eq(pivot_index, spread(j, pivot_shape)), spread(p, pivot_shape), state[2])};
   };
-  const Arrays r = repeat(w, {a, row, lax::full({i32, pivot_shape}, 0)}, body);
+  const Arrays r = repeat(w, {a, rows_in_order(), lax::full({i32, pivot_shape}, 0)}, body);
   return {r[0], r[1], r[2]};
 }
 
-/// Factors the `width` columns from `first` on and updates what is behind them.
-Factors with_panel(const Factors& f, const Array& first, Dim width) {
+/// Factors the `width` columns from `first` on and updates what is behind them; see factor_panel.
+Factors with_panel(const Factors& f, const Array& first, Dim width, Dim m0, Dim n0) {
   const Dim m = rows(f.lu), n = columns(f.lu);
   const Array zero = lax::zeros_like(first);
-  const Panel p = factor_panel(block_at(f.lu, zero, first, m, width), first);
+  const Panel p = factor_panel(block_at(f.lu, zero, first, m, width), first, m0, n0);
   Array a = with_block(rows_taken(f.lu, p.order), p.lu, zero, first);
 
   const Array top = block_at(a, first, zero, width, n);
   const Array end = lax::add(first, static_cast<double>(width));
   const Array behind = at_least(column_index(top.shape()), spread(end, top.shape()));
-  const Array head = lower_part(block_at(p.lu, first, zero, width, width), -1);
+  const Array head = block_at(p.lu, first, zero, width, width);
   const Array solved = product(inverse_of_lower(head, true), top);
   a = with_block(a, choose(behind, solved, top), first, zero);
 
@@ -205,20 +215,23 @@ Factors factor(const Array& a) {
   if (k > by_panels) return factor_by_halves(a);
   const Array zero = lax::scalar_integer(i32, 0);
   if (k <= one_panel) {
-    const Panel p = factor_panel(a, zero);
+    const Panel p = factor_panel(a, zero, m, n);
     return {p.lu, p.pivots, p.order};
   }
-  const Shape row_shape = extended(batch_of(a), {m}), pivot_shape = extended(batch_of(a), {k});
-  const Arrays init{a, lax::full({i32, pivot_shape}, 0),
+  // Whole panels: zeros behind the last column, and as many rows.
+  const Dim size = (n + panel - 1) / panel * panel, height = m + size - n;
+  const Shape row_shape = extended(batch_of(a), {height});
+  const Shape pivot_shape = extended(batch_of(a), {size});
+  const Arrays init{padded(a, height, size), lax::full({i32, pivot_shape}, 0),
                     lax::iota(i32, row_shape, row_shape.rank() - 1)};
-  const Arrays r = repeat(k / panel, init, [&](const Array& step, const Arrays& state) {
+  const Arrays r = repeat(size / panel, init, [&](const Array& step, const Arrays& state) {
     const Array first = lax::mul(step, static_cast<double>(panel));
-    const Factors next = with_panel({state[0], state[1], state[2]}, first, panel);
+    const Factors next = with_panel({state[0], state[1], state[2]}, first, panel, m, n);
     return Arrays{next.lu, next.pivots, next.permutation};
   });
-  const Factors f{r[0], r[1], r[2]};
-  const Dim done = k / panel * panel;
-  return done == k ? f : with_panel(f, lax::scalar_integer(i32, done), k - done);
+  const int last = a.rank() - 2;
+  return {block(r[0], 0, m, 0, n), lax::slice_axis(r[1], last, 0, k),
+          lax::slice_axis(r[2], last, 0, m)};
 }
 
 std::vector<Array> expand_lu(const Params&, const Arrays& in, const Target&, Loc) {

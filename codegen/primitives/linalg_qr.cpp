@@ -76,11 +76,11 @@ struct Reflections {
 Reflections reflect(const Array& a, const Array& first) {
   const Dim m = rows(a), w = columns(a);
   const Shape column_shape = extended(batch_of(a), {m}), tau_shape = extended(batch_of(a), {w});
-  const Array row = lax::iota(DType::i32, column_shape, column_shape.rank() - 1);
-  const Array tau_index = lax::iota(DType::i32, tau_shape, tau_shape.rank() - 1);
   const std::vector<int> last{column_shape.rank() - 1};
   const auto body = [&](const Array& j, const Arrays& state) {
     const Array& x = state[0];
+    const Array row = lax::iota(DType::i32, column_shape, column_shape.rank() - 1);
+    const Array tau_index = lax::iota(DType::i32, tau_shape, tau_shape.rank() - 1);
     const Array own = spread(lax::add(first, j), column_shape);
     const Term column = column_at(x, j), zero = number_like(column, 0);
     const Array is_own = lax::eq(row, own), is_below = greater(row, own);
@@ -148,43 +148,49 @@ Reduced qr_one_by_one(const Array& a, Dim width) {
   return {q, upper_part(row_range(r, 0, width))};
 }
 
-/// Reflections on the rows from `offset` on, as one product (see `compact`).
+/// Reflections on the rows from `offset` on, panel by panel: the product of those of a panel
+/// is I - Y V^T with Y = V T, see `compact`.
 struct Reflected {
-  Array v, t;
+  Array v, y;  // panels side by side
   Dim offset = 0;
 
   /// The product of all reflections, or its transpose, on x.
   Array on(const Array& x, bool transpose) const {
-    const Array moved = applied(v, t, row_range(x, offset, rows(x)), transpose);
+    const Array own = row_range(x, offset, rows(x));
+    const Dim m = rows(own), count = columns(v) / panel;
+    const Array moved = repeat(count, {own}, [&](const Array& step, const Arrays& state) {
+      const Array at = transpose ? step : lax::sub_from(static_cast<double>(count - 1), step);
+      const Array first = lax::mul(at, static_cast<double>(panel)), zero = lax::zeros_like(first);
+      const Array of_v = block_at(v, zero, first, m, panel);
+      const Array of_y = block_at(y, zero, first, m, panel);
+      return Arrays{transpose ? reflected(of_v, of_y, state[0]) : reflected(of_y, of_v, state[0])};
+    })[0];
     return offset == 0 ? moved : lax::concatenate({row_range(x, 0, offset), moved}, x.rank() - 2);
+  }
+
+  /// (I - a b^T) x.
+  static Array reflected(const Array& a, const Array& b, const Array& x) {
+    return lax::sub(x, product(a, product(b, x, true)));
   }
 };
 
-/// Reflects all columns of a, m >= n, panel by panel; each panel is applied to all columns behind
-/// it by three products. The reflections, and the columns after them.
+/// Reflects all columns of a, m >= n, panel by panel; each panel is applied to all columns by two
+/// products: those in front of it are zero where it reflects. The reflections, and the columns
+/// after them.
 std::pair<Reflected, Array> reflect_panels(const Array& a, Dim offset) {
   const Dim m = rows(a), n = columns(a), count = (n + panel - 1) / panel, size = count * panel;
   // Columns of zeros behind the last one reflect nothing; rows of zeros give them room.
   const Dim height = std::max(m, size);
-  const Array start = padded(a, height, size);
-  const Shape v_shape = start.shape(), tau_shape = extended(batch_of(a), {1, size});
-  const Arrays f = repeat(
-      count, {start, lax::full({a.dtype(), v_shape}, 0), lax::full({a.dtype(), tau_shape}, 0)},
-      [&](const Array& step, const Arrays& state) {
-        const Array first = lax::mul(step, static_cast<double>(panel)),
-                    zero = lax::zeros_like(first);
-        const Reflections h = reflect(block_at(state[0], zero, first, height, panel), first);
-        const Array t = compact(h);
-        const Array end = lax::add(first, static_cast<double>(panel));
-        const Array behind = at_least(column_index(v_shape), spread(end, v_shape));
-        const Array moved = choose(behind, applied(h.v, t, state[0], true), state[0]);
-        const Array taus = lax::insert_axis(h.taus, h.taus.rank() - 1, 1);
-        return Arrays{with_block(moved, h.r, zero, first), with_block(state[1], h.v, zero, first),
-                      with_block(state[2], taus, zero, first)};
-      });
-  const Array v = block(f[1], 0, m, 0, n);
-  const Array taus = lax::reshape(block(f[2], 0, 1, 0, n), extended(batch_of(a), {n}));
-  return {{v, compact({a, v, taus}), offset}, block(f[0], 0, m, 0, n)};
+  const Array start = padded(a, height, size), none = lax::zeros_like(start);
+  const Arrays f = repeat(count, {start, none, none}, [&](const Array& step, const Arrays& state) {
+    const Array first = lax::mul(step, static_cast<double>(panel)), zero = lax::zeros_like(first);
+    const Reflections h = reflect(block_at(state[0], zero, first, height, panel), first);
+    const Array y = product(h.v, compact(h));
+    const Array moved = Reflected::reflected(h.v, y, state[0]);
+    return Arrays{with_block(moved, h.r, zero, first), with_block(state[1], h.v, zero, first),
+                  with_block(state[2], y, zero, first)};
+  });
+  return {{row_range(f[1], 0, m), row_range(f[2], 0, m), offset}, block(f[0], 0, m, 0, n)};
 }
 
 /// The left half of the columns first, which then reflects the right one; what is below it is a

@@ -132,6 +132,39 @@ Orthogonal jacobi_orthogonal(const Array& a) {
   return {lax::reshape(o.columns, a.shape()), lax::reshape(o.v, extended(batch, {n, n}))};
 }
 
+/// The columns behind the first `known` of u [.., m, n], m >= n, which are zero, become orthonormal
+/// to all in front of them: each begins as the unit vector that those leave most of. `known`: an
+/// i32 per matrix.
+Array completed(const Array& u, const Array& known) {
+  const Dim count = batch_of(u).size();
+  const Shape batch = count == 1 ? Shape{} : Shape{count}, column = extended(batch, {rows(u)});
+  const Array start = lax::reshape(u, extended(batch, {rows(u), columns(u)}));
+  const int row_axis = start.rank() - 2;
+  const auto open = [&](const Arrays& c) {
+    return greater(number_like(c[1], static_cast<double>(columns(c[0]))), c[1]);
+  };
+  const auto body = [&](const Arrays& c) {
+    const Array& x = c[0];
+    const auto without = [&](const Array& v) {  // what x leaves of v
+      const Array along = lax::sum(lax::mul(x, as_columns(v, columns(x))), {row_axis});
+      return lax::sub(v, lax::sum(lax::mul(x, as_rows(along, rows(x))), {row_axis + 1}));
+    };
+    const Array taken_up = lax::sum(lax::mul(x, x), {row_axis + 1});
+    const Array most = emit1(argmax_p, AxisParams{row_axis}, {lax::neg(taken_up)}, {});
+    const Array at = lax::iota(DType::i32, column, row_axis);
+    const Array unit = lax::convert(lax::eq(at, spread(most, column)), x.dtype());
+    // Once more for what was rounded.
+    const Array rest = without(without(unit));
+    const Term length = square_root(lax::sum(lax::mul(rest, rest), {row_axis}));
+    const Term next = Term(rest) / spread(length, column);
+    const Array here = lax::eq(column_index(x.shape()), spread(c[1], x.shape()));
+    return Arrays{choose(here, as_columns(next, columns(x)), x), lax::add(c[1], 1.0)};
+  };
+  const Arrays end =
+      repeat_while(columns(u), {start, lax::reshape(known, batch)}, batch, open, body);
+  return lax::reshape(end[0], u.shape());
+}
+
 /// u, s, vt of at least as many rows as columns.
 Arrays from_orthogonal(const Orthogonal& o, double eps) {
   const Dim m = rows(o.columns), n = columns(o.columns);
@@ -145,7 +178,12 @@ Arrays from_orthogonal(const Orthogonal& o, double eps) {
   const Term top = spread(lax::reshape(lax::slice_axis(s, axis, 0, 1), batch_of(x)), s.shape());
   const Array counts = greater(s, top * (eps * static_cast<double>(m)));
   const Term scale = choose(counts, 1.0 / choose(counts, s, number_like(s, 1)), number_like(s, 0));
-  const Reduced f = expand_qr(lax::mul(x, as_rows(scale, m)), false);
+  const Array unit = lax::mul(x, as_rows(scale, m));
+  if (n > in_one_piece) {
+    const Array known = lax::sum(lax::convert(counts, DType::i32), {axis});
+    return {orthonormalized(completed(unit, known)), s, transposed(v)};
+  }
+  const Reduced f = expand_qr(unit, false);
   const Array along = as_rows(sign_of(diagonal(f.r)), m);
   return {lax::mul(f.q, along), s, transposed(v)};
 }

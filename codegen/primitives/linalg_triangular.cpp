@@ -47,10 +47,8 @@ void require_system(std::string_view op, const Aval& a, const Aval& b, bool left
 
 namespace {
 
-/// Blocks on the diagonal that are inverted at once; products do the rest.
+/// Rows that are solved for at once, with the inverse of their block on the diagonal.
 constexpr Dim diagonal_block = 32;
-/// This many blocks are walked while the graph is built; more in a loop.
-constexpr Dim unrolled_blocks = 8;
 /// Larger systems are halved first: the loop multiplies with rows that are not known yet.
 constexpr Dim in_one_loop = 1024;
 
@@ -67,136 +65,99 @@ Array substitute(const Array& a, const Array& b, bool unit) {
   return matrix_of(x);
 }
 
-/// The inverses of g lower triangular blocks [.., g, n, n], n a power of two: every level turns the
-/// inverses of 2g halves into those of g blocks with two products.
-Array invert_blocks(const Array& a, bool unit) {
-  const Dim n = rows(a), h = n / 2;
-  if (n <= tiny)
-    return by_matrix(
-        {a}, [&](const Arrays& in) { return Arrays{tiny_inverse_of_lower(in[0], unit)}; })[0];
-  const Shape batch = batch_of(a);
-  const int group = batch.rank() - 1;
-  const auto in_pairs = [&](const Array& x,
-                            const Array& y) {  // [.., g, h, h] twice as [.., 2g, ..]
-    const Array pair = lax::concatenate(
-        {lax::insert_axis(x, group + 1, 1), lax::insert_axis(y, group + 1, 1)}, group + 1);
-    return lax::reshape(pair, extended(batch.with(group, 2 * batch[group]), {h, h}));
-  };
-  const Array both = invert_blocks(in_pairs(block(a, 0, h, 0, h), block(a, h, n, h, n)), unit);
-  const Array split = lax::reshape(both, extended(batch, {2, h, h}));
-  const auto half = [&](Dim i) {
-    return lax::reshape(lax::slice_axis(split, group + 1, i, i + 1), extended(batch, {h, h}));
-  };
-  const Array corner = lax::neg(product(half(1), product(block(a, h, n, 0, h), half(0))));
-  return blocks(half(0), lax::zeros_like(corner), corner, half(1));
-}
+/// A triangular matrix as it stands in memory: op(a) is its transpose where asked for, and lower or
+/// upper then.
+struct Triangle {
+  Array a;
+  bool transpose, lower, unit;
 
-/// Diagonal blocks [.., g, s, s] of [.., g s, g s].
-Array diagonal_blocks(const Array& a, Dim s) {
-  const Shape batch = batch_of(a);
-  const Dim g = rows(a) / s;
-  Arrays parts;
-  if (g <= unrolled_blocks) {
-    for (Dim i = 0; i < g; ++i)
-      parts.push_back(
-          lax::insert_axis(block(a, i * s, i * s + s, i * s, i * s + s), batch.rank(), 1));
-    return lax::concatenate(parts, batch.rank());
+  /// Rows i .. i + m - 1, columns j .. j + n - 1 of op(a).
+  Array block_of(const Array& i, const Array& j, Dim m, Dim n) const {
+    return transpose ? transposed(block_at(a, j, i, n, m)) : block_at(a, i, j, m, n);
   }
-  // As the diagonal of [g, s, g, s] over both g: every g + 1st of g * g slices.
-  const Array apart = lax::reshape(a, extended(batch, {g, s, g, s}));
-  std::vector<int> order;
-  for (int i = 0; i < batch.rank(); ++i) order.push_back(i);
-  for (int i : {0, 2, 1, 3}) order.push_back(batch.rank() + i);
-  const Array flat = lax::reshape(lax::permute(apart, order), extended(batch, {g * g, s, s}));
-  const auto rank = static_cast<std::size_t>(flat.rank());
-  std::vector<Dim> first(rank, 0), last(flat.shape().begin(), flat.shape().end()), step(rank, 1);
-  step[rank - 3] = g + 1;
-  return lax::slice(flat, first, last, step);
-}
-
-Array one_of(const Array& groups, Dim i) {
-  const int axis = groups.rank() - 3;
-  return lax::reshape(lax::slice_axis(groups, axis, i, i + 1), groups.shape().without(axis));
-}
-
-/// Rows by blocks: what earlier blocks contribute is one product with the rows known so far, the
-/// block itself a product with its inverse.
-Array solve_by_blocks(const Array& a, const Array& b, bool unit) {
-  const Dim s = diagonal_block, n = rows(a), g = n / s;
-  const Array inverses = invert_blocks(diagonal_blocks(a, s), unit);
-  if (g <= unrolled_blocks) {
-    Array x = product(one_of(inverses, 0), row_range(b, 0, s));
-    for (Dim i = 1; i < g; ++i) {
-      const Array known = product(block(a, i * s, i * s + s, 0, i * s), x);
-      const Array rest = lax::sub(row_range(b, i * s, i * s + s), known);
-      x = lax::concatenate({x, product(one_of(inverses, i), rest)}, x.rank() - 2);
-    }
-    return x;
+  Array part(Dim r0, Dim r1, Dim c0, Dim c1) const {
+    return transpose ? transposed(block(a, c0, c1, r0, r1)) : block(a, r0, r1, c0, c1);
   }
-  const Shape flat_inverses = extended(batch_of(a), {n, s});
-  const Array stacked = lax::reshape(inverses, flat_inverses);
-  return repeat(g, {lax::zeros_like(b)}, [&](const Array& step, const Arrays& state) {
-    const Array first = lax::mul(step, static_cast<double>(s)), zero = lax::zeros_like(first);
-    // Rows that are not known yet are zero.
-    const Array known = product(block_at(a, first, zero, s, n), state[0]);
-    const Array rest = lax::sub(block_at(b, first, zero, s, columns(b)), known);
-    const Array now = product(block_at(stacked, first, zero, s, s), rest);
-    return Arrays{with_block(state[0], now, first, zero)};
+  Triangle corner(Dim from, Dim to) const {
+    return {block(a, from, to, from, to), transpose, lower, unit};
+  }
+};
+
+/// Blocks of rows in the order in which they become known: what the known rows contribute is one
+/// product, the block itself a product with its inverse. The last block may reach back over rows
+/// that are known already, and finds them once more.
+Array solve_by_blocks(const Triangle& t, const Array& b) {
+  const Dim n = rows(t.a), s = std::min(n, diagonal_block), count = (n + s - 1) / s;
+  if (count == 1) {
+    const Array op = t.part(0, n, 0, n);
+    return product(inverse_of_lower(t.lower ? op : transposed(op), t.unit), b, !t.lower);
+  }
+  return repeat(count, {lax::zeros_like(b)}, [&](const Array& step, const Arrays& state) {
+    const Array& x = state[0];
+    const Term walked = lax::mul(step, static_cast<double>(s));
+    const Array zero = lax::zeros_like(step), last = number_like(zero, static_cast<double>(n - s));
+    const Array first = t.lower ? smaller(walked, last) : larger(Term(last) - walked, zero);
+    const Array all = t.block_of(first, zero, s, n);
+    const Term at = column_index(all.shape());
+    const Array end = lax::add(first, static_cast<double>(s));
+    const Array known =
+        t.lower ? greater(spread(first, all.shape()), at) : at_least(at, spread(end, all.shape()));
+    const Array rest = lax::sub(block_at(b, first, zero, s, columns(b)),
+                                product(choose(known, all, lax::zeros_like(all)), x));
+    const Array own = t.block_of(first, first, s, s);
+    const Array now =
+        product(inverse_of_lower(t.lower ? own : transposed(own), t.unit), rest, !t.lower);
+    return Arrays{with_block(x, now, first, zero)};
   })[0];
 }
 
-/// a^-1 b for lower triangular a.
-Array solve_lower(const Array& a, const Array& b, bool unit) {
-  const Dim n = rows(a);
-  if (b.size() == 0) return b;
-  if (n <= tiny && columns(b) <= tiny)
-    return by_matrix({a, b},
-                     [&](const Arrays& in) { return Arrays{substitute(in[0], in[1], unit)}; })[0];
-  Dim size = diagonal_block;
-  if (n < size) {
-    size = 1;
-    while (size < n) size *= 2;
-    return row_range(product(inverse_of_lower(a, unit), b), 0, n);
-  }
-  if (n > in_one_loop) {
-    const Dim h = (n / 2 + diagonal_block - 1) / diagonal_block * diagonal_block;
-    const Array first = solve_lower(block(a, 0, h, 0, h), row_range(b, 0, h), unit);
-    const Array rest = lax::sub(row_range(b, h, n), product(block(a, h, n, 0, h), first));
-    return lax::concatenate({first, solve_lower(block(a, h, n, h, n), rest, unit)}, b.rank() - 2);
-  }
-  size = (n + diagonal_block - 1) / diagonal_block * diagonal_block;
-  const Array x =
-      solve_by_blocks(lower_part(padded(a, size, size, true)), padded(b, size, columns(b)), unit);
-  return row_range(x, 0, n);
+Array solve(const Triangle& t, const Array& b) {
+  const Dim n = rows(t.a);
+  if (n <= in_one_loop) return solve_by_blocks(t, b);
+  const Dim half = (n / 2 + diagonal_block - 1) / diagonal_block * diagonal_block;
+  const Dim from = t.lower ? 0 : half, to = t.lower ? half : n;
+  const Array first = solve(t.corner(from, to), row_range(b, from, to));
+  const Array across = t.lower ? t.part(half, n, 0, half) : t.part(0, half, half, n);
+  const Array rest =
+      lax::sub(t.lower ? row_range(b, half, n) : row_range(b, 0, half), product(across, first));
+  const Array second = solve(t.lower ? t.corner(half, n) : t.corner(0, half), rest);
+  return lax::concatenate(t.lower ? Arrays{first, second} : Arrays{second, first}, b.rank() - 2);
 }
 
 /// Rows and columns in reverse: upper triangular becomes lower.
 Array turned(const Array& a) { return lax::reverse(a, {a.rank() - 2, a.rank() - 1}); }
 
-}  // namespace
-
-Array tiny_inverse_of_lower(const Array& a, bool unit) {
-  const Elements l = elements(a);
-  const std::size_t n = l.size();
-  const Term zero = number_like(l[0][0], 0), one = number_like(l[0][0], 1);
-  Elements x(n, std::vector<Term>(n, zero));
-  for (std::size_t j = 0; j < n; ++j)
-    for (std::size_t i = j; i < n; ++i) {
-      Term sum = i == j ? one : -(l[i][j] * x[j][j]);
-      for (std::size_t k = j + 1; k < i; ++k) sum = sum - l[i][k] * x[k][j];
-      x[i][j] = unit ? sum : sum / l[i][i];
-    }
-  return matrix_of(x);
+/// By elements; a is op(a) already.
+Array solve_tiny(const Array& a, const Array& b, bool lower, bool unit) {
+  const int rows_axis = b.rank() - 2;
+  return by_matrix({a, b}, [&](const Arrays& in) {
+    if (lower) return Arrays{substitute(in[0], in[1], unit)};
+    const Array x = substitute(turned(in[0]), lax::reverse(in[1], {rows_axis}), unit);
+    return Arrays{lax::reverse(x, {rows_axis})};
+  })[0];
 }
+
+}  // namespace
 
 Array inverse_of_lower(const Array& a, bool unit) {
   const Dim n = rows(a);
-  Dim size = tiny;
-  while (size < n) size *= 2;
-  if (n <= tiny) size = n;
-  const Array square = padded(a, size, size, true);
-  const Array group = lax::reshape(square, extended(batch_of(a), {1, size, size}));
-  return block(lax::reshape(invert_blocks(group, unit), square.shape()), 0, n, 0, n);
+  // Columns in front of what they consist of: they are lanes where there is no batch.
+  const Shape batch = batch_of(a).size() == 1 ? Shape{} : batch_of(a);
+  const Shape column_shape = extended(batch, {n}), shape = extended(batch, {n, n});
+  const int last = column_shape.rank();
+  const Array own = lax::insert_axis(lax::reshape(a, shape), batch.rank(), n);
+  const auto row = [&](const Array& i, const Arrays& state) {
+    const Array &known = state[0], zero = lax::zeros_like(i);
+    const Array l = lax::reshape(block_at(own, i, zero, 1, n), shape);
+    const Array in_front = greater(spread(i, shape), column_index(shape));
+    const Term sum = lax::sum(choose(in_front, Term(l) * known, lax::zeros_like(known)), {last});
+    const Array is_own =
+        lax::eq(lax::iota(DType::i32, column_shape, last - 1), spread(i, column_shape));
+    Term next = choose(is_own, number_like(sum, 1), number_like(sum, 0)) - sum;
+    if (!unit) next = next / lax::reshape(block_at(own, i, i, 1, 1), column_shape);
+    return Arrays{with_block(known, lax::reshape(next.a, extended(column_shape, {1})), zero, i)};
+  };
+  return lax::reshape(transposed(repeat(n, {lax::full({a.dtype(), shape}, 0)}, row)[0]), a.shape());
 }
 
 Array solve_triangular(const Array& a, const Array& b, const TriangularParams& p) {
@@ -204,11 +165,11 @@ Array solve_triangular(const Array& a, const Array& b, const TriangularParams& p
   if (!p.left)
     return transposed(
         solve_triangular(a, transposed(b), {true, p.lower, !p.transposed, p.unit_diagonal}));
-  const Array m = p.transposed ? transposed(a) : a;
-  if (p.lower != p.transposed) return solve_lower(m, b, p.unit_diagonal);
-  const int rows_axis = b.rank() - 2;
-  return lax::reverse(solve_lower(turned(m), lax::reverse(b, {rows_axis}), p.unit_diagonal),
-                      {rows_axis});
+  if (b.size() == 0) return b;
+  const bool lower = p.lower != p.transposed;
+  if (rows(a) <= tiny && columns(b) <= tiny)
+    return solve_tiny(p.transposed ? transposed(a) : a, b, lower, p.unit_diagonal);
+  return solve({a, p.transposed, lower, p.unit_diagonal}, b);
 }
 
 namespace {

@@ -30,6 +30,7 @@ inline Array number_like(const Term& x, double y) { return lax::full_like(x.a, y
 inline Term square_root(const Term& x) { return lax::unary(sqrt_p, x.a); }
 inline Term magnitude(const Term& x) { return lax::unary(abs_p, x.a); }
 inline Term larger(const Term& x, const Term& y) { return emit1(max_p, {}, {x.a, y.a}, {}); }
+inline Term smaller(const Term& x, const Term& y) { return emit1(min_p, {}, {x.a, y.a}, {}); }
 inline Array greater(const Term& x, const Term& y) { return lax::lt(y.a, x.a); }
 inline Array greater(const Term& x, double y) { return lax::lt(number_like(x, y), x.a); }
 inline Array equals(const Term& x, double y) { return lax::eq(x.a, number_like(x, y)); }

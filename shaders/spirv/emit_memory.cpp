@@ -258,8 +258,10 @@ void Emitter::declare_private_variables() {
     const kernel::LocalArray& array = kernel_.privates[k];
     for (Ref variable : privates_[k].variables) {
       if (variable == 0) continue;
-      const Ref elements = module_.array(type(in_local(array.dtype)),
-                                         array.length + (privates_[k].has_sink ? 1 : 0));
+      std::uint32_t length = array.length + (privates_[k].has_sink ? 1 : 0);
+      constexpr std::uint32_t few = 4;
+      if (length > few && options_.features.paired_stores) length = std::max(length, 33u);
+      const Ref elements = module_.array(type(in_local(array.dtype)), length);
       append(variables_, spv::Op::OpVariable,
              {module_.pointer(spv::StorageClass::Function, elements), variable,
               static_cast<std::uint32_t>(spv::StorageClass::Function)});

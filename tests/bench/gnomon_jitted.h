@@ -68,6 +68,8 @@ Variant jitted(std::shared_ptr<gn::Runtime> rt, std::string name, F f, A... argu
 void add_gnomon_dense(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of the workloads that are loops.
 void add_gnomon_loops(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
+/// Adds the variants of the factorisations.
+void add_gnomon_linalg(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of neural_ode_step.
 void add_gnomon_neural(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of the workloads that are gradients.

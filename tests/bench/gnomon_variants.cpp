@@ -198,6 +198,7 @@ void add_gnomon_variants(std::vector<Workload>& workloads) {
   add_gnomon_gradients(workloads, rt);
   add_gnomon_checkpoints(workloads, rt);
   add_gnomon_neural(workloads, rt);
+  add_gnomon_linalg(workloads, rt);
   add("call", [=] {
     std::vector<float> x(Call::elements);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);

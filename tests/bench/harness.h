@@ -20,7 +20,9 @@ class Device;
 /// `prepare` once, untimed: buffers, pipelines, recordings, traces. `before` ahead of every run,
 /// untimed. `run` is what is timed: it starts the work and waits for it. `result` gives what the
 /// last run computed, in the layout of problems.h; its check is the workload's unless `check` is
-/// set. `extras` are further numbers for the row (kernels, compile_ms, ...), asked for at the end.
+/// set. `took` gives the milliseconds of the last run where it measures itself: a few such
+/// runs are enough, and none is for warming up. `extras` are further numbers for the row (kernels,
+/// compile_ms, ...), asked for at the end.
 struct Variant {
   std::string name;
   std::function<void()> prepare;
@@ -29,6 +31,7 @@ struct Variant {
   std::function<std::vector<float>()> result;
   Check check;
   std::function<std::map<std::string, double>()> extras;
+  std::function<double()> took;
 };
 
 /// A workload and the makers of its variants. Makers are called when the workload starts, and what

@@ -11,6 +11,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "cold_process.h"
 #include "harness.h"
 #include "processor.h"
 #include "report.h"
@@ -44,6 +45,7 @@ struct Arguments {
   std::vector<std::string> filter;
   std::vector<std::string> variants;
   std::string out = default_output();
+  std::string first_call;
   bool quick = false;
   bool corrupt = false;
 };
@@ -106,8 +108,18 @@ int main(int argc, char** argv) {
   app.add_flag("--quick", arguments.quick, "fewer rounds: under two minutes");
   app.add_flag("--corrupt", arguments.corrupt,
                "spoil one element of every result: every check must notice");
+#ifdef GNOMON_BENCH_HAS_LIBRARY
+  app.add_option("--first-call", arguments.first_call)
+      ->group("");  // for the processes of cold_linalg
+#endif
   try {
     app.parse(argc, argv);
+#ifdef GNOMON_BENCH_HAS_LIBRARY
+    if (!arguments.first_call.empty()) {
+      bench::write_first_call(arguments.first_call);
+      return 0;
+    }
+#endif
     return run(arguments);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;

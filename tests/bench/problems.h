@@ -259,4 +259,16 @@ Check matmul_grad_check(const Matmul&);
 Check neural_ode_check();
 Check checkpointed_check(uint32_t steps);
 
+/// Factorisations of one f32[n, n]: cholesky, lu, qr, solve, slogdet, eigh, svd. Entries in [-1,
+/// 1); symmetric for cholesky and eigh, with 2 sqrt(n) more on the diagonal for cholesky; the right
+/// side of solve is ones. Results: L; L and U in one and the permutation; Q, R; x; sign, logarithm;
+/// eigenvalues, eigenvectors; U, s, V^T.
+struct Linalg {
+  static constexpr uint32_t n = 200;
+};
+const std::vector<std::string>& linalg_names();
+std::vector<float> linalg_matrix(const std::string& name);
+/// By residuals: what was factored, and that bases are orthonormal.
+Check linalg_check(const std::string& name);
+
 }  // namespace bench
