@@ -8,20 +8,40 @@
 
 namespace gnomon {
 
+void Companions::set(const std::vector<ValueId>& roots) {
+  for (ValueId v : roots) {
+    if (group_of_.size() <= v) group_of_.resize(v + 1, alone);
+    group_of_[v] = static_cast<std::uint32_t>(groups_.size());
+  }
+  groups_.push_back(roots);
+}
+
+// Asked for every pair of a root and a group, so it goes over each value and each group once, and
+// marks them in vectors.
 bool Companions::depends_on(const Cones& cones, const std::set<ValueId>& from,
                             const std::vector<ValueId>& targets) const {
-  std::set<ValueId> seen;
-  std::vector<ValueId> open(from.begin(), from.end());
+  std::vector<bool> wanted, seen, expanded(groups_.size());
+  const auto mark = [](std::vector<bool>& marks, ValueId v) {
+    if (marks.size() <= v) marks.resize(v + 1);
+    const bool before = marks[v];
+    marks[v] = true;
+    return !before;
+  };
+  for (ValueId v : targets) mark(wanted, v);
+  std::vector<ValueId> open;
+  const auto reach = [&](const std::set<ValueId>& values) {
+    for (ValueId v : values)
+      if (mark(seen, v)) open.push_back(v);
+  };
+  reach(from);
   while (!open.empty()) {
     const ValueId v = open.back();
     open.pop_back();
-    if (!seen.insert(v).second) continue;
-    if (std::find(targets.begin(), targets.end(), v) != targets.end()) return true;
-    if (auto mates = mates_.find(v); mates != mates_.end())
-      for (ValueId m : mates->second) {
-        const std::set<ValueId>& reads = cones.at(m).memory;
-        open.insert(open.end(), reads.begin(), reads.end());
-      }
+    if (v < wanted.size() && wanted[v]) return true;
+    const std::uint32_t group = v < group_of_.size() ? group_of_[v] : alone;
+    if (group == alone || expanded[group]) continue;
+    expanded[group] = true;
+    for (ValueId mate : groups_[group]) reach(cones.at(mate).memory);
   }
   return false;
 }

@@ -1,5 +1,6 @@
 // codegen/lower/companions.h -- which values that go to memory are computed by one kernel.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <set>
 #include <vector>
@@ -14,16 +15,17 @@ using Cones = std::map<ValueId, Cone>;  // per root: what it is computed from
 /// Who shares a kernel with whom, as far as it was decided.
 class Companions {
  public:
-  void set(const std::vector<ValueId>& roots) {
-    for (ValueId v : roots) mates_[v] = roots;
-  }
+  void set(const std::vector<ValueId>& roots);
   /// Whether any of `from` is computed from a root in `targets`; what shares a kernel waits for all
   /// that kernel reads.
   bool depends_on(const Cones&, const std::set<ValueId>& from,
                   const std::vector<ValueId>& targets) const;
 
  private:
-  std::map<ValueId, std::vector<ValueId>> mates_;
+  static constexpr std::uint32_t alone = ~0u;
+
+  std::vector<std::vector<ValueId>> groups_;  // in order of decision; a later one counts
+  std::vector<std::uint32_t> group_of_;       // per value, or alone
 };
 
 /// Roots that share a loop share a kernel: a loop is never run twice. By one root of each group.
