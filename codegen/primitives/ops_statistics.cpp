@@ -273,7 +273,8 @@ Array nan_arg(std::string_view op, const Operand& x, std::optional<int> axis, do
       axis ? find({nan_as(a, neutral, loc), loc}, axis) : find({nan_as(a, neutral, loc), loc}, {});
   const Array first_number = argmin({lax::convert(is_nan, i32, loc), loc}, axis);
   const Axes over = axis ? Axes(*axis) : Axes();
-  const Array top = nan_extremum(op, x, over, {}, neutral, neutral < 0 ? max : min);
+  const Array top = neutral < 0 ? nan_extremum(op, x, over, {}, neutral, max)
+                                : nan_extremum(op, x, over, {}, neutral, min);
   const Array only_neutral = lax::eq(top, lax::full_like(top, neutral, loc), loc);
   const Array nothing = all({is_nan, loc}, over);
   const Array found = lax::select(only_neutral, first_number, best, loc);
