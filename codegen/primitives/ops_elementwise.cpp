@@ -211,7 +211,9 @@ Array popcount(Operand x) {
 }
 
 Array where(Operand condition, Operand a, Operand b) {
-  Array predicate = align::as_array("where", condition);
+  Array predicate = condition.is_array()
+                        ? condition.array()
+                        : lax::scalar(DType::boolean, condition.scalar(), condition.loc());
   if (predicate.dtype() != DType::boolean)
     predicate =
         emit1(ne_p, {}, {predicate, lax::zeros_like(predicate, condition.loc())}, condition.loc());
@@ -291,7 +293,8 @@ Array stop_gradient(Operand x) {
 }
 
 Array cast(Operand x, DType dtype) {
-  return lax::convert(align::as_array("cast", x), dtype, x.loc());
+  if (!x.is_array()) return lax::scalar(dtype, x.scalar(), x.loc());
+  return lax::convert(x.array(), dtype, x.loc());
 }
 Array bitcast(Operand x, DType dtype) {
   const Array a = align::as_array("bitcast", x);

@@ -44,7 +44,9 @@ class Axes {
 
 // ---- making arrays
 
-/// Arrays of zeros, of ones, of one value. Without a dtype a value has that of a lone C++ number.
+/// Arrays of zeros, of ones, of one value. Without a dtype a value has that of a lone C++ number;
+/// in the dtype that is named a number keeps all the digits it holds, and an integer that does not
+/// fit throws UsageError.
 Array zeros(const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
 Array ones(const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
 Array full(const Shape& shape, Operand value);
@@ -52,9 +54,12 @@ Array full(const Shape& shape, Operand value, DType dtype);
 Array zeros_like(Operand x);
 Array ones_like(Operand x);
 Array full_like(Operand x, Operand value);
-/// start, start + step, ... before `stop`: i32 when all are integers, else f32. C++ numbers only.
+/// start, start + step, ... before `stop`: i32 when all are integers, else f32, or `dtype`. C++
+/// numbers only.
 Array arange(Operand stop);
+Array arange(Operand stop, DType dtype);
 Array arange(Operand start, Operand stop, Operand step = 1);
+Array arange(Operand start, Operand stop, Operand step, DType dtype);
 /// `count` evenly spaced f32 values from `start` to `stop`, both included.
 Array linspace(double start, double stop, Dim count, Loc loc = Loc::here());
 /// 0, 1, 2, ... along `axis`.
@@ -227,7 +232,8 @@ Array stop_gradient(Operand x);
 
 // ---- types
 
-/// Numeric conversion: floats to integers truncate, to bool is x != 0.
+/// Numeric conversion: floats to integers truncate, integers wrap, to bool is x != 0. A C++ number
+/// goes there directly: cast(0.1, DType::f64) has all digits.
 Array cast(Operand x, DType dtype);
 inline Array astype(Operand x, DType dtype) { return cast(x, dtype); }
 /// The same bits as another dtype. To a type of half, a quarter or an eighth of the size a last axis
