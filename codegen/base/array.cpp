@@ -1,6 +1,7 @@
 // codegen/base/array.cpp -- the handle: moving empties it; an empty one and a hole say so.
 #include "gnomon/array.h"
 
+#include <charconv>
 #include <utility>
 
 namespace gnomon {
@@ -51,6 +52,15 @@ Dim Array::dim(int axis, Loc loc) const {
                 loc);
   }
   return shape()[axis < 0 ? axis + n : axis];
+}
+
+std::string to_string(const Scalar& x) {
+  if (x.kind == Scalar::Kind::boolean) return x.integer ? "true" : "false";
+  if (x.beyond_i64) return std::to_string(static_cast<std::uint64_t>(x.integer));
+  if (x.kind == Scalar::Kind::integer) return std::to_string(x.integer);
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, x.floating);
+  return {text, end.ptr};
 }
 
 std::string to_string(const Aval& aval) { return to_string(aval.dtype, aval.shape); }

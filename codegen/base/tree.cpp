@@ -159,7 +159,7 @@ Arrays scale(const Operand& factor, const Arrays& a, Loc loc) {
                         "; cast the array first",
                     loc);
       }
-      result.push_back(lax::mul(x, factor.scalar().floating, loc));
+      result.push_back(lax::mul(x, factor.scalar(), loc));
       continue;
     }
     const Array& f = factor.array();

@@ -144,4 +144,12 @@ void HostArray::set_integer(Dim i, std::int64_t x) {
   }
 }
 
+void HostArray::set(Dim i, const Scalar& x) {
+  if (x.kind == Scalar::Kind::floating) return set_number(i, x.floating);
+  if (!x.beyond_i64 || !is_float(aval.dtype)) return set_integer(i, x.integer);
+  const auto large = static_cast<std::uint64_t>(x.integer);
+  if (aval.dtype == DType::f32) return save(bytes, i, static_cast<float>(large));
+  set_number(i, aval.dtype == DType::f64 ? static_cast<double>(large) : half_source(large));
+}
+
 }  // namespace gnomon

@@ -34,6 +34,8 @@ struct HostArray {
   std::int64_t integer(Dim i) const;
   void set_number(Dim i, double x);
   void set_integer(Dim i, std::int64_t x);
+  /// A C++ number, rounded once to floats; integers wrap.
+  void set(Dim i, const Scalar& x);
 
   bool operator==(const HostArray&) const = default;
 };

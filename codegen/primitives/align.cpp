@@ -27,28 +27,18 @@ DType integer_of(std::uint32_t bits, bool with_sign) {
 /// bool < integers < floats.
 int rank_of(DType t) { return t == DType::boolean ? 0 : is_float(t) ? 2 : 1; }
 
-bool holds(DType t, std::int64_t x) {
-  if (is_float(t)) return true;
-  if (t == DType::boolean) return x == 0 || x == 1;
-  if (t == DType::u64) return x >= 0;
+}  // namespace
+
+bool holds(DType t, const Scalar& x) {
+  if (x.kind == Scalar::Kind::floating || is_float(t)) return true;
+  if (x.beyond_i64) return t == DType::u64;
+  if (t == DType::boolean) return x.integer == 0 || x.integer == 1;
+  if (t == DType::u64) return x.integer >= 0;
   const auto bits = bits_of(t);
   if (bits == 64) return true;
   const std::int64_t span = std::int64_t{1} << (is_signed(t) ? bits - 1 : bits);
-  return x < span && x >= (is_signed(t) ? -span : 0);
+  return x.integer < span && x.integer >= (is_signed(t) ? -span : 0);
 }
-
-/// A number as a scalar array of `dtype`, which its kind does not exceed.
-Array number(std::string_view op, const Scalar& x, DType dtype, Loc loc) {
-  if (x.kind == Scalar::Kind::floating) return lax::scalar(dtype, x.floating, loc);
-  if (!holds(dtype, x.integer))
-    usage_error(op,
-                std::to_string(x.integer) + " does not fit " + text(dtype) +
-                    "; cast the array to a type that holds it",
-                loc);
-  return lax::scalar_integer(dtype, x.integer, loc);
-}
-
-}  // namespace
 
 DType default_dtype(Scalar::Kind kind) {
   switch (kind) {
@@ -142,11 +132,29 @@ Array broadcast(std::string_view op, const Array& a, const Shape& shape, Loc loc
 
 Array in_dtype(std::string_view op, const Operand& x, DType dtype) {
   if (x.is_array()) return lax::convert(x.array(), dtype, x.loc());
-  return number(op, x.scalar(), dtype, x.loc());
+  if (!holds(dtype, x.scalar()))
+    usage_error(op,
+                to_string(x.scalar()) + " does not fit " + text(dtype) +
+                    "; cast the array to a type that holds it",
+                x.loc());
+  return lax::scalar(dtype, x.scalar(), x.loc());
 }
 
 Array as_array(std::string_view op, const Operand& x) {
-  return x.is_array() ? x.array() : in_dtype(op, x, default_dtype(x.scalar().kind));
+  if (x.is_array()) return x.array();
+  const DType t = default_dtype(x.scalar().kind);
+  if (!holds(t, x.scalar()))
+    usage_error(op,
+                to_string(x.scalar()) + " does not fit " + text(t) +
+                    ", the type of C++ integers that meet no array; name one that holds it: "
+                    "full({}, " +
+                    to_string(x.scalar()) + ", DType::" +
+                    (holds(DType::u32, x.scalar())   ? "u32"
+                     : holds(DType::i64, x.scalar()) ? "i64"
+                                                     : "u64") +
+                    ")",
+                x.loc());
+  return lax::scalar(t, x.scalar(), x.loc());
 }
 
 Array as_float(std::string_view op, const Operand& x) {

@@ -11,6 +11,8 @@ namespace gnomon::align {
 
 /// The dtype of a C++ number that nothing says more about.
 DType default_dtype(Scalar::Kind);
+/// Whether `t` holds a C++ number: floats hold every one, rounded, and a float is cut to any type.
+bool holds(DType t, const Scalar&);
 /// The dtype two arrays meet in: their join in JAX's lattice, with i32 in the place of an i64 that
 /// neither of them is (u32 with a signed type) and f32 in the place of its weak float (u64 with a
 /// signed type).

@@ -27,13 +27,9 @@ T divide(T a, T b) {
 }
 template <class T>
 T remainder(T a, T b) {
-  if constexpr (floating_point<T>) {
-    return std::fmod(a, b);
-  } else {
-    if (b == 0) return a;
-    if (std::is_signed_v<T> && b == static_cast<T>(-1)) return 0;
-    return static_cast<T>(a % b);
-  }
+  if (b == 0) return a;
+  if (std::is_signed_v<T> && b == static_cast<T>(-1)) return 0;
+  return static_cast<T>(a % b);
 }
 
 template <class T>
@@ -122,14 +118,10 @@ const Primitive div_p = linear(
       return r;
     });
 
-/// Remainder of the truncated quotient: the sign of the dividend.
+/// Remainder of integers divided towards zero: the sign of the dividend.
 const Primitive rem_p =
-    binary<rem_p, Accepts::numbers, [](auto a, auto b) { return remainder(a, b); },
-           k_binary<Op::rem>,
-           [](const Array&, const Array&, const Array&, const Array& d) { return d; },
-           [](const Array& a, const Array& b, const Array&, const Array& d) {
-             return lax::neg(lax::mul(d, lax::unary(trunc_p, lax::div(a, b))));
-           }>("rem");
+    binary<rem_p, Accepts::integers, [](auto a, auto b) { return remainder(a, b); },
+           k_binary<Op::rem>, no_derivative, no_derivative>("rem");
 
 /// x^y of floats. d/dx is 0 for y == 0; d/dy takes the logarithm of 1 where x == 0.
 const Primitive pow_p = lowered(
@@ -172,6 +164,14 @@ const Primitive max_p =
 const Primitive min_p =
     binary<min_p, Accepts::numbers, [](auto a, auto b) { return host::smaller(a, b); },
            math::minimum_nan, extremum_left, extremum_right>("min");
+
+/// max(x, 0), NaN for NaN; the derivative is 1 above 0 and 0 elsewhere.
+const Primitive relu_p =
+    unary<relu_p, Accepts::numbers, [](auto a) { return host::larger(a, decltype(a){0}); },
+          [](Builder& k, Value x) { return math::maximum_nan(k, x, k.constant(k.type(x), 0)); },
+          [](const Array& x, const Array&, const Array& d) {
+            return lax::select(lax::lt(lax::zeros_like(x), x), d, lax::zeros_like(d));
+          }>("relu");
 
 const Primitive neg_p = linear(
     unary<neg_p, Accepts::numbers,

@@ -209,7 +209,8 @@ std::vector<Array> run_fori(const Operand& lower, const Operand& upper, Body bod
     dtype = found.dtype;
   }
   const auto as_bound = [&](const Operand& x) {
-    return x.is_array() ? x.array() : number_as(x.scalar(), dtype.value_or(DType::i32), loc);
+    return x.is_array() ? x.array()
+                        : number_as("fori_loop", x.scalar(), dtype.value_or(DType::i32), loc);
   };
   Trace::active("fori_loop", loc);
   const Array last = as_bound(upper);

@@ -75,7 +75,7 @@ std::vector<Array> run_branches(std::string_view op, const Operand& index,
     Trace trace;
     const DType t = fits(*numbers[b], *dtype) ? *dtype : align::default_dtype(numbers[b]->kind);
     inline_graph(parts[b].graph, parts[b].captures);
-    parts[b] = finish(trace, {number_as(*numbers[b], t, loc)});
+    parts[b] = finish(trace, {number_as(op, *numbers[b], t, loc)});
   }
 
   const std::vector<Aval> results = parts[0].graph.output_avals();

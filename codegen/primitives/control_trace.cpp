@@ -23,9 +23,8 @@ bool fits(const Scalar& x, DType t) {
   return false;
 }
 
-Array number_as(const Scalar& x, DType t, Loc loc) {
-  if (x.kind == Scalar::Kind::floating || is_float(t)) return lax::scalar(t, x.floating, loc);
-  return lax::scalar_integer(t, x.integer, loc);
+Array number_as(std::string_view op, const Scalar& x, DType t, Loc loc) {
+  return align::in_dtype(op, Operand(x, loc), t);
 }
 
 std::string quoted(const std::string& path) { return "`" + path + "`"; }
@@ -93,7 +92,7 @@ Arrays checked_carry(std::string_view op, const Arrays& init, const Texts& paths
     const Aval found{align::default_dtype(r.number->kind), {}};
     if (want.shape.rank() > 0) changed(0, to_string(found), true);
     if (!fits(*r.number, want.dtype)) changed(0, to_string(found), false);
-    return {number_as(*r.number, want.dtype, loc)};
+    return {number_as(op, *r.number, want.dtype, loc)};
   }
   GNOMON_CHECK(r.arrays.size() == init.size(), "static parts are equal, so the arrays are as many");
   for (std::size_t i = 0; i < init.size(); ++i) {
@@ -210,7 +209,7 @@ Arrays build_scan(FunctionRef<Arrays(const Arrays&)> body, const Arrays& init, c
   return emit_scan(std::move(p), joined(joined(init, xs), part.captures), loc);
 }
 
-Array number(const Scalar& x, Loc loc) { return number_as(x, align::default_dtype(x.kind), loc); }
+Array number(const Scalar& x, Loc loc) { return align::as_array("loop", Operand(x, loc)); }
 
 void static_changed(std::string_view op, std::string_view before, std::string_view after,
                     const Texts& entered, const Texts& left, Loc loc) {

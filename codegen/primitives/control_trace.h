@@ -12,7 +12,7 @@ namespace gnomon::control {
 
 /// Whether a number of this kind can stand for an element of `t`.
 bool fits(const Scalar&, DType t);
-Array number_as(const Scalar&, DType, Loc);
+Array number_as(std::string_view op, const Scalar&, DType, Loc);
 
 std::string quoted(const std::string& path);
 

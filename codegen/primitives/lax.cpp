@@ -9,19 +9,13 @@ Array constant(HostArray value, Loc loc) {
   return emit1(constant_p, ConstantParams{Literal(std::move(value))}, {}, loc);
 }
 
-Array scalar(DType dtype, double x, Loc loc) {
+Array scalar(DType dtype, const Scalar& x, Loc loc) {
   HostArray h(Aval{dtype, {}});
-  h.set_number(0, x);
+  h.set(0, x);
   return constant(std::move(h), loc);
 }
 
-Array scalar_integer(DType dtype, std::int64_t x, Loc loc) {
-  HostArray h(Aval{dtype, {}});
-  h.set_integer(0, x);
-  return constant(std::move(h), loc);
-}
-
-Array full(const Aval& aval, double x, Loc loc) {
+Array full(const Aval& aval, const Scalar& x, Loc loc) {
   const Array value = scalar(aval.dtype, x, loc);
   return aval.shape.rank() == 0 ? value : broadcast(value, aval.shape, {}, loc);
 }

@@ -14,11 +14,15 @@ namespace gnomon::lax {
 
 // ---- constants
 Array constant(HostArray value, Loc loc = {});
-/// A scalar of `dtype` nearest to `x`.
-Array scalar(DType dtype, double x, Loc loc = {});
-Array scalar_integer(DType dtype, std::int64_t x, Loc loc = {});
-Array full(const Aval& aval, double x, Loc loc = {});
-inline Array full_like(const Array& a, double x, Loc loc = {}) { return full(a.aval(), x, loc); }
+/// A scalar of `dtype` nearest to `x`; integers wrap.
+Array scalar(DType dtype, const Scalar& x, Loc loc = {});
+inline Array scalar_integer(DType dtype, std::int64_t x, Loc loc = {}) {
+  return scalar(dtype, x, loc);
+}
+Array full(const Aval& aval, const Scalar& x, Loc loc = {});
+inline Array full_like(const Array& a, const Scalar& x, Loc loc = {}) {
+  return full(a.aval(), x, loc);
+}
 inline Array zeros_like(const Array& a, Loc loc = {}) { return full(a.aval(), 0, loc); }
 Array iota(DType dtype, const Shape& shape, int axis, Loc loc = {});
 
@@ -35,14 +39,14 @@ inline Array mul(const Array& a, const Array& b, Loc loc = {}) {
 inline Array div(const Array& a, const Array& b, Loc loc = {}) {
   return emit1(div_p, {}, {a, b}, loc);
 }
-inline Array add(const Array& a, double x, Loc loc = {}) {
+inline Array add(const Array& a, const Scalar& x, Loc loc = {}) {
   return add(a, full_like(a, x, loc), loc);
 }
-inline Array mul(const Array& a, double x, Loc loc = {}) {
+inline Array mul(const Array& a, const Scalar& x, Loc loc = {}) {
   return mul(a, full_like(a, x, loc), loc);
 }
 /// x - a.
-inline Array sub_from(double x, const Array& a, Loc loc = {}) {
+inline Array sub_from(const Scalar& x, const Array& a, Loc loc = {}) {
   return sub(full_like(a, x, loc), a, loc);
 }
 inline Array neg(const Array& a, Loc loc = {}) { return emit1(neg_p, {}, {a}, loc); }

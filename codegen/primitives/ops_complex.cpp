@@ -41,7 +41,11 @@ Complex complex(Operand re, Operand im) {
 
 Complex polar(Operand magnitude, Operand angle) {
   const Loc loc = magnitude.loc();
-  return {multiply(magnitude, here(cos(angle), loc)), multiply(magnitude, here(sin(angle), loc))};
+  const std::array both{magnitude, angle};
+  const Arrays x =
+      align::aligned("polar", both, align::float_dtype(align::common_dtype("polar", both)));
+  return {lax::mul(x[0], lax::unary(cos_p, x[1], loc), loc),
+          lax::mul(x[0], lax::unary(sin_p, x[1], loc), loc)};
 }
 
 Complex operator+(ComplexOperand a, const Complex& b) {
@@ -77,7 +81,7 @@ Complex operator-(Operand a, const Complex& b) { return -ComplexOperand(b, a.loc
 Complex operator*(Operand a, const Complex& b) { return ComplexOperand(b, a.loc()) * a; }
 Complex operator/(Operand a, const Complex& b) {
   const Loc loc = a.loc();
-  return quotient(a, here(zeros_like(a), loc), b, loc);
+  return quotient(a, a.is_array() ? here(zeros_like(a), loc) : Operand(0, loc), b, loc);
 }
 
 Complex conj(ComplexOperand z) { return {z.re().array(), negative(z.im())}; }

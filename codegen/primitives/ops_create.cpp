@@ -14,6 +14,20 @@ void require_sizes(std::string_view op, const Shape& shape, Loc loc) {
     if (d < 0) usage_error(op, "shape " + to_string(shape) + " has a negative size", loc);
 }
 
+/// Of a number that was given together with a dtype: as NumPy's np.full, which refuses integers
+/// that do not fit.
+Array in_named_dtype(std::string_view op, const Operand& value, DType dtype) {
+  const Loc loc = value.loc();
+  if (!value.is_array() && dtype == DType::boolean)
+    return lax::scalar(dtype, value.scalar().floating != 0, loc);
+  if (!value.is_array() && !align::holds(dtype, value.scalar()))
+    usage_error(op,
+                to_string(value.scalar()) + " does not fit " + std::string(name(dtype)) +
+                    "; name a type that holds it, or cast it, which wraps",
+                loc);
+  return align::in_dtype(op, value, dtype);
+}
+
 const Scalar& number_of(std::string_view op, const Operand& x) {
   if (x.is_array())
     usage_error(op,
@@ -47,40 +61,77 @@ Array full(const Shape& shape, Operand value) {
 
 Array full(const Shape& shape, Operand value, DType dtype) {
   require_sizes("full", shape, value.loc());
-  const Array x = lax::convert(align::as_array("full", value), dtype, value.loc());
-  return align::broadcast("full", x, shape, value.loc());
+  return align::broadcast("full", in_named_dtype("full", value, dtype), shape, value.loc());
 }
 
 Array zeros_like(Operand x) { return lax::zeros_like(align::as_array("zeros_like", x), x.loc()); }
 Array ones_like(Operand x) { return lax::full_like(align::as_array("ones_like", x), 1, x.loc()); }
 Array full_like(Operand x, Operand value) {
   const Aval aval = align::as_array("full_like", x).aval();
-  return full(aval.shape, value, aval.dtype);
+  const Array one = in_named_dtype("full_like", value, aval.dtype);
+  return align::broadcast("full_like", one, aval.shape, value.loc());
 }
 
-Array arange(Operand stop) { return arange({0, stop.loc()}, stop, {1, stop.loc()}); }
+namespace {
 
-Array arange(Operand start, Operand stop, Operand step) {
+/// How many of first, first + by, ... come before `last`: exact for integers.
+double count_of(const Scalar& first, const Scalar& last, const Scalar& by) {
+  using Kind = Scalar::Kind;
+  if (first.kind == Kind::floating || last.kind == Kind::floating || by.kind == Kind::floating ||
+      by.floating == 0)
+    return std::ceil((last.floating - first.floating) / by.floating);
+  const auto before = [](const Scalar& x, const Scalar& y) {
+    return x.beyond_i64 != y.beyond_i64 ? y.beyond_i64 : x.integer < y.integer;
+  };
+  const bool up = by.beyond_i64 || by.integer > 0;
+  if (!(up ? before(first, last) : before(last, first))) return 0;
+  const auto bits = [](const Scalar& x) { return static_cast<std::uint64_t>(x.integer); };
+  const std::uint64_t span = up ? bits(last) - bits(first) : bits(first) - bits(last);
+  const std::uint64_t step = up ? bits(by) : 0 - bits(by);
+  return static_cast<double>((span - 1) / step + 1);
+}
+
+Array arange_of(const Operand& start, const Operand& stop, const Operand& step,
+                std::optional<DType> dtype) {
   const Scalar &first = number_of("arange", start), &last = number_of("arange", stop);
   const Scalar& by = number_of("arange", step);
   const Loc loc = start.loc();
-  const double count = std::ceil((last.floating - first.floating) / by.floating);
+  const DType met = align::common_dtype("arange", std::array{start, stop, step});
+  const DType t = dtype.value_or(is_float(met) ? DType::f32 : DType::i32);
+  if (t == DType::boolean || (!is_float(t) && is_float(met)))
+    usage_error("arange",
+                "from " + to_string(first) + " to " + to_string(last) + " by " + to_string(by) +
+                    " in " + std::string(name(t)) + "; name a type of floats, or give integers",
+                loc);
+  const double count = count_of(first, last, by);
   if (!(std::fabs(count) < 2147483648.0))
     usage_error("arange",
-                "from " + std::to_string(first.floating) + " to " + std::to_string(last.floating) +
-                    " by " + std::to_string(by.floating) + " has no usable length",
+                "from " + to_string(first) + " to " + to_string(last) + " by " + to_string(by) +
+                    " has no usable length",
                 loc);
   const Shape shape{static_cast<Dim>(std::fmax(count, 0))};
-  const bool whole = align::common_dtype("arange", std::array{start, stop, step}) == DType::i32;
-  const DType t = whole ? DType::i32 : DType::f32;
-  const Aval aval{t, shape};
   Array x = lax::iota(t, shape, 0, loc);
   const auto constant = [&](const Operand& v) {
-    return align::broadcast("arange", align::in_dtype("arange", v, t), aval.shape, loc);
+    return align::broadcast("arange", align::in_dtype("arange", v, t), shape, loc);
   };
   if (by.floating != 1) x = lax::mul(x, constant(step), loc);
   if (first.floating != 0) x = lax::add(x, constant(start), loc);
   return x;
+}
+
+}  // namespace
+
+Array arange(Operand stop) {
+  return arange_of({0, stop.loc()}, stop, {1, stop.loc()}, std::nullopt);
+}
+Array arange(Operand stop, DType dtype) {
+  return arange_of({0, stop.loc()}, stop, {1, stop.loc()}, dtype);
+}
+Array arange(Operand start, Operand stop, Operand step) {
+  return arange_of(start, stop, step, std::nullopt);
+}
+Array arange(Operand start, Operand stop, Operand step, DType dtype) {
+  return arange_of(start, stop, step, dtype);
 }
 
 Array linspace(double start, double stop, Dim count, Loc loc) {

@@ -9,7 +9,10 @@ namespace {
 
 Array array_of(const Operand& x) {
   if (x.is_array()) return x.array();
-  return control::number_as(x.scalar(), align::default_dtype(x.scalar().kind), x.loc());
+  DType t = align::default_dtype(x.scalar().kind);
+  for (const DType wider : {DType::i64, DType::u64})
+    if (!align::holds(t, x.scalar())) t = wider;
+  return align::in_dtype("debug::print", x, t);
 }
 
 }  // namespace

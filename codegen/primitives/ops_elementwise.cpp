@@ -127,6 +127,7 @@ Array negative(Operand x) {
 Array remainder(Operand a, Operand b) {
   const Loc loc = a.loc();
   const Arrays x = aligned("remainder", std::array{a, b});
+  if (is_float(x[0].dtype())) return emit1(floor_mod_p, {}, x, loc);
   const Array rem = emit1(rem_p, {}, x, loc), zero = lax::zeros_like(rem, loc);
   if (is_unsigned(rem.dtype())) return rem;
   const Array other_sign =
@@ -139,21 +140,22 @@ Array remainder(Operand a, Operand b) {
 Array floor_divide(Operand a, Operand b) {
   const Loc loc = a.loc();
   const Arrays x = aligned("floor_divide", std::array{a, b});
+  if (is_float(x[0].dtype())) return emit1(floor_div_p, {}, x, loc);
   const Array rem = emit1(rem_p, {}, x, loc), zero = lax::zeros_like(rem, loc);
   if (is_unsigned(rem.dtype())) return lax::div(x[0], x[1], loc);
   const Array inexact = lax::logical_and(
       emit1(ne_p, {}, {rem, zero}, loc),
       emit1(ne_p, {}, {lax::lt(rem, zero, loc), lax::lt(x[1], zero, loc)}, loc), loc);
-  if (!is_float(rem.dtype())) {
-    const Array quotient = lax::div(x[0], x[1], loc);
-    // Division by zero keeps its answer: the remainder is the dividend there, of either sign.
-    const Array by_zero = lax::eq(x[1], zero, loc);
-    const Array lower = lax::logical_and(inexact, lax::unary(not_p, by_zero, loc), loc);
-    return lax::select(lower, lax::add(quotient, -1, loc), quotient, loc);
-  }
-  // The quotient without the remainder is an integer up to rounding.
-  const Array quotient = lax::div(lax::sub(x[0], rem, loc), x[1], loc);
-  return lax::unary(round_p, lax::select(inexact, lax::add(quotient, -1, loc), quotient, loc), loc);
+  const Array quotient = lax::div(x[0], x[1], loc);
+  // Division by zero keeps its answer: the remainder is the dividend there, of either sign.
+  const Array by_zero = lax::eq(x[1], zero, loc);
+  const Array lower = lax::logical_and(inexact, lax::unary(not_p, by_zero, loc), loc);
+  return lax::select(lower, lax::add(quotient, -1, loc), quotient, loc);
+}
+
+Array trunc_divide(Operand a, Operand b) {
+  const Arrays x = aligned("trunc_divide", std::array{a, b});
+  return emit1(is_float(x[0].dtype()) ? trunc_div_p : div_p, {}, x, a.loc());
 }
 
 Array pow(Operand x, Operand y) {
@@ -176,13 +178,7 @@ Array clip(Operand x, Operand lo, Operand hi) {
   return emit1(clamp_p, {}, aligned("clip", std::array{lo, x, hi}), x.loc());
 }
 
-Array hypot(Operand a, Operand b) {
-  const std::array both{a, b};
-  const Arrays x = aligned("hypot", both, align::float_dtype(align::common_dtype("hypot", both)));
-  const Loc loc = a.loc();
-  return lax::unary(
-      sqrt_p, lax::add(lax::integer_pow(x[0], 2, loc), lax::integer_pow(x[1], 2, loc), loc), loc);
-}
+Array hypot(Operand a, Operand b) { return binary_float("hypot", hypot_p, a, b); }
 
 // ---- comparison and logic
 
@@ -211,7 +207,9 @@ Array popcount(Operand x) {
 }
 
 Array where(Operand condition, Operand a, Operand b) {
-  Array predicate = align::as_array("where", condition);
+  Array predicate = condition.is_array()
+                        ? condition.array()
+                        : lax::scalar(DType::boolean, condition.scalar(), condition.loc());
   if (predicate.dtype() != DType::boolean)
     predicate =
         emit1(ne_p, {}, {predicate, lax::zeros_like(predicate, condition.loc())}, condition.loc());
@@ -242,7 +240,17 @@ Array abs(Operand x) {
 Array sign(Operand x) { return emit1(sign_p, {}, {align::as_array("sign", x)}, x.loc()); }
 Array floor(Operand x) { return rounding("floor", floor_p, x); }
 Array ceil(Operand x) { return rounding("ceil", ceil_p, x); }
-Array round(Operand x) { return rounding("round", round_p, x); }
+Array round(Operand x, RoundingMethod method) {
+  const Array near =
+      rounding("round", method == RoundingMethod::to_nearest_even ? round_p : trunc_p, x);
+  if (method == RoundingMethod::to_nearest_even || !is_float(near.dtype())) return near;
+  // What truncating cut off is exact. Zeros keep the sign of x.
+  const Loc loc = x.loc();
+  const Array a = align::as_array("round", x), half = lax::full_like(a, 0.5, loc);
+  const Array outwards =
+      emit1(le_p, {}, {half, lax::unary(abs_p, lax::sub(a, near, loc), loc)}, loc);
+  return lax::select(outwards, lax::add(near, lax::unary(sign_p, a, loc), loc), near, loc);
+}
 Array trunc(Operand x) { return rounding("trunc", trunc_p, x); }
 Array square(Operand x) { return lax::integer_pow(align::as_array("square", x), 2, x.loc()); }
 Array reciprocal(Operand x) {
@@ -277,11 +285,7 @@ Array erf(Operand x) { return unary_float("erf", erf_p, x); }
 Array erfc(Operand x) { return unary_float("erfc", erfc_p, x); }
 Array erfinv(Operand x) { return unary_float("erfinv", erf_inv_p, x); }
 
-Array relu(Operand x) {
-  // A choice, not a maximum: the derivative at 0 is 0, where a maximum would give half.
-  const Array a = align::as_array("relu", x), zero = lax::zeros_like(a, x.loc());
-  return lax::select(lax::lt(zero, a, x.loc()), a, zero, x.loc());
-}
+Array relu(Operand x) { return emit1(relu_p, {}, {align::as_array("relu", x)}, x.loc()); }
 
 Array softplus(Operand x) { return unary_float("softplus", softplus_p, x); }
 Array logaddexp(Operand a, Operand b) { return binary_float("logaddexp", logaddexp_p, a, b); }
@@ -291,7 +295,8 @@ Array stop_gradient(Operand x) {
 }
 
 Array cast(Operand x, DType dtype) {
-  return lax::convert(align::as_array("cast", x), dtype, x.loc());
+  if (!x.is_array()) return lax::scalar(dtype, x.scalar(), x.loc());
+  return lax::convert(x.array(), dtype, x.loc());
 }
 Array bitcast(Operand x, DType dtype) {
   const Array a = align::as_array("bitcast", x);

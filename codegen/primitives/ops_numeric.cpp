@@ -173,7 +173,8 @@ Array ldexp(Operand x, Operand exponent) {
 
 Array fmod(Operand a, Operand b) {
   const std::array pair{a, b};
-  return emit1(rem_p, {}, align::aligned("fmod", pair), a.loc());
+  const Arrays x = align::aligned("fmod", pair);
+  return emit1(is_float(x[0].dtype()) ? fmod_p : rem_p, {}, x, a.loc());
 }
 
 std::pair<Array, Array> divmod(Operand a, Operand b) {
@@ -207,10 +208,10 @@ Array heaviside(Operand x, Operand at_zero) {
   return lax::select(lax::unary(isnan_p, a[0], loc), nan, y, loc);
 }
 
-Array round(Operand x, int decimals) {
+Array round(Operand x, int decimals, RoundingMethod method) {
   const Loc loc = x.loc();
   const Array a = align::as_array("round", x);
-  if (decimals == 0) return round({a, loc});
+  if (decimals == 0) return round({a, loc}, method);
   if (!is_float(a.dtype())) {
     if (decimals > 0) return a;
     usage_error("round",
@@ -218,7 +219,7 @@ Array round(Operand x, int decimals) {
   }
   const double factor = std::pow(10.0, std::abs(decimals));
   const Array ten = lax::full_like(a, factor, loc);
-  const auto rounded = [&](const Array& v) { return lax::unary(round_p, v, loc); };
+  const auto rounded = [&](const Array& v) { return round({v, loc}, method); };
   if (decimals > 0) return lax::div(rounded(lax::mul(a, ten, loc)), ten, loc);
   return lax::mul(rounded(lax::div(a, ten, loc)), ten, loc);
 }

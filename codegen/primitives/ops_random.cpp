@@ -247,7 +247,11 @@ Keys split(Key key, Dim count, Loc loc) {
 
 Key fold_in(const Key& key, Operand data) {
   const Loc loc = data.loc();
-  const Array x = align::as_array("random::fold_in", data);
+  // Of numbers the word that is asked for, so that all of u32 fit as well as all of i32.
+  const bool word = !data.is_array() && data.scalar().kind == Scalar::Kind::integer &&
+                    align::holds(u32, data.scalar());
+  const Array x = word ? align::in_dtype("random::fold_in", data, u32)
+                       : align::as_array("random::fold_in", data);
   if (x.rank() != 0 || !is_integer(x.dtype()))
     usage_error("random::fold_in", "takes one integer, got " + to_string(x.aval()), loc);
   const Words y = encrypt_positions(key, lax::convert(x, u32, loc), loc);

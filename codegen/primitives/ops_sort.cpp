@@ -44,7 +44,7 @@ Array pick(const Array& a, const Array& indices, Loc loc) {
 }
 
 /// Cuts or fills rank 1 to `size` elements.
-Array resized(const Array& a, Dim size, double fill, Loc loc) {
+Array resized(const Array& a, Dim size, const Scalar& fill, Loc loc) {
   const Array filler = lax::scalar(a.dtype(), fill, loc);
   return lax::pad(a, filler, PadParams{{0}, {size - a.size()}, {0}}, loc);
 }
@@ -165,7 +165,11 @@ Array searchsorted(Operand sorted_values, Operand values, Side side) {
 
 Array digitize(Operand x, Operand edges, bool right) {
   const Loc loc = x.loc();
-  const Array bins = align::as_array("digitize", edges), a = align::as_array("digitize", x);
+  const Array bins = align::as_array("digitize", edges);
+  const std::array pair{x, edges};
+  const Array a = x.is_array()
+                      ? x.array()
+                      : align::in_dtype("digitize", x, align::common_dtype("digitize", pair));
   if (bins.rank() != 1)
     usage_error("digitize", "edges have rank 1, got " + to_string(bins.aval()), loc);
   const Dim n = bins.size();
@@ -180,7 +184,7 @@ Array digitize(Operand x, Operand edges, bool right) {
   return lax::select(lax::broadcast(descends, a.shape(), {}, loc), down, up, loc);
 }
 
-Unique unique(Operand x, Dim size, std::optional<double> fill) {
+Unique unique(Operand x, Dim size, std::optional<Scalar> fill) {
   const Loc loc = x.loc();
   require_size("unique", size, loc);
   const Array a = align::as_array("unique", x);
@@ -229,7 +233,7 @@ Array isin(Operand x, Operand among) {
   return lax::eq(pick(ordered, searchsorted({ordered, loc}, {a, loc}), loc), a, loc);
 }
 
-Array union1d(Operand a, Operand b, Dim size, std::optional<double> fill) {
+Array union1d(Operand a, Operand b, Dim size, std::optional<Scalar> fill) {
   const Loc loc = a.loc();
   const std::array pair{a, b};
   const DType t = align::common_dtype("union1d", pair);
@@ -243,7 +247,7 @@ namespace {
 
 /// Distinct elements of `a` whose membership in `b` is `wanted`.
 Array distinct_where(std::string_view op, const Operand& a, const Operand& b, bool wanted, Dim size,
-                     std::optional<double> fill) {
+                     std::optional<Scalar> fill) {
   const Loc loc = a.loc();
   require_size(op, size, loc);
   const std::array pair{a, b};
@@ -266,10 +270,10 @@ Array distinct_where(std::string_view op, const Operand& a, const Operand& b, bo
 
 }  // namespace
 
-Array intersect1d(Operand a, Operand b, Dim size, std::optional<double> fill) {
+Array intersect1d(Operand a, Operand b, Dim size, std::optional<Scalar> fill) {
   return distinct_where("intersect1d", a, b, true, size, fill);
 }
-Array setdiff1d(Operand a, Operand b, Dim size, std::optional<double> fill) {
+Array setdiff1d(Operand a, Operand b, Dim size, std::optional<Scalar> fill) {
   return distinct_where("setdiff1d", a, b, false, size, fill);
 }
 

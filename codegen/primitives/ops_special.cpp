@@ -45,17 +45,8 @@ Array betainc(Operand a, Operand b, Operand x) {
 Array i0e(Operand x) { return unary("i0e", i0e_p, x); }
 Array i1e(Operand x) { return unary("i1e", i1e_p, x); }
 
-namespace {
-
-Array growing(const Array& scaled, const Operand& x) {
-  const Array size = lax::unary(abs_p, align::as_float("i0", x), x.loc());
-  return lax::mul(scaled, lax::unary(exp_p, size, x.loc()), x.loc());
-}
-
-}  // namespace
-
-Array i0(Operand x) { return growing(i0e(x), x); }
-Array i1(Operand x) { return growing(i1e(x), x); }
+Array i0(Operand x) { return unary("i0", i0_p, x); }
+Array i1(Operand x) { return unary("i1", i1_p, x); }
 
 Array polygamma(int n, Operand x) {
   if (n == 0) return unary("polygamma", digamma_p, x);

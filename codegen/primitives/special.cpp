@@ -71,6 +71,25 @@ const Primitive i1e_p =
             return lax::mul(d, lax::sub(lax::unary(i0e_p, x), falling));
           }>("i1e", Cost::heavy);
 
+const Primitive i0_p =
+    unary<i0_p, Accepts::floats,
+          [](auto x) { return static_cast<decltype(x)>(host::bessel(0, x)); }, math::i0,
+          [](const Array& x, const Array&, const Array& d) {
+            return lax::mul(d, lax::unary(i1_p, x));
+          }>("i0", Cost::heavy);
+
+const Primitive i1_p =
+    unary<i1_p, Accepts::floats,
+          [](auto x) { return static_cast<decltype(x)>(host::bessel(1, x)); }, math::i1,
+          [](const Array& x, const Array&, const Array& d) {
+            // I0 - I1 / x = I0 (1 - (I1 / x) / I0): nothing is subtracted from an infinity.
+            const Array within =
+                emit1(clamp_p, {}, {lax::full_like(x, -1e4), x, lax::full_like(x, 1e4)}, {});
+            const Array ratio = lax::div(i1e_quotient(within, lax::unary(i1e_p, within)),
+                                         lax::unary(i0e_p, within));
+            return lax::mul(d, lax::mul(lax::unary(i0_p, x), lax::sub_from(1, ratio)));
+          }>("i1", Cost::heavy);
+
 const Primitive polygamma_p{
     .name = "polygamma",
     .parse = parse_params<OrderParams>,

@@ -18,7 +18,7 @@ extern const Primitive gamma_draw_p, loggamma_draw_p;
 
 /// Of (a, b) and of (a, b, x).
 extern const Primitive betaln_p, betainc_p;
-/// Modified Bessel functions of the first kind over e^|x|.
-extern const Primitive i0e_p, i1e_p;
+/// Modified Bessel functions of the first kind, and the same over e^|x|.
+extern const Primitive i0_p, i1_p, i0e_p, i1e_p;
 
 }  // namespace gnomon

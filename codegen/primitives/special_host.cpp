@@ -197,4 +197,9 @@ Real scaled_bessel(int order, Real x) {
   return sign * sum / std::sqrt(2 * pi * a);
 }
 
+Real bessel(int order, Real x) {
+  if (std::isinf(x)) return order == 0 ? std::fabs(x) : x;
+  return scaled_bessel(order, x) * std::exp(std::fabs(x));
+}
+
 }  // namespace gnomon::host

@@ -22,5 +22,7 @@ long double betainc(long double a, long double b, long double x);
 
 /// e^-|x| I_order(x) for order 0 or 1.
 long double scaled_bessel(int order, long double x);
+/// I_order(x).
+long double bessel(int order, long double x);
 
 }  // namespace gnomon::host

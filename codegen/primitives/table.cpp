@@ -26,7 +26,8 @@ std::vector<const Primitive*> sorted_table() {
       &constant_p, &iota_p, &buffer_p, &unwritten_p, &threefry2x32_p,
       // arithmetic
       &add_p, &sub_p, &mul_p, &div_p, &rem_p, &pow_p, &atan2_p, &max_p, &min_p, &neg_p, &abs_p,
-      &sign_p, &floor_p, &ceil_p, &round_p, &trunc_p, &integer_pow_p,
+      &sign_p, &floor_p, &ceil_p, &round_p, &trunc_p, &integer_pow_p, &relu_p, &hypot_p,
+      &fmod_p, &floor_mod_p, &trunc_div_p, &floor_div_p,
       // bits
       &and_p, &or_p, &xor_p, &not_p, &shl_p, &shr_p, &popcount_p,
       // comparison and choice
@@ -39,6 +40,7 @@ std::vector<const Primitive*> sorted_table() {
       // special functions
       &lgamma_p, &digamma_p, &polygamma_p, &gammainc_p, &gammaincc_p, &gammainc_da_p,
       &gamma_density_p, &gamma_draw_p, &loggamma_draw_p, &i0e_p, &i1e_p, &betaln_p, &betainc_p,
+      &i0_p, &i1_p,
       // types
       &convert_p, &bitcast_p, &stop_gradient_p,
       // moving data

@@ -50,6 +50,10 @@ Value asinh(Builder&, Value);
 Value acosh(Builder&, Value);
 Value atanh(Builder&, Value);
 
+/// sqrt(a^2 + b^2) without overflow or underflow on the way: infinite where either operand is, also
+/// beside a NaN.
+Value hypot(Builder&, Value a, Value b);
+
 // Error function and friends.
 /// 1 / (1 + exp(-x)).
 Value logistic(Builder&, Value);
@@ -73,9 +77,19 @@ Value sign(Builder&, Value);
 /// different signs either may come back.
 Value minimum_nan(Builder&, Value, Value);
 Value maximum_nan(Builder&, Value, Value);
-/// Rounds to minus infinity: floor(a / b). Integers only; b = 0 gives all bits set.
+
+// Division with a whole quotient, exact for every pair of floats: remainders are those of the exact
+// quotient, quotients of up to 2^24 (f64: 2^53) are that integer and larger ones the nearest float
+// to it. A pair whose quotient is larger costs a loop of at most 3 (11) trips, which others skip.
+/// What is left of the quotient rounded towards zero; as C's fmod, with the sign of a. Floats only.
+Value fmod(Builder&, Value a, Value b);
+/// trunc(a / b); of floats b = 0 and a = infinity give a / b. Integer b = 0 gives all bits set.
+Value trunc_div(Builder&, Value a, Value b);
+/// floor(a / b), of floats as NumPy: b = 0 gives a / b, other infinities a NaN. Integer b = 0 gives
+/// all bits set.
 Value floor_div(Builder&, Value a, Value b);
-/// Remainder with the sign of the divisor; a - floor(a / b) b. Integer b = 0 gives a.
+/// a - floor(a / b) b: the sign of the divisor, zeros included; rounded where a and b have
+/// different signs. Integer b = 0 gives a.
 Value floor_mod(Builder&, Value a, Value b);
 
 }  // namespace gnomon::math

@@ -78,7 +78,7 @@ Real64 erf_inv(Real64 x) {
   const Real64 u = excess * (exp(y * y) * half_root_pi);
   const Real64 better = with_sign(y - u / (1.0 + y * u), x);
   return select(a < 1.0, select(a == 0.0, x, better),
-                select(a == 1.0, x * inf, x * 0.0 / (x * 0.0)));
+                select(a == 1.0, x * inf, std::numeric_limits<double>::quiet_NaN()));
 }
 
 }  // namespace gnomon::math::f64

@@ -1,4 +1,4 @@
-// shaders/math/helpers.cpp -- roots, signs, extrema and integer division for every numeric type.
+// shaders/math/helpers.cpp -- roots, signs and extrema for every numeric type.
 #include <cmath>
 
 #include "shaders/kernel/scalar.h"
@@ -38,14 +38,6 @@ Value extremum(Builder& b, Op order, Op integer, Value x, Value y) {
   return b.select(b.lor(b.compare(order, x, y), b.unary(Op::is_nan, x)), x, y);
 }
 
-/// Whether `remainder` is not zero and has another sign than `divisor`.
-Value crosses_zero(Builder& b, Value remainder, Value divisor) {
-  const Value zero = number_like(b, remainder, 0);
-  const Value apart =
-      b.binary(Op::bxor, b.compare(Op::lt, remainder, zero), b.compare(Op::lt, divisor, zero));
-  return b.land(b.compare(Op::ne, remainder, zero), apart);
-}
-
 }  // namespace
 
 Value sqrt(Builder& b, Value x) { return b.convert(square_root(b, x), b.type(x).scalar); }
@@ -67,21 +59,5 @@ Value sign(Builder& b, Value x) {
 Value minimum_nan(Builder& b, Value x, Value y) { return extremum(b, Op::lt, Op::minimum, x, y); }
 
 Value maximum_nan(Builder& b, Value x, Value y) { return extremum(b, Op::gt, Op::maximum, x, y); }
-
-Value floor_div(Builder& b, Value x, Value y) {
-  const DType t = b.type(x).scalar;
-  GNOMON_CHECK(is_integer(t), "floor_div of " + to_string(b.type(x)));
-  const Value quotient = b.div(x, y);
-  if (is_unsigned(t)) return quotient;
-  const Value zero = number_like(b, x, 0);
-  const Value below = b.land(crosses_zero(b, b.rem(x, y), y), b.compare(Op::ne, y, zero));
-  return b.select(below, b.sub(quotient, number_like(b, x, 1)), quotient);
-}
-
-Value floor_mod(Builder& b, Value x, Value y) {
-  const Value remainder = b.rem(x, y);
-  if (is_unsigned(b.type(x).scalar)) return remainder;
-  return b.select(crosses_zero(b, remainder, y), b.add(remainder, y), remainder);
-}
 
 }  // namespace gnomon::math

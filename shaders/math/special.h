@@ -39,8 +39,10 @@ Value gammainc_da(Builder&, Value a, Value x);
 /// dP(a, x) / dx = x^(a - 1) e^-x / gamma(a): the density of the gamma distribution.
 Value gamma_density(Builder&, Value a, Value x);
 
-/// e^-|x| I_0(x) and e^-|x| I_1(x), the modified Bessel functions of the first kind. Within 4
-/// units.
+/// The modified Bessel functions of the first kind I_0 and I_1, within 8 units, and the same times
+/// e^-|x|, within 4.
+Value i0(Builder&, Value x);
+Value i1(Builder&, Value x);
 Value i0e(Builder&, Value x);
 Value i1e(Builder&, Value x);
 

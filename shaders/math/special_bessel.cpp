@@ -144,8 +144,29 @@ Floating<T> i1e_of(Floating<T> x) {
   return with_sign(select(a <= T(2), small, large), x);
 }
 
+/// scaled e^|x|, in two factors where one would leave the range before the result does; `end` at
+/// the infinities.
+template <class T>
+Floating<T> growing(Floating<T> scaled, Floating<T> x, Floating<T> end) {
+  const Floating<T> a = magnitude(x);
+  const Real large = a > T(sizeof(T) == 8 ? 700 : 80);
+  const Floating<T> half = select(large, a * T(0.5), a);
+  const Floating<T> factor{a.b, exp(*a.b, half.v)};
+  const Floating<T> once = scaled * factor;
+  const Floating<T> y = select(large, once * factor, once);
+  return select(a == a.like(std::numeric_limits<T>::infinity()), end, y);
+}
+
 }  // namespace
 
+Value i0(Builder& b, Value x) {
+  return in_either(
+      b, [](auto v) { return growing(i0e_of(v), v, magnitude(v)); }, x);
+}
+Value i1(Builder& b, Value x) {
+  return in_either(
+      b, [](auto v) { return growing(i1e_of(v), v, v); }, x);
+}
 Value i0e(Builder& b, Value x) {
   return in_either(
       b, [](auto v) { return i0e_of(v); }, x);

@@ -44,6 +44,12 @@ const std::map<std::string_view, Elementwise>& elementwise() {
       {"mul", {{any, any}, {{true, false}, {false, true}}}},
       {"div", {{any, positive}, {{true, false}}}},
       {"rem", {{{-5, 5}, positive}}},
+      {"fmod", {{{-5, 5}, positive}}},
+      {"floor_mod", {{{-5, 5}, positive}}},
+      {"trunc_div", {{{-5, 5}, positive}}},
+      {"floor_div", {{{-5, 5}, positive}}},
+      {"hypot", {{any, any}}},
+      {"relu", {{any}}},
       {"pow", {{positive, any}}},
       {"atan2", {{positive, any}}},
       {"max", {{any, any}}},
@@ -108,6 +114,8 @@ const std::map<std::string_view, Elementwise>& elementwise() {
       {"loggamma_draw", {{any, {0.3, 30}}, {}, false}},
       {"betaln", {{{0.3, 30}, {0.2, 30}}}},
       {"betainc", {{{0.3, 30}, {0.2, 30}, {0.05, 0.95}}, {}, true, {0, 0, 9}}},
+      {"i0", {{{-5, 5}}}},
+      {"i1", {{{-5, 5}}}},
       {"i0e", {{{-12, 12}}}},
       {"i1e", {{{-12, 12}}}},
       {"erf_inv_giles", {{inside}}},
@@ -130,8 +138,9 @@ bool takes(const Primitive& p, const Params& params, const std::vector<Aval>& in
 
 bool is_special(const Primitive& p) {
   const Primitive* const all[] = {
-      &lgamma_p,        &digamma_p, &gammainc_p, &gammaincc_p, &gammainc_da_p,
-      &gamma_density_p, &betaln_p,  &betainc_p,  &i0e_p,       &i1e_p};
+      &lgamma_p, &digamma_p,   &gammainc_p,  &gammaincc_p, &gammainc_da_p, &gamma_density_p,
+      &betaln_p, &betainc_p,   &i0_p,        &i1_p,        &i0e_p,         &i1e_p,
+      &fmod_p,   &floor_mod_p, &trunc_div_p, &floor_div_p};
   return std::find(std::begin(all), std::end(all), &p) != std::end(all);
 }
 

@@ -66,6 +66,7 @@ constexpr Unary unary[] = {
 
 constexpr Binary binary[] = {
     {"divide", gnomon::divide, divide, divide, Pairs::ratios, 0.5},
+    {"hypot", gnomon::hypot, hypot, hypot, Pairs::ratios, 2},
     {"pow", gnomon::pow, quick::pow, plain::pow, Pairs::powers, 2},
     {"atan2", gnomon::atan2, quick::atan2, plain::atan2, Pairs::ratios, 2},
     {"logaddexp", gnomon::logaddexp, quick::logaddexp, plain::logaddexp, Pairs::sums, 2, 0x1p-22},

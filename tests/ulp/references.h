@@ -36,6 +36,7 @@ GNOMON_ULP_DECLARE_UNARY(sqrt)
 GNOMON_ULP_DECLARE_UNARY(rsqrt)
 GNOMON_ULP_DECLARE_UNARY(reciprocal)
 GNOMON_ULP_DECLARE_PAIR(divide)
+GNOMON_ULP_DECLARE_PAIR(hypot)
 /// Special functions: `quick` in double precision, `plain` by MPFR or in long double.
 #define GNOMON_ULP_SPECIAL(X) X(lgamma) X(digamma) X(i0e) X(i1e)
 namespace quick {

@@ -42,6 +42,9 @@ void reciprocal(const float* x, double* y, std::size_t count) {
 void divide(const float* x, const float* y, double* z, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) z[i] = double{x[i]} / double{y[i]};
 }
+void hypot(const float* x, const float* y, double* z, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) z[i] = std::hypot(double{x[i]}, double{y[i]});
+}
 
 void quick::erfinv(const float* x, double* y, std::size_t count) {
   erf_inv_of(erf_inv_inside, x, y, count);

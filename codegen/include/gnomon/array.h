@@ -98,14 +98,29 @@ class Array {
   Aval aval_;
 };
 
-/// A C++ number standing for an array of rank 0. *Weak*: it takes the dtype of the array it meets
-/// when the kinds agree (see promotion, gnomon/ops.h).
+/// A C++ number standing for an array of rank 0, with all its digits. *Weak*: it takes the dtype of
+/// the array it meets when the kinds agree (see promotion, gnomon/ops.h).
 struct Scalar {
   enum class Kind : std::uint8_t { boolean, integer, floating };
   Kind kind = Kind::floating;
-  double floating = 0;
-  std::int64_t integer = 0;
+  bool beyond_i64 = false;  // an integer above the largest of i64: `integer` has the bits of an u64
+  double floating = 0;      // the nearest double, of every kind
+  std::int64_t integer = 0;  // of a bool or an integer
+
+  Scalar() = default;
+  template <class T>
+  requires std::is_arithmetic_v<T> Scalar(T x)  // NOLINT: implicit, as numbers are operands
+      : floating(static_cast<double>(x)) {
+    if constexpr (std::is_integral_v<T>) {
+      kind = std::is_same_v<T, bool> ? Kind::boolean : Kind::integer;
+      integer = static_cast<std::int64_t>(x);
+      if constexpr (std::is_unsigned_v<T>) beyond_i64 = integer < 0;
+    }
+  }
+  bool operator==(const Scalar&) const = default;
 };
+/// "3000000000", "0.1", "true".
+std::string to_string(const Scalar&);
 
 /// What an operation takes: an Array or a C++ number, with the line of the call.
 class Operand {
@@ -113,16 +128,10 @@ class Operand {
   Operand(const Array& a, Loc loc = Loc::here())
       : array_(a), loc_(loc) {}  // NOLINT: implicit on purpose
   template <class T>
-  requires std::is_arithmetic_v<T> Operand(T x, Loc loc = Loc::here())
-      : is_array_(false), loc_(loc) {  // NOLINT: implicit on purpose
-    if constexpr (std::is_same_v<T, bool>) {
-      scalar_ = {Scalar::Kind::boolean, x ? 1.0 : 0.0, x ? 1 : 0};
-    } else if constexpr (std::is_integral_v<T>) {
-      scalar_ = {Scalar::Kind::integer, static_cast<double>(x), static_cast<std::int64_t>(x)};
-    } else {
-      scalar_ = {Scalar::Kind::floating, static_cast<double>(x), 0};
-    }
-  }
+  requires std::is_arithmetic_v<T> Operand(T x, Loc loc = Loc::here())  // NOLINT: likewise
+      : scalar_(x), is_array_(false), loc_(loc) {}
+  explicit Operand(const Scalar& x, Loc loc = Loc::here())
+      : scalar_(x), is_array_(false), loc_(loc) {}
 
   bool is_array() const { return is_array_; }
   const Array& array() const { return array_; }

@@ -36,7 +36,7 @@ enum class ReadMode : std::uint8_t {
 struct ReadOptions {
   ReadMode mode = ReadMode::clip;
   bool wrap_negative = true;
-  std::optional<double> fill_value = {};
+  std::optional<Scalar> fill_value = {};
 };
 enum class WriteMode : std::uint8_t {
   drop,               // changes nothing

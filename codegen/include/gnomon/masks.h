@@ -31,7 +31,7 @@ Array valid_count(Operand mask, const Axes& axes = {}, ReduceOptions options = {
 
 struct CompactOptions {
   std::optional<Dim> size = {};  // rows of the result; as many as there are when absent
-  double fill = 0;               // what rows from `count` on hold
+  Scalar fill = 0;               // what rows from `count` on hold
 };
 
 template <class T>

@@ -33,7 +33,9 @@ Array ldexp(Operand x, Operand exponent);
 
 // ---- arithmetic
 
-/// The remainder of division rounded towards zero: it has the sign of a, as C's `fmod` and `%`.
+/// The remainder of division rounded towards zero (`trunc_divide`): it has the sign of a, as C's
+/// `fmod` and `%`. Of floats it is exact for every pair; fmod(x, inf) is x, fmod(x, 0) NaN. The
+/// derivative in b is -trunc(a / b). Cost as `remainder`.
 Array fmod(Operand a, Operand b);
 /// {floor_divide(a, b), remainder(a, b)}.
 std::pair<Array, Array> divmod(Operand a, Operand b);
@@ -43,9 +45,9 @@ Array fmax(Operand a, Operand b);
 Array fmin(Operand a, Operand b);
 /// 0 for negative x, 1 for positive, `at_zero` at 0; NaN stays. Derivative zero in x.
 Array heaviside(Operand x, Operand at_zero);
-/// Rounded to `decimals` places (negative: to tens, hundreds, ...), halves to the even neighbour,
-/// by way of a multiplication and a division, which round themselves.
-Array round(Operand x, int decimals);
+/// Rounded to `decimals` places (negative: to tens, hundreds, ...), halves as `method` says, by way
+/// of a multiplication and a division, which round themselves.
+Array round(Operand x, int decimals, RoundingMethod method = RoundingMethod::to_nearest_even);
 /// Non-negative; of integers. gcd(0, 0) is 0, and so is lcm with 0; the smallest signed number has
 /// no positive counterpart and comes out as it is.
 Array gcd(Operand a, Operand b);

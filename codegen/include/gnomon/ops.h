@@ -44,7 +44,9 @@ class Axes {
 
 // ---- making arrays
 
-/// Arrays of zeros, of ones, of one value. Without a dtype a value has that of a lone C++ number.
+/// Arrays of zeros, of ones, of one value. Without a dtype a value has that of a lone C++ number;
+/// in the dtype that is named a number keeps all the digits it holds, and an integer that does not
+/// fit throws UsageError.
 Array zeros(const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
 Array ones(const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
 Array full(const Shape& shape, Operand value);
@@ -52,9 +54,12 @@ Array full(const Shape& shape, Operand value, DType dtype);
 Array zeros_like(Operand x);
 Array ones_like(Operand x);
 Array full_like(Operand x, Operand value);
-/// start, start + step, ... before `stop`: i32 when all are integers, else f32. C++ numbers only.
+/// start, start + step, ... before `stop`: i32 when all are integers, else f32, or `dtype`. C++
+/// numbers only.
 Array arange(Operand stop);
+Array arange(Operand stop, DType dtype);
 Array arange(Operand start, Operand stop, Operand step = 1);
+Array arange(Operand start, Operand stop, Operand step, DType dtype);
 /// `count` evenly spaced f32 values from `start` to `stop`, both included.
 Array linspace(double start, double stop, Dim count, Loc loc = Loc::here());
 /// 0, 1, 2, ... along `axis`.
@@ -88,9 +93,19 @@ Array subtract(Operand a, Operand b);
 Array multiply(Operand a, Operand b);
 /// True division: integers give f32 (64-bit ones as well).
 Array divide(Operand a, Operand b);
-/// Rounded towards minus infinity; x / 0 of integers has all bits set.
+/// The quotient rounded towards minus infinity; x / 0 of integers has all bits set. Of floats it is
+/// made of the exact quotient: the integer itself up to 2^24 (2^53 in f64), beyond it the nearest
+/// float to it. Zeros and infinities as in NumPy: x / 0 is infinite, inf / x is NaN. Derivative
+/// zero.
 Array floor_divide(Operand a, Operand b);
-/// a - floor(a / b) * b: the sign of the divisor, as in NumPy. x % 0 of integers is x.
+/// The quotient rounded towards zero: of integers C's `/` and JAX's lax.div, which goes with `fmod`
+/// as floor_divide does with `remainder`. Of floats as exact as floor_divide; trunc(a / b) where b
+/// is 0 or an operand infinite. Derivative zero.
+Array trunc_divide(Operand a, Operand b);
+/// a - floor(a / b) * b: the sign of the divisor, zeros included, as in NumPy. x % 0 of integers is
+/// x. Of floats that is exact for every pair where the signs agree, and rounded once where they do
+/// not; x % 0 is NaN, x % inf is x or inf. The derivative in b is -floor(a / b).
+/// Cost: about 60 instructions, and a loop where |a / b| > 2^24 (2^53), which is skipped elsewhere.
 Array remainder(Operand a, Operand b);
 Array negative(Operand x);
 /// x^y. A C++ integer exponent multiplies out (integers too, when it is not negative); otherwise
@@ -103,6 +118,9 @@ Array minimum(Operand a, Operand b);
 Array clip(Operand x, Operand lo, Operand hi);
 /// The angle of the point (x, y).
 Array atan2(Operand y, Operand x);
+/// sqrt(a^2 + b^2) without overflow or underflow on the way, within 2 units of the last place:
+/// infinite where either operand is, also beside a NaN. The derivative is (a, b) / hypot(a, b), 0
+/// at the origin.
 Array hypot(Operand a, Operand b);
 /// log(exp(a) + exp(b)) without overflow.
 Array logaddexp(Operand a, Operand b);
@@ -214,10 +232,15 @@ Array isfinite(Operand x);
 Array abs(Operand x);
 /// -1, 0 or 1; NaN and signed zeros stay.
 Array sign(Operand x);
-/// `round` takes halves to the even neighbour. Integers stay as they are.
+/// Where `round` takes halves.
+enum class RoundingMethod : std::uint8_t {
+  to_nearest_even,  // 0.5 to 0, 1.5 to 2, as NumPy, JAX and IEEE 754
+  away_from_zero,   // 0.5 to 1, -0.5 to -1, as C's round
+};
+/// Integers stay as they are.
 Array floor(Operand x);
 Array ceil(Operand x);
-Array round(Operand x);
+Array round(Operand x, RoundingMethod method = RoundingMethod::to_nearest_even);
 Array trunc(Operand x);
 Array square(Operand x);
 Array reciprocal(Operand x);
@@ -248,7 +271,7 @@ Array acosh(Operand x);
 Array atanh(Operand x);
 /// 1 / (1 + exp(-x)).
 Array sigmoid(Operand x);
-/// max(x, 0), with derivative 0 at 0.
+/// max(x, 0), NaN for NaN, with derivative 0 at both.
 Array relu(Operand x);
 /// log(1 + exp(x)) without overflow; its derivative is `sigmoid`.
 Array softplus(Operand x);
@@ -263,7 +286,8 @@ Array stop_gradient(Operand x);
 
 // ---- types
 
-/// Numeric conversion: floats to integers truncate, to bool is x != 0.
+/// Numeric conversion: floats to integers truncate, integers wrap, to bool is x != 0. A C++ number
+/// goes there directly: cast(0.1, DType::f64) has all digits.
 Array cast(Operand x, DType dtype);
 inline Array astype(Operand x, DType dtype) { return cast(x, dtype); }
 /// The same bits as another dtype. To a type of half, a quarter or an eighth of the size a last axis

@@ -57,14 +57,14 @@ struct Unique {
   Array number;   // i32[]: how many there are, also when that is more than `size`
 };
 /// The distinct elements of x.
-Unique unique(Operand x, Dim size, std::optional<double> fill = {});
+Unique unique(Operand x, Dim size, std::optional<Scalar> fill = {});
 /// Whether each element of x is one of `among`.
 Array isin(Operand x, Operand among);
 /// Distinct elements of either; of both; of a that are not in b: ascending, filled with `fill`, by
 /// default the smallest of them.
-Array union1d(Operand a, Operand b, Dim size, std::optional<double> fill = {});
-Array intersect1d(Operand a, Operand b, Dim size, std::optional<double> fill = {});
-Array setdiff1d(Operand a, Operand b, Dim size, std::optional<double> fill = {});
+Array union1d(Operand a, Operand b, Dim size, std::optional<Scalar> fill = {});
+Array intersect1d(Operand a, Operand b, Dim size, std::optional<Scalar> fill = {});
+Array setdiff1d(Operand a, Operand b, Dim size, std::optional<Scalar> fill = {});
 
 /// Indices (i32) of the elements that are not 0 (true), in row-major order: one array per axis.
 std::vector<Array> nonzero(Operand x, Dim size, Dim fill = 0);

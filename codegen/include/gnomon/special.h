@@ -60,7 +60,7 @@ Array betaln(Operand a, Operand b);
 Array betainc(Operand a, Operand b, Operand x);
 
 /// The modified Bessel functions of the first kind I_0 and I_1, and the same times e^-|x|, which
-/// stay in range. The latter within 4 units, the former within 6 and infinite from about 91 (f32)
+/// stay in range. The latter within 4 units, the former within 8 and infinite from about 91 (f32)
 /// or 714 (f64) on.
 Array i0(Operand x);
 Array i1(Operand x);
