@@ -190,6 +190,7 @@ class Frame {
   const std::set<std::uint32_t>* among_ = nullptr;
   std::size_t owned_ = 0;  // so many inputs are carried values that may be overwritten
   std::optional<Tile> running_;
+  std::set<std::uint32_t> open_;  // loops that wait for what has to come before them
   std::unordered_map<std::size_t, Tiles> results_;  // per structured equation
   struct Memo {
     kernel::Values position;

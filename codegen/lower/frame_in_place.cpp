@@ -76,8 +76,8 @@ Frame::Taken Frame::take_over(const Equation& e, std::size_t carried,
     const Aval& a = graph_.avals[start];
     const int axis = pinned(a);
     const auto home = takeovers_.find(end);
-    auto t =
-        gnomon::take_over(graph_, *uses_, index, i, home == takeovers_.end() ? nullptr : among_);
+    auto t = gnomon::take_over(graph_, *uses_, index, i,
+                               home == takeovers_.end() ? nullptr : among_, open_);
     if (!t) continue;
     std::optional<Tile> tile;
     if (home == takeovers_.end()) {
@@ -103,8 +103,10 @@ Frame::Taken Frame::take_over(const Equation& e, std::size_t carried,
     r.tiles[i] = std::move(tile);
     r.chains[i] = std::move(t->chain);
   }
+  open_.insert(index);
   for (const auto& [v, axis] : earlier)
     hold(v, axis < 0 ? -1 : e_.lane_axis(graph_.avals[v].shape, axis));
+  open_.erase(index);
   return r;
 }
 

@@ -113,7 +113,15 @@ class Partitioner {
         if (std::count(c.draft.in_place.begin(), c.draft.in_place.end(), g_.outputs[i]) > 0)
           in_place.emplace(g_.outputs[i], g_.inputs[i]);
     sharing_ = share_memory(placement(), clusters_, nest_.carried, in_place);
-    if (!sharing_.failed) return true;
+    if (!sharing_.failed) {
+      // A small kernel in front costs less than to copy a large array in every iteration.
+      constexpr Dim large = 1024;
+      bool stored = false;
+      for (ValueId v : sharing_.late)
+        if (nest_.inside && g_.avals[v].shape.size() >= large)
+          stored = store_views(placement(), in_memory_, v) || stored;
+      return !stored;
+    }
     if (updates_.contains(*sharing_.failed))
       updates_.read_earlier(placement(), in_memory_, *sharing_.failed);
     else

@@ -57,6 +57,16 @@ bool read_in_slices(const Graph& g, ValueId update) {
         if (e.inputs[i] == update) return false;
     } else if (e.primitive == &dynamic_update_slice_p) {
       if (e.inputs[1] == update) return false;
+    } else if (e.primitive == &cond_p) {
+      for (const GraphPtr& branch : e.params.graphs())
+        for (std::size_t i = 1; i < e.inputs.size(); ++i) {
+          const ValueId v = branch->inputs[i - 1];
+          if (e.inputs[i] != update) continue;
+          if (std::find(branch->outputs.begin(), branch->outputs.end(), v) !=
+                  branch->outputs.end() ||
+              !read_in_slices(*branch, v))
+            return false;
+        }
     } else if ((e.primitive != &dynamic_slice_p && e.primitive != &slice_p) ||
                2 * g.avals[e.outputs[0]].shape.size() > whole) {
       return false;
@@ -66,7 +76,8 @@ bool read_in_slices(const Graph& g, ValueId update) {
 }
 
 std::optional<TakeOver> take_over(const Graph& g, const Uses& uses, std::uint32_t loop,
-                                  std::size_t carried, const std::set<std::uint32_t>* among) {
+                                  std::size_t carried, const std::set<std::uint32_t>* among,
+                                  const std::set<std::uint32_t>& open) {
   const Equation& e = g.equations[loop];
   const ValueId start = e.inputs[carried];
   if (std::count(e.inputs.begin(), e.inputs.end(), start) > 1) return std::nullopt;
@@ -78,6 +89,8 @@ std::optional<TakeOver> take_over(const Graph& g, const Uses& uses, std::uint32_
   // What the loop gives, and what follows from it.
   std::vector<bool> later(g.avals.size(), false);
   for (ValueId v : e.outputs) later[v] = true;
+  for (std::uint32_t other : open)
+    for (ValueId v : g.equations[other].outputs) later[v] = true;
   for (std::uint32_t i = 0; i < g.equations.size(); ++i) {
     const Equation& reader = g.equations[i];
     const bool follows = std::any_of(reader.inputs.begin(), reader.inputs.end(),

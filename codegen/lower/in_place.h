@@ -23,9 +23,9 @@ SliceChain slices_below(const Graph&, const Uses&, ValueId);
 /// loops inside.
 bool written_in_slices(const Graph& body, std::size_t carried);
 
-/// Whether slices written into an array are looked at in slices only, before more is written or a
-/// loop goes on with it: then nobody needs the array by itself.
-bool read_in_slices(const Graph&, ValueId update);
+/// Whether an array is looked at in slices only, before more is written into it or a loop goes on
+/// with it: then nobody needs slices written into another array as an array by itself.
+bool read_in_slices(const Graph&, ValueId);
 
 /// How a loop comes by the memory of an array that nobody needs afterwards.
 struct TakeOver {
@@ -35,9 +35,10 @@ struct TakeOver {
 
 /// Carried value `carried` of the loop with this index; nothing where somebody reads the array
 /// later, or more of it than is worth keeping apart. `among`: the equations of the kernel; null:
-/// all of the graph's.
+/// all of the graph's. `open`: other loops that begin only when this one is over.
 std::optional<TakeOver> take_over(const Graph&, const Uses&, std::uint32_t loop,
                                   std::size_t carried,
-                                  const std::set<std::uint32_t>* among = nullptr);
+                                  const std::set<std::uint32_t>* among = nullptr,
+                                  const std::set<std::uint32_t>& open = {});
 
 }  // namespace gnomon

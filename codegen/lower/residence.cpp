@@ -6,6 +6,7 @@
 
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/cone.h"
+#include "codegen/lower/in_place.h"
 #include "codegen/lower/mapping.h"
 #include "codegen/primitives/calls.h"
 #include "codegen/primitives/control.h"
@@ -50,6 +51,12 @@ class Chooser {
   /// A product whose operands pass through shared memory: few workgroups ask for each element.
   bool in_panels(const Equation& e) const {
     return target_.team > 0 && e.primitive == &dot_general_p && large_product(g_, e);
+  }
+
+  /// Slices written into an array of which only slices are read: they are worked out.
+  bool shows_slices(const Equation& e) const {
+    return e.primitive == &dynamic_update_slice_p && read_in_slices(g_, e.outputs[0]) &&
+           std::find(g_.outputs.begin(), g_.outputs.end(), e.outputs[0]) == g_.outputs.end();
   }
 
   void find_demand() {
@@ -233,6 +240,7 @@ class Chooser {
         // Stages that read the one before at two positions each, as those of a running result do:
         // the instructions of an element double with every stage that is not stored.
         const bool doubled = uses_.many[v] && cost > 256 && kind == Lowering::Kind::element;
+        if (options_.fuse && shows_slices(e)) continue;
         if (kind == Lowering::Kind::scatter || stacked || !options_.fuse || doubled ||
             expensive_for(v, demand_[v]))
           in_memory_[v] = true;
@@ -246,7 +254,7 @@ class Chooser {
       const Equation& e = g_.equations[i];
       const bool loop = is_loop(e);
       for (ValueId v : e.outputs) {
-        if (owner[v] == several && !loop && cost_[v] > 4) in_memory_[v] = true;
+        if (owner[v] == several && !loop && cost_[v] > 4 && !shows_slices(e)) in_memory_[v] = true;
         if (in_memory_[v]) owner[v] = v;
       }
       for (ValueId v : e.outputs) {

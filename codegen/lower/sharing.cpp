@@ -162,6 +162,7 @@ class Sharer {
         continue;
       loop.takes_init[i] = end != LoopBody::none && loop.ends_at_home(i) ? take_over(end, init, k)
                                                                          : last_reader(init, k);
+      if (!loop.takes_init[i] && !kept_[init] && !taken_[init]) result_.late.push_back(init);
     }
   }
 

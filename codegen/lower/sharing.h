@@ -14,6 +14,7 @@ struct Sharing {
   std::vector<ValueId> storage;  // per value: the value whose memory it lies in, mostly itself
   std::vector<std::pair<std::size_t, std::size_t>> order;  // cluster, one that must come after it
   std::optional<ValueId> failed;  // an update whose operand somebody reads too late
+  std::vector<ValueId> late;      // what loops copy to begin with, because somebody reads it later
 };
 
 /// Decides which values of `clusters` share memory, and gives the kernels that read and write such

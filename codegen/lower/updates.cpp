@@ -76,7 +76,10 @@ bool Updates::store_operands(const Placement& p, std::vector<bool>& in_memory,
 }
 
 void Updates::read_earlier(const Placement& p, std::vector<bool>& in_memory, ValueId output) {
-  const ValueId old = operands_.at(output);
+  if (!store_views(p, in_memory, operands_.at(output))) operands_.erase(output);
+}
+
+bool store_views(const Placement& p, std::vector<bool>& in_memory, ValueId old) {
   bool changed = false;
   for (const Equation& e : p.graph.equations) {
     if (std::count(e.inputs.begin(), e.inputs.end(), old) == 0) continue;
@@ -85,7 +88,7 @@ void Updates::read_earlier(const Placement& p, std::vector<bool>& in_memory, Val
           p.graph.avals[v].shape.size() < p.graph.avals[old].shape.size())
         changed = in_memory[v] = true;
   }
-  if (!changed) operands_.erase(output);
+  return changed;
 }
 
 }  // namespace gnomon

@@ -35,4 +35,8 @@ class Updates {
   std::map<ValueId, std::size_t> chain_of_;  // which carried value's memory a value lies in
 };
 
+/// Puts the views of `old` that somebody may look at when it is overwritten already in memory, to
+/// be stored in time. False when there are none.
+bool store_views(const Placement&, std::vector<bool>& in_memory, ValueId old);
+
 }  // namespace gnomon

@@ -374,12 +374,14 @@ Tangents checkpointed_backward(const ReverseArgs& a) {
     return lax::select(none, lanes.integer(no_step), next);
   };
 
-  // A search of many steps is made of several, unless lanes wait for one another: so a trip of the
-  // loop around it has a bound that does not grow with the slots, and what the trips between two
-  // searches cost does not show. What a search has found so far is carried then.
-  constexpr Dim most_at_once = 64;
-  const bool in_parts =
-      !goes_in_step(a, step) && (c.most_again() < 0 || c.most_again() > most_at_once);
+  // A search of many steps is made of several where a step is small and lanes do not wait for one
+  // another: so a trip of the loop around it has a bound that does not grow with the slots. What a
+  // search has found so far is carried then. Loops of larger steps are taken apart anyway.
+  constexpr Dim most_at_once = 64, small = 16;
+  bool in_parts = !goes_in_step(a, step) && (c.most_again() < 0 || c.most_again() > most_at_once);
+  for (std::size_t i = 0; i < c.carried; ++i)
+    in_parts = in_parts && (a.inputs[i].size() <= small * std::max<Dim>(1, lanes.count) ||
+                            (full.settled(i) && !c.kept[i]));
   const std::size_t tables = 2 + kept;  // height, steps, slots; then the step reached and what for
   const auto search = [&](const SearchArgs& s) -> Began {
     const Array left =

@@ -129,18 +129,31 @@ Tangents rewind(const ReverseArgs& a, const StepBack& step, const Rewound& steps
       const Array& c = own[1 + i];
       in.push_back(together ? all.select(runs, c, lax::zeros_like(c)) : c);
     }
-    const Arrays found = inline_graph(step.graph, in);
+    // The cotangents behind the step: of what the pullback is given, then sums.
+    const std::size_t given_to = in.size(), results = first_state - 1;
+    const auto pulled = [&](const Arrays& x) {
+      Arrays found = inline_graph(step.graph, part(x, 0, given_to));
+      for (std::size_t i = moving; i < found.size(); ++i)
+        found[i] = add_cotangents(x[given_to + i - moving], found[i]);
+      return found;
+    };
+    const Arrays operands = joined(in, part(own, 1 + moving, results - moving));
     Arrays next{lax::add(own[0], -1.0)};
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const Array& before = own[1 + i];
-      if (i >= moving)
-        next.push_back(add_cotangents(before, found[i]));
-      else
-        next.push_back(together ? all.select(runs, found[i], before) : found[i]);
+    if (began.reached.empty()) {
+      next = joined(next, pulled(operands));
+      for (std::size_t i = 0; together && i < moving; ++i)
+        next[1 + i] = all.select(runs, next[1 + i], own[1 + i]);
+    } else {
+      // A step that is not reached yet is not gone back over.
+      next[0] = lax::select(began.reached, next[0], own[0]);
+      const auto branch = [&](bool back) {
+        return control::traced({}, operands, {}, [&](const Arrays&, const Arrays& x) {
+          return back ? pulled(x) : part(x, given_to - moving, results);
+        });
+      };
+      next = joined(next, emit(cond_p, CondParams{{branch(false), branch(true)}, looped.count},
+                               joined({began.reached}, operands), {}));
     }
-    if (!began.reached.empty())
-      for (std::size_t i = 0; i < next.size(); ++i)
-        next[i] = looped.select(began.reached, next[i], own[i]);
     return joined(next, began.state);
   });
   q.carried = static_cast<int>(start.size());

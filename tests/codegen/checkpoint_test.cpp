@@ -158,6 +158,27 @@ TEST(Checkpointed, TakesStepsAsTheModelDoes) {
     }
 }
 
+TEST(Checkpointed, TakesStepsAsTheModelDoesLongAfterTheFirstSchedule) {
+  // Whose 14, 35 and 90 steps are over several times, until levels have risen to three and four.
+  for (const int c : {4, 7, 12})
+    for (const int n : {200, 701}) {
+      const auto found =
+          steps_taken(n, {.max_steps = unbounded, .kind = checkpointed, .checkpoints = c});
+      EXPECT_EQ(found.second, steps_of(CheckpointModel{c}.backward(n))) << c << " " << n;
+    }
+}
+
+TEST(Checkpointed, TakesStepsAsTheModelDoesWhereSearchesAreLong) {
+  // More steps than one search takes at once.
+  for (const int c : {1, 2, 80})
+    for (const StepBound bound : {StepBound(300), StepBound(unbounded)}) {
+      const int n = 290;
+      const auto found =
+          steps_taken(n, {.max_steps = bound, .kind = checkpointed, .checkpoints = c});
+      EXPECT_EQ(found.second, steps_of(CheckpointModel{c}.backward(n))) << c;
+    }
+}
+
 TEST(Checkpointed, TakesTenThousandStepsTwiceAtMost) {
   const auto [forward, backward] = steps_taken(10000, {.max_steps = 10000, .kind = checkpointed});
   EXPECT_EQ(forward, first(10000));
