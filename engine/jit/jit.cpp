@@ -304,6 +304,12 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
              "`" + options_.name + "` trace " + milliseconds_text(times_.trace_ms) + ", compile " +
                  milliseconds_text(times_.compile_ms) + ", pipelines " +
                  milliseconds_text(times_.pipeline_ms));
+    const auto& context = *state_->context;
+    log_line(state_->environment, Topic::cache,
+             "so far " + std::to_string(context.counters.modules_emitted) +
+                 " modules emitted, and of " + std::to_string(context.device.counters().pipelines) +
+                 " pipelines " + std::to_string(context.device.counters().new_pipelines) +
+                 " new to the driver");
     if (state_->environment.dumps(Stage::spirv)) {
       dump_stage(state_->environment, options_.name, entry.number, "spirv", "",
                  executable->spirv_text());

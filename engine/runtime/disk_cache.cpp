@@ -28,6 +28,7 @@ static_assert(sizeof(Head) == 48);
 
 constexpr std::uint64_t magic = 0x0a0d6e6f6d6f6e67;  // "gnomon\r\n"
 constexpr std::uint64_t version = 1;
+constexpr std::streamoff most_file = std::streamoff{1} << 31;  // nobody writes more
 
 std::span<const std::byte> summed(std::span<const std::byte> file) {
   return file.subspan(offsetof(Head, version));
@@ -42,12 +43,13 @@ Head head_of(const Digest& key, std::uint64_t length) {
   return head;
 }
 
-// The whole file, its end where the file ends. Nothing when there is no file or it cannot be read.
+// The whole file, its end where the file ends; no bytes for what is no file of the cache. Nothing
+// when there is none or it cannot be read.
 std::optional<std::vector<std::byte>> contents(const fs::path& path) {
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in) return std::nullopt;
   const std::streamoff size = in.tellg();
-  if (size < 0) return std::nullopt;
+  if (size < 0 || size > most_file) return std::vector<std::byte>();
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
   in.seekg(0);
   in.read(reinterpret_cast<char*>(bytes.data()), size);
@@ -94,7 +96,7 @@ std::optional<std::vector<std::byte>> DiskCache::read(const Digest& key) {
 
 void DiskCache::write(const Digest& key, std::span<const std::byte> bytes) {
   std::vector<std::byte> file(sizeof(Head) + bytes.size());
-  if (file.size() > most_bytes_) return;
+  if (file.size() > std::min<std::uint64_t>(most_bytes_, most_file)) return;
   Head head = head_of(key, bytes.size());
   std::memcpy(file.data(), &head, sizeof head);
   std::ranges::copy(bytes, file.begin() + sizeof(Head));

@@ -93,10 +93,14 @@ void Executable::make_modules(std::vector<Module> wanted) {
 void Executable::keep_modules() {
   to_keep_ = false;
   if (!origin_.keep) return;
-  std::vector<ProgramModule> all = origin_.modules;  // those that nobody has asked for yet
-  for (const Module& m : modules_)
-    all.push_back({m.kernel, m.windows, m.pipeline->words(), m.pipeline->driver_data()});
-  origin_.keep(program_, std::move(all));
+  try {
+    std::vector<ProgramModule> all = origin_.modules;  // those that nobody has asked for yet
+    for (const Module& m : modules_)
+      all.push_back({m.kernel, m.windows, m.pipeline->words(), m.pipeline->driver_data()});
+    origin_.keep(program_, std::move(all));
+  } catch (const std::exception&) {
+    // The call is under way and right: what was to be kept is made again another time.
+  }
 }
 
 Executable::Times Executable::times() const {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 #include "gnomon/control.h"
@@ -16,15 +17,6 @@ namespace gnomon::testing {
 namespace {
 
 constexpr char flag[] = "--child-with-cache";
-
-std::string own_path() {
-  char path[4096];
-  std::FILE* link = popen("readlink -f /proc/$PPID/exe", "r");
-  if (link == nullptr) return {};
-  const std::size_t length = std::fread(path, 1, sizeof path, link);
-  pclose(link);
-  return {path, length > 0 ? length - 1 : 0};
-}
 
 bool near(const std::vector<float>& got, const std::vector<double>& want) {
   if (got.size() != want.size()) return false;
@@ -103,7 +95,8 @@ int child(const std::string& folder) {
 
 std::vector<ChildReport> run_children(int count, const std::string& folder) {
   std::vector<std::FILE*> running;
-  const std::string command = "'" + own_path() + "' " + flag + " '" + folder + "'";
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command = "'" + own + "' " + flag + " '" + folder + "'";
   for (int i = 0; i < count; ++i) running.push_back(popen(command.c_str(), "r"));
   std::vector<ChildReport> reports;
   for (std::FILE* out : running) {

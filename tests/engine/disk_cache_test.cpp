@@ -86,6 +86,10 @@ TEST(DiskCache, DropsWhatIsDamagedWhereverItIs) {
   std::vector<char> longer = good;
   longer.push_back(0);
   expect_dropped(longer, "longer");
+  write_file(path, good);
+  fs::resize_file(path, std::uintmax_t{1} << 40);  // takes no room, and no memory either
+  EXPECT_EQ(cache.read(key(1)), std::nullopt);
+  EXPECT_EQ(cache.damaged(), ++damaged);
   cache.write(key(2), bytes(100));
   expect_dropped(read_file(cache.path(key(2))), "another's");
   cache.write(key(1), bytes(100));
