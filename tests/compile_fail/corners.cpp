@@ -28,8 +28,7 @@ auto good(const Array& xs, const Array& n) {
   return std::tuple{fixed.first, plain.second, dynamic.rows, gn::max(xs, 0), gn::min(xs, {0, 1})};
 }
 
-// CASE 1: expect "gnomon::while_loop: the bound is missing; write {.max_steps = n} behind the
-// state"
+// CASE 1: expect "gnomon::while_loop: the bound is missing; write {.max_steps = n} behind"
 #ifdef CASE_1
 auto bad(const State& s) {
   return gn::while_loop(
