@@ -7,6 +7,7 @@ packages="
   libvulkan-dev libvulkan-volk-dev vulkan-validationlayers mesa-vulkan-drivers
   spirv-headers spirv-tools glslang-tools
   libgtest-dev libgmock-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libmpfr-dev
+  liblapacke-dev libfftw3-dev
   gnuplot-nox
 "
 
