@@ -8,6 +8,7 @@ packages="
   spirv-headers spirv-tools glslang-tools
   libflatbuffers-dev flatbuffers-compiler libxxhash-dev
   libgtest-dev libgmock-dev libcli11-dev nlohmann-json3-dev libmpfr-dev zlib1g-dev
+  liblapacke-dev libfftw3-dev
   gnuplot-nox
 "
 

@@ -1,0 +1,62 @@
+// tests/oracle/device_test.cpp -- the table on a device.
+#include <gtest/gtest.h>
+
+#include "check.h"
+#include "codegen/program/target.h"
+#include "gnomon/jit.h"
+#include "gnomon/ops.h"
+#include "gnomon/runtime.h"
+
+namespace oracle {
+namespace {
+
+using gnomon::Runtime;
+
+bool flushes_subnormals(Runtime& rt) {
+  const auto product = gnomon::jit(rt, [](const Array& x, const Array& y) { return x * y; });
+  const std::vector<float> x{0x1.8p-126f, 0x1p-127f}, y{0.5f, 8};
+  const std::vector<float> z = rt.to_host<float>(product(rt.from_host(x), rt.from_host(y)));
+  return z[0] == 0 || z[1] == 0;
+}
+
+/// A device as a machine.
+class Device {
+ public:
+  Machine machine() {
+    return {[this](const Program& f, const std::vector<HostArray>& inputs) {
+              Arrays arguments;
+              for (const HostArray& h : inputs) arguments.push_back(rt_.from_bytes(h.aval, h.bytes));
+              std::vector<HostArray> results;
+              for (const Array& a : gnomon::jit(rt_, f)(arguments)) {
+                results.emplace_back(a.aval());
+                rt_.to_bytes(a, results.back().bytes);
+              }
+              return results;
+            },
+            rt_.target().features.float64, flushes_subnormals(rt_)};
+  }
+
+ private:
+  Runtime rt_;
+};
+
+class OnTheDevice : public Device, public ::testing::TestWithParam<Family> {};
+
+TEST_P(OnTheDevice, EveryRowIsRight) {
+  for (const std::string& complaint : check(GetParam(), machine())) ADD_FAILURE() << complaint;
+}
+INSTANTIATE_TEST_SUITE_P(Oracle, OnTheDevice, ::testing::ValuesIn(table()),
+                         [](const auto& at) { return std::string(at.param.name); });
+
+class SlowExactnessOnTheDevice : public Device, public ::testing::TestWithParam<Exact> {};
+TEST_P(SlowExactnessOnTheDevice, HoldsForTenMillionPairs) {
+  const Machine device = machine();
+  for (const DType t : {DType::f32, DType::f64})
+    if (t == DType::f32 || device.float64)
+      for (const std::string& complaint : check_exact(GetParam(), t, 10'000'000, device))
+        ADD_FAILURE() << complaint;
+}
+INSTANTIATE_TEST_SUITE_P(Oracle, SlowExactnessOnTheDevice, ::testing::ValuesIn(ieee().exact));
+
+}  // namespace
+}  // namespace oracle
