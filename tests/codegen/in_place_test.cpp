@@ -24,7 +24,7 @@ std::uint64_t touched(const Target& target, LoopMapping loops, F f, const A&... 
   (host.push_back(random_array(inputs, seed++)), ...);
   const Graph g = [&] {
     Trace outer;
-    return trace(f, outer.input(inputs)...).graph;
+    return make_graph(f, outer.input(inputs)...).graph;
   }();
   const Program p = compile(g, target, {.name = "test", .loops = loops});
   std::uint64_t n = 0;
@@ -225,7 +225,7 @@ TEST(Choices, MeanTheSameNarrowed) {
 TEST(Choices, OfOtherArraysStay) {
   const auto narrowed = [](const auto& f) {
     Trace outer;
-    const Graph g = simplify(trace(f, outer.input(f32({8})), outer.input(f32({8}))).graph);
+    const Graph g = simplify(make_graph(f, outer.input(f32({8})), outer.input(f32({8}))).graph);
     return structurally_equal(simplify(narrow_choices(g)), g);
   };
   EXPECT_TRUE(narrowed(

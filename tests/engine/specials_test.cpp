@@ -40,7 +40,7 @@ class Specials : public DeviceTest {
     HostArray in(Aval{sizeof(T) == 8 ? DType::f64 : DType::f32, {static_cast<Dim>(x.size())}});
     std::copy(x.begin(), x.end(), in.as<T>().begin());
     const auto apply = [&](const Array& a) { return f(a); };
-    const HostArray host = evaluate(trace(apply, placeholder(in.aval)).graph, {in})[0];
+    const HostArray host = evaluate(make_graph(apply, placeholder(in.aval)).graph, {in})[0];
     const std::vector<T> device = rt.to_host<T>(jit(rt, apply)(rt.from_host(x)));
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       const T want = static_cast<T>(pairs[i].second);

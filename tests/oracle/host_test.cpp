@@ -23,7 +23,7 @@ Machine host(std::set<std::string>* met = nullptr) {
   return {[met](const Program& f, const std::vector<HostArray>& inputs) {
     Arrays arguments;
     for (const HostArray& h : inputs) arguments.push_back(gnomon::placeholder(h.aval));
-    const gnomon::Graph graph = gnomon::trace(f, arguments).graph;
+    const gnomon::Graph graph = gnomon::make_graph(f, arguments).graph;
     if (met != nullptr) {
       collect(graph, *met);
       collect(gnomon::simplify(graph), *met);
@@ -84,7 +84,7 @@ TEST(OracleTable, ReachesEveryPrimitive) {
     check(f, {[&](const Program& p, const std::vector<HostArray>& inputs) -> std::vector<HostArray> {
             Arrays arguments;
             for (const HostArray& h : inputs) arguments.push_back(gnomon::placeholder(h.aval));
-            const gnomon::Graph graph = gnomon::trace(p, arguments).graph;
+            const gnomon::Graph graph = gnomon::make_graph(p, arguments).graph;
             collect(graph, met);
             collect(gnomon::simplify(graph), met);
             throw std::runtime_error("traced");
