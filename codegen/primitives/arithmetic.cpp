@@ -211,9 +211,9 @@ const Primitive ceil_p = unary<ceil_p, Accepts::floats, [](auto a) { return std:
                                k_unary<Op::ceil>, no_derivative>("ceil");
 /// Halves go to the even neighbour.
 const Primitive round_p = unary<round_p, Accepts::floats, [](auto a) { return std::nearbyint(a); },
-                                k_unary<Op::round_even>, no_derivative>("round");
+                                math::round_even, no_derivative>("round");
 const Primitive trunc_p = unary<trunc_p, Accepts::floats, [](auto a) { return std::trunc(a); },
-                                k_unary<Op::trunc>, no_derivative>("trunc");
+                                math::trunc, no_derivative>("trunc");
 
 // ---- integer_pow
 

@@ -36,7 +36,7 @@ struct Step {
 /// within [2^-scale, 2^scale] or so.
 template <class T>
 Step<T> divided(Floating<T> x, Floating<T> y) {
-  const Floating<T> q = apply(Op::round_even, x / y);
+  const Floating<T> q{x.b, round_even(*x.b, (x / y).v)};
   const Twofold<T> p = product_exact(q, y);
   return {q, (x - p.high) - p.low};
 }

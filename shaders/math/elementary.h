@@ -70,6 +70,11 @@ Value erf_inv(Builder&, Value);
 /// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems (2011).
 Value erf_inv_giles(Builder&, Value);
 
+// To integers: halves to the even neighbour, and towards zero. In f64 by additions: lavapipe's own
+// leave doubles from 2^31 on as they are.
+Value round_even(Builder&, Value);
+Value trunc(Builder&, Value);
+
 // Helpers for any numeric type.
 /// -1, 0 or 1; of a float zero itself, and NaN of NaN.
 Value sign(Builder&, Value);

@@ -3,6 +3,7 @@
 
 #include "shaders/kernel/scalar.h"
 #include "shaders/math/elementary.h"
+#include "shaders/math/floating.h"
 #include "shaders/support/check.h"
 
 namespace gnomon::math {
@@ -38,7 +39,28 @@ Value extremum(Builder& b, Op order, Op integer, Value x, Value y) {
   return b.select(b.lor(b.compare(order, x, y), b.unary(Op::is_nan, x)), x, y);
 }
 
+/// The integer nearest to a >= 0, even of two: from 2^52 on doubles have no bits behind the point,
+/// and sums drop those of smaller ones.
+Real64 nearest_integer(Real64 a) {
+  constexpr double no_fraction = 0x1p52;
+  return select(a < no_fraction, (a + no_fraction) - no_fraction, a);
+}
+
 }  // namespace
+
+Value round_even(Builder& b, Value x) {
+  if (b.type(x).scalar != DType::f64) return b.unary(Op::round_even, x);
+  const Builder::Exactly exactly(b);
+  const Real64 v{&b, x};
+  return with_sign(nearest_integer(magnitude(v)), v).v;
+}
+
+Value trunc(Builder& b, Value x) {
+  if (b.type(x).scalar != DType::f64) return b.unary(Op::trunc, x);
+  const Builder::Exactly exactly(b);
+  const Real64 v{&b, x}, a = magnitude(v), near = nearest_integer(a);
+  return with_sign(select(near > a, near - 1.0, near), v).v;
+}
 
 Value sqrt(Builder& b, Value x) { return b.convert(square_root(b, x), b.type(x).scalar); }
 

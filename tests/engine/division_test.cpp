@@ -98,6 +98,36 @@ TEST_F(DivisionOnDevice, IsExactInLoopsOfLanes) {
   EXPECT_GT(compared, x.size() / 2);
 }
 
+TEST_F(DivisionOnDevice, RoundingLeavesIntegersAtEveryMagnitude) {
+  // Of doubles beyond 2^31 the fraction stayed where it was.
+  const auto expect = [&]<class T>(T) {
+    std::vector<T> x = float_pairs<T>(20000, 14).first;
+    for (int e = -3; e < std::numeric_limits<T>::digits + 2; ++e)
+      for (const T by : {T(0.25), T(0.5), T(0.75), T(1), T(1.5)})
+        for (const T sign : {T(1), T(-1)}) x.push_back(sign * (std::ldexp(T(1), e) + by));
+    const Array a = rt.from_host(x);
+    const auto check = [&](const char* name, auto f, T (*exact)(T)) {
+      const std::vector<T> y = rt.to_host<T>(jit(rt, f)(a));
+      for (std::size_t i = 0; i < x.size(); ++i)
+        ASSERT_TRUE(same_bits(y[i], exact(x[i])) || (is_subnormal(x[i]) && y[i] == 0))
+            << std::hexfloat << name << "(" << x[i] << ") is " << y[i];
+    };
+    check(
+        "round", [](const Array& v) { return round(v); }, [](T v) { return std::nearbyint(v); });
+    check(
+        "round away", [](const Array& v) { return round(v, RoundingMethod::away_from_zero); },
+        [](T v) { return std::round(v); });
+    check(
+        "trunc", [](const Array& v) { return trunc(v); }, [](T v) { return std::trunc(v); });
+    check(
+        "floor", [](const Array& v) { return floor(v); }, [](T v) { return std::floor(v); });
+    check(
+        "ceil", [](const Array& v) { return ceil(v); }, [](T v) { return std::ceil(v); });
+  };
+  expect(float{});
+  if (rt.target().features.float64) expect(double{});
+}
+
 /// Seconds to minutes on a CPU: ctest runs it under the label `slow`.
 class SlowDivision : public DivisionOnDevice {
  protected:
