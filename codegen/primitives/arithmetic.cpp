@@ -209,11 +209,36 @@ const Primitive floor_p = unary<floor_p, Accepts::floats, [](auto a) { return st
                                 k_unary<Op::floor>, no_derivative>("floor");
 const Primitive ceil_p = unary<ceil_p, Accepts::floats, [](auto a) { return std::ceil(a); },
                                k_unary<Op::ceil>, no_derivative>("ceil");
+
+namespace {
+
+// Drivers round doubles down and up as they should, but Mesa leaves fractions between 2^51 and 2^52
+// alone where it truncates or rounds to even, and loses the sign of zero.
+Value k_trunc(Builder& k, Value x) {
+  if (k.type(x).scalar != DType::f64) return k.unary(Op::trunc, x);
+  const Value negative = k.compare(Op::lt, x, k.number(k.type(x).scalar, 0));
+  return k.select(negative, k.unary(Op::ceil, x), k.unary(Op::floor, x));
+}
+Value k_round(Builder& k, Value x) {
+  if (k.type(x).scalar != DType::f64) return k.unary(Op::round_even, x);
+  const auto number = [&](double v) { return k.number(k.type(x).scalar, v); };
+  const Value half = number(0.5), below = k.unary(Op::floor, x), rest = k.sub(x, below);
+  const Value above = k.add(below, number(1)), middle = k.mul(below, half);
+  const Value even = k.compare(Op::eq, middle, k.unary(Op::floor, middle));
+  const Value tie = k.select(even, below, above);
+  const Value up = k.select(k.compare(Op::lt, half, rest), above, tie);
+  const Value nearest = k.select(k.compare(Op::lt, rest, half), below, up);
+  const Value negative = k.compare(Op::lt, x, number(0));
+  return k.select(negative, k.unary(Op::neg, k.unary(Op::abs, nearest)), nearest);
+}
+
+}  // namespace
+
 /// Halves go to the even neighbour.
 const Primitive round_p = unary<round_p, Accepts::floats, [](auto a) { return std::nearbyint(a); },
-                                k_unary<Op::round_even>, no_derivative>("round");
+                                k_round, no_derivative>("round");
 const Primitive trunc_p = unary<trunc_p, Accepts::floats, [](auto a) { return std::trunc(a); },
-                                k_unary<Op::trunc>, no_derivative>("trunc");
+                                k_trunc, no_derivative>("trunc");
 
 // ---- integer_pow
 
