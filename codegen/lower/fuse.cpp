@@ -432,6 +432,7 @@ class Partitioner {
   }
 
   bool carries_much(const Equation& loop, std::uint32_t lanes) const {
+    if (loop.primitive != &while_p && loop.primitive != &scan_p) return false;
     const Dim much = Dim{4096} * std::max(1u, lanes);
     const LoopOperands operands = loop_operands(loop);
     for (std::size_t i = 0; i < operands.carried; ++i)

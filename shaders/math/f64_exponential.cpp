@@ -173,9 +173,9 @@ Real64 pow(Real64 x, Real64 y) {
   const Real64 size = exp_of_sum(
       select(regular_base, product.high, select(infinite > 0.0, x.like(1e4), x.like(-1e4))),
       select(regular_base, product.low, 0.0));
-  const Real whole = y == apply(Op::trunc, y);
+  const Real whole = y == apply(Op::floor, y);
   const Real64 half = y * 0.5;
-  const Real odd = whole & (half != apply(Op::trunc, half)) & (magnitude(y) < inf);
+  const Real odd = whole & (half != apply(Op::floor, half)) & (magnitude(y) < inf);
   const Real negative = sign_bit(x) != 0;
   const Real64 turned = select(negative & odd, -size, size);
   const Real no_value = ((x < 0.0) & !whole & (a != inf)) | is_nan(x) | is_nan(y);

@@ -104,8 +104,8 @@ struct Exact {
       : names(n), arity(1), one32(s), one64(d), result(r) {
     apply = [f](const Arrays& x) { return f(x[0]); };
   }
-  Exact(std::string_view n, Elementwise::Two f, F2 s, D2 d, DType r = DType::f32)
-      : names(n), arity(2), two32(s), two64(d), result(r) {
+  Exact(std::string_view n, Elementwise::Two f, F2 s, D2 d, DType r = DType::f32, bool z = false)
+      : names(n), arity(2), two32(s), two64(d), result(r), unsigned_zero(z) {
     apply = [f](const Arrays& x) { return f(x[0], x[1]); };
   }
 
@@ -117,6 +117,7 @@ struct Exact {
   F2 two32 = nullptr;
   D2 two64 = nullptr;
   DType result;  // f32 stands for the type of the arguments
+  bool unsigned_zero = false;  // zeros of either sign are right
 };
 
 // ---- functions of integers

@@ -38,6 +38,10 @@ T quotient_of(T a, T b) {
 }
 
 template <class T>
+int exponent_of(T y) {
+  return std::isnan(y) ? 0 : static_cast<int>(std::fmin(std::fmax(y, T{-300}), T{300}));
+}
+template <class T>
 T sign_of(T x) {
   return std::isnan(x) || x == 0 ? x : std::copysign(T{1}, x);
 }
@@ -117,20 +121,16 @@ Family ieee() {
               {"less_equal operator<=", gn::less_equal, GNOMON_EXACT_2(x <= y), truth},
               {"greater operator>", gn::greater, GNOMON_EXACT_2(x > y), truth},
               {"greater_equal operator>=", gn::greater_equal, GNOMON_EXACT_2(x >= y), truth},
-              // Of zeros of both signs either is the larger one: added 0 they have no sign.
-              {"maximum", [](O a, O b) { return gn::maximum(a, b) + 0; },
-               GNOMON_EXACT_2(larger_of(x, y) + 0)},
-              {"minimum", [](O a, O b) { return gn::minimum(a, b) + 0; },
-               GNOMON_EXACT_2(0 - larger_of(-x, -y))},
-              {"fmax", [](O a, O b) { return gn::fmax(a, b) + 0; }, GNOMON_EXACT_2(std::fmax(x, y) + 0)},
-              {"fmin", [](O a, O b) { return gn::fmin(a, b) + 0; }, GNOMON_EXACT_2(std::fmin(x, y) + 0)},
-              {"ldexp", [](O x, O y) { return gn::ldexp(x, gn::cast(gn::clip(y, -300, 300), DType::i32)); },
-               [](float x, float y) {
-                 return std::ldexp(x, static_cast<int>(std::isnan(y) ? 0 : std::fmin(std::fmax(y, -300.0f), 300.0f)));
+              // Of zeros of both signs either is the larger one.
+              {"maximum", gn::maximum, GNOMON_EXACT_2(larger_of(x, y)), DType::f32, true},
+              {"minimum", gn::minimum, GNOMON_EXACT_2(-larger_of(-x, -y)), DType::f32, true},
+              {"fmax", gn::fmax, GNOMON_EXACT_2(std::fmax(x, y)), DType::f32, true},
+              {"fmin", gn::fmin, GNOMON_EXACT_2(std::fmin(x, y)), DType::f32, true},
+              {"ldexp",
+               [](O x, O y) {
+                 return gn::ldexp(x, gn::cast(gn::clip(gn::nan_to_num(y), -300, 300), DType::i32));
                },
-               [](double x, double y) {
-                 return std::ldexp(x, static_cast<int>(std::isnan(y) ? 0 : std::fmin(std::fmax(y, -300.0), 300.0)));
-               }},
+               GNOMON_EXACT_2(std::ldexp(x, exponent_of(y)))},
           }};
 }
 
