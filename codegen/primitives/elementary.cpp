@@ -37,10 +37,10 @@ Array one_minus_square(const Array& x) { return lax::mul(lax::add(x, 1), lax::su
 Array rsqrt_one_plus_square(const Array& x) {
   const double far = x.dtype() == DType::f16 ? 0x1p7 : 0x1p60;
   const Array size = lax::unary(abs_p, x);
-  const Array is_far = lax::lt(lax::full_like(x, far), size);
-  const Array near = lax::select(is_far, lax::full_like(x, 1), x);
-  return lax::select(is_far, lax::div(lax::full_like(x, 1), size),
-                     rsqrt(lax::add(square(near), 1)));
+  const Array one = lax::full_like(x, 1), is_far = lax::lt(lax::full_like(x, far), size);
+  // Each side has arguments of its own region only: what is not chosen has derivatives, too.
+  const Array near = lax::select(is_far, one, x), beyond = lax::select(is_far, size, one);
+  return lax::select(is_far, lax::div(one, beyond), rsqrt(lax::add(square(near), 1)));
 }
 
 template <class T>
