@@ -406,12 +406,13 @@ float host_gamma(const HostKey& start, float a, bool logarithm) {
   return d * v3 * (boosted ? std::pow(1 - last, 1 / a) : 1);
 }
 
-void expect_nearly_all(const Numbers& drawn, const Numbers& want, const char* what) {
+void expect_nearly_all(const Numbers& drawn, const Numbers& want, const char* what,
+                       double part = 0.999) {
   ASSERT_EQ(drawn.size(), want.size());
   std::size_t same = 0;
   for (std::size_t i = 0; i < want.size(); ++i)
     same += std::fabs(drawn[i] - want[i]) <= 1e-5 + 1e-4 * std::fabs(want[i]);
-  EXPECT_GE(static_cast<double>(same), 0.999 * static_cast<double>(want.size())) << what;
+  EXPECT_GE(static_cast<double>(same), part * static_cast<double>(want.size())) << what;
 }
 
 TEST(Rejection, GammaDrawsAreTheLiteralAlgorithms) {
@@ -461,9 +462,11 @@ TEST(Rejection, PoissonDrawsAreTheLiteralAlgorithms) {
       Numbers want;
       for (std::size_t i = 0; i < 201; ++i)
         want.push_back(host_poisson(HostKey(8, mode), rate, i, 201));
+      // At 3,000 a draw is accepted by comparing sums of terms of 24,000, which are right to some
+      // 0.002: one draw in 500 may be decided either way.
       expect_nearly_all(
           numbers(value([=] { return random::poisson(random::key(8, mode), rate, {201}); })), want,
-          "poisson");
+          "poisson", rate > 1000 ? 0.99 : 0.999);
     }
   const Numbers mixed = numbers(value([] {
     return random::poisson(random::key(3), array({4.0f, 100.0f}), {4000, 2});

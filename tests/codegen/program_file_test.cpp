@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -149,9 +150,12 @@ TEST(ProgramFile, GivesBackWhatWasWritten) {
     f.program.constants.push_back(std::byte{5});
     if (!f.program.allocations.empty()) f.program.allocations[0].where = {"model.cpp", 12};
     if (p.arena_bytes >= 256) f.program.trips.push_back({{Place::Kind::arena, 0, 64}, 3, 2});
-    if (!p.loops.empty()) {
-      f.program.loops[0].advance = p.steps[0];
-      f.program.loops[0].advance->parameters.assign(p.kernels[p.steps[0].kernel].parameters, 4);
+    const auto counts = std::find_if(p.steps.begin(), p.steps.end(), [&](const Step& s) {
+      return s.kind == Step::Kind::dispatch && p.kernels[s.kernel].parameters > 0;
+    });
+    if (!p.loops.empty() && counts != p.steps.end()) {
+      f.program.loops[0].advance = *counts;
+      f.program.loops[0].advance->parameters.assign(p.kernels[counts->kernel].parameters, 4);
     }
     if (!p.gated.empty()) f.program.gated[0].slices = Slices{p.gated[0].done, 5, 6, 7};
     const ProgramFile back = program_file(to_bytes(f));
