@@ -215,8 +215,8 @@ void Emitter::buffer_store(std::uint32_t buffer, std::uint32_t width, Ref index,
     // A pair fills a register of twice the width. Where there are such (LLVM 15 on AVX-512, whose
     // drivers compute in half of one), the compiler keeps what goes into a pair in one from its
     // beginning, through the loop that computes it: it is copied there and waits in memory at twice
-    // its size, and while that is under way Intel's cores have two vector units instead of three.
-    // Loops of the same arithmetic take up to 1.6 times as long.
+    // its size. Loops of the same arithmetic took 1.6 times as long on Emerald Rapids, we think for
+    // that.
     if (has_loops_) stored = hidden(in_buffer(kernel_.buffers[buffer].dtype), width, stored);
     stored = op({spv::Op::OpBitcast, unit_type(buffer, 2), {stored}});
     width = 2;

@@ -41,10 +41,10 @@ Tensor single_number(T x, Number v) { return scaled(like(x, {}, [v](I) { return 
 Family control() {
   const Input v = in({4}), s = in({});
   return {.name = "Control", .general = {
-      {"while_loop", floats, {v, s}, [](A x) -> Results {
+      {"while_loop(Cond,Body,S,WhileOptions)", floats, {v, s}, [](A x) -> Results {
          return gn::while_loop([](const Array& a) -> Array { return gn::sum(a * a) < 100.0; }, [&](Array a) -> Array { return a * 1.5 + x[1] * 0.1; }, x[0], {.max_steps = 40}); },
        [](T x) -> Exacts { Tensor a = x[0]; for (int k = 0; k < 40; ++k) { Number q = 0; for (const Number e : a.v) q += e * e; if (!(q < 100)) break; for (Number& e : a.v) e = e * 1.5L + x[1].v[0] * Number(x[0].dtype == DType::f32 ? 0.1f : 0.1); } return scaled(a, 16); }, sums},
-      {"while_loop_counted", floats, {v}, [](A x) -> Results { const auto r = gn::while_loop_counted([](const Array& a) -> Array { return gn::max(a) < 50.0; }, [](Array a) -> Array { return a * 2 + 1; }, x[0], {.max_steps = 4}); return {r.state, r.steps, r.bound_hit}; },
+      {"while_loop_counted(Cond,Body,S,WhileOptions)", floats, {v}, [](A x) -> Results { const auto r = gn::while_loop_counted([](const Array& a) -> Array { return gn::max(a) < 50.0; }, [](Array a) -> Array { return a * 2 + 1; }, x[0], {.max_steps = 4}); return {r.state, r.steps, r.bound_hit}; },
        [](T x) -> Exacts { Tensor a = x[0]; Number n = 0; const auto on = [&] { return *std::max_element(a.v.begin(), a.v.end()) < 50; }; while (n < 4 && on()) { for (Number& e : a.v) e = 2 * e + 1; ++n; } return {scaled(a, 64), i32({}, [&](I) { return n; }), truth({}, [&](I) { return on(); })}; }, sums},
       {"fori_loop(Lower,Upper,Body,S,ForiOptions) fori_loop(Operand,Operand,Body,S,WhileOptions)", floats, {v, whole({}, 4, 5)}, [](A x) -> Results { const auto body = [](Array i, Array a) -> Array { return a * 0.5 + gn::cast(i, a.dtype()); }; return {gn::fori_loop(1, 5, body, x[0]), gn::fori_loop(2, x[1], body, x[0], {.max_steps = 8})}; },
        [](T x) -> Exacts { const auto f = [&](int from, int to) { Tensor a = x[0]; for (int i = from; i < to; ++i) for (Number& e : a.v) e = e / 2 + i; return scaled(a, 8); }; return {f(1, 5), f(2, 4)}; }, sums},

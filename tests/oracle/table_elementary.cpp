@@ -169,7 +169,7 @@ Family elementary() {
               {"nan_to_num", [](O x) { return gn::nan_to_num(x, {.nan = 7, .posinf = 8, .neginf = 9}); },
                [](R x) { return x.finite() ? x : Real(x.nan() ? 7 : x > Real(0) ? 8 : 9); },
                {.ulps = 0, .halves = true}, GNOMON_SLOPE(1)},
-              {"round(Operand,int)", [](O x) { return gn::round(x, 2); },
+              {"round(Operand,int,RoundingMethod)", [](O x) { return gn::round(x, 2); },
                [](R x) {
                  Real y;
                  mpfr_rint(y.get(), (x * Real(100)).get(), MPFR_RNDN);

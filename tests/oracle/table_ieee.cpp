@@ -85,7 +85,7 @@ Family ieee() {
           .exact = {
               {"floor", gn::floor, GNOMON_EXACT_1(std::floor(x))},
               {"ceil", gn::ceil, GNOMON_EXACT_1(std::ceil(x))},
-              {"round(Operand)", [](O x) { return gn::round(x); }, GNOMON_EXACT_1(std::nearbyint(x))},
+              {"round(Operand,RoundingMethod)", [](O x) { return gn::round(x); }, GNOMON_EXACT_1(std::nearbyint(x))},
               {"trunc", gn::trunc, GNOMON_EXACT_1(std::trunc(x))},
               {"sqrt", gn::sqrt, GNOMON_EXACT_1(std::sqrt(x))},
               {"reciprocal", gn::reciprocal, GNOMON_EXACT_1(1 / x)},
@@ -172,7 +172,7 @@ Family integers() {
                  return static_cast<Int>(u * u * u);
                }},
               {"floor", gn::floor, [](Int a, Type) { return a; }},
-              {"round(Operand)", [](O x) { return gn::round(x); }, [](Int a, Type) { return a; }},
+              {"round(Operand,RoundingMethod)", [](O x) { return gn::round(x); }, [](Int a, Type) { return a; }},
               {"maximum", gn::maximum, [](Int a, Int b, Type) { return a < b ? b : a; }, DType::f32, true},
               {"minimum", gn::minimum, [](Int a, Int b, Type) { return b < a ? b : a; }, DType::f32, true},
               {"fmax", gn::fmax, [](Int a, Int b, Type) { return a < b ? b : a; }},

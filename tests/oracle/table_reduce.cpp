@@ -112,9 +112,9 @@ Family reductions() {
                            return {made(t, {}, [&](I) { return p(x[0].v); }), along(t, x[0], 1, p)}; }, {.ulps = 12, .differentiate = true}},
       {"mean", floats, {in({3, 4})}, [](A x) -> Results { return {gn::mean(x[0]), gn::mean(x[0], 0)}; },
        [](T x) -> Exacts { return {scaled(whole_of(x, [](const Line& v) { return total(v) / 12; }), magnitude(x[0].v) / 12), scaled(along(x[0].dtype, x[0], 0, [](const Line& v) { return total(v) / 3; }), along(x[0].dtype, x[0], 0, [](const Line& v) { return magnitude(v) / 3; }))}; }, sums},
-      {"max min ptp", numbers, {in({3, 4}, Draw::distinct)}, [](A x) -> Results { return {gn::max(x[0], 1), gn::min(x[0]), gn::max(x[0], {0, 1}), gn::ptp(x[0], 0)}; },
+      {"max(Operand,Axes,ReduceOptions) min(Operand,Axes,ReduceOptions) ptp", numbers, {in({3, 4}, Draw::distinct)}, [](A x) -> Results { return {gn::max(x[0], 1), gn::min(x[0]), gn::max(x[0], {0, 1}), gn::ptp(x[0], 0)}; },
        [](T x) -> Exacts { const DType t = x[0].dtype; return {along(t, x[0], 1, largest), whole_of(x, smallest), whole_of(x, largest), along(t, x[0], 0, [t](const Line& v) { return wrapped(t, largest(v) - smallest(v)); })}; }, {.ulps = 0.5, .differentiate = true}},
-      {"max min ptp", floats, {in({6, 5}, Draw::special)}, [](A x) -> Results { return {gn::max(x[0], 1), gn::min(x[0], 1)}; },
+      {"max(Operand,Axes,ReduceOptions) min(Operand,Axes,ReduceOptions) ptp", floats, {in({6, 5}, Draw::special)}, [](A x) -> Results { return {gn::max(x[0], 1), gn::min(x[0], 1)}; },
        [](T x) -> Exacts { const DType t = x[0].dtype; return {along(t, x[0], 1, largest), along(t, x[0], 1, smallest)}; }, {.unsigned_zero = true}},
       {"any all", any, {in({6, 2}, Draw::few)}, [](A x) -> Results { return {gn::any(x[0], 1), gn::all(x[0], 1), gn::any(x[0]), gn::all(x[0])}; },
        [](T x) -> Exacts { const auto some = [](const Line& v) { return Number(std::any_of(v.begin(), v.end(), [](Number a) { return a != 0; })); };
