@@ -127,7 +127,7 @@ Family making() {
       {"full(Shape,Operand,DType)", single, {}, [](A) -> Results { return {gn::full({1}, 3000000000u, DType::u32), gn::full({1}, std::int64_t{1} << 40, DType::i64), gn::full({1}, (std::uint64_t{1} << 63) + 1, DType::u64), gn::full({1}, -(std::int64_t{1} << 53) - 1, DType::i64)}; },
        [](T) -> Exacts { const auto c = [](DType t, Number v) { return made(t, {1}, [v](I) { return v; }); }; return {c(DType::u32, 3000000000.0L), c(DType::i64, 0x1p40L), c(DType::u64, 0x1p63L + 1), c(DType::i64, -0x1p53L - 1)}; }},
       {"full_like", floats, {in({2})}, [](A x) -> Results { return gn::full_like(x[0], 1.0 / 3); }, [](T x) -> Exacts { return like(x, {2}, [](I) { return Number(1.0 / 3); }); }, {.ulps = 0.5}},
-      {"arange(Operand,DType) arange(Operand,Operand,Operand,DType)", single, {}, [](A) -> Results { return {gn::arange(5), gn::arange(2, 11, 3), gn::arange(0, 1, 0.25), gn::arange(5, 0, -2)}; },
+      {"arange(Operand) arange(Operand,DType) arange(Operand,Operand,Operand) arange(Operand,Operand,Operand,DType)", single, {}, [](A) -> Results { return {gn::arange(5), gn::arange(2, 11, 3), gn::arange(0, 1, 0.25), gn::arange(5, 0, -2)}; },
        [](T) -> Exacts { return {i32({5}, [](I i) { return i[0]; }), i32({3}, [](I i) { return 2 + 3 * i[0]; }), made(f32, {4}, [](I i) { return 0.25L * i[0]; }), i32({3}, [](I i) { return 5 - 2 * i[0]; })}; }, {.ulps = 0.5}},
       {"linspace(double,double,Dim)", single, {}, [](A) -> Results { return {gn::linspace(-1, 2, 7), gn::linspace(3, 4, 1)}; },
        [](T) -> Exacts { return {scaled(made(f32, {7}, [](I i) { return -1 + 0.5L * i[0]; }), 2), made(f32, {1}, [](I) { return 3; })}; }, {.ulps = 2}},
