@@ -1,6 +1,7 @@
 // tests/oracle/real.cpp -- see real.h.
 #include "real.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -130,6 +131,16 @@ Real power_of_two(long n) {
   Real y;
   mpfr_set_si_2exp(y.get(), 1, n, nearest);
   return y;
+}
+Real floor_of_quotient(const Real& a, const Real& b) {
+  if (a.zero()) return a;
+  // Rounded downwards to a number that has all digits in front of the point, which is not below the
+  // integer.
+  const Digits whole(std::max(a.exponent() - b.exponent(), 0L) + 64);
+  Real q;
+  mpfr_div(q.get(), a.get(), b.get(), MPFR_RNDD);
+  mpfr_floor(q.get(), q.get());
+  return q;
 }
 Real sinc(const Real& x) { return x.zero() ? Real(1) : sinpi(x) / (pi() * x); }
 

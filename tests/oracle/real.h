@@ -103,6 +103,8 @@ Real cospi(const Real&);
 Real pi();
 /// 2^n.
 Real power_of_two(long n);
+/// The largest integer that is not above a / b, without rounding; a and b are finite, b is not 0.
+Real floor_of_quotient(const Real& a, const Real& b);
 
 /// NaN when either is.
 Real larger(const Real&, const Real&);
