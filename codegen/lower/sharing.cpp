@@ -22,6 +22,7 @@ class Sharer {
       : p_(p),
         clusters_(clusters),
         after_(clusters.size()),
+        writers_(p.graph.avals.size()),
         kept_(p.graph.avals.size(), false),
         taken_(p.graph.avals.size(), false),
         is_home_(p.graph.avals.size(), false) {
@@ -33,11 +34,14 @@ class Sharer {
       home_[g.outputs[i]] = g.inputs[i];
     for (std::size_t i = 0; i < carried; ++i) is_home_[g.inputs[i]] = true;
     for (std::size_t i = 0; i < clusters.size(); ++i)
+      for (ValueId v : clusters[i].writes)
+        if (writers_[v].empty() || writers_[v].back() != i) writers_[v].push_back(i);
+    for (std::size_t i = 0; i < clusters.size(); ++i)
       for (ValueId v : clusters[i].reads)
-        for (std::size_t w = 0; w < clusters.size(); ++w) {
+        for (const std::size_t w : writers_[v]) {
           // What both reads and writes a value continues what earlier ones wrote.
           const bool continues = w > i && contains(clusters[i].writes, v);
-          if (w != i && contains(clusters[w].writes, v) && !continues) after_[w].push_back(i);
+          if (w != i && !continues) after_[w].push_back(i);
         }
   }
 
@@ -63,9 +67,8 @@ class Sharer {
 
  private:
   std::optional<std::size_t> writer(ValueId v) const {
-    for (std::size_t i = clusters_.size(); i-- > 0;)
-      if (contains(clusters_[i].writes, v)) return i;
-    return std::nullopt;
+    if (writers_[v].empty()) return std::nullopt;
+    return writers_[v].back();
   }
 
   bool reaches(std::size_t from, std::size_t to) const {
@@ -169,6 +172,7 @@ class Sharer {
   const Placement& p_;
   std::vector<Cluster>& clusters_;
   std::vector<std::vector<std::size_t>> after_;
+  std::vector<std::vector<std::size_t>> writers_;  // of a value, in order
   std::vector<bool> kept_;  // inputs that are not carried, and outputs
   std::vector<bool> taken_;
   std::map<ValueId, ValueId> home_;  // per next carried value: the carried one

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "codegen/primitives/elementwise.h"
 #include "codegen/primitives/families.h"
+#include "gnomon/ops.h"
 #include "shaders/math/elementary.h"
 
 namespace gnomon {
@@ -85,6 +87,23 @@ double erf_inv(double x) {
 }
 float erf_inv(float x) { return static_cast<float>(erf_inv(double{x})); }
 double erf_inv_giles(double x) { return erf_inv(x); }
+
+/// sqrt(pi)/2 e^(y^2) for the y with erf(y) = x, of which `y` is the rounded one: as it stands the
+/// rounding of y and y^2 would count y^2 times. So the square is taken in two parts, and what
+/// erfc(y) lacks of 1 - x corrects y by a step of Newton's.
+Array erf_inv_slope(const Array& x, const Array& y) {
+  const Array size = lax::unary(abs_p, y);
+  const Array inside = lax::lt(size, lax::full_like(y, std::numeric_limits<double>::infinity()));
+  const Array s = lax::select(inside, size, lax::zeros_like(y));
+  const Array head = lax::mul(lax::unary(round_p, lax::mul(s, 16.0)), 0x1p-4);  // its square is exact
+  const Array tail = lax::mul(lax::sub(s, head), lax::add(s, head));
+  const Array slope = lax::mul(lax::mul(lax::unary(exp_p, square(head)), lax::unary(exp_p, tail)),
+                               0.5 / std::numbers::inv_sqrtpi);
+  const Array lacking =
+      lax::sub(lax::sub_from(1, lax::unary(abs_p, x)), lax::unary(erfc_p, s));
+  const Array by = lax::mul(lax::mul(lax::mul(s, -2.0), lacking), slope);
+  return lax::select(inside, lax::add(slope, lax::mul(slope, by)), square(y));
+}
 
 template <class T>
 T logaddexp(T x, T y) {
@@ -252,9 +271,8 @@ const Primitive erfc_p =
                }>("erfc");
 const Primitive erf_inv_p =
     elementary<erf_inv_p, [](auto x) { return erf_inv(x); }, math::erf_inv,
-               [](const Array&, const Array& y, const Array& d) {
-                 return lax::mul(
-                     d, lax::mul(lax::unary(exp_p, square(y)), 0.5 / std::numbers::inv_sqrtpi));
+               [](const Array& x, const Array& y, const Array& d) {
+                 return lax::mul(d, erf_inv_slope(x, y));
                }>("erf_inv");
 /// In f32 another function, whose bits random::normal is defined by; the derivative is erf_inv's.
 const Primitive erf_inv_giles_p =
@@ -275,5 +293,39 @@ const Primitive logaddexp_p = binary<
     [](const Array& x, const Array& y, const Array&, const Array& d) { return share(x, y, d); },
     [](const Array& x, const Array& y, const Array&, const Array& d) { return share(y, x, d); }>(
     "logaddexp", Cost::heavy);
+
+// ---- the public functions
+
+using elementwise::binary_float;
+using elementwise::unary_float;
+
+Array exp(Operand x) { return unary_float("exp", exp_p, x); }
+Array exp2(Operand x) { return unary_float("exp2", exp2_p, x); }
+Array expm1(Operand x) { return unary_float("expm1", expm1_p, x); }
+Array log(Operand x) { return unary_float("log", log_p, x); }
+Array log2(Operand x) { return unary_float("log2", log2_p, x); }
+Array log10(Operand x) { return unary_float("log10", log10_p, x); }
+Array log1p(Operand x) { return unary_float("log1p", log1p_p, x); }
+Array sqrt(Operand x) { return unary_float("sqrt", sqrt_p, x); }
+Array rsqrt(Operand x) { return unary_float("rsqrt", rsqrt_p, x); }
+Array cbrt(Operand x) { return unary_float("cbrt", cbrt_p, x); }
+Array sin(Operand x) { return unary_float("sin", sin_p, x); }
+Array cos(Operand x) { return unary_float("cos", cos_p, x); }
+Array tan(Operand x) { return unary_float("tan", tan_p, x); }
+Array asin(Operand x) { return unary_float("asin", asin_p, x); }
+Array acos(Operand x) { return unary_float("acos", acos_p, x); }
+Array atan(Operand x) { return unary_float("atan", atan_p, x); }
+Array sinh(Operand x) { return unary_float("sinh", sinh_p, x); }
+Array cosh(Operand x) { return unary_float("cosh", cosh_p, x); }
+Array tanh(Operand x) { return unary_float("tanh", tanh_p, x); }
+Array asinh(Operand x) { return unary_float("asinh", asinh_p, x); }
+Array acosh(Operand x) { return unary_float("acosh", acosh_p, x); }
+Array atanh(Operand x) { return unary_float("atanh", atanh_p, x); }
+Array sigmoid(Operand x) { return unary_float("sigmoid", logistic_p, x); }
+Array erf(Operand x) { return unary_float("erf", erf_p, x); }
+Array erfc(Operand x) { return unary_float("erfc", erfc_p, x); }
+Array erfinv(Operand x) { return unary_float("erfinv", erf_inv_p, x); }
+Array softplus(Operand x) { return unary_float("softplus", softplus_p, x); }
+Array logaddexp(Operand a, Operand b) { return binary_float("logaddexp", logaddexp_p, a, b); }
 
 }  // namespace gnomon

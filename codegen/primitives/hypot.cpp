@@ -1,7 +1,9 @@
 // codegen/primitives/hypot.cpp -- the length of a vector of two, and its direction.
 #include <cmath>
 
+#include "codegen/primitives/elementwise.h"
 #include "codegen/primitives/families.h"
+#include "gnomon/ops.h"
 #include "shaders/math/elementary.h"
 
 namespace gnomon {
@@ -9,15 +11,15 @@ using namespace rules;
 
 namespace {
 
-/// A power of two that brings the larger of both near 1: their squares neither overflow nor vanish
-/// together.
+/// A power of two by which neither the length of both overflows nor small ones lose digits. As near
+/// to 1 as that allows: the smaller operand may be small already.
 Array scale_of(const Array& a, const Array& b) {
   const bool wide = a.dtype() == DType::f64;
-  const double threshold = std::ldexp(1.0, wide ? 400 : 40), far = std::ldexp(1.0, wide ? 700 : 90);
   const Array size = emit1(max_p, {}, {lax::unary(abs_p, a), lax::unary(abs_p, b)}, {});
-  const auto full = [&](double x) { return lax::full_like(a, x); };
-  const Array huge = lax::lt(full(threshold), size), tiny = lax::lt(size, full(1 / threshold));
-  return lax::select(huge, full(1 / far), lax::select(tiny, full(far), full(1)));
+  const auto power = [&](int n) { return lax::full_like(a, std::ldexp(1.0, n)); };
+  const Array huge = lax::lt(power(wide ? 1021 : 125), size);
+  const Array tiny = lax::lt(size, power(wide ? -400 : -60));
+  return lax::select(huge, power(-2), lax::select(tiny, power(wide ? 500 : 64), power(0)));
 }
 
 /// `a` in f32 where it has fewer bits.
@@ -56,5 +58,7 @@ const Primitive hypot_p =
            [](const Array& a, const Array& b, const Array&, const Array& d) {
              return lax::mul(d, direction(b, a));
            }>("hypot", Cost::heavy);
+
+Array hypot(Operand a, Operand b) { return elementwise::binary_float("hypot", hypot_p, a, b); }
 
 }  // namespace gnomon

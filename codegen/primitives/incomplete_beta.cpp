@@ -1,9 +1,13 @@
 // codegen/primitives/incomplete_beta.cpp -- the beta function and the regularised incomplete one.
+#include <array>
 #include <cmath>
 
+#include "codegen/primitives/elementwise.h"
 #include "codegen/primitives/families.h"
 #include "codegen/primitives/special.h"
 #include "codegen/primitives/special_host.h"
+#include "gnomon/error.h"
+#include "gnomon/special.h"
 #include "shaders/math/special.h"
 
 namespace gnomon {
@@ -81,5 +85,16 @@ const Primitive betainc_p{
           return std::vector<HostArray>{std::move(r)};
         },
 };
+
+// ---- the public functions
+
+using elementwise::binary_float;
+
+Array betaln(Operand a, Operand b) { return binary_float("betaln", betaln_p, a, b); }
+Array betainc(Operand a, Operand b, Operand x) {
+  const std::array all{a, b, x};
+  const DType t = align::float_dtype(align::common_dtype("betainc", all));
+  return emit1(betainc_p, {}, align::aligned("betainc", all, t), a.loc());
+}
 
 }  // namespace gnomon

@@ -1,9 +1,12 @@
 // codegen/primitives/incomplete_gamma.cpp -- the incomplete gamma functions and their derivatives.
 #include <cmath>
 
+#include "codegen/primitives/elementwise.h"
 #include "codegen/primitives/families.h"
 #include "codegen/primitives/special.h"
 #include "codegen/primitives/special_host.h"
+#include "gnomon/error.h"
+#include "gnomon/special.h"
 #include "shaders/math/special.h"
 
 namespace gnomon {
@@ -69,5 +72,20 @@ const Primitive gamma_density_p =
                          return lax::mul(dx,
                                          lax::mul(y, lax::add(lax::div(lax::add(a, -1), x), -1)));
                        }>("gamma_density");
+
+// ---- the public functions
+
+using elementwise::binary_float;
+
+Array gammainc(Operand a, Operand x) { return binary_float("gammainc", gammainc_p, a, x); }
+Array gammaincc(Operand a, Operand x) { return binary_float("gammaincc", gammaincc_p, a, x); }
+Array igamma_grad_a(Operand a, Operand x) {
+  return binary_float("igamma_grad_a", gammainc_da_p, a, x);
+}
+Array random_gamma_grad(Operand a, Operand x) {
+  const Array slope = binary_float("random_gamma_grad", gammainc_da_p, a, x);
+  const Array density = binary_float("random_gamma_grad", gamma_density_p, a, x);
+  return lax::neg(lax::div(slope, density, a.loc()), a.loc());
+}
 
 }  // namespace gnomon

@@ -1,19 +1,18 @@
-// codegen/primitives/ops_elementwise.cpp -- public operations that work element by element.
+// codegen/primitives/ops_elementwise.cpp -- public operations that work element by element and are
+// more than their entry, or made of several.
 #include <bit>
 #include <limits>
 
-#include "codegen/primitives/align.h"
+#include "codegen/primitives/elementwise.h"
 #include "gnomon/ops.h"
 
 namespace gnomon {
 namespace {
 
 using align::aligned;
-
-/// The operation on both operands in their common dtype.
-Array binary(std::string_view op, const Primitive& p, const Operand& a, const Operand& b) {
-  return emit1(p, {}, aligned(op, std::array{a, b}), a.loc());
-}
+using elementwise::binary;
+using elementwise::binary_float;
+using elementwise::unary_float;
 
 /// For operations that NumPy defines on bool as another one.
 Array binary_or_logic(std::string_view op, const Primitive& p, const Primitive& on_bool,
@@ -27,16 +26,6 @@ Array ordered(std::string_view op, const Primitive& p, const Operand& a, const O
   const std::array both{a, b};
   const DType t = align::common_dtype(op, both);
   return emit1(p, {}, aligned(op, both, t == DType::boolean ? DType::i32 : t), a.loc());
-}
-
-/// In floats: integers and bool become f32.
-Array binary_float(std::string_view op, const Primitive& p, const Operand& a, const Operand& b) {
-  const std::array both{a, b};
-  return emit1(p, {}, aligned(op, both, align::float_dtype(align::common_dtype(op, both))), a.loc());
-}
-
-Array unary_float(std::string_view op, const Primitive& p, const Operand& x) {
-  return emit1(p, {}, {align::as_float(op, x)}, x.loc());
 }
 
 /// Functions that leave integers as they are.
@@ -124,40 +113,6 @@ Array negative(Operand x) {
   return lax::neg(a, x.loc());
 }
 
-Array remainder(Operand a, Operand b) {
-  const Loc loc = a.loc();
-  const Arrays x = aligned("remainder", std::array{a, b});
-  if (is_float(x[0].dtype())) return emit1(floor_mod_p, {}, x, loc);
-  const Array rem = emit1(rem_p, {}, x, loc), zero = lax::zeros_like(rem, loc);
-  if (is_unsigned(rem.dtype())) return rem;
-  const Array other_sign =
-      emit1(ne_p, {}, {lax::lt(rem, zero, loc), lax::lt(x[1], zero, loc)}, loc);
-  const Array not_zero = emit1(ne_p, {}, {rem, zero}, loc);
-  return lax::select(lax::logical_and(other_sign, not_zero, loc), lax::add(rem, x[1], loc), rem,
-                     loc);
-}
-
-Array floor_divide(Operand a, Operand b) {
-  const Loc loc = a.loc();
-  const Arrays x = aligned("floor_divide", std::array{a, b});
-  if (is_float(x[0].dtype())) return emit1(floor_div_p, {}, x, loc);
-  const Array rem = emit1(rem_p, {}, x, loc), zero = lax::zeros_like(rem, loc);
-  if (is_unsigned(rem.dtype())) return lax::div(x[0], x[1], loc);
-  const Array inexact = lax::logical_and(
-      emit1(ne_p, {}, {rem, zero}, loc),
-      emit1(ne_p, {}, {lax::lt(rem, zero, loc), lax::lt(x[1], zero, loc)}, loc), loc);
-  const Array quotient = lax::div(x[0], x[1], loc);
-  // Division by zero keeps its answer: the remainder is the dividend there, of either sign.
-  const Array by_zero = lax::eq(x[1], zero, loc);
-  const Array lower = lax::logical_and(inexact, lax::unary(not_p, by_zero, loc), loc);
-  return lax::select(lower, lax::add(quotient, -1, loc), quotient, loc);
-}
-
-Array trunc_divide(Operand a, Operand b) {
-  const Arrays x = aligned("trunc_divide", std::array{a, b});
-  return emit1(is_float(x[0].dtype()) ? trunc_div_p : div_p, {}, x, a.loc());
-}
-
 Array pow(Operand x, Operand y) {
   const bool whole = !y.is_array() && y.scalar().kind == Scalar::Kind::integer;
   if (whole && std::abs(y.scalar().integer) <= std::numeric_limits<int>::max()) {
@@ -177,8 +132,6 @@ Array pow(Operand x, Operand y) {
 Array clip(Operand x, Operand lo, Operand hi) {
   return emit1(clamp_p, {}, aligned("clip", std::array{lo, x, hi}), x.loc());
 }
-
-Array hypot(Operand a, Operand b) { return binary_float("hypot", hypot_p, a, b); }
 
 // ---- comparison and logic
 
@@ -258,37 +211,7 @@ Array reciprocal(Operand x) {
   return lax::div(lax::full_like(a, 1, x.loc()), a, x.loc());
 }
 
-Array exp(Operand x) { return unary_float("exp", exp_p, x); }
-Array exp2(Operand x) { return unary_float("exp2", exp2_p, x); }
-Array expm1(Operand x) { return unary_float("expm1", expm1_p, x); }
-Array log(Operand x) { return unary_float("log", log_p, x); }
-Array log2(Operand x) { return unary_float("log2", log2_p, x); }
-Array log10(Operand x) { return unary_float("log10", log10_p, x); }
-Array log1p(Operand x) { return unary_float("log1p", log1p_p, x); }
-Array sqrt(Operand x) { return unary_float("sqrt", sqrt_p, x); }
-Array rsqrt(Operand x) { return unary_float("rsqrt", rsqrt_p, x); }
-Array cbrt(Operand x) { return unary_float("cbrt", cbrt_p, x); }
-Array sin(Operand x) { return unary_float("sin", sin_p, x); }
-Array cos(Operand x) { return unary_float("cos", cos_p, x); }
-Array tan(Operand x) { return unary_float("tan", tan_p, x); }
-Array asin(Operand x) { return unary_float("asin", asin_p, x); }
-Array acos(Operand x) { return unary_float("acos", acos_p, x); }
-Array atan(Operand x) { return unary_float("atan", atan_p, x); }
-Array sinh(Operand x) { return unary_float("sinh", sinh_p, x); }
-Array cosh(Operand x) { return unary_float("cosh", cosh_p, x); }
-Array tanh(Operand x) { return unary_float("tanh", tanh_p, x); }
-Array asinh(Operand x) { return unary_float("asinh", asinh_p, x); }
-Array acosh(Operand x) { return unary_float("acosh", acosh_p, x); }
-Array atanh(Operand x) { return unary_float("atanh", atanh_p, x); }
-Array sigmoid(Operand x) { return unary_float("sigmoid", logistic_p, x); }
-Array erf(Operand x) { return unary_float("erf", erf_p, x); }
-Array erfc(Operand x) { return unary_float("erfc", erfc_p, x); }
-Array erfinv(Operand x) { return unary_float("erfinv", erf_inv_p, x); }
-
 Array relu(Operand x) { return emit1(relu_p, {}, {align::as_array("relu", x)}, x.loc()); }
-
-Array softplus(Operand x) { return unary_float("softplus", softplus_p, x); }
-Array logaddexp(Operand a, Operand b) { return binary_float("logaddexp", logaddexp_p, a, b); }
 
 Array stop_gradient(Operand x) {
   return emit1(stop_gradient_p, {}, {align::as_array("stop_gradient", x)}, x.loc());

@@ -3,8 +3,11 @@
 
 #include <cmath>
 
+#include "codegen/primitives/elementwise.h"
 #include "codegen/primitives/families.h"
 #include "codegen/primitives/special_host.h"
+#include "gnomon/error.h"
+#include "gnomon/special.h"
 #include "shaders/math/special.h"
 
 namespace gnomon {
@@ -129,5 +132,26 @@ const Primitive polygamma_p{
           return std::vector<HostArray>{std::move(r)};
         },
 };
+
+// ---- the public functions
+
+using elementwise::unary_float;
+
+Array lgamma(Operand x) { return unary_float("lgamma", lgamma_p, x); }
+Array digamma(Operand x) { return unary_float("digamma", digamma_p, x); }
+Array polygamma(int n, Operand x) {
+  if (n == 0) return unary_float("polygamma", digamma_p, x);
+  if (n < 0 || n > math::max_polygamma_order)
+    usage_error("polygamma",
+                "order " + std::to_string(n) + " is not between 0 and " +
+                    std::to_string(math::max_polygamma_order) +
+                    "; higher derivatives leave the range of f32",
+                x.loc());
+  return unary_float("polygamma", polygamma_p, x, OrderParams{n});
+}
+Array i0e(Operand x) { return unary_float("i0e", i0e_p, x); }
+Array i1e(Operand x) { return unary_float("i1e", i1e_p, x); }
+Array i0(Operand x) { return unary_float("i0", i0_p, x); }
+Array i1(Operand x) { return unary_float("i1", i1_p, x); }
 
 }  // namespace gnomon

@@ -49,6 +49,12 @@ Real gammainc_in_a(R a, R x) {
   Real::digits = before;
   return slope;
 }
+/// dP(a, x) / dx.
+Real gamma_density(R a, R x) {
+  Real gamma;
+  mpfr_gamma(gamma.get(), a.get(), MPFR_RNDN);
+  return pow(x, a - one) * exp(-x) / gamma;
+}
 Elementwise::Slopes gelu_slope() {
   return {[](const Reals& v) {
     const Real &x = v[0], c = sqrt(Real(8) / pi()), u = c * (x + Real(0.044715L) * x * x * x);
@@ -209,15 +215,14 @@ Family special() {
               {"betaln", gn::betaln, betaln,
                {.ulps = 2, .slope = 64, .slope_least = 8, .least = 1, .low = 0.001, .high = 100, .every = 5}},
               {"gammainc", gn::gammainc, gammainc, shapes},
-              {"gammaincc", gn::gammaincc, gammaincc, shapes},
+              // Differences of 1 - P do not show derivatives that are smaller than the digits.
+              {"gammaincc", gn::gammaincc, gammaincc, shapes,
+               {[](const Reals& x) { return -gammainc_in_a(x[0], x[1]); },
+                [](const Reals& x) { return -gamma_density(x[0], x[1]); }}},
               {"igamma_grad_a", gn::igamma_grad_a, gammainc_in_a,
                {.ulps = 60, .least = 0x1p-10, .low = 0.01, .high = 60, .every = 17, .no_slope = true}},
               {"random_gamma_grad", gn::random_gamma_grad,
-               [](R a, R x) {
-                 Real gamma;
-                 mpfr_gamma(gamma.get(), a.get(), MPFR_RNDN);
-                 return -gammainc_in_a(a, x) / (pow(x, a - one) * exp(-x) / gamma);
-               },
+               [](R a, R x) { return -gammainc_in_a(a, x) / gamma_density(a, x); },
                {.ulps = 400, .low = 0.1, .high = 20, .every = 17, .no_slope = true}},
               {"betainc", gn::betainc, betainc,
                {.ulps = 80, .low = 0, .high = 40, .every = 7, .no_slope = true}},
