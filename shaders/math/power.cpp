@@ -59,12 +59,18 @@ Real root_power(Real x, Real y, int signed_n) {
   // 0.0450466 centres the error of taking the mantissa for its logarithm.
   const float centre = 8388608.0f * 0.0450466f * (1.0f + inverse);
   Real z = ((coarse * -inverse + (1065353216.0f - centre)).to(DType::i32)).bits(DType::f32);
-  // a z^n from the left, so that no partial product leaves the range between a and 1.
+  // a z^n from the left, by powers of z up to the n/2-th, about sqrt(a): nothing leaves the range
+  // between a and 1, nor becomes subnormal, which some devices take for 0.
   const auto product_with = [&](Real product) {
     Real power = z;
-    for (int rest = n; rest > 0; rest >>= 1) {
+    for (int rest = n, degree = 1; rest > 0; degree *= 2) {
       if (rest & 1) product = product * power;
-      if (rest > 1) power = power * power;
+      rest >>= 1;
+      if (4 * degree <= n) {
+        power = power * power;
+        continue;
+      }
+      for (; rest > 0; --rest) product = product * power * power;
     }
     return product;
   };

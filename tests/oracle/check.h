@@ -1,6 +1,7 @@
 // tests/oracle/check.h -- runs rows of the table on something that computes, and says what is wrong.
 #pragma once
 #include <functional>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,5 +44,9 @@ Format format_of(DType);
 
 /// Units of the last place between what a machine gave and what is exact, for a float dtype.
 double units(double got, const Real& want, DType, double least = 0, bool unsigned_zero = false);
+
+// What GoogleTest calls them.
+inline void PrintTo(const Family& f, std::ostream* out) { *out << f.name; }
+inline void PrintTo(const Exact& row, std::ostream* out) { *out << row.names; }
 
 }  // namespace oracle

@@ -190,7 +190,7 @@ Family special() {
   constexpr Bounds shapes{.ulps = 40, .slope = 400, .low = 1e-5, .high = 60, .every = 17};
   return {.name = "Special",
           .elementwise = {
-              {"lgamma", gn::lgamma, lgamma, {.slope = 8, .least = 1},
+              {"lgamma", gn::lgamma, lgamma, {.slope = 8, .slope_least = 1, .least = 1},
                {[](const Reals& x) { return digamma(x[0]); }}},
               {"digamma", gn::digamma, digamma, {.least = 1},
                {[](const Reals& x) { return polygamma(1, x[0]); }}},
