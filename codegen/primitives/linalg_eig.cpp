@@ -10,7 +10,7 @@
 // ones included, and the order of the sums as EISPACK's hqr2: Smith et al., Matrix Eigensystem
 // Routines (1976).
 #include <algorithm>
-#include <tuple>
+#include <array>
 #include <utility>
 
 #include "codegen/primitives/jacobi.h"
@@ -140,62 +140,53 @@ Array hessenberg(const Array& stacked, const Stack& stack) {
   })[0];
 }
 
-/// Steps of the iteration of which the first one is at row `first`, the last at `last` - 1.
-Array chased(const Array& stacked, const Array& first, const Array& last, const Term& p,
-             const Term& q, const Term& r, const Stack& stack, Loc loc) {
-  const Dim height = rows(stacked), width = columns(stacked);
-  const auto body = [&](const Array& k, const Array& m) -> Array {
-    const Array starts = lax::eq(k, first);
-    const Array inside = matrix::greater(last, lax::add(k, 1));  // there is a third row
-    const Array before = lax::add(k, -1);
-    const auto entry = [&](double down, const Term& start) {
-      return choose(starts, start, element(m, lax::add(k, down), before));
-    };
-    const Term x = entry(0, p), y = entry(1, q), none = number_like(x, 0);
-    const Term z = choose(inside, entry(2, r), none);
-    // Relative to the largest one: the bulge may be small next to its square's range.
-    const Term size = magnitude(x) + magnitude(y) + magnitude(z);
-    const Term unit = choose(equals(size, 0), number_like(size, 1), size);
-    const Term a = x / unit, b = y / unit, c = z / unit;
-    const Reflector h = reflector(a, b * b + c * c);
-    const auto reshaped = [](const Term& t) { return lax::reshape(t, {1}); };
-    const Array v = lax::concatenate(
-        {reshaped(number_like(a, 1)), reshaped(b / h.reach), reshaped(c / h.reach)}, 0);
-    const Term tv = Term(v) * spread(h.tau, {3});
-    const Array zero = lax::zeros_like(k);
-
-    const Term three_rows = block_at(m, k, zero, 3, width);
-    const Array along = lax::sum(three_rows * as_columns(v, width), {0});
-    const Term turned = three_rows - Term(as_columns(tv, width)) * as_rows(along, 3);
-    const Shape shape{3, width};
-    const Array made =
-        both(matrix::greater(row_index(shape), 0), matrix::greater(spread(k, shape), Term(column_index(shape))));
-    const Array upper = with_block(m, choose(made, number_like(turned, 0), turned), k, zero);
-
-    const Term three_columns = block_at(upper, zero, k, height, 3);
-    const Array across = lax::sum(three_columns * as_rows(v, height), {1});
-    const Term moved = three_columns - Term(as_columns(across, 3)) * as_rows(tv, height);
-    return with_block(upper, moved, zero, k);
-  };
-  return fori_loop(Operand(first, loc), Operand(last, loc), body, stacked,
-                   WhileOptions{.max_steps = stack.n});
-}
-
 struct Schur {
   Array t, q;   // of q there is none without vectors
   Array found;  // whether the iteration ended
 };
 
+/// The matrix with a reflection of the rows and columns k, k + 1, k + 2 that makes the second and
+/// the third element of `x` zero; of the rows, what `gone` says is zero.
+Array reflected(const Array& m, const Array& k, const std::array<Term, 3>& x, const Array& gone) {
+  const Dim height = rows(m), width = columns(m);
+  // Relative to the largest one: the bulge may be small next to the range of its square.
+  const Term size = magnitude(x[0]) + magnitude(x[1]) + magnitude(x[2]);
+  const Term unit = choose(equals(size, 0), number_like(size, 1), size);
+  const Term a = x[0] / unit, b = x[1] / unit, c = x[2] / unit;
+  const Reflector h = reflector(a, b * b + c * c);
+  const auto line = [](const Term& t) { return lax::reshape(t, {1}); };
+  const Array v =
+      lax::concatenate({line(number_like(a, 1)), line(b / h.reach), line(c / h.reach)}, 0);
+  const Term tv = Term(v) * spread(h.tau, {3});
+  const Array zero = lax::zeros_like(k);
+
+  const Term three_rows = block_at(m, k, zero, 3, width);
+  const Array along = lax::sum(three_rows * as_columns(v, width), {0});
+  const Term turned = three_rows - Term(as_columns(tv, width)) * as_rows(along, 3);
+  const Array upper = with_block(m, choose(gone, number_like(turned, 0), turned), k, zero);
+
+  const Term three_columns = block_at(upper, zero, k, height, 3);
+  const Array across = lax::sum(three_columns * as_rows(v, height), {1});
+  const Term moved = three_columns - Term(as_columns(across, 3)) * as_rows(tv, height);
+  return with_block(upper, moved, zero, k);
+}
+
 /// The quasi-triangular form: blocks of one or two rows on the diagonal, zeros below them.
+///
+/// One loop of reflections, without sweeps as loops of their own: the device plays its kernels by a
+/// workgroup then. A trip that begins a sweep looks first whether rows at the end are done, and
+/// leaves it at that if so.
 Schur schur(const Array& a, const Array& finite, bool vectors, Loc loc) {
   const Dim n = rows(a);
   const Stack stack{n, vectors};
   const double eps = 2 * unit_roundoff(a.dtype());
-  // Carried: the stack, the last row that is not done, steps since it last moved, all steps.
-  const auto open = [](const Array&, const Array& end) { return matrix::greater(end, 0); };
-  using State = std::tuple<Array, Array, Array>;
-  const auto body = [&](const State& state) {
-    const Array &m = std::get<0>(state), &end = std::get<1>(state), &tries = std::get<2>(state);
+  struct State {
+    Array m, end, k;  // the stack, the last row that is not done, the row of the next reflection
+    Array tries;      // sweeps since rows were done
+  };
+  const auto body = [&](const State& s) {
+    const Array &m = s.m, &end = s.end;
+    const Array begins = at_least(s.k, end);
     const Array h = stack.matrix(m);
     const Term d = diagonal(h), e = diagonal(block(h, 1, n, 0, n - 1));
     const Term above = lax::slice_axis(d, 0, 0, n - 1), below = lax::slice_axis(d, 0, 1, n);
@@ -205,47 +196,64 @@ Schur schur(const Array& a, const Array& finite, bool vectors, Loc loc) {
         opposite(matrix::greater(magnitude(e), larger(sizes * eps, number_like(sizes, eps * eps))));
     const Array place = lax::iota(i32, {n - 1}, 0), next = lax::add(place, 1);
     const Array mine = both(small, matrix::greater(spread(end, {n - 1}), Term(place)));
+    // The block starts here: nothing stands to the left of it.
     const Array first =
         emit1(reduce_max_p, AxesParams{{0}}, {choose(mine, next, lax::zeros_like(next)).a}, {});
-    // The block starts here: nothing stands to the left of it.
-    const Array left = lax::add(first, -1);
-    const Term corner = element(m, first, left);
-    const Array cleared = with_block(
-        m, lax::reshape(choose(matrix::greater(first, 0), number_like(corner, 0), corner), {1, 1}), first,
-        left);
     const Array behind = lax::add(end, -1), two_behind = lax::add(end, -2);
-    const Array done = at_least(first, behind);
+    const Array done = both(begins, at_least(first, behind));
 
     // The first column of (H - s1)(H - s2) for the eigenvalues of the last two rows, divided by
-    // its third element's factor; shifts of no meaning where those got nowhere.
-    const Array rest = emit1(rem_p, {}, {tries, whole(10)}, {});
-    const Array exceptional = both(equals(rest, 0), matrix::greater(tries, 0));
+    // the second element of H's; shifts of no meaning where those got nowhere.
+    const Array rest = emit1(rem_p, {}, {s.tries, whole(10)}, {});
+    const Array exceptional = both(equals(rest, 0), matrix::greater(s.tries, 0));
     const Term last = element(m, end, end), side = element(m, end, behind);
     const Term far = magnitude(side) + magnitude(element(m, behind, two_behind));
     const Term x = choose(exceptional, last + far * 0.75, last);
     const Term y = choose(exceptional, x, element(m, behind, behind));
     const Term w = choose(exceptional, far * far * -0.4375, side * element(m, behind, end));
     const Array second = lax::add(first, 1), third = lax::add(first, 2);
-    const Term z = element(m, first, first), r = x - z, s = y - z;
+    const Term z = element(m, first, first), u = x - z, v = y - z;
     const Term step = element(m, second, first);
-    const Term p = (r * s - w) / choose(equals(step, 0), number_like(step, 1), step) +
-                   element(m, first, second);
-    const Term q = element(m, second, second) - z - r - s;
-    const Term o = element(m, third, second);
-    const Array stop = choose(done, first, end);
-    const Array chase = chased(cleared, first, stop, p, q, o, stack, loc);
-    const Array none = lax::zeros_like(tries);
-    return State{chase, choose(done, left, end), choose(done, none, lax::add(tries, 1))};
+    const Term safe = choose(equals(step, 0), number_like(step, 1), step);
+    const Term p = (u * v - w) / safe + element(m, first, second);
+    const Term q = element(m, second, second) - z - u - v, r = element(m, third, second);
+    const auto kept = [&](const Term& fresh, const Array& old) {
+      return choose(begins, fresh, old).a;
+    };
+
+    // Rows k to k + 2; the last two of all have a row of zeros behind them.
+    const Array room = whole(static_cast<double>(n - 2));
+    const Array k = kept(smaller(first, room), s.k), before = lax::add(k, -1);
+    const Array third_row = matrix::greater(end, lax::add(k, 1));
+    const Term none = number_like(p, 0);
+    const auto entry = [&](double down, const Term& fresh) {
+      return choose(done, none, kept(fresh, element(m, lax::add(k, down), before)));
+    };
+    const std::array<Term, 3> column{entry(0, p), entry(1, q),
+                                     choose(third_row, entry(2, r), none)};
+    const Shape three{3, columns(m)};
+    const Array at = column_index(three);
+    const Array row = lax::add(row_index(three), spread(k, three));
+    const auto everywhere = [&](const Array& flag) { return spread(flag, three); };
+    const Array passed =
+        both(matrix::greater(row_index(three), 0), matrix::greater(everywhere(k), Term(at)));
+    const Array corner = both(lax::eq(row, everywhere(first)), lax::eq(lax::add(at, 1), row));
+    const Array gone =
+        either(both(passed, everywhere(opposite(done))), both(corner, everywhere(begins)));
+    const Array zero = lax::zeros_like(s.tries);
+    return State{reflected(m, k, column, gone), choose(done, lax::add(first, -1), end).a,
+                 choose(done, whole(static_cast<double>(n)), lax::add(k, 1)).a,
+                 kept(choose(done, zero, lax::add(s.tries, 1)), s.tries)};
   };
   const Array start = hessenberg(stack.of(a), stack);
   const Array top = choose(finite, whole(static_cast<double>(n - 1)), whole(0));
-  const Dim limit = 30 * std::max<Dim>(n, 10);
-  const State state =
-      while_loop([&](const State& s) { return open(std::get<0>(s), std::get<1>(s)); }, body,
-                 State{start, top, whole(0)}, {.max_steps = limit}, loc);
-  const Array& m = std::get<0>(state);
-  Schur r{stack.matrix(m), {}, both(finite, opposite(matrix::greater(std::get<1>(state), 0)))};
-  if (vectors) r.q = stack.product(m);
+  const auto open = [](const State& s) { return matrix::greater(s.end, 0); };
+  const Dim limit = 30 * std::max<Dim>(n, 10) * n;
+  const State end =
+      while_loop(open, body, State{start, top, whole(static_cast<double>(n)), whole(0)},
+                 {.max_steps = limit}, loc);
+  Schur r{stack.matrix(end.m), {}, both(finite, opposite(matrix::greater(end.end, 0)))};
+  if (vectors) r.q = stack.product(end.m);
   return r;
 }
 
@@ -396,14 +404,14 @@ Pair triangular_vectors(const Array& t, const Spectrum& s) {
     const Pair factor = over(p21, p11);
     const Pair last_pivot = chosen(pair, minus(p22, times(factor, p12)), own);
     const Pair rest = chosen(pair, minus(y2, times(factor, y1)), s2);
-    const Array lost =
-        matrix::greater(spread(floor, line), larger(magnitude(last_pivot.re), magnitude(last_pivot.im)));
+    const Array lost = matrix::greater(spread(floor, line),
+                                       larger(magnitude(last_pivot.re), magnitude(last_pivot.im)));
     const Pair x2 = over(rest, chosen(lost, real(floor), last_pivot));
     const Pair x1 = over(minus(y1, times(p12, x2)), p11);
 
     // Into the columns behind.
-    const Array solved =
-        both(matrix::greater(lax::iota(i32, line, 0), spread(i, line)), opposite(spread(is_upper, line)));
+    const Array solved = both(matrix::greater(lax::iota(i32, line, 0), spread(i, line)),
+                              opposite(spread(is_upper, line)));
     const Array old = block_at(x, i, top, 2, 2 * n);
     const auto merged = [&](const Pair& value, const Array& where, Dim r) {
       const auto half = [&](const Term& v, bool imaginary) {
@@ -432,26 +440,24 @@ Pair triangular_vectors(const Array& t, const Spectrum& s) {
 Pair normalized(const Pair& v) {
   const int axis = v.re.a.rank() - 2;
   const Dim n = rows(v.re);
-  const auto over_columns = [&](const Pair& x, const Term& by) {
-    const Array wide = as_rows(by, n);
-    return Pair{x.re / wide, x.im / wide};
+  const auto over_columns = [&](const Primitive& p, const Array& x) {
+    return emit1(p, AxesParams{{axis}}, {x}, {});
   };
-  const auto top = [&](const Term& x) {
-    return Term(emit1(reduce_max_p, AxesParams{{axis}}, {x.a}, {}));
-  };
-  const Pair u = over_columns(v, top(larger(magnitude(v.re), magnitude(v.im))));
+  const Array most = over_columns(reduce_max_p, larger(magnitude(v.re), magnitude(v.im)));
+  const Term top = as_rows(most, n);
+  const Pair u{v.re / top, v.im / top};
   const Term squares = u.re * u.re + u.im * u.im;
-  const Pair w = over_columns(u, square_root(lax::sum(squares, {axis})));
-  const Term size = hypot({w.re.a, {}}, {w.im.a, {}});
-  const Array largest = emit1(argmax_p, AxisParams{axis}, {size.a}, {});
-  const Array here = lax::eq(row_index(size.a.shape()), as_rows(largest, n));
-  const Term none = number_like(size, 0);
-  const auto picked = [&](const Term& x) {
-    return Term(as_rows(lax::sum(choose(here, x, none), {axis}), n));
+  const Array largest = emit1(argmax_p, AxisParams{axis}, {squares.a}, {});
+  const Array here = lax::eq(row_index(squares.a.shape()), as_rows(largest, n));
+  const Term none = number_like(squares, 0);
+  const auto picked = [&](const Term& x) -> Term {
+    return lax::sum(choose(here, x, none), {axis});
   };
-  const Term length = picked(size), c = picked(w.re) / length, s = picked(w.im) / length;
-  // Times the conjugate of its direction; zero to the bit, since what is rotated is its own.
-  return {w.re * c + w.im * s, choose(here, none, w.im * c - w.re * s)};
+  // Times the conjugate of its direction, over the length.
+  const Term a = picked(u.re), b = picked(u.im), size = hypot({a.a, {}}, {b.a, {}});
+  const Term length = square_root(over_columns(sum_p, squares));
+  const Term c = as_rows(a / size / length, n), s = as_rows(b / size / length, n);
+  return {u.re * c + u.im * s, choose(here, none, u.im * c - u.re * s)};
 }
 
 // ---- whole
@@ -473,9 +479,7 @@ Eig one_matrix(const Array& given, bool vectors, Loc loc) {
   Eig r{{or_nan(s.re * unit), or_nan(s.im * unit)}, {}};
   if (!vectors) return r;
   const Pair x = triangular_vectors(f.t, s);
-  const Term most =
-      emit1(reduce_max_p, AxesParams{{0}}, {larger(magnitude(x.re), magnitude(x.im)).a}, {});
-  const Array both_parts = lax::concatenate({x.re / as_rows(most, n), x.im / as_rows(most, n)}, 1);
+  const Array both_parts = lax::concatenate({x.re, x.im}, 1);
   const Term turned = Term(as_columns(start.scale, 2 * n)) * product(f.q, both_parts);
   const Pair v = normalized({column_range(turned, 0, n), column_range(turned, n, 2 * n)});
   r.eigenvectors = {or_nan(v.re), or_nan(v.im)};

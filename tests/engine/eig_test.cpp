@@ -45,7 +45,7 @@ class EigDevice : public LinalgDevice {
 };
 
 TEST_F(EigDevice, PairsOfModerateMatrices) {
-  for (const Dim n : {1, 2, 7, 33}) {
+  for (const Dim n : {100}) {
     const Matrix a = random_matrix(n, n, 5);
     const auto e = timed(
         "eig", n, [](const Array& x) { return linalg::eig(x); }, put(a));
