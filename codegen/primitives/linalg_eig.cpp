@@ -37,7 +37,6 @@ Array opposite(const Array& a) { return emit1(not_p, {}, {a}, {}); }
 Term element(const Array& a, const Array& i, const Array& j) {
   return lax::reshape(block_at(a, i, j, 1, 1), {});
 }
-Term numbers(const Array& like, Dim n, double x) { return lax::full({like.dtype(), {n}}, x); }
 
 // ---- balancing
 
@@ -50,33 +49,33 @@ Balanced balanced(const Array& a) {
   constexpr Dim rounds = 4;  // two are usual
   const Dim n = rows(a);
   const Shape line{n};
-  const Arrays end =
-      repeat(rounds * n, {a, numbers(a, n, 1).a}, [&](const Array& step, const Arrays& s) {
-        const Array i = emit1(rem_p, {}, {step, number_like(step, static_cast<double>(n))}, {});
-        const Array place = lax::iota(i32, line, 0), own = lax::eq(place, spread(i, line));
-        const Term none = numbers(a, n, 0), row = row_at(s[0], i), column = column_at(s[0], i);
-        const auto sum_beside = [&](const Term& v) {
-          return Term(lax::sum(choose(own, none, magnitude(v)), {0}));
-        };
-        const Term r = sum_beside(row), c = sum_beside(column), one = number_like(r, 1);
-        const Array counts = both(matrix::greater(r, 0), matrix::greater(c, 0));
-        // 2^k nearest to sqrt(r / c): the exponents of both are halved, not the numbers.
-        const auto exponent = [](const Term& x) -> Term { return frexp({x.a, {}}).exponent; };
-        const Term apart = exponent(choose(counts, r, one)) - exponent(choose(counts, c, one));
-        const Term half = emit1(shr_p, {}, {(apart + 1.0).a, number_like(apart, 1)}, {});
-        const Term up = ldexp({one.a, {}}, {half.a, {}}),
-                   down = ldexp({one.a, {}}, {(-half).a, {}});
-        const Array helps = both(counts, matrix::greater((r + c) * 0.95, r * down + c * up));
-        const Term f = choose(helps, up, one), g = choose(helps, down, one);
-        const Array row_here = lax::eq(row_index(a.shape()), spread(i, a.shape()));
-        const Array column_here = lax::eq(column_index(a.shape()), spread(i, a.shape()));
-        const Term ones = lax::full_like(a, 1);
-        const Term factors = choose(row_here, spread(g, a.shape()), ones) *
-                             choose(column_here, spread(f, a.shape()), ones);
-        const Term scale = s[1];
-        return Arrays{Term(s[0]) * factors, choose(own, scale * spread(f, line), scale)};
-      });
-  return {end[0], end[1]};
+  // D below the matrix: its columns are scaled together with those.
+  const Array start = lax::pad(a, lax::scalar(a.dtype(), 1), PadParams{{0, 0}, {1, 0}, {0, 0}});
+  const Array end = repeat(rounds * n, {start}, [&](const Array& step, const Arrays& s) {
+    const Array& x = s[0];
+    const Array i = emit1(rem_p, {}, {step, number_like(step, static_cast<double>(n))}, {});
+    const Array own = lax::eq(lax::iota(i32, line, 0), spread(i, line));
+    const auto sum_beside = [&](const Array& v) {
+      const Term size = magnitude(v);
+      return Term(lax::sum(choose(own, number_like(size, 0), size), {0}));
+    };
+    const Term r = sum_beside(row_at(x, i));
+    const Term c = sum_beside(lax::slice_axis(column_at(x, i), 0, 0, n)), one = number_like(r, 1);
+    const Array counts = both(matrix::greater(r, 0), matrix::greater(c, 0));
+    // 2^k nearest to sqrt(r / c): the exponents of both are halved, not the numbers.
+    const auto exponent = [](const Term& v) -> Term { return frexp({v.a, {}}).exponent; };
+    const Term apart = exponent(choose(counts, r, one)) - exponent(choose(counts, c, one));
+    const Term half = emit1(shr_p, {}, {(apart + 1.0).a, number_like(apart, 1)}, {});
+    const Term up = ldexp({one.a, {}}, {half.a, {}}), down = ldexp({one.a, {}}, {(-half).a, {}});
+    const Array helps = both(counts, matrix::greater((r + c) * 0.95, r * down + c * up));
+    const Shape& shape = x.shape();
+    const auto factor = [&](const Array& at, const Term& by) {
+      const Array here = both(lax::eq(at, spread(i, shape)), spread(helps, shape));
+      return choose(here, spread(by, shape), lax::full_like(x, 1));
+    };
+    return Arrays{Term(x) * factor(row_index(shape), down) * factor(column_index(shape), up)};
+  })[0];
+  return {row_range(end, 0, n), lax::reshape(row_range(end, n, n + 1), line)};
 }
 
 // ---- Hessenberg form and Francis' steps
@@ -176,8 +175,9 @@ Array reflected(const Array& m, const Array& k, const std::array<Term, 3>& x, co
 /// One loop of reflections, without sweeps as loops of their own: the device plays its kernels by a
 /// workgroup then. A trip that begins a sweep looks first whether rows at the end are done, and
 /// leaves it at that if so.
-Schur schur(const Array& a, const Array& finite, bool vectors, Loc loc) {
+Schur schur(const Array& a, bool vectors, Loc loc) {
   const Dim n = rows(a);
+  if (n == 1) return {a, identity(a.dtype(), {}, 1), lax::unary(isfinite_p, lax::reshape(a, {}))};
   const Stack stack{n, vectors};
   const double eps = 2 * unit_roundoff(a.dtype());
   struct State {
@@ -246,13 +246,17 @@ Schur schur(const Array& a, const Array& finite, bool vectors, Loc loc) {
                  kept(choose(done, zero, lax::add(s.tries, 1)), s.tries)};
   };
   const Array start = hessenberg(stack.of(a), stack);
-  const Array top = choose(finite, whole(static_cast<double>(n - 1)), whole(0));
-  const auto open = [](const State& s) { return matrix::greater(s.end, 0); };
+  // NaN are everywhere then, and end the loop.
+  const auto finite = [](const Array& m) {
+    return lax::unary(isfinite_p, element(m, whole(0), whole(0)));
+  };
+  const auto open = [&](const State& s) { return both(matrix::greater(s.end, 0), finite(s.m)); };
   const Dim limit = 30 * std::max<Dim>(n, 10) * n;
-  const State end =
-      while_loop(open, body, State{start, top, whole(static_cast<double>(n)), whole(0)},
-                 {.max_steps = limit}, loc);
-  Schur r{stack.matrix(end.m), {}, both(finite, opposite(matrix::greater(end.end, 0)))};
+  const State end = while_loop(
+      open, body,
+      State{start, whole(static_cast<double>(n - 1)), whole(static_cast<double>(n)), whole(0)},
+      {.max_steps = limit}, loc);
+  Schur r{stack.matrix(end.m), {}, both(finite(end.m), opposite(matrix::greater(end.end, 0)))};
   if (vectors) r.q = stack.product(end.m);
   return r;
 }
@@ -451,7 +455,8 @@ Pair normalized(const Pair& v) {
   const Array here = lax::eq(row_index(squares.a.shape()), as_rows(largest, n));
   const Term none = number_like(squares, 0);
   const auto picked = [&](const Term& x) -> Term {
-    return lax::sum(choose(here, x, none), {axis});
+    const Array one = taken(transposed(x), lax::insert_axis(largest, largest.rank(), 1));
+    return lax::reshape(one, largest.shape());
   };
   // Times the conjugate of its direction, over the length.
   const Term a = picked(u.re), b = picked(u.im), size = hypot({a.a, {}}, {b.a, {}});
@@ -467,10 +472,7 @@ Eig one_matrix(const Array& given, bool vectors, Loc loc) {
   const Dim n = rows(given);
   const Scaled units = scaled(given);
   const Balanced start = balanced(units.a);
-  // An element that is not finite has made all of them NaN.
-  const Array finite = lax::unary(isfinite_p, lax::reshape(block(units.a, 0, 1, 0, 1), {}));
-  const Schur f = n == 1 ? Schur{start.a, identity(given.dtype(), {}, 1), finite}
-                         : schur(start.a, finite, vectors, loc);
+  const Schur f = schur(start.a, vectors, loc);
   const Spectrum s = spectrum(f.t);
   const auto or_nan = [&](const Term& x) -> Array {
     return choose(spread(f.found, x.a.shape()), x, number_like(x, nan));
