@@ -128,7 +128,7 @@ Z sqrt_of(const Z& given) {
   const Term t = square_root((magnitude(z.re) + length_of(z)) * 0.5), none = number_like(t, 0);
   const Array zero = equals(t, 0), right = at_least(z.re, none);
   const Term other = z.im / (choose(zero, number_like(t, 1), t) * 2.0);
-  const Z w{choose(right, t, magnitude(other)), choose(right, other, with_sign(t, z.im))};
+  const Z w{choose(right, t, magnitude(other)), choose(right, other, with_sign(t, given.im))};
   const Array upwards = infinite(given.im);
   return {choose(upwards, number_like(t, inf), choose(zero, none, w.re * back)),
           choose(either(upwards, zero), given.im, w.im * back)};
