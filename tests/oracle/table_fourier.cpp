@@ -6,6 +6,7 @@
 
 #include "gnomon/complex.h"
 #include "gnomon/fft.h"
+#include "gnomon/numeric.h"
 #include "rows.h"
 
 namespace oracle {
@@ -65,7 +66,16 @@ Complex grid(bool special) {
       re.push_back(a);
       im.push_back(b);
     }
-  return gn::complex(gn::array(re), gn::array(im));
+  // Magnitudes and signs: constants that hold zeros of both signs are another matter.
+  const auto column = [](const std::vector<double>& v) {
+    std::vector<double> size, sign;
+    for (const double x : v) {
+      size.push_back(std::fabs(x));
+      sign.push_back(std::signbit(x) ? -1 : 1);
+    }
+    return gn::copysign(gn::array(size), gn::array(sign));
+  };
+  return gn::complex(column(re), column(im));
 }
 /// Parts whose errors count against themselves.
 Exacts over_grid(bool special, const std::function<std::vector<Z>(Z)>& f) {
