@@ -4,6 +4,7 @@
 #include <array>
 
 #include "codegen/primitives/align.h"
+#include "gnomon/numeric.h"
 
 namespace gnomon {
 namespace {
@@ -91,9 +92,37 @@ Array norm_squared(ComplexOperand z) {
   return add(here(multiply(z.re(), z.re()), loc), here(multiply(z.im(), z.im()), loc));
 }
 Array angle(ComplexOperand z) { return atan2(z.im(), z.re()); }
-Complex exp(ComplexOperand z) {
-  const Loc loc = z.loc();
-  return polar(here(exp(z.re()), loc), z.im());
+Array equal(ComplexOperand a, const Complex& b) {
+  const Loc loc = a.loc();
+  return logical_and(here(equal(a.re(), here(b.re, loc)), loc),
+                     here(equal(a.im(), here(b.im, loc)), loc));
+}
+
+Complex sum(ComplexOperand z, const Axes& axes, ReduceOptions options) {
+  return {sum(z.re(), axes, options), sum(z.im(), axes, options)};
+}
+Complex mean(ComplexOperand z, const Axes& axes, ReduceOptions options) {
+  return {mean(z.re(), axes, options), mean(z.im(), axes, options)};
+}
+
+namespace {
+
+/// (a + i b)(c + i d) for any bilinear product.
+Complex multiplied(const ComplexOperand& a, const Complex& b, Array (*product)(Operand, Operand)) {
+  const Loc loc = a.loc();
+  const Operand re = here(b.re, loc), im = here(b.im, loc);
+  return {subtract(here(product(a.re(), re), loc), here(product(a.im(), im), loc)),
+          add(here(product(a.re(), im), loc), here(product(a.im(), re), loc))};
+}
+
+}  // namespace
+
+Complex matmul(ComplexOperand a, const Complex& b) { return multiplied(a, b, matmul); }
+Complex dot(ComplexOperand a, const Complex& b) { return multiplied(a, b, dot); }
+Complex vdot(ComplexOperand a, const Complex& b) { return multiplied({conj(a), a.loc()}, b, vdot); }
+Complex adjoint(ComplexOperand a) {
+  const Complex z = conj(a);
+  return {swapaxes(here(z.re, a.loc()), -1, -2), swapaxes(here(z.im, a.loc()), -1, -2)};
 }
 
 }  // namespace gnomon

@@ -82,17 +82,50 @@ Complex one_axis(std::string_view op, const Pair& x, const Options& o, bool inve
   return back_in_place(y, axis);
 }
 
+/// What to do along each axis, one after the other.
+std::vector<Options> each_axis(std::string_view op, const Array& a, AxesOptions o, Loc loc) {
+  const int rank = a.rank(), lengths = static_cast<int>(o.n.size());
+  if (o.axes.empty()) {
+    if (lengths > rank)
+      usage_error(op,
+                  std::to_string(lengths) + " lengths for the axes of " + to_string(a.aval()) +
+                      "; give at most one for each",
+                  loc);
+    for (int i = lengths == 0 ? 0 : rank - lengths; i < rank; ++i) o.axes.push_back(i);
+  }
+  align::axes_of(op, o.axes, a, loc);
+  if (!o.n.empty() && o.n.size() != o.axes.size())
+    usage_error(op,
+                std::to_string(lengths) + " lengths for " + std::to_string(o.axes.size()) +
+                    " axes; give one for each",
+                loc);
+  std::vector<Options> all;
+  for (std::size_t i = 0; i < o.axes.size(); ++i) {
+    all.push_back({.axis = o.axes[i], .norm = o.norm});
+    if (!o.n.empty()) all.back().n = o.n[i];
+  }
+  return all;
+}
+
+Complex along_each(std::string_view op, Complex x, std::span<const Options> axes, bool inverse,
+                   Loc loc) {
+  for (const Options& o : axes) x = one_axis(op, {x.re, x.im}, o, inverse, loc);
+  return x;
+}
+
 Complex several(std::string_view op, const ComplexOperand& x, AxesOptions o, bool inverse) {
   const Loc loc = x.loc();
   const At at(op, loc);
   const Pair p = parts(op, x.re(), x.im());
-  if (o.axes.empty())
-    for (int i = 0; i < p.re.rank(); ++i) o.axes.push_back(i);
-  align::axes_of(op, o.axes, p.re, loc);
-  Complex y{p.re, p.im};
-  for (int axis : o.axes)
-    y = one_axis(op, {y.re, y.im}, {.axis = axis, .norm = o.norm}, inverse, loc);
-  return y;
+  return along_each(op, {p.re, p.im}, each_axis(op, p.re, std::move(o), loc), inverse, loc);
+}
+
+/// Axes of a transform of real arrays, at least one.
+std::vector<Options> real_axes(std::string_view op, const Array& a, AxesOptions o, Loc loc) {
+  std::vector<Options> axes = each_axis(op, a, std::move(o), loc);
+  if (axes.empty())
+    usage_error(op, "takes arrays with an axis to transform, got " + to_string(a.aval()), loc);
+  return axes;
 }
 
 /// Elements h, h - 1, ..., 0 of the last axis, which has h + 1.
@@ -176,11 +209,9 @@ Complex ifft(Operand x, Options options) {
   return ifft(ComplexOperand(complex(x), x.loc()), options);
 }
 
-Complex rfft(Operand x, Options options) {
-  constexpr std::string_view op = "fft::rfft";
-  const Loc loc = x.loc();
-  const At at(op, loc);
-  const Array a = align::as_float(op, x);
+namespace {
+
+Complex real_forward(std::string_view op, const Array& a, const Options& options, Loc loc) {
   const int axis = axis_of(op, a, options.axis, loc);
   const Dim n = options.n.value_or(a.shape()[axis]);
   check_length(op, n, loc);
@@ -197,11 +228,7 @@ Complex rfft(Operand x, Options options) {
   return back_in_place({scaled(y.re, scale), scaled(y.im, scale)}, axis);
 }
 
-Array irfft(ComplexOperand x, Options options) {
-  constexpr std::string_view op = "fft::irfft";
-  const Loc loc = x.loc();
-  const At at(op, loc);
-  const Pair p = parts(op, x.re(), x.im());
+Array real_inverse(std::string_view op, const Pair& p, const Options& options, Loc loc) {
   const int axis = axis_of(op, p.re, options.axis, loc);
   const Dim n = options.n.value_or(2 * (p.re.shape()[axis] - 1));
   check_length(op, n, loc);
@@ -230,6 +257,36 @@ Array irfft(ComplexOperand x, Options options) {
   return lax::move_axis(scaled(y, scale), last, axis);
 }
 
+Complex real_forward(std::string_view op, const Operand& x, AxesOptions options) {
+  const Loc loc = x.loc();
+  const At at(op, loc);
+  const Array a = align::as_float(op, x);
+  const std::vector<Options> axes = real_axes(op, a, std::move(options), loc);
+  const std::span<const Options> others(axes.data(), axes.size() - 1);
+  return along_each(op, real_forward(op, a, axes.back(), loc), others, false, loc);
+}
+
+Array real_inverse(std::string_view op, const ComplexOperand& x, AxesOptions options) {
+  const Loc loc = x.loc();
+  const At at(op, loc);
+  const Pair p = parts(op, x.re(), x.im());
+  const std::vector<Options> axes = real_axes(op, p.re, std::move(options), loc);
+  const std::span<const Options> others(axes.data(), axes.size() - 1);
+  const Complex y = along_each(op, {p.re, p.im}, others, true, loc);
+  return real_inverse(op, {y.re, y.im}, axes.back(), loc);
+}
+
+}  // namespace
+
+Complex rfft(Operand x, Options options) {
+  const At at("fft::rfft", x.loc());
+  return real_forward("fft::rfft", align::as_float("fft::rfft", x), options, x.loc());
+}
+Array irfft(ComplexOperand x, Options options) {
+  const At at("fft::irfft", x.loc());
+  return real_inverse("fft::irfft", parts("fft::irfft", x.re(), x.im()), options, x.loc());
+}
+
 Complex fftn(ComplexOperand x, AxesOptions options) {
   return several("fft::fftn", x, std::move(options), false);
 }
@@ -242,29 +299,46 @@ Complex fft2(ComplexOperand x, Norm norm) {
 Complex ifft2(ComplexOperand x, Norm norm) {
   return several("fft::ifft2", x, {.axes = {-2, -1}, .norm = norm}, true);
 }
+Complex rfftn(Operand x, AxesOptions options) {
+  return real_forward("fft::rfftn", x, std::move(options));
+}
+Array irfftn(ComplexOperand x, AxesOptions options) {
+  return real_inverse("fft::irfftn", x, std::move(options));
+}
+Complex rfft2(Operand x, Norm norm) {
+  return real_forward("fft::rfft2", x, {.axes = {-2, -1}, .norm = norm});
+}
+Array irfft2(ComplexOperand x, Norm norm) {
+  return real_inverse("fft::irfft2", x, {.axes = {-2, -1}, .norm = norm});
+}
 
 namespace {
 
-void check_count(std::string_view op, Dim n, Loc loc) {
+void check_frequencies(std::string_view op, Dim n, DType dtype, Loc loc) {
   if (n < 1)
     usage_error(op, "of length " + std::to_string(n) + "; it needs at least 1 element", loc);
+  if (!is_float(dtype))
+    usage_error(op,
+                "frequencies in " + std::string(name(dtype)) +
+                    "; they are fractions, ask for a type of floats",
+                loc);
 }
 
 }  // namespace
 
-Array fftfreq(Dim n, double d, Loc loc) {
+Array fftfreq(Dim n, double d, DType dtype, Loc loc) {
   const At at("fft::fftfreq", loc);
-  check_count("fft::fftfreq", n, loc);
+  check_frequencies("fft::fftfreq", n, dtype, loc);
   const Array i = lax::iota(DType::i32, {n}, 0);
   const Array folded = matrix::choose(matrix::greater(i, static_cast<double>((n - 1) / 2)),
                                       lax::add(i, static_cast<double>(-n)), i);
-  return lax::mul(lax::convert(folded, DType::f32), 1 / (static_cast<double>(n) * d));
+  return lax::mul(lax::convert(folded, dtype), 1 / (static_cast<double>(n) * d));
 }
 
-Array rfftfreq(Dim n, double d, Loc loc) {
+Array rfftfreq(Dim n, double d, DType dtype, Loc loc) {
   const At at("fft::rfftfreq", loc);
-  check_count("fft::rfftfreq", n, loc);
-  return lax::mul(lax::iota(DType::f32, {n / 2 + 1}, 0), 1 / (static_cast<double>(n) * d));
+  check_frequencies("fft::rfftfreq", n, dtype, loc);
+  return lax::mul(lax::iota(dtype, {n / 2 + 1}, 0), 1 / (static_cast<double>(n) * d));
 }
 
 Array fftshift(Operand x, int axis) {

@@ -1,4 +1,5 @@
 // codegen/primitives/ops_linalg.cpp -- public factorisations, systems, powers.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -102,6 +103,45 @@ Array inv(Operand x) {
   const At at("linalg::inv", x.loc());
   const Array a = square_operand("linalg::inv", x);
   return emit1(solve_p, SolveParams{}, {a, identity(a.dtype(), batch_of(a), rows(a))}, x.loc());
+}
+
+namespace {
+
+/// The real matrix that does to (re, im) what a complex one does.
+Array as_real(std::string_view op, const ComplexOperand& z) {
+  const Complex a = complex(z.re(), z.im());
+  require_square(op, a.re.aval(), z.loc());
+  return blocks(a.re, lax::neg(a.im), a.im, a.re);
+}
+
+}  // namespace
+
+Complex solve(ComplexOperand a, const Complex& b) {
+  const Loc loc = a.loc();
+  const At at("linalg::solve", loc);
+  const Array whole = as_real("linalg::solve", a);
+  const Complex y = complex(Operand{b.re, loc}, Operand{b.im, loc});
+  const int axis = std::max(0, y.re.rank() - 2);
+  if (y.re.rank() == 0 || y.re.shape()[axis] != rows(whole) / 2)
+    usage_error("linalg::solve",
+                "the matrix has " + std::to_string(rows(whole) / 2) +
+                    " rows and the other side is " + to_string(y.re.aval()) +
+                    ", which needs as many",
+                loc);
+  const Dim n = y.re.shape()[axis];
+  const Array x = solve(Operand{whole, loc}, Operand{lax::concatenate({y.re, y.im}, axis), loc});
+  const int out = x.rank() - (y.re.rank() == 1 ? 1 : 2);
+  return {lax::slice_axis(x, out, 0, n), lax::slice_axis(x, out, n, 2 * n)};
+}
+
+Complex inv(ComplexOperand a) {
+  const At at("linalg::inv", a.loc());
+  const Array whole = as_real("linalg::inv", a);
+  const Dim n = rows(whole) / 2;
+  // The first block column of the inverse has all of it.
+  const Array unit = padded(identity(whole.dtype(), batch_of(whole), n), 2 * n, n);
+  const Array x = emit1(solve_p, SolveParams{}, {whole, unit}, a.loc());
+  return {row_range(x, 0, n), row_range(x, n, 2 * n)};
 }
 
 namespace {

@@ -179,7 +179,7 @@ std::vector<Array> split(Operand x, int parts, int axis) {
   return r;
 }
 
-Array pad(Operand x, const std::vector<std::pair<Dim, Dim>>& widths, Operand value) {
+Array pad(Operand x, const std::vector<PadWidths>& widths, Operand value) {
   const Array a = align::as_array("pad", x);
   if (static_cast<int>(widths.size()) != a.rank())
     usage_error("pad",
@@ -187,10 +187,10 @@ Array pad(Operand x, const std::vector<std::pair<Dim, Dim>>& widths, Operand val
                     "; give one per axis",
                 x.loc());
   PadParams p;
-  for (const auto& [lo, hi] : widths) {
-    p.lo.push_back(lo);
-    p.hi.push_back(hi);
-    p.interior.push_back(0);
+  for (const PadWidths& w : widths) {
+    p.lo.push_back(w.low);
+    p.hi.push_back(w.high);
+    p.interior.push_back(w.interior);
   }
   const Array filler = align::in_dtype("pad", value, a.dtype());
   return lax::pad(a, filler, std::move(p), x.loc());

@@ -10,6 +10,7 @@
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "gnomon/indexing.h"
+#include "gnomon/numeric.h"
 #include "gnomon/sorting.h"
 
 namespace gnomon {
@@ -193,6 +194,9 @@ Array bin_ids(std::string_view op, const Operand& x, Dim length, Loc loc) {
   return lax::convert(emit1(max_p, {}, {ids, lax::zeros_like(ids, loc)}, loc), i32, loc);
 }
 
+/// The type of counts and edges.
+DType counted_in(const Array& a) { return a.dtype() == DType::f64 ? DType::f64 : DType::f32; }
+
 Histogram histogram_of(const Operand& x, const Array& edges, const std::optional<Array>& weights,
                        Loc loc) {
   const Array a = align::as_float("histogram", x);
@@ -203,11 +207,10 @@ Histogram histogram_of(const Operand& x, const Array& edges, const std::optional
   const Array v = lax::reshape(a, {a.size()}, loc);
   const Array right = searchsorted({edges, loc}, {v, loc}, Side::right);
   // The last part holds its upper edge; NaN is behind it and dropped as well.
-  const Array top = lax::broadcast(edges[bins], v.shape(), {}, loc);
-  const Array on_top = lax::eq(v, lax::convert(top, v.dtype(), loc), loc);
+  const Array on_top = equal({v, loc}, {edges[bins], loc});
   const Array place =
       lax::select(on_top, lax::full_like(right, static_cast<double>(bins), loc), right, loc);
-  const Array ones = lax::full({DType::f32, v.shape()}, 1, loc);
+  const Array ones = lax::full({counted_in(a), v.shape()}, 1, loc);
   const Array w = weights ? lax::reshape(*weights, v.shape(), loc) : ones;
   return {counted(lax::add(place, -1, loc), w, bins, loc), edges};
 }
@@ -397,7 +400,9 @@ Histogram histogram(Operand x, Dim bins, std::optional<std::pair<double, double>
                   "the range from " + std::to_string(range->first) + " to " +
                       std::to_string(range->second) + " is empty",
                   loc);
-    return histogram_of(x, linspace(range->first, range->second, bins + 1, loc), {}, loc);
+    const DType t = counted_in(align::as_float("histogram", x));
+    return histogram_of(x, linspace(range->first, range->second, bins + 1, {.dtype = t}, loc), {},
+                        loc);
   }
   const Array a = align::as_float("histogram", x);
   const Array low = min({a, loc}), high = max({a, loc});
@@ -407,7 +412,8 @@ Histogram histogram(Operand x, Dim bins, std::optional<std::pair<double, double>
   const Array last = lax::select(flat, lax::add(high, 0.5, loc), high, loc);
   const Shape shape{bins + 1};
   const auto spread = [&](const Array& v) { return lax::broadcast(v, shape, {}, loc); };
-  const Array t = lax::convert(linspace(0, 1, bins + 1, loc), a.dtype(), loc);
+  const Array t =
+      lax::convert(linspace(0, 1, bins + 1, {.dtype = counted_in(a)}, loc), a.dtype(), loc);
   const Array edges = lax::add(lax::mul(lax::sub_from(1, t, loc), spread(first), loc),
                                lax::mul(t, spread(last), loc), loc);
   return histogram_of({a, loc}, edges, {}, loc);

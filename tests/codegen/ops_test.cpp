@@ -252,6 +252,20 @@ TEST(Ops, JoinsAndSplits) {
   EXPECT_THAT(numbers([] { return split(arange(6), 3)[1]; }), ElementsAre(2, 3));
   EXPECT_THAT(message([] { return split(arange(5), 2)[0]; }), HasSubstr("does not split into 2"));
   EXPECT_THAT(numbers([] { return pad(arange(2), {{1, 2}}, 9); }), ElementsAre(9, 0, 1, 9, 9));
+  EXPECT_THAT(numbers([] { return pad(arange(3), {{1, -1, 2}}, 9); }),
+              ElementsAre(9, 0, 9, 9, 1, 9, 9));
+  EXPECT_THAT(numbers([] { return pad(arange(1), {{.high = 1, .interior = 4}}); }),
+              ElementsAre(0, 0));
+  const std::vector<std::pair<Dim, Dim>> pairs{{0, 1}};
+  EXPECT_THAT(numbers([&] { return pad(arange(2), pairs, 7); }), ElementsAre(0, 1, 7));
+  EXPECT_THAT(message([] {
+                return pad(arange(2), {{0, 0, -1}});
+              }),
+              HasSubstr("interior=-1 has no size"));
+  EXPECT_THAT(message([] {
+                return pad(arange(2), {{1, 1}, {2, 2}});
+              }),
+              HasSubstr("2 pairs of widths for i32[2]; give one per axis"));
   EXPECT_THAT(numbers([] { return slice(matrix(), {0, 1}, {2, -1}); }), ElementsAre(1, 4));
   EXPECT_THAT(numbers([] { return slice_axis(arange(7), 0, 1, 7, 3); }), ElementsAre(1, 4));
   EXPECT_THAT(message([] { return slice_axis(arange(3), 0, 0, 4); }),

@@ -93,7 +93,7 @@ Family ieee() {
               {"ceil", gn::ceil, GNOMON_EXACT_1(std::ceil(x))},
               {"round(Operand,RoundingMethod)", [](O x) { return gn::round(x); }, GNOMON_EXACT_1(std::nearbyint(x))},
               {"trunc", gn::trunc, GNOMON_EXACT_1(std::trunc(x))},
-              {"sqrt", gn::sqrt, GNOMON_EXACT_1(std::sqrt(x))},
+              {"sqrt(Operand)", gn::sqrt, GNOMON_EXACT_1(std::sqrt(x))},
               {"reciprocal", gn::reciprocal, GNOMON_EXACT_1(1 / x)},
               {"square", gn::square, GNOMON_EXACT_1(x * x)},
               {"abs(Operand)", [](O x) { return gn::abs(x); }, GNOMON_EXACT_1(std::fabs(x))},
@@ -121,7 +121,7 @@ Family ieee() {
                GNOMON_EXACT_2(remainder_of(x, y))},
               {"nextafter", gn::nextafter, GNOMON_EXACT_2(std::nextafter(x, y))},
               {"copysign", gn::copysign, GNOMON_EXACT_2(std::copysign(x, y))},
-              {"equal operator==", gn::equal, GNOMON_EXACT_2(x == y), truth},
+              {"equal(Operand,Operand) operator==", gn::equal, GNOMON_EXACT_2(x == y), truth},
               {"not_equal operator!=", gn::not_equal, GNOMON_EXACT_2(x != y), truth},
               {"less operator<", gn::less, GNOMON_EXACT_2(x < y), truth},
               {"less_equal operator<=", gn::less_equal, GNOMON_EXACT_2(x <= y), truth},
@@ -173,7 +173,7 @@ Family integers() {
               {"square", gn::square, [](Int a, Type) {
                  return static_cast<Int>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(a));
                }},
-              {"pow", [](O x) { return gn::pow(x, 3); }, [](Int a, Type) {
+              {"pow(Operand,Operand)", [](O x) { return gn::pow(x, 3); }, [](Int a, Type) {
                  const auto u = static_cast<std::uint64_t>(a);
                  return static_cast<Int>(u * u * u);
                }},
@@ -183,7 +183,7 @@ Family integers() {
               {"minimum", gn::minimum, [](Int a, Int b, Type) { return b < a ? b : a; }, DType::f32, true},
               {"fmax", gn::fmax, [](Int a, Int b, Type) { return a < b ? b : a; }},
               {"fmin", gn::fmin, [](Int a, Int b, Type) { return b < a ? b : a; }},
-              {"equal", gn::equal, [](Int a, Int b, Type) -> Int { return a == b; }, truth, true},
+              {"equal(Operand,Operand)", gn::equal, [](Int a, Int b, Type) -> Int { return a == b; }, truth, true},
               {"not_equal", gn::not_equal, [](Int a, Int b, Type) -> Int { return a != b; }, truth, true},
               {"less", gn::less, [](Int a, Int b, Type) -> Int { return a < b; }, truth, true},
               {"less_equal", gn::less_equal, [](Int a, Int b, Type) -> Int { return a <= b; }, truth, true},

@@ -4,7 +4,11 @@
 // conditions of the matrices here (below 100) are in the units.
 #include <lapacke.h>
 
+#include <complex>
+
+#include "gnomon/indexing.h"
 #include "gnomon/linalg.h"
+#include "gnomon/sorting.h"
 #include "rows.h"
 
 namespace oracle {
@@ -123,6 +127,71 @@ Matrix exponential(const Matrix& a) {
   return r;
 }
 
+/// Bands of which the outer elements do not count.
+Tensor tridiagonal(T x) {
+  const int n = static_cast<int>(x[1].dim(0));
+  std::vector<double> lower(x[0].v.begin() + 1, x[0].v.end()), diag(x[1].v.begin(), x[1].v.end()), upper(x[2].v.begin(), x[2].v.end() - 1);
+  Matrix b = matrix(x[3]);
+  LAPACKE_dgtsv(LAPACK_ROW_MAJOR, n, b.n, lower.data(), diag.data(), upper.data(), b.a.data(), b.n);
+  return tensor(x, b);
+}
+/// The parts of the solution of a complex system, whose matrix is the first two inputs.
+Tensors complex_system(T x, int k, const std::function<std::complex<double>(int, int)>& rhs) {
+  const int n = static_cast<int>(x[0].dim(0));
+  std::vector<std::complex<double>> a, b;
+  for (std::size_t i = 0; i < x[0].v.size(); ++i) a.emplace_back(double(x[0].v[i]), double(x[1].v[i]));
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < k; ++j) b.push_back(rhs(i, j));
+  std::vector<lapack_int> p(static_cast<std::size_t>(n));
+  const auto raw = [](auto& v) { return reinterpret_cast<lapack_complex_double*>(v.data()); };
+  LAPACKE_zgesv(LAPACK_ROW_MAJOR, n, k, raw(a), n, p.data(), raw(b), k);
+  std::vector<double> re, im;
+  for (const std::complex<double>& z : b) {
+    re.push_back(z.real());
+    im.push_back(z.imag());
+  }
+  return {tensor(x, {n, k}, re), tensor(x, {n, k}, im)};
+}
+
+/// Eigenvalues and eigenvectors of a general matrix in the order of a sum that tells them apart;
+/// vectors have length 1 and a real positive element where they are largest.
+Tensors general_pairs(T x) {
+  using Z = std::complex<double>;
+  Matrix a = matrix(x[0]);
+  const int n = a.n;
+  const auto size = static_cast<std::size_t>(n);
+  Matrix right(n, n);
+  std::vector<double> re(size), im(size), none(size);
+  LAPACKE_dgeev(LAPACK_ROW_MAJOR, 'N', 'V', n, a.a.data(), n, re.data(), im.data(), none.data(), n, right.a.data(), n);
+  std::vector<std::vector<Z>> pairs;  // the eigenvalue, then the vector
+  for (int j = 0; j < n; ++j) {
+    std::vector<Z> p{{re[static_cast<std::size_t>(j)], im[static_cast<std::size_t>(j)]}};
+    const int first = p[0].imag() < 0 ? j - 1 : j;
+    for (int i = 0; i < n; ++i)
+      p.push_back(p[0].imag() == 0 ? Z(right(i, j)) : Z(right(i, first), p[0].imag() < 0 ? -right(i, first + 1) : right(i, first + 1)));
+    Z top = 0;
+    for (std::size_t i = 1; i < p.size(); ++i)
+      if (std::abs(p[i]) > std::abs(top)) top = p[i];
+    for (std::size_t i = 1; i < p.size(); ++i) p[i] *= std::conj(top) / std::abs(top);
+    pairs.push_back(p);
+  }
+  std::sort(pairs.begin(), pairs.end(), [](const auto& p, const auto& q) { return p[0].real() + 0.375 * p[0].imag() < q[0].real() + 0.375 * q[0].imag(); });
+  Tensors t;
+  for (const bool real : {true, false}) {
+    std::vector<double> values, vectors;
+    const auto part = [real](const Z& z) { return real ? z.real() : z.imag(); };
+    for (const auto& p : pairs) values.push_back(part(p[0]));
+    for (std::size_t i = 1; i <= size; ++i)
+      for (const auto& p : pairs) vectors.push_back(part(p[i]));
+    t.push_back(scaled(tensor(x, {n}, values), 8));
+    t.push_back(scaled(tensor(x, {n, n}, vectors), 8));
+  }
+  return t;
+}
+Array in_order(const gn::Complex& values, const Array& a) {
+  return gn::take(a, gn::argsort(values.re + 0.375 * values.im), a.rank() - 1);
+}
+
 constexpr Rule solves{.ulps = 64, .differentiate = true, .slope = 4000, .noise = 1e-14};
 constexpr Rule values{.ulps = 64};
 const Input wide = in({5, 5}, Draw::dominant), definite = in({5, 5}, Draw::definite), tall = in({6, 4}, Draw::dominant);
@@ -141,11 +210,18 @@ Family linear_algebra() {
        [](T x) -> Exacts { Matrix a = matrix(x[0]); std::vector<double> tau(4); LAPACKE_dgeqrf(LAPACK_ROW_MAJOR, 6, 4, a.a.data(), 4, tau.data()); Matrix r(4, 4); for (int i = 0; i < 4; ++i) for (int j = i; j < 4; ++j) r(i, j) = a(i, j); LAPACKE_dorgqr(LAPACK_ROW_MAJOR, 6, 4, 4, a.a.data(), 4, tau.data()); return {tensor(x, a), tensor(x, r)}; }, solves},
       {"linalg::eigh linalg::eigvalsh", floats, {definite}, [](A x) -> Results { const auto f = la::eigh(x[0]); return {f.eigenvalues, f.eigenvectors, la::eigvalsh(x[0])}; },
        [](T x) -> Exacts { Matrix a = symmetric(x[0]); std::vector<double> w(5); LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'U', 5, a.a.data(), 5, w.data()); signs(a, nullptr); return {tensor(x, {5}, w), scaled(tensor(x, a), 8), tensor(x, {5}, w)}; }, {.ulps = 64, .differentiate = true, .slope = 40000, .noise = 1e-13}},
+      {"linalg::eig linalg::eigvals", floats, {in({5, 5})}, [](A x) -> Results { const auto e = la::eig(x[0]); const auto v = la::eigvals(x[0]); const auto& w = e.eigenvalues; return {in_order(w, w.re), in_order(w, e.eigenvectors.re), in_order(w, w.im), in_order(w, e.eigenvectors.im), in_order(v, v.re), in_order(v, v.im)}; },
+       [](T x) -> Exacts { const Tensors t = general_pairs(x); return {t[0], t[1], t[2], t[3], t[0], t[2]}; }, {.ulps = 64, .differentiate = true, .slope = 40000, .noise = 1e-13}},
       {"linalg::svd linalg::svdvals", floats, {tall}, [](A x) -> Results { const auto f = la::svd(x[0]); return {f.u, f.s, f.vt, la::svdvals(x[0])}; },
        [](T x) -> Exacts { const Decomposed d = singular(matrix(x[0])); return {scaled(tensor(x, d.u), 8), tensor(x, {4}, d.s), scaled(tensor(x, d.vt), 8), tensor(x, {4}, d.s)}; }, {.ulps = 64, .differentiate = true, .slope = 40000, .noise = 1e-13}},
-      {"linalg::solve", floats, {wide, in({5, 2})}, [](A x) -> Results { return la::solve(x[0], x[1]); },
+      {"linalg::tridiagonal_solve", floats, {in({6}), in({6}, Draw::numbers, 4.5, 6), in({6}), in({6, 2})}, [](A x) -> Results { return la::tridiagonal_solve(x[0], x[1], x[2], x[3]); }, [](T x) -> Exacts { return tridiagonal(x); }, {.ulps = 16, .differentiate = true, .slope = 400, .noise = 1e-15}},
+      {"linalg::tridiagonal_solve", floats, {in({1}), positive({1}), in({1}), in({1})}, [](A x) -> Results { return la::tridiagonal_solve(x[0], x[1], x[2], x[3]); },
+       [](T x) -> Exacts { return like(x, {1}, [&](I i) { return x[3].at(i) / x[1].at(i); }); }, {.ulps = 4, .differentiate = true, .slope = 64}},
+      {"linalg::solve(ComplexOperand,Complex) linalg::inv(ComplexOperand)", floats, {wide, in({5, 5}), in({5, 2}), in({5, 2})}, [](A x) -> Results { const gn::Complex a{x[0], x[1]}, y = la::solve(a, gn::Complex{x[2], x[3]}), i = la::inv(a); return {y.re, y.im, i.re, i.im}; },
+       [](T x) -> Exacts { const Tensors y = complex_system(x, 2, [&](int i, int j) { return std::complex<double>(double(x[2](i, j)), double(x[3](i, j))); }), e = complex_system(x, 5, [](int i, int j) { return std::complex<double>(i == j); }); return {y[0], y[1], e[0], e[1]}; }, {.ulps = 128, .differentiate = true, .slope = 8000, .noise = 1e-14}},
+      {"linalg::solve(Operand,Operand)", floats, {wide, in({5, 2})}, [](A x) -> Results { return la::solve(x[0], x[1]); },
        [](T x) -> Exacts { Matrix a = matrix(x[0]), b = matrix(x[1]); std::vector<lapack_int> p(5); LAPACKE_dgesv(LAPACK_ROW_MAJOR, 5, 2, a.a.data(), 5, p.data(), b.a.data(), 2); return tensor(x, b); }, solves},
-      {"linalg::inv linalg::det linalg::slogdet", floats, {wide}, [](A x) -> Results { const auto s = la::slogdet(x[0]); return {la::inv(x[0]), la::det(x[0]), s.sign, s.logabs}; },
+      {"linalg::inv(Operand) linalg::det linalg::slogdet", floats, {wide}, [](A x) -> Results { const auto s = la::slogdet(x[0]); return {la::inv(x[0]), la::det(x[0]), s.sign, s.logabs}; },
        [](T x) -> Exacts { const Matrix a = matrix(x[0]); const double d = determinant(a); return {tensor(x, inverse(a)), number(x, d), number(x, d > 0 ? 1 : -1), number(x, std::log(std::fabs(d)))}; }, solves},
       {"linalg::det", floats, {in({3, 3}), in({2, 2})}, [](A x) -> Results { return {la::det(x[0]), la::det(x[1])}; },
        [](T x) -> Exacts { return {scaled(number(x, determinant(matrix(x[0]))), 16), scaled(number(x, determinant(matrix(x[1]))), 8)}; }, {.ulps = 8, .differentiate = true, .slope = 400, .noise = 1e-14}},
@@ -163,7 +239,7 @@ Family linear_algebra() {
       {"linalg::matrix_power", floats, {in({3, 3}, Draw::dominant)}, [](A x) -> Results { return {la::matrix_power(x[0], 5), la::matrix_power(x[0], -2), la::matrix_power(x[0], 0)}; },
        [](T x) -> Exacts { const Matrix a = matrix(x[0]), b = inverse(a); Matrix one(3, 3); for (int i = 0; i < 3; ++i) one(i, i) = 1; return {tensor(x, product(product(product(a, a), product(a, a)), a)), tensor(x, product(b, b)), tensor(x, one)}; }, solves},
       {"linalg::expm", floats, {in({3, 3})}, [](A x) -> Results { return la::expm(x[0]); }, [](T x) -> Exacts { return tensor(x, exponential(matrix(x[0]))); }, {.ulps = 64, .differentiate = true, .slope = 400, .noise = 1e-15}},
-      {"linalg::solve linalg::cholesky linalg::eigvalsh", floats, {in({2, 3, 3}, Draw::definite), in({2, 3, 1})}, [](A x) -> Results { return {la::solve(x[0], x[1]), la::eigvalsh(x[0])}; },
+      {"linalg::solve(Operand,Operand) linalg::cholesky linalg::eigvalsh", floats, {in({2, 3, 3}, Draw::definite), in({2, 3, 1})}, [](A x) -> Results { return {la::solve(x[0], x[1]), la::eigvalsh(x[0])}; },
        [](T x) -> Exacts { Tensor y(x[0].dtype, {2, 3, 1}), w(x[0].dtype, {2, 3}); for (std::size_t k = 0; k < 2; ++k) { Matrix a(3, 3), b(3, 1); std::copy_n(x[0].v.begin() + static_cast<std::ptrdiff_t>(9 * k), 9, a.a.begin()); std::copy_n(x[1].v.begin() + static_cast<std::ptrdiff_t>(3 * k), 3, b.a.begin()); Matrix c = a; std::vector<lapack_int> p(3); std::vector<double> e(3);
                              LAPACKE_dgesv(LAPACK_ROW_MAJOR, 3, 1, a.a.data(), 3, p.data(), b.a.data(), 1); LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'N', 'U', 3, c.a.data(), 3, e.data()); std::copy(b.a.begin(), b.a.end(), y.v.begin() + static_cast<std::ptrdiff_t>(3 * k)); std::copy(e.begin(), e.end(), w.v.begin() + static_cast<std::ptrdiff_t>(3 * k)); }
                            return {scaled(y, 1), scaled(w, 4)}; }, values},

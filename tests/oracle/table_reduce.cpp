@@ -103,14 +103,14 @@ constexpr Rule sums{.ulps = 4, .differentiate = true};
 
 Family reductions() {
   return {.name = "Reductions", .general = {
-      {"sum", any, {in({3, 4})}, [](A x) -> Results { return {gn::sum(x[0]), gn::sum(x[0], 1), gn::sum(x[0], 0, {.keepdims = true})}; },
+      {"sum(Operand,Axes,ReduceOptions)", any, {in({3, 4})}, [](A x) -> Results { return {gn::sum(x[0]), gn::sum(x[0], 1), gn::sum(x[0], 0, {.keepdims = true})}; },
        [](T x) -> Exacts { const DType t = summed(x[0].dtype); const auto s = [&](const Line& v) { return wrapped(t, total(v)); };
                            return {scaled(made(t, {}, [&](I) { return s(x[0].v); }), magnitude(x[0].v)), scaled(along(t, x[0], 1, s), along(t, x[0], 1, magnitude)),
                                    scaled(kept(along(t, x[0], 0, s), {1, 4}), along(t, x[0], 0, magnitude))}; }, sums},
       {"prod", numbers, {in({3, 4})}, [](A x) -> Results { return {gn::prod(x[0]), gn::prod(x[0], 1)}; },
        [](T x) -> Exacts { const DType t = summed(x[0].dtype); const auto p = [&](const Line& v) { return wrapped(t, product(v)); };
                            return {made(t, {}, [&](I) { return p(x[0].v); }), along(t, x[0], 1, p)}; }, {.ulps = 12, .differentiate = true}},
-      {"mean", floats, {in({3, 4})}, [](A x) -> Results { return {gn::mean(x[0]), gn::mean(x[0], 0)}; },
+      {"mean(Operand,Axes,ReduceOptions)", floats, {in({3, 4})}, [](A x) -> Results { return {gn::mean(x[0]), gn::mean(x[0], 0)}; },
        [](T x) -> Exacts { return {scaled(whole_of(x, [](const Line& v) { return total(v) / 12; }), magnitude(x[0].v) / 12), scaled(along(x[0].dtype, x[0], 0, [](const Line& v) { return total(v) / 3; }), along(x[0].dtype, x[0], 0, [](const Line& v) { return magnitude(v) / 3; }))}; }, sums},
       {"max(Operand,Axes,ReduceOptions) min(Operand,Axes,ReduceOptions) ptp", numbers, {in({3, 4}, Draw::distinct)}, [](A x) -> Results { return {gn::max(x[0], 1), gn::min(x[0]), gn::max(x[0], {0, 1}), gn::ptp(x[0], 0)}; },
        [](T x) -> Exacts { const DType t = x[0].dtype; return {along(t, x[0], 1, largest), whole_of(x, smallest), whole_of(x, largest), along(t, x[0], 0, [t](const Line& v) { return wrapped(t, largest(v) - smallest(v)); })}; }, {.ulps = 0.5, .differentiate = true}},
@@ -173,11 +173,14 @@ Family statistics() {
        [](T x) -> Exacts { return i32({5}, [&](I i) { Number n = 0; for (const Number v : x[0].v) n += std::max(v, 0.0L) == i[0]; return n; }); }},
       {"bincount(Operand,Dim,Operand)", floats, {whole({12}, -2, 7), in({12})}, [](A x) -> Results { return gn::bincount(x[0], 5, x[1]); },
        [](T x) -> Exacts { return scaled(made(x[1].dtype, {5}, [&](I i) { Number n = 0; for (Dim k = 0; k < 12; ++k) if (std::max(x[0](k), 0.0L) == i[0]) n += x[1](k); return n; }), 8); }, sums},
-      {"histogram(Operand,Dim,optional<pair<double,double>>) histogram(Operand,Array) histogram(Operand,Array,Operand)", single, {in({20}, Draw::distinct), in({20})},
-       [](A x) -> Results { const auto a = gn::histogram(x[0], 4, std::pair{-1.5, 1.0}); const Array edges = gn::array({-1.0, 0.0, 0.25, 1.5}); return {a.counts, a.edges, gn::histogram(x[0], edges).counts, gn::histogram(x[0], edges, x[1]).counts}; },
-       [](T x) -> Exacts { const auto h = [&](const Line& e, bool weights) { return scaled(made(DType::f32, {static_cast<Dim>(e.size()) - 1}, [&](I i) { const auto k = static_cast<std::size_t>(i[0]); Number n = 0; for (Dim j = 0; j < 20; ++j) if (x[0](j) >= e[k] && (x[0](j) < e[k + 1] || (k + 2 == e.size() && x[0](j) == e[k + 1]))) n += weights ? x[1](j) : 1; return n; }), 16); };
+      {"histogram(Operand,Dim,optional<pair<double,double>>) histogram(Operand,Array) histogram(Operand,Array,Operand)", floats, {in({20}, Draw::distinct), in({20})},
+       [](A x) -> Results { const auto a = gn::histogram(x[0], 4, std::pair{-1.5, 1.0}); const Array edges = gn::cast(gn::array({-1.0, 0.0, 0.25, 1.5}), x[0].dtype()); return {a.counts, a.edges, gn::histogram(x[0], edges).counts, gn::histogram(x[0], edges, x[1]).counts}; },
+       [](T x) -> Exacts { const auto h = [&](const Line& e, bool weights) { return scaled(like(x, {static_cast<Dim>(e.size()) - 1}, [&](I i) { const auto k = static_cast<std::size_t>(i[0]); Number n = 0; for (Dim j = 0; j < 20; ++j) if (x[0](j) >= e[k] && (x[0](j) < e[k + 1] || (k + 2 == e.size() && x[0](j) == e[k + 1]))) n += weights ? x[1](j) : 1; return n; }), 16); };
                            const Line even{-1.5, -0.875, -0.25, 0.375, 1}, given{-1, 0, 0.25, 1.5};
-                           return {h(even, false), made(DType::f32, {5}, [&](I i) { return even[static_cast<std::size_t>(i[0])]; }), h(given, false), h(given, true)}; }, {.ulps = 2}},
+                           return {h(even, false), like(x, {5}, [&](I i) { return even[static_cast<std::size_t>(i[0])]; }), h(given, false), h(given, true)}; }, {.ulps = 2}},
+      {"histogram(Operand,Dim,optional<pair<double,double>>)", {DType::f64}, {}, [](A) -> Results { const auto row = [](double u, double v, double w) { return gn::concatenate({gn::full({1}, u, DType::f64), gn::full({1}, v, DType::f64), gn::full({1}, w, DType::f64)}); }; const auto a = gn::histogram(row(0.1, 0.3001, 0.7), 3, std::pair{0.1, 0.7}), b = gn::histogram(row(1, 1 + 0x1p-50, 1 + 0x1p-48), 4); return {a.counts, a.edges, b.counts, b.edges}; },
+       [](T) -> Exacts { const auto row = [](const Line& v) { return made(DType::f64, {static_cast<Dim>(v.size())}, [v](I i) { return v[static_cast<std::size_t>(i[0])]; }); };
+                         return {row({1, 1, 1}), row({0.1L, 0.3L, 0.5L, 0.7L}), row({1, 1, 0, 1}), row({1, 1 + 0x1p-50L, 1 + 0x1p-49L, 1 + 0x3p-50L, 1 + 0x1p-48L})}; }, {.ulps = 2}},
   }};
 }
 
@@ -231,16 +234,16 @@ Family running_along() {
 
 Family products() {
   return {.name = "Products", .general = {
-      {"dot", numbers, {in({2, 3}), in({3, 4}), in({3})}, [](A x) -> Results { return {gn::dot(x[0], x[1]), gn::dot(x[2], x[2]), gn::dot(x[0], x[2])}; },
+      {"dot(Operand,Operand)", numbers, {in({2, 3}), in({3, 4}), in({3})}, [](A x) -> Results { return {gn::dot(x[0], x[1]), gn::dot(x[2], x[2]), gn::dot(x[0], x[2])}; },
        [](T x) -> Exacts { const DType t = x[0].dtype; const auto sum = [t](Dim n, auto f) { Number s = 0; for (Dim k = 0; k < n; ++k) s += f(k); return wrapped(t, s); };
                            return {scaled(like(x, {2, 4}, [&](I i) { return sum(3, [&](Dim k) { return x[0](i[0], k) * x[1](k, i[1]); }); }), 8), scaled(like(x, {}, [&](I) { return sum(3, [&](Dim k) { return x[2](k) * x[2](k); }); }), 8), scaled(like(x, {2}, [&](I i) { return sum(3, [&](Dim k) { return x[0](i[0], k) * x[2](k); }); }), 8)}; }, sums},
-      {"matmul", floats, {in({2, 2, 3}), in({3, 4}), in({3})}, [](A x) -> Results { return {gn::matmul(x[0], x[1]), gn::matmul(x[0], x[2])}; },
+      {"matmul(Operand,Operand)", floats, {in({2, 2, 3}), in({3, 4}), in({3})}, [](A x) -> Results { return {gn::matmul(x[0], x[1]), gn::matmul(x[0], x[2])}; },
        [](T x) -> Exacts { return {scaled(like(x, {2, 2, 4}, [&](I i) { Number s = 0; for (Dim k = 0; k < 3; ++k) s += x[0](i[0], i[1], k) * x[1](k, i[2]); return s; }), 8), scaled(like(x, {2, 2}, [&](I i) { Number s = 0; for (Dim k = 0; k < 3; ++k) s += x[0](i[0], i[1], k) * x[2](k); return s; }), 8)}; }, sums},
       {"dot_general", floats, {in({2, 3, 4}), in({4, 2, 3})}, [](A x) -> Results { return gn::dot_general(x[0], x[1], {.a_contracting = {2}, .b_contracting = {0}, .a_batch = {0}, .b_batch = {1}}); },
        [](T x) -> Exacts { return scaled(like(x, {2, 3, 3}, [&](I i) { Number s = 0; for (Dim k = 0; k < 4; ++k) s += x[0](i[0], i[1], k) * x[1](k, i[0], i[2]); return s; }), 8); }, sums},
       {"tensordot", floats, {in({2, 3, 4}), in({4, 3, 2})}, [](A x) -> Results { return gn::tensordot(x[0], x[1], {2, 1}, {0, 1}); },
        [](T x) -> Exacts { return scaled(like(x, {2, 2}, [&](I i) { Number s = 0; for (Dim a = 0; a < 3; ++a) for (Dim b = 0; b < 4; ++b) s += x[0](i[0], a, b) * x[1](b, a, i[1]); return s; }), 16); }, sums},
-      {"outer vdot inner", floats, {in({3}), in({3}), in({2, 3})}, [](A x) -> Results { return {gn::outer(x[0], x[1]), gn::vdot(x[0], x[1]), gn::inner(x[2], x[0])}; },
+      {"outer vdot(Operand,Operand) inner", floats, {in({3}), in({3}), in({2, 3})}, [](A x) -> Results { return {gn::outer(x[0], x[1]), gn::vdot(x[0], x[1]), gn::inner(x[2], x[0])}; },
        [](T x) -> Exacts { const auto dot = [&](auto f) { Number s = 0; for (Dim k = 0; k < 3; ++k) s += f(k) * x[0](k); return s; };
                            return {like(x, {3, 3}, [&](I i) { return x[0](i[0]) * x[1](i[1]); }), scaled(like(x, {}, [&](I) { return dot([&](Dim k) { return x[1](k); }); }), 8), scaled(like(x, {2}, [&](I i) { return dot([&](Dim k) { return x[2](i[0], k); }); }), 8)}; }, sums},
       {"einsum(string_view,Operand)", floats, {in({3, 3})}, [](A x) -> Results { return {gn::einsum("ii->i", x[0]), gn::einsum("ij->j", x[0]), gn::einsum("ij->ji", x[0])}; },

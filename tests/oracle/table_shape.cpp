@@ -79,8 +79,13 @@ Family shapes() {
        [](T x) -> Exacts { const auto part = [&](Dim k) -> const Tensor& { return x[static_cast<std::size_t>(k)]; };
                            return {like(x, {6}, [&](I i) { return part(i[0] / 3)(i[0] % 3); }), like(x, {2, 3}, [&](I i) { return part(i[0])(i[1]); }),
                                    like(x, {1, 3, 2}, [&](I i) { return part(i[2])(i[1]); }), like(x, {3, 2}, [&](I i) { return part(i[1])(i[0]); })}; }, moves},
-      {"pad", any, {in({2, 4})}, [](A x) -> Results { return gn::pad(x[0], {{1, 0}, {2, -1}}, 1); },
+      {"pad(Operand,vector<PadWidths>,Operand)", any, {in({2, 4})}, [](A x) -> Results { return gn::pad(x[0], {{1, 0}, {2, -1}}, 1); },
        [](T x) -> Exacts { return like(x, {3, 5}, [&](I i) { return i[0] < 1 || i[1] < 2 ? 1.0L : x[0](i[0] - 1, i[1] - 2); }); }, moves},
+      {"pad(Operand,vector<PadWidths>,Operand)", floats, {in({2, 4}), in({})}, [](A x) -> Results { return {gn::pad(x[0], {{1, 2, 3}, {-1, -2, 1}}, x[1]), gn::pad(x[0], {{-3, 0, 4}, {0, 0, 2}}, x[1]), gn::pad(x[0], {{0, 0, 0}, {.low = -9, .high = 12, .interior = 2}}, x[1])}; },
+       [](T x) -> Exacts { const auto f = [&](const Shape& s, Dim low0, Dim step0, Dim low1, Dim step1) { return like(x, s, [&, low0, step0, low1, step1](I i) { const Dim r = i[0] - low0, c = i[1] - low1; return r < 0 || c < 0 || r % step0 != 0 || c % step1 != 0 || r / step0 > 1 || c / step1 > 3 ? x[1].v[0] : x[0](r / step0, c / step1); }); };
+                           return {f({8, 4}, 1, 4, -1, 2), f({3, 10}, -3, 5, 0, 3), f({2, 13}, 0, 1, -9, 3)}; }, moves},
+      {"pad(Operand,vector<P>,Operand)", any, {in({2, 4})}, [](A x) -> Results { const std::vector<std::pair<Dim, Dim>> w{{1, 0}, {2, -1}}; return gn::pad(x[0], w); },
+       [](T x) -> Exacts { return like(x, {3, 5}, [&](I i) { return i[0] < 1 || i[1] < 2 ? 0.0L : x[0](i[0] - 1, i[1] - 2); }); }, moves},
       {"slice", any, {in({3, 7})}, [](A x) -> Results { return gn::slice(x[0], {1, 0}, {3, -1}, {1, 2}); },
        [](T x) -> Exacts { return like(x, {2, 3}, [&](I i) { return x[0](1 + i[0], 2 * i[1]); }); }, moves},
       {"slice_axis", any, {in({3, 7})}, [](A x) -> Results { return gn::slice_axis(x[0], 1, -5, 7, 2); },

@@ -39,18 +39,27 @@ Complex rfft(Operand x, Options options = {});
 Array irfft(ComplexOperand x, Options options = {});
 
 struct AxesOptions {
-  std::vector<int> axes = {};  // all when empty; each once
+  std::vector<int> axes = {};  // all when empty (the last ones where `n` is given); each once
   Norm norm = Norm::backward;
+  std::vector<Dim> n = {};  // lengths along `axes`, as Options::n; those of x when empty
 };
 Complex fftn(ComplexOperand x, AxesOptions options = {});
 Complex ifftn(ComplexOperand x, AxesOptions options = {});
+/// Of real x: `rfft` along the last of the axes, `fft` along the others.
+Complex rfftn(Operand x, AxesOptions options = {});
+/// The real array whose `rfftn` is x: `ifft` along all axes but the last of them, then `irfft`
+/// along that one, of length 2 (m - 1) for m elements unless `n` says more.
+Array irfftn(ComplexOperand x, AxesOptions options = {});
 /// Over the last two axes.
 Complex fft2(ComplexOperand x, Norm norm = Norm::backward);
 Complex ifft2(ComplexOperand x, Norm norm = Norm::backward);
+Complex rfft2(Operand x, Norm norm = Norm::backward);
+Array irfft2(ComplexOperand x, Norm norm = Norm::backward);
 
-/// Frequencies of the elements of an `fft` (`rfft`) of length n, f32: 0, 1, ..., -1 over n d.
-Array fftfreq(Dim n, double d = 1, Loc loc = Loc::here());
-Array rfftfreq(Dim n, double d = 1, Loc loc = Loc::here());
+/// Frequencies of the elements of an `fft` (`rfft`) of length n, in floats of `dtype`: 0, 1, ...,
+/// -1 over n d.
+Array fftfreq(Dim n, double d = 1, DType dtype = DType::f32, Loc loc = Loc::here());
+Array rfftfreq(Dim n, double d = 1, DType dtype = DType::f32, Loc loc = Loc::here());
 /// Moves frequency 0 to the middle of an axis, and back.
 Array fftshift(Operand x, int axis = -1);
 Array ifftshift(Operand x, int axis = -1);

@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "gnomon/array.h"
+#include "gnomon/complex.h"
 #include "gnomon/ops.h"
 
 namespace gnomon::linalg {
@@ -74,6 +75,28 @@ Eigh eigh(Operand a);
 /// The eigenvalues alone.
 Array eigvalsh(Operand a);
 
+struct Eig {
+  Complex eigenvalues;   // [.., n]
+  Complex eigenvectors;  // in the columns, of length 1: [.., n, n]
+};
+/// Eigenvalues and right eigenvectors of any square matrix: a v = lambda v.
+///
+/// In no particular order, but conjugate pairs stand side by side, the one with a positive
+/// imaginary part first, and are conjugates to the bit; real eigenvalues have imaginary parts of 0,
+/// and so do their vectors. The element of largest magnitude of every vector is real and positive,
+/// the first of equals. a v - lambda v is about n eps |a|; defective matrices have vectors that are
+/// parallel up to rounding. NaN throughout where an element is not finite, or 30 max(n, 10) steps
+/// did not find all eigenvalues.
+///
+/// Balancing, Hessenberg form, Francis' double steps, back substitution: about 25 n^3 operations,
+/// in order: one workgroup for a large matrix, one lane for each of many small ones.
+/// Derivative: where eigenvalues are distinct. Source: Golub and Van Loan, Matrix Computations, 4th
+/// edition, section 7.5; Boeddeker et al., On the computation of complex-valued gradients (2017),
+/// section 4.4.
+Eig eig(Operand a);
+/// The eigenvalues alone, at less than half the cost.
+Complex eigvals(Operand a);
+
 struct Svd {
   Array u;   // orthonormal columns: [.., m, k], k = min(m, n)
   Array s;   // descending, none negative: [.., k]
@@ -97,6 +120,20 @@ Array svdvals(Operand a);
 Array solve(Operand a, Operand b);
 /// The inverse; `solve` is faster and more accurate for a x = b.
 Array inv(Operand a);
+/// The same of complex matrices, as real systems of twice the size: twice the work of one in
+/// complex arithmetic.
+Complex solve(ComplexOperand a, const Complex& b);
+Complex inv(ComplexOperand a);
+/// x with A x = rhs for the tridiagonal A of which row i is lower[i], diag[i], upper[i].
+///
+/// lower, diag, upper [.., n]; rhs [.., n, k], or [n]; leading axes broadcast. As
+/// jax.lax.linalg.tridiagonal_solve: all bands have length n, and lower[0] and upper[n - 1] do not
+/// count. Differentiable in all four; reverse mode solves with the transposed matrix. Thomas'
+/// elimination without pivoting: O(n) steps, one lane for each column of each system.
+/// Unchecked: stability, which diagonal dominance or a symmetric positive definite A gives; a zero
+/// pivot gives inf or NaN.
+/// Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 9.6.
+Array tridiagonal_solve(Operand lower, Operand diag, Operand upper, Operand rhs);
 /// The determinant: [.., n, n] -> [..]. Up to n = 3 a polynomial, differentiable everywhere; beyond
 /// that by LU, with a derivative where a is not singular.
 Array det(Operand a);

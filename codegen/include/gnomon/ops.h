@@ -16,6 +16,7 @@
 // Every operation belongs inside a trace. Shapes that do not fit, wrong dtypes and axes out of
 // range throw UsageError with the line of the call.
 #pragma once
+#include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
@@ -318,8 +319,24 @@ Array concatenate(const std::vector<Array>& parts, int axis = 0, Loc loc = Loc::
 Array stack(const std::vector<Array>& parts, int axis = 0, Loc loc = Loc::here());
 /// Equal parts along `axis`.
 std::vector<Array> split(Operand x, int parts, int axis = 0);
-/// Adds (before, after) elements of `value` to every axis; negative numbers cut off.
-Array pad(Operand x, const std::vector<std::pair<Dim, Dim>>& widths, Operand value = 0);
+/// What `pad` adds to an axis: `interior` elements between every two, then `low` in front and
+/// `high` behind. Negative `low` and `high` cut off, of what is between elements as well.
+struct PadWidths {
+  Dim low = 0, high = 0, interior = 0;
+};
+/// Adds elements of `value` to every axis: n elements become low + n + (n - 1) interior + high.
+///
+/// pad(x, {{1, 2}, {0, 0, 1}}, 9). Differentiable in x and in the value, which is a scalar.
+/// Throws UsageError unless there are widths for each axis, `interior` is not negative, and every
+/// axis keeps a length of 0 or more.
+Array pad(Operand x, const std::vector<PadWidths>& widths, Operand value = 0);
+/// The same with (low, high) for every axis.
+template <std::same_as<std::pair<Dim, Dim>> P>
+Array pad(Operand x, const std::vector<P>& widths, Operand value = 0) {
+  std::vector<PadWidths> w;
+  for (const P& p : widths) w.push_back({p.first, p.second});
+  return pad(x, w, value);
+}
 /// Elements start, start + stride, ... below limit of every axis; negative positions count from
 /// the end. Static: see dynamic_slice for traced starts.
 Array slice(Operand x, const std::vector<Dim>& starts, const std::vector<Dim>& limits,

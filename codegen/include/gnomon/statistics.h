@@ -76,14 +76,15 @@ Array bincount(Operand x, Dim length);
 Array bincount(Operand x, Dim length, Operand weights);
 
 struct Histogram {
-  Array counts;  // f32[bins]
-  Array edges;   // f32[bins + 1]
+  Array
+      counts;  // [bins], f64 for f64 elements, else f32; of the type of weights where there are any
+  Array edges;  // [bins + 1], of the same type; as they are where they are given
 };
 /// How many elements lie in each of `bins` equal parts of `range`, by default from the smallest to
 /// the largest element. Each part holds its lower edge, the last one both; what is outside is
 /// dropped.
 Histogram histogram(Operand x, Dim bins = 10, std::optional<std::pair<double, double>> range = {});
-/// Between given edges, which ascend.
+/// Between given edges, which ascend. Elements and edges are compared in the type both meet in.
 Histogram histogram(Operand x, const Array& edges, Loc loc = Loc::here());
 /// With a weight for each element.
 Histogram histogram(Operand x, const Array& edges, Operand weights);
