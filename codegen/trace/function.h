@@ -47,7 +47,7 @@ auto trace_at(Loc loc, F&& f, const A&... args) {
                 "gnomon: the function cannot be called with arguments of these types");
   using R = ResultOf<F, A...>;
   static_assert(!std::is_void_v<R>, "gnomon: a traced function must return its results");
-  int index = 0;
+  [[maybe_unused]] int index = 0;  // of no arguments
   Trace trace;
   trace.loc = loc;
   // Braces evaluate from left to right, which numbers the inputs.

@@ -222,7 +222,7 @@ class Jitted {
 
   template <class... A>
   void report_bad_leaf(Loc loc, const A&... args) const {
-    std::size_t index = 0;
+    [[maybe_unused]] std::size_t index = 0;  // of no arguments
     (shared_->core.check_leaves(tree::detail::AnyTree::of(args), index++, loc), ...);
   }
 
