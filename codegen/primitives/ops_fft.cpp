@@ -7,6 +7,7 @@
 #include "codegen/primitives/fft.h"
 #include "codegen/primitives/matrix.h"
 #include "codegen/primitives/ops_linalg.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/fft.h"
 
 namespace gnomon::fft {
@@ -84,7 +85,7 @@ Complex one_axis(std::string_view op, const Pair& x, const Options& o, bool inve
 
 Complex several(std::string_view op, const ComplexOperand& x, AxesOptions o, bool inverse) {
   const Loc loc = x.loc();
-  const At at(op, loc);
+  const At at(loc);
   const Pair p = parts(op, x.re(), x.im());
   if (o.axes.empty())
     for (int i = 0; i < p.re.rank(); ++i) o.axes.push_back(i);
@@ -161,7 +162,7 @@ Array inverse_by_halves(const Pair& given, Dim n) {
 }  // namespace
 
 Complex fft(ComplexOperand x, Options options) {
-  const At at("fft::fft", x.loc());
+  const At at(x.loc());
   return one_axis("fft::fft", parts("fft::fft", x.re(), x.im()), options, false, x.loc());
 }
 Complex fft(Operand x, Options options) {
@@ -169,7 +170,7 @@ Complex fft(Operand x, Options options) {
 }
 
 Complex ifft(ComplexOperand x, Options options) {
-  const At at("fft::ifft", x.loc());
+  const At at(x.loc());
   return one_axis("fft::ifft", parts("fft::ifft", x.re(), x.im()), options, true, x.loc());
 }
 Complex ifft(Operand x, Options options) {
@@ -179,7 +180,7 @@ Complex ifft(Operand x, Options options) {
 Complex rfft(Operand x, Options options) {
   constexpr std::string_view op = "fft::rfft";
   const Loc loc = x.loc();
-  const At at(op, loc);
+  const At at(loc);
   const Array a = align::as_float(op, x);
   const int axis = axis_of(op, a, options.axis, loc);
   const Dim n = options.n.value_or(a.shape()[axis]);
@@ -200,7 +201,7 @@ Complex rfft(Operand x, Options options) {
 Array irfft(ComplexOperand x, Options options) {
   constexpr std::string_view op = "fft::irfft";
   const Loc loc = x.loc();
-  const At at(op, loc);
+  const At at(loc);
   const Pair p = parts(op, x.re(), x.im());
   const int axis = axis_of(op, p.re, options.axis, loc);
   const Dim n = options.n.value_or(2 * (p.re.shape()[axis] - 1));
@@ -253,18 +254,22 @@ void check_count(std::string_view op, Dim n, Loc loc) {
 }  // namespace
 
 Array fftfreq(Dim n, double d, Loc loc) {
-  const At at("fft::fftfreq", loc);
   check_count("fft::fftfreq", n, loc);
-  const Array i = lax::iota(DType::i32, {n}, 0);
-  const Array folded = matrix::choose(matrix::greater(i, static_cast<double>((n - 1) / 2)),
-                                      lax::add(i, static_cast<double>(-n)), i);
-  return lax::mul(lax::convert(folded, DType::f32), 1 / (static_cast<double>(n) * d));
+  return made("fft::fftfreq", loc, [&] {
+    const At at(loc);
+    const Array i = lax::iota(DType::i32, {n}, 0);
+    const Array folded = matrix::choose(matrix::greater(i, static_cast<double>((n - 1) / 2)),
+                                        lax::add(i, static_cast<double>(-n)), i);
+    return lax::mul(lax::convert(folded, DType::f32), 1 / (static_cast<double>(n) * d));
+  });
 }
 
 Array rfftfreq(Dim n, double d, Loc loc) {
-  const At at("fft::rfftfreq", loc);
   check_count("fft::rfftfreq", n, loc);
-  return lax::mul(lax::iota(DType::f32, {n / 2 + 1}, 0), 1 / (static_cast<double>(n) * d));
+  return made("fft::rfftfreq", loc, [&] {
+    const At at(loc);
+    return lax::mul(lax::iota(DType::f32, {n / 2 + 1}, 0), 1 / (static_cast<double>(n) * d));
+  });
 }
 
 Array fftshift(Operand x, int axis) {

@@ -6,6 +6,7 @@
 
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/random_draws.h"
+#include "codegen/trace/eager.h"
 
 namespace gnomon {
 
@@ -216,15 +217,22 @@ std::string_view name(Mode mode) {
   return mode == Mode::partitionable ? "partitionable" : "original";
 }
 
-Key key(std::int64_t seed, Loc loc) { return key(seed, Mode::partitionable, loc); }
-Key key(std::int64_t seed, Mode mode, Loc loc) {
+std::array<std::uint32_t, 2> seed_words(std::int64_t seed) {
   // Seeds of 32 bits, signed or not, have a zero in front; wider ones use both words.
   const bool narrow = seed >= std::numeric_limits<std::int32_t>::min() &&
                       seed <= std::numeric_limits<std::uint32_t>::max();
+  const auto bits = static_cast<std::uint64_t>(seed);
+  return {narrow ? 0 : static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits)};
+}
+
+Key key(std::int64_t seed, Loc loc) { return key(seed, Mode::partitionable, loc); }
+Key key(std::int64_t seed, Mode mode, Loc loc) {
+  const auto [first, second] = seed_words(seed);
   HostArray words(Aval{u32, {2}});
-  words.set_integer(0, narrow ? 0 : seed >> 32);
-  words.set_integer(1, seed & 0xffffffff);
-  return Key(lax::constant(std::move(words), loc), mode, loc);
+  words.set_integer(0, first);
+  words.set_integer(1, second);
+  return Key(made("random::key", loc, [&] { return lax::constant(std::move(words), loc); }), mode,
+             loc);
 }
 
 Key key(const Array& seed, Loc loc) { return key(seed, Mode::partitionable, loc); }

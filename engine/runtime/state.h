@@ -14,8 +14,13 @@
 
 namespace gnomon {
 
-struct RuntimeState {
+/// Also what runs operations outside traces (engine/jit/eager.cpp).
+struct RuntimeState final : Executor, std::enable_shared_from_this<RuntimeState> {
   explicit RuntimeState(const RuntimeOptions&);
+
+  Arrays execute(std::string_view op, const Graph&, const Arrays& inputs) override;
+  /// `a`, which is concrete; computed here when it was made of numbers alone.
+  Array placed(const Array& a);
 
   Environment environment;
   bool validate = false;  // by option or environment
