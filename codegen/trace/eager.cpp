@@ -6,6 +6,7 @@
 #include <string>
 
 #include "codegen/graph/effects.h"
+#include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
 #include "codegen/trace/executor.h"
 

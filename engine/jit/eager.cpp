@@ -1,5 +1,6 @@
 // engine/jit/eager.cpp -- operations outside traces: a Runtime as an Executor.
 #include "codegen/trace/eager.h"
+
 #include "codegen/graph/host_array.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
