@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "codegen/graph/host_array.h"
 #include "codegen/trace/trace.h"
 
 namespace gnomon {
@@ -25,6 +26,8 @@ class Unplaced final : public Storage {
       : graph_(std::move(graph)), origin_(origin) {}
   const Unplaced* unplaced() const override { return this; }
   const Graph& graph() const { return *graph_; }
+  /// Of what is one constant; else null.
+  const HostArray* elements() const;
   /// `a`, which is concrete, as an array that the user made.
   static Array made_by_user(const Array& a);
   Origin origin() const { return origin_; }

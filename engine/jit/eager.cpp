@@ -1,38 +1,37 @@
 // engine/jit/eager.cpp -- operations outside traces: a Runtime as an Executor.
-#include "codegen/trace/eager.h"
+#include <utility>
 
-#include "codegen/graph/host_array.h"
-#include "codegen/primitives/op_params.h"
-#include "codegen/primitives/table.h"
 #include "engine/runtime/state.h"
 #include "gnomon/jit.h"
 
 namespace gnomon {
 namespace {
 
-/// The elements of what one constant stands for, else null.
-const HostArray* elements_of(const Unplaced& made) {
-  const Graph& graph = made.graph();
-  const bool one = graph.equations.size() == 1 && graph.equations[0].primitive == &constant_p;
-  return one ? &graph.equations[0].params.as<ConstantParams>().value.array() : nullptr;
-}
+class AtOnce final : public Executor {
+ public:
+  explicit AtOnce(const std::shared_ptr<RuntimeState>& state) : state_(state) {}
+
+  Arrays execute(std::string_view op, const Graph& graph, const Arrays& inputs) override {
+    const std::shared_ptr<RuntimeState> state = state_.lock();
+    if (!state)
+      throw UsageError("gnomon::" + std::string(op) +
+                       ": the Runtime of its arrays is gone; keep it as long as they are computed "
+                       "with");
+    Arrays here;
+    here.reserve(inputs.size());
+    for (const Array& a : inputs) here.push_back(state->placed(a));
+    return detail::JitCore(state, {.name = std::string(op)}).run_once(graph, std::move(here));
+  }
+
+ private:
+  std::weak_ptr<RuntimeState> state_;  // which owns this
+};
 
 }  // namespace
 
-Arrays RuntimeState::execute(std::string_view op, const Graph& graph, const Arrays& inputs) {
-  Arrays here;
-  here.reserve(inputs.size());
-  for (const Array& a : inputs) here.push_back(placed(a));
-  detail::JitCore core(shared_from_this(), {.name = std::string(op)});
-  return core.run_once(graph, std::move(here));
-}
-
-Array RuntimeState::placed(const Array& a) {
-  const Unplaced* made = a.concrete() ? a.storage()->unplaced() : nullptr;
-  if (!made) return a;
-  const HostArray* elements = elements_of(*made);
-  if (!elements) return execute("constant", made->graph(), {})[0];
-  return on_device(context, a.aval(), elements->bytes);
+Runtime::Runtime(const RuntimeOptions& options) : state_(std::make_shared<RuntimeState>(options)) {
+  state_->executor = std::make_shared<AtOnce>(state_);
+  state_->context->executor = state_->executor;
 }
 
 }  // namespace gnomon

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "codegen/graph/array_text.h"
+#include "codegen/trace/eager.h"
 #include "engine/runtime/state.h"
 #include "gnomon/error.h"
 
@@ -68,9 +69,14 @@ RuntimeState::RuntimeState(const RuntimeOptions& options)
   if (own.disk) store = std::make_shared<ProgramStore>(own.disk, context->device);
 }
 
-Runtime::Runtime(const RuntimeOptions& options) : state_(std::make_shared<RuntimeState>(options)) {
-  state_->context->executor = state_;
+Array RuntimeState::placed(const Array& a) const {
+  const Unplaced* made = a.concrete() ? a.storage()->unplaced() : nullptr;
+  if (!made) return a;
+  if (const HostArray* elements = made->elements())
+    return on_device(context, a.aval(), elements->bytes);
+  return executor->execute("constant", made->graph(), {})[0];
 }
+
 Runtime::~Runtime() = default;
 Runtime::Runtime(Runtime&&) noexcept = default;
 Runtime& Runtime::operator=(Runtime&&) noexcept = default;
