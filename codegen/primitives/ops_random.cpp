@@ -244,13 +244,15 @@ Key key(const Array& seed, Mode mode, Loc loc) {
 
 Keys split(Key key, Dim count, Loc loc) {
   if (count < 1) usage_error("random::split", "into " + std::to_string(count) + " keys", loc);
-  const Mode mode = key.mode();
-  if (mode == Mode::original) {
-    const Array positions = positions_of("random::split", {count, 2}, loc);
-    return Keys(words_of_halves(key, positions, 2 * count, loc), mode, loc);
-  }
-  const Words x = encrypt_positions(key, positions_of("random::split", {count, 1}, loc), loc);
-  return Keys(lax::concatenate({x.first, x.second}, 1, loc), mode, loc);
+  const auto words = [&] {
+    if (key.mode() == Mode::original) {
+      const Array positions = positions_of("random::split", {count, 2}, loc);
+      return words_of_halves(key, positions, 2 * count, loc);
+    }
+    const Words x = encrypt_positions(key, positions_of("random::split", {count, 1}, loc), loc);
+    return lax::concatenate({x.first, x.second}, 1, loc);
+  };
+  return Keys(at_once("random::split", loc, words), key.mode(), loc);
 }
 
 Key fold_in(const Key& key, Operand data) {
@@ -272,8 +274,10 @@ Array bits(Key key, const Shape& shape, DType dtype, Loc loc) {
         "random::bits",
         "draws unsigned integers, not " + std::string(gnomon::name(dtype)) + "; bitcast the result",
         loc);
-  const Array positions = positions_of("random::bits", shape, loc);
-  return draws::bits_at(key, positions, shape.size(), dtype, loc);
+  return at_once("random::bits", loc, [&] {
+    const Array positions = positions_of("random::bits", shape, loc);
+    return draws::bits_at(key, positions, shape.size(), dtype, loc);
+  });
 }
 
 namespace {
@@ -294,7 +298,9 @@ Array uniform(Key key, const Shape& shape, Operand lo, Operand hi, DType dtype) 
 
 Array normal(Key key, const Shape& shape, DType dtype, Loc loc) {
   require_any_float("random::normal", dtype, loc);
-  return normal_of(bits(std::move(key), shape, unit_layout(dtype).word, loc), dtype, loc);
+  return at_once("random::normal", loc, [&] {
+    return normal_of(bits(std::move(key), shape, unit_layout(dtype).word, loc), dtype, loc);
+  });
 }
 
 Array bernoulli(Key key, Operand p, const Shape& shape) {
