@@ -54,6 +54,26 @@ Dim Array::dim(int axis, Loc loc) const {
   return shape()[axis < 0 ? axis + n : axis];
 }
 
+void Array::require_concrete(const char* op, Loc loc) const {
+  if (concrete()) return;
+  usage_error(op,
+              "this " + to_string(aval()) +
+                  " is traced and has no elements yet; return it from the traced function and ask "
+                  "the result",
+              loc);
+}
+
+bool Array::is_ready(Loc loc) const {
+  require_concrete("is_ready", loc);
+  return storage_->is_ready();
+}
+
+const Array& Array::block_until_ready(Loc loc) const {
+  require_concrete("block_until_ready", loc);
+  storage_->block_until_ready();
+  return *this;
+}
+
 std::string to_string(const Scalar& x) {
   if (x.kind == Scalar::Kind::boolean) return x.integer ? "true" : "false";
   if (x.beyond_i64) return std::to_string(static_cast<std::uint64_t>(x.integer));

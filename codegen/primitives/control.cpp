@@ -9,6 +9,7 @@
 #include "codegen/primitives/control_trace.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/loops.h"
 
 namespace gnomon::control {
@@ -166,7 +167,8 @@ std::vector<Array> run_while(FunctionRef<Array(std::span<const Array>)> conditio
   const auto next = [&](const Arrays& carried) {
     return checked_carry("while_loop", init, paths, body(carried), loc);
   };
-  return build_while("while_loop", holds, next, init, options, loc);
+  return at_once("while_loop", loc,
+                 [&] { return build_while("while_loop", holds, next, init, options, loc); });
 }
 
 std::vector<Array> run_fori(Dim lower, Dim upper, Body body, const Arrays& init, const Texts& paths,
@@ -179,15 +181,16 @@ std::vector<Array> run_fori(Dim lower, Dim upper, Body body, const Arrays& init,
                 "bounds " + std::to_string(lower) + " and " + std::to_string(upper) +
                     " do not fit into the i32 counter; count from 0 and add an offset",
                 loc);
-  Trace::active("fori_loop", loc);
-  const auto step = [&](const Arrays& carried) {
-    const Array next = lax::add(carried[0], 1.0, loc);
-    return joined({next}, checked_carry("fori_loop", init, paths, body(carried), loc));
-  };
-  const Arrays start = joined({lax::scalar_integer(DType::i32, lower, loc)}, init);
-  const Arrays end = unrolled_scan("fori_loop", step, start, {}, std::max<Dim>(0, upper - lower),
-                                   false, options, loc);
-  return {end.begin() + 1, end.end()};
+  return at_once("fori_loop", loc, [&]() -> Arrays {
+    const auto step = [&](const Arrays& carried) {
+      const Array next = lax::add(carried[0], 1.0, loc);
+      return joined({next}, checked_carry("fori_loop", init, paths, body(carried), loc));
+    };
+    const Arrays start = joined({lax::scalar_integer(DType::i32, lower, loc)}, init);
+    const Arrays end = unrolled_scan("fori_loop", step, start, {}, std::max<Dim>(0, upper - lower),
+                                     false, options, loc);
+    return {end.begin() + 1, end.end()};
+  });
 }
 
 std::vector<Array> run_fori(const Operand& lower, const Operand& upper, Body body,
@@ -212,16 +215,17 @@ std::vector<Array> run_fori(const Operand& lower, const Operand& upper, Body bod
     return x.is_array() ? x.array()
                         : number_as("fori_loop", x.scalar(), dtype.value_or(DType::i32), loc);
   };
-  Trace::active("fori_loop", loc);
-  const Array last = as_bound(upper);
-  const auto holds = [&](const Arrays& carried) { return lax::lt(carried[0], last, loc); };
-  const auto step = [&](const Arrays& carried) {
-    const Array next = lax::add(carried[0], 1.0, loc);
-    return joined({next}, checked_carry("fori_loop", init, paths, body(carried), loc));
-  };
-  const Arrays end =
-      build_while("fori_loop", holds, step, joined({as_bound(lower)}, init), options, loc);
-  return {end.begin() + 1, end.end()};
+  return at_once("fori_loop", loc, [&]() -> Arrays {
+    const Array last = as_bound(upper);
+    const auto holds = [&](const Arrays& carried) { return lax::lt(carried[0], last, loc); };
+    const auto step = [&](const Arrays& carried) {
+      const Array next = lax::add(carried[0], 1.0, loc);
+      return joined({next}, checked_carry("fori_loop", init, paths, body(carried), loc));
+    };
+    const Arrays end =
+        build_while("fori_loop", holds, step, joined({as_bound(lower)}, init), options, loc);
+    return {end.begin() + 1, end.end()};
+  });
 }
 
 std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, const Arrays& xs,
@@ -241,12 +245,13 @@ std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, c
   const Dim length = options.length ? *options.length : *leading;
   if (length < 0)
     usage_error("scan", "`length` is " + std::to_string(length) + " and cannot be negative", loc);
-  Trace::active("scan", loc);
-  const auto step = [&](const Arrays& inputs) {
-    const Returned r = body(inputs);
-    return joined(checked_carry("scan", init, paths, r, loc), r.rows);
-  };
-  return unrolled_scan("scan", step, init, xs, length, options.reverse, options, loc);
+  return at_once("scan", loc, [&]() -> Arrays {
+    const auto step = [&](const Arrays& inputs) {
+      const Returned r = body(inputs);
+      return joined(checked_carry("scan", init, paths, r, loc), r.rows);
+    };
+    return unrolled_scan("scan", step, init, xs, length, options.reverse, options, loc);
+  });
 }
 
 std::vector<Array> run_counted_while(FunctionRef<Array(std::span<const Array>)> condition,
@@ -268,10 +273,12 @@ std::vector<Array> run_counted_while(FunctionRef<Array(std::span<const Array>)> 
     const Returned r = body(std::span(carried).first(n));
     return joined(checked_carry(op, init, paths, r, loc), {lax::add(carried[n], 1.0, loc)});
   };
-  Arrays end = build_while(op, holds, next, joined(init, {lax::scalar_integer(DType::i32, 0, loc)}),
-                           options, loc);
-  end.push_back(bound.bounded() ? holds(end) : lax::full({DType::boolean, {}}, 0, loc));
-  return end;
+  return at_once(op, loc, [&] {
+    Arrays end = build_while(op, holds, next,
+                             joined(init, {lax::scalar_integer(DType::i32, 0, loc)}), options, loc);
+    end.push_back(bound.bounded() ? holds(end) : lax::full({DType::boolean, {}}, 0, loc));
+    return end;
+  });
 }
 
 std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, const Arrays& xs,
@@ -296,47 +303,47 @@ std::vector<Array> run_scan(Body body, const Arrays& init, const Texts& paths, c
             (leading ? "the leading axis " + std::to_string(*leading) + " of " + quoted(x_paths[0])
                      : std::to_string(most_counted)),
         loc);
-  Trace::active("scan", loc);
+  return at_once("scan", loc, [&]() -> Arrays {
+    std::vector<Aval> row_types;
+    {
+      Trace trace;
+      trace.loc = loc;
+      Arrays inputs = inputs_like(trace, init);
+      for (const Array& x : xs) inputs.push_back(trace.input({x.dtype(), x.shape().without(0)}));
+      const Returned r = body(inputs);
+      checked_carry("scan", init, paths, r, loc);
+      for (const Array& row : r.rows)
+        row_types.push_back({row.dtype(), row.shape().with_inserted(0, bound)});
+    }
+    if (bound == 0) {
+      Arrays none = init;
+      for (const Aval& row : row_types) none.push_back(lax::full(row, 0, loc));
+      none.push_back(lax::scalar_integer(DType::i32, 0, loc));
+      return none;
+    }
 
-  std::vector<Aval> row_types;
-  {
-    Trace trace;
-    trace.loc = loc;
-    Arrays inputs = inputs_like(trace, init);
-    for (const Array& x : xs) inputs.push_back(trace.input({x.dtype(), x.shape().without(0)}));
-    const Returned r = body(inputs);
-    checked_carry("scan", init, paths, r, loc);
-    for (const Array& row : r.rows)
-      row_types.push_back({row.dtype(), row.shape().with_inserted(0, bound)});
-  }
-  if (bound == 0) {
-    Arrays none = init;
-    for (const Aval& row : row_types) none.push_back(lax::full(row, 0, loc));
-    none.push_back(lax::scalar_integer(DType::i32, 0, loc));
-    return none;
-  }
-
-  // Carried: the number of the step, the scan's own values, the rows.
-  const Array count = steps_of(length, bound, loc);
-  Arrays start = joined({lax::scalar_integer(DType::i32, 0, loc)}, init);
-  for (const Aval& row : row_types)
-    start.push_back(emit1(buffer_p, BufferParams{row.dtype, row.shape}, {}, loc));
-  const std::size_t first_row = 1 + init.size();
-  const auto holds = [&](const Arrays& c) { return lax::lt(c[0], count, loc); };
-  const auto next = [&](const Arrays& c) {
-    Arrays in = part(c, 1, init.size());
-    for (const Array& x : xs) in.push_back(rules::row_of(x, c[0], loc));
-    const Returned r = body(in);
-    Arrays out = joined({lax::add(c[0], 1.0, loc)}, checked_carry("scan", init, paths, r, loc));
-    for (std::size_t j = 0; j < r.rows.size(); ++j)
-      out.push_back(rules::with_row(c[first_row + j], r.rows[j], c[0], loc));
-    return out;
-  };
-  Arrays end =
-      build_while("scan", holds, next, start, {bound, options.kind, options.checkpoints}, loc);
-  end.erase(end.begin());
-  end.push_back(count);
-  return end;
+    // Carried: the number of the step, the scan's own values, the rows.
+    const Array count = steps_of(length, bound, loc);
+    Arrays start = joined({lax::scalar_integer(DType::i32, 0, loc)}, init);
+    for (const Aval& row : row_types)
+      start.push_back(emit1(buffer_p, BufferParams{row.dtype, row.shape}, {}, loc));
+    const std::size_t first_row = 1 + init.size();
+    const auto holds = [&](const Arrays& c) { return lax::lt(c[0], count, loc); };
+    const auto next = [&](const Arrays& c) {
+      Arrays in = part(c, 1, init.size());
+      for (const Array& x : xs) in.push_back(rules::row_of(x, c[0], loc));
+      const Returned r = body(in);
+      Arrays out = joined({lax::add(c[0], 1.0, loc)}, checked_carry("scan", init, paths, r, loc));
+      for (std::size_t j = 0; j < r.rows.size(); ++j)
+        out.push_back(rules::with_row(c[first_row + j], r.rows[j], c[0], loc));
+      return out;
+    };
+    Arrays end =
+        build_while("scan", holds, next, start, {bound, options.kind, options.checkpoints}, loc);
+    end.erase(end.begin());
+    end.push_back(count);
+    return end;
+  });
 }
 
 std::vector<Array> run_map(Body one, Body many, const Arrays& xs, const Texts& x_paths,
@@ -350,29 +357,30 @@ std::vector<Array> run_map(Body one, Body many, const Arrays& xs, const Texts& x
                 "`batch_size` is " + std::to_string(*batch_size) +
                     " and must be positive; leave it out to take elements one by one",
                 loc);
-  Trace::active("map_each", loc);
-  const Dim n = *leading;
-  const auto by = [&](Body body) { return [body](const Arrays& in) { return body(in).rows; }; };
-  const auto one_by_one = by(one);
-  const auto side_by_side = by(many);
-  if (!batch_size || n == 0) return build_scan(one_by_one, {}, xs, n, false, loc);
-  const Dim per = *batch_size;
-  if (n <= per) return side_by_side(xs);
-  const Dim trips = n / per;
-  const Arrays groups =
-      build_scan(side_by_side, {}, grouped(xs, 0, trips, per, loc), trips, false, loc);
-  Arrays rest;
-  if (trips * per < n) {
-    Arrays last;
-    for (const Array& x : xs) last.push_back(lax::slice_axis(x, 0, trips * per, n, loc));
-    rest = side_by_side(last);
-  }
-  Arrays all;
-  for (std::size_t j = 0; j < groups.size(); ++j) {
-    const Array rows = ungrouped(groups[j], loc);
-    all.push_back(rest.empty() ? rows : lax::concatenate({rows, rest[j]}, 0, loc));
-  }
-  return all;
+  return at_once("map_each", loc, [&]() -> Arrays {
+    const Dim n = *leading;
+    const auto by = [&](Body body) { return [body](const Arrays& in) { return body(in).rows; }; };
+    const auto one_by_one = by(one);
+    const auto side_by_side = by(many);
+    if (!batch_size || n == 0) return build_scan(one_by_one, {}, xs, n, false, loc);
+    const Dim per = *batch_size;
+    if (n <= per) return side_by_side(xs);
+    const Dim trips = n / per;
+    const Arrays groups =
+        build_scan(side_by_side, {}, grouped(xs, 0, trips, per, loc), trips, false, loc);
+    Arrays rest;
+    if (trips * per < n) {
+      Arrays last;
+      for (const Array& x : xs) last.push_back(lax::slice_axis(x, 0, trips * per, n, loc));
+      rest = side_by_side(last);
+    }
+    Arrays all;
+    for (std::size_t j = 0; j < groups.size(); ++j) {
+      const Array rows = ungrouped(groups[j], loc);
+      all.push_back(rest.empty() ? rows : lax::concatenate({rows, rest[j]}, 0, loc));
+    }
+    return all;
+  });
 }
 
 }  // namespace gnomon::control

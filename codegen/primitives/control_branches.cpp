@@ -7,7 +7,7 @@
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/control_trace.h"
 #include "codegen/primitives/lax.h"
-#include "codegen/trace/trace.h"
+#include "codegen/trace/eager.h"
 
 namespace gnomon::control {
 
@@ -47,63 +47,64 @@ std::vector<Array> run_branches(std::string_view op, const Operand& index,
                                 std::span<const FunctionRef<Returned()>> branches,
                                 FunctionRef<Texts()> paths) {
   const Loc loc = index.loc();
-  Trace::active(op, loc);
-  const Array which = branch_index(op, index.array(), branches.size(), loc);
-  std::vector<Part> parts(branches.size());
-  std::vector<std::optional<Scalar>> numbers(branches.size());
-  for (std::size_t b = 0; b < branches.size(); ++b) {
-    Trace trace;
-    trace.loc = loc;
-    const Returned r = branches[b]();
-    numbers[b] = r.number;
-    for (std::size_t i = 0; i < r.arrays.size(); ++i)
-      if (r.arrays[i].empty())
-        usage_error(op, "a branch returns an empty Array (moved from, or never assigned)", loc);
-    parts[b] = finish(trace, r.arrays);  // of a branch that gives a number, its statements
-  }
+  return at_once(op, loc, [&]() -> Arrays {
+    const Array which = branch_index(op, index.array(), branches.size(), loc);
+    std::vector<Part> parts(branches.size());
+    std::vector<std::optional<Scalar>> numbers(branches.size());
+    for (std::size_t b = 0; b < branches.size(); ++b) {
+      Trace trace;
+      trace.loc = loc;
+      const Returned r = branches[b]();
+      numbers[b] = r.number;
+      for (std::size_t i = 0; i < r.arrays.size(); ++i)
+        if (r.arrays[i].empty())
+          usage_error(op, "a branch returns an empty Array (moved from, or never assigned)", loc);
+      parts[b] = finish(trace, r.arrays);  // of a branch that gives a number, its statements
+    }
 
-  // A C++ number takes the dtype of what other branches return.
-  std::optional<DType> dtype;
-  for (std::size_t b = 0; b < parts.size(); ++b)
-    if (!numbers[b] && !parts[b].graph.outputs.empty())
-      dtype = parts[b].graph.output_avals()[0].dtype;
-  if (!dtype)
-    for (const auto& x : numbers)
-      if (x && !(dtype && fits(*x, *dtype))) dtype = align::default_dtype(x->kind);
-  for (std::size_t b = 0; b < parts.size(); ++b) {
-    if (!numbers[b]) continue;
-    Trace trace;
-    const DType t = fits(*numbers[b], *dtype) ? *dtype : align::default_dtype(numbers[b]->kind);
-    inline_graph(parts[b].graph, parts[b].captures);
-    parts[b] = finish(trace, {number_as(op, *numbers[b], t, loc)});
-  }
+    // A C++ number takes the dtype of what other branches return.
+    std::optional<DType> dtype;
+    for (std::size_t b = 0; b < parts.size(); ++b)
+      if (!numbers[b] && !parts[b].graph.outputs.empty())
+        dtype = parts[b].graph.output_avals()[0].dtype;
+    if (!dtype)
+      for (const auto& x : numbers)
+        if (x && !(dtype && fits(*x, *dtype))) dtype = align::default_dtype(x->kind);
+    for (std::size_t b = 0; b < parts.size(); ++b) {
+      if (!numbers[b]) continue;
+      Trace trace;
+      const DType t = fits(*numbers[b], *dtype) ? *dtype : align::default_dtype(numbers[b]->kind);
+      inline_graph(parts[b].graph, parts[b].captures);
+      parts[b] = finish(trace, {number_as(op, *numbers[b], t, loc)});
+    }
 
-  const std::vector<Aval> results = parts[0].graph.output_avals();
-  const auto branch_name = [&](std::size_t b) {
-    if (op == "cond") return std::string(b == 0 ? "when false" : "when true");
-    return "in branch " + std::to_string(b);
-  };
-  for (std::size_t b = 1; b < parts.size(); ++b) {
-    const std::vector<Aval> found = parts[b].graph.output_avals();
-    GNOMON_CHECK(found.size() == results.size(),
-                 "static parts are equal, so the arrays are as many");
-    for (std::size_t i = 0; i < found.size(); ++i)
-      if (found[i] != results[i])
-        usage_error(op,
-                    quoted(paths()[i]) + " is " + to_string(results[i]) + " " + branch_name(0) +
-                        " and " + to_string(found[i]) + " " + branch_name(b) +
-                        "; branches return one type",
-                    loc);
-  }
-  const bool runs = std::any_of(parts.begin(), parts.end(),
-                                [](const Part& part) { return has_effects(part.graph); });
-  if (results.empty() && !runs) return {};
-  std::vector<Part*> pointers;
-  for (Part& part : parts) pointers.push_back(&part);
-  const Arrays constants = share_captures(pointers, 0);
-  CondParams p;
-  for (Part& part : parts) p.branches.push_back(share(std::move(part.graph)));
-  return emit(cond_p, std::move(p), joined({which}, constants), loc);
+    const std::vector<Aval> results = parts[0].graph.output_avals();
+    const auto branch_name = [&](std::size_t b) {
+      if (op == "cond") return std::string(b == 0 ? "when false" : "when true");
+      return "in branch " + std::to_string(b);
+    };
+    for (std::size_t b = 1; b < parts.size(); ++b) {
+      const std::vector<Aval> found = parts[b].graph.output_avals();
+      GNOMON_CHECK(found.size() == results.size(),
+                   "static parts are equal, so the arrays are as many");
+      for (std::size_t i = 0; i < found.size(); ++i)
+        if (found[i] != results[i])
+          usage_error(op,
+                      quoted(paths()[i]) + " is " + to_string(results[i]) + " " + branch_name(0) +
+                          " and " + to_string(found[i]) + " " + branch_name(b) +
+                          "; branches return one type",
+                      loc);
+    }
+    const bool runs = std::any_of(parts.begin(), parts.end(),
+                                  [](const Part& part) { return has_effects(part.graph); });
+    if (results.empty() && !runs) return {};
+    std::vector<Part*> pointers;
+    for (Part& part : parts) pointers.push_back(&part);
+    const Arrays constants = share_captures(pointers, 0);
+    CondParams p;
+    for (Part& part : parts) p.branches.push_back(share(std::move(part.graph)));
+    return emit(cond_p, std::move(p), joined({which}, constants), loc);
+  });
 }
 
 }  // namespace gnomon::control

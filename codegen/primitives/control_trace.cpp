@@ -160,7 +160,6 @@ Arrays build_while(std::string_view op, FunctionRef<Array(const Arrays&)> condit
                 loc);
   const Kept kept = kept_by(op, options.kind, options.checkpoints,
                             bound.bounded() ? std::optional(bound.steps()) : std::nullopt, loc);
-  Trace::active(op, loc);
   std::array<Part, 2> parts;
   {
     Trace trace;

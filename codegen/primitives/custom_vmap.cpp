@@ -52,7 +52,7 @@ Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim 
   const std::vector<bool> all(results.size(), true);
   if (!p.rule.get())
     return {inline_graph(control::batch(*p.body, in, all, size), inputs), control::front_axes(all)};
-  const Loc loc = Trace::active("custom_vmap").loc;
+  const Loc loc = Trace::where();
   const Arrays out = p.rule.get()->call(size, in, inputs, loc);
   const auto wrong = [&](std::size_t i, const std::string& given) {
     usage_error("custom_vmap",

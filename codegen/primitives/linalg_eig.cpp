@@ -541,7 +541,7 @@ Eig moved(const Eig& e, const Array& da, Loc loc) {
 
 Eig eig(Operand x) {
   const Loc loc = x.loc();
-  const At at("linalg::eig", loc);
+  const At at(loc);
   const auto f = [&](const Array& a) { return every_matrix(a, true, loc); };
   const auto rule = [&](const Array&, const Eig& e, const Array& da) { return moved(e, da, loc); };
   const Array a = square_operand("linalg::eig", x);
@@ -550,7 +550,7 @@ Eig eig(Operand x) {
 
 Complex eigvals(Operand x) {
   const Loc loc = x.loc();
-  const At at("linalg::eigvals", loc);
+  const At at(loc);
   const auto f = [&](const Array& a) { return every_matrix(a, false, loc).eigenvalues; };
   // Both from one decomposition: another one might find eigenvalues in another order.
   const auto rule = [&](const Array& given, const Array& da) {

@@ -81,7 +81,7 @@ Array eliminated(const Bands& a, const Array& rhs, Loc loc) {
 Array tridiagonal_solve(Operand lower, Operand diag, Operand upper, Operand rhs) {
   constexpr std::string_view op = "linalg::tridiagonal_solve";
   const Loc loc = lower.loc();
-  const At at(op, loc);
+  const At at(loc);
   const std::array all{lower, diag, upper, rhs};
   const DType t = align::float_dtype(align::common_dtype(op, all));
   Arrays bands;

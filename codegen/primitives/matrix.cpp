@@ -197,8 +197,8 @@ Arrays repeat(Dim count, const Arrays& init,
   const auto step = [&](std::span<const Array> carried) {
     return control::Returned{body(carried[0], Arrays(carried.begin() + 1, carried.end())), {}, {}};
   };
-  return control::run_fori(Dim{0}, count, step, init, control::Texts(init.size(), "state"),
-                           {}, Trace::active().loc);
+  return control::run_fori(Dim{0}, count, step, init, control::Texts(init.size(), "state"), {},
+                           Trace::where());
 }
 
 Arrays by_matrix(const Arrays& inputs, const std::function<Arrays(const Arrays&)>& f) {
@@ -218,7 +218,7 @@ Arrays repeat_while(Dim limit, const Arrays& init, const Shape& batch,
                     const std::function<Array(const Arrays&)>& open,
                     const std::function<Arrays(const Arrays&)>& body) {
   GNOMON_CHECK(batch.rank() <= 1, "a loop over matrices in several axes");
-  const Loc loc = Trace::active().loc;
+  const Loc loc = Trace::where();
   const auto graph = [&](const auto& f) {
     Trace trace;
     trace.loc = loc;

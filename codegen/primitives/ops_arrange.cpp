@@ -5,6 +5,7 @@
 
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/gather_scatter.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/arrange.h"
 
 namespace gnomon {
@@ -144,10 +145,12 @@ std::vector<Array> meshgrid(const std::vector<Array>& vectors, GridOptions optio
 }
 
 Array indices(const Shape& shape, DType dtype, Loc loc) {
-  Arrays r;
-  for (int a = 0; a < shape.rank(); ++a) r.push_back(iota(shape, a, dtype, loc));
-  if (r.empty()) return lax::full({dtype, {0}}, 0, loc);
-  return stack(r, 0, loc);
+  return made("indices", loc, [&] {
+    Arrays r;
+    for (int a = 0; a < shape.rank(); ++a) r.push_back(iota(shape, a, dtype, loc));
+    if (r.empty()) return lax::full({dtype, {0}}, 0, loc);
+    return stack(r, 0, loc);
+  });
 }
 
 Array select(const std::vector<Array>& conditions, const std::vector<Array>& choices,

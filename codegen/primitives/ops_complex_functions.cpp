@@ -229,7 +229,7 @@ template <class Slope>
 Complex holomorphic(std::string_view op, const ComplexOperand& z, Z (*value)(const Z&),
                     const Slope& slope) {
   const Loc loc = z.loc();
-  const linalg::At at(op, loc);
+  const linalg::At at(loc);
   const auto f = [&](const Complex& x) { return complex_of(value(z_of(x))); };
   const auto rule = [&](const Complex& x, const Complex& y, const Complex& dx) {
     return Complex(slope(x, y, dx));
@@ -391,17 +391,17 @@ Complex power(C z, const Array& w) {
 }  // namespace
 
 Complex pow(ComplexOperand z, const Complex& w) {
-  const linalg::At at("pow", z.loc());
+  const linalg::At at(z.loc());
   const Arrays x = power_operands({z.re(), z.im(), {w.re, z.loc()}, {w.im, z.loc()}});
   return power<2>(Complex{x[0], x[1]}, Complex{x[2], x[3]});
 }
 Complex pow(ComplexOperand z, Operand w) {
-  const linalg::At at("pow", z.loc());
+  const linalg::At at(z.loc());
   const Arrays x = power_operands({z.re(), z.im(), w});
   return power<2>(Complex{x[0], x[1]}, x[2]);
 }
 Complex pow(Operand z, const Complex& w) {
-  const linalg::At at("pow", z.loc());
+  const linalg::At at(z.loc());
   const Arrays x = power_operands({z, {w.re, z.loc()}, {w.im, z.loc()}});
   return power<2>(Complex{x[0], lax::zeros_like(x[0])}, Complex{x[1], x[2]});
 }

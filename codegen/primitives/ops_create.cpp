@@ -3,6 +3,7 @@
 
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/buffer.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/buffer.h"
 #include "gnomon/ops.h"
 
@@ -41,35 +42,45 @@ const Scalar& number_of(std::string_view op, const Operand& x) {
 
 Array zeros(const Shape& shape, DType dtype, Loc loc) {
   require_sizes("zeros", shape, loc);
-  return lax::full({dtype, shape}, 0, loc);
+  return made("zeros", loc, [&] { return lax::full({dtype, shape}, 0, loc); });
 }
 
 Array ones(const Shape& shape, DType dtype, Loc loc) {
   require_sizes("ones", shape, loc);
-  return lax::full({dtype, shape}, 1, loc);
+  return made("ones", loc, [&] { return lax::full({dtype, shape}, 1, loc); });
 }
 
 Array buffer(const Shape& shape, DType dtype, Loc loc) {
   require_sizes("buffer", shape, loc);
-  return emit1(buffer_p, BufferParams{dtype, shape}, {}, loc);
+  return made("buffer", loc, [&] { return emit1(buffer_p, BufferParams{dtype, shape}, {}, loc); });
 }
 
 Array full(const Shape& shape, Operand value) {
   require_sizes("full", shape, value.loc());
-  return align::broadcast("full", align::as_array("full", value), shape, value.loc());
+  return made("full", value.loc(), [&] {
+    return align::broadcast("full", align::as_array("full", value), shape, value.loc());
+  });
 }
 
 Array full(const Shape& shape, Operand value, DType dtype) {
   require_sizes("full", shape, value.loc());
-  return align::broadcast("full", in_named_dtype("full", value, dtype), shape, value.loc());
+  return made("full", value.loc(), [&] {
+    return align::broadcast("full", in_named_dtype("full", value, dtype), shape, value.loc());
+  });
 }
 
-Array zeros_like(Operand x) { return lax::zeros_like(align::as_array("zeros_like", x), x.loc()); }
-Array ones_like(Operand x) { return lax::full_like(align::as_array("ones_like", x), 1, x.loc()); }
+Array zeros_like(Operand x) {
+  const Array like = align::as_array("zeros_like", x);
+  return beside(like, lax::zeros_like(like, x.loc()));
+}
+Array ones_like(Operand x) {
+  const Array like = align::as_array("ones_like", x);
+  return beside(like, lax::full_like(like, 1, x.loc()));
+}
 Array full_like(Operand x, Operand value) {
-  const Aval aval = align::as_array("full_like", x).aval();
-  const Array one = in_named_dtype("full_like", value, aval.dtype);
-  return align::broadcast("full_like", one, aval.shape, value.loc());
+  const Array like = align::as_array("full_like", x);
+  const Array one = in_named_dtype("full_like", value, like.dtype());
+  return beside(like, align::broadcast("full_like", one, like.shape(), value.loc()));
 }
 
 namespace {
@@ -110,13 +121,15 @@ Array arange_of(const Operand& start, const Operand& stop, const Operand& step,
                     " has no usable length",
                 loc);
   const Shape shape{static_cast<Dim>(std::fmax(count, 0))};
-  Array x = lax::iota(t, shape, 0, loc);
-  const auto constant = [&](const Operand& v) {
-    return align::broadcast("arange", align::in_dtype("arange", v, t), shape, loc);
-  };
-  if (by.floating != 1) x = lax::mul(x, constant(step), loc);
-  if (first.floating != 0) x = lax::add(x, constant(start), loc);
-  return x;
+  return made("arange", loc, [&] {
+    Array x = lax::iota(t, shape, 0, loc);
+    const auto constant = [&](const Operand& v) {
+      return align::broadcast("arange", align::in_dtype("arange", v, t), shape, loc);
+    };
+    if (by.floating != 1) x = lax::mul(x, constant(step), loc);
+    if (first.floating != 0) x = lax::add(x, constant(start), loc);
+    return x;
+  });
 }
 
 }  // namespace
@@ -137,12 +150,14 @@ Array arange(Operand start, Operand stop, Operand step, DType dtype) {
 Array linspace(double start, double stop, Dim count, Loc loc) {
   if (count < 0) usage_error("linspace", std::to_string(count) + " values; give 0 or more", loc);
   const Shape shape{count};
-  if (count < 2) return lax::full({DType::f32, shape}, start, loc);
-  // Both ends come out exactly: the weights are 1 and 0 there.
-  const Array t =
-      lax::div(lax::iota(DType::f32, shape, 0, loc),
-               lax::full({DType::f32, shape}, static_cast<double>(count - 1), loc), loc);
-  return lax::add(lax::mul(lax::sub_from(1, t, loc), start, loc), lax::mul(t, stop, loc), loc);
+  return made("linspace", loc, [&] {
+    if (count < 2) return lax::full({DType::f32, shape}, start, loc);
+    // Both ends come out exactly: the weights are 1 and 0 there.
+    const Array t =
+        lax::div(lax::iota(DType::f32, shape, 0, loc),
+                 lax::full({DType::f32, shape}, static_cast<double>(count - 1), loc), loc);
+    return lax::add(lax::mul(lax::sub_from(1, t, loc), start, loc), lax::mul(t, stop, loc), loc);
+  });
 }
 
 Array iota(const Shape& shape, int axis, DType dtype, Loc loc) {
@@ -150,34 +165,40 @@ Array iota(const Shape& shape, int axis, DType dtype, Loc loc) {
   if (axis < -shape.rank() || axis >= shape.rank())
     usage_error("iota", "axis " + std::to_string(axis) + " is out of range for " + to_string(shape),
                 loc);
-  return lax::iota(dtype, shape, axis < 0 ? axis + shape.rank() : axis, loc);
+  return made("iota", loc,
+              [&] { return lax::iota(dtype, shape, axis < 0 ? axis + shape.rank() : axis, loc); });
 }
 
 Array eye(Dim rows, std::optional<Dim> columns, DType dtype, Loc loc) {
   const Shape shape{rows, columns.value_or(rows)};
   require_sizes("eye", shape, loc);
-  const Array diagonal =
-      lax::eq(lax::iota(DType::i32, shape, 0, loc), lax::iota(DType::i32, shape, 1, loc), loc);
-  return lax::convert(diagonal, dtype, loc);
+  return made("eye", loc, [&] {
+    const Array diagonal =
+        lax::eq(lax::iota(DType::i32, shape, 0, loc), lax::iota(DType::i32, shape, 1, loc), loc);
+    return lax::convert(diagonal, dtype, loc);
+  });
 }
 
-Array detail::array_of(const std::vector<double>& values, Scalar::Kind kind, Loc loc) {
+Array eye(Dim rows, DType dtype, Loc loc) { return eye(rows, std::nullopt, dtype, loc); }
+
+Array detail::array_of(const std::vector<Scalar>& values, DType dtype, Loc loc) {
   constexpr std::size_t largest = 1024;
   if (values.size() > largest)
     usage_error("array",
                 std::to_string(values.size()) + " constants, and each becomes part of a kernel; " +
                     "pass more than " + std::to_string(largest) + " as an argument",
                 loc);
-  const DType t = kind == Scalar::Kind::boolean   ? DType::boolean
-                  : kind == Scalar::Kind::integer ? DType::i32
-                                                  : DType::f32;
-  HostArray h(Aval{t, {static_cast<Dim>(values.size())}});
+  HostArray h(Aval{dtype, {static_cast<Dim>(values.size())}});
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (t == DType::i32 && std::fabs(values[i] + 0.5) > 2147483648.0)
-      usage_error("array", std::to_string(values[i]) + " does not fit i32", loc);
-    h.set_number(static_cast<Dim>(i), values[i]);
+    if (!align::holds(dtype, values[i]) ||
+        (values[i].kind == Scalar::Kind::floating && !is_float(dtype)))
+      usage_error("array",
+                  to_string(values[i]) + " does not fit " + std::string(name(dtype)) +
+                      "; name a type that holds it: array({...}, dtype)",
+                  loc);
+    h.set(static_cast<Dim>(i), values[i]);
   }
-  return lax::constant(std::move(h), loc);
+  return made("array", loc, [&] { return lax::constant(std::move(h), loc); });
 }
 
 }  // namespace gnomon

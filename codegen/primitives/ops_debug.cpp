@@ -18,14 +18,12 @@ Array array_of(const Operand& x) {
 }  // namespace
 
 void debug::print_values(const Format& format, const std::vector<Operand>& values) {
-  Trace::active("debug::print", format.loc);
   Arrays arrays;
   for (const Operand& x : values) arrays.push_back(array_of(x));
   emit(print_p, StatementParams{format.text, {}, {}}, arrays, format.loc);
 }
 
 void check_false(const Operand& predicate, std::string_view message) {
-  Trace::active("error_if", predicate.loc());
   const Scalar& known = predicate.scalar();
   if (!predicate.is_array() && known.kind == Scalar::Kind::boolean && known.integer == 0) return;
   emit(error_if_p, StatementParams{std::string(message), {}, {}}, {array_of(predicate)},

@@ -7,6 +7,7 @@
 #include "codegen/primitives/fft.h"
 #include "codegen/primitives/matrix.h"
 #include "codegen/primitives/ops_linalg.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/fft.h"
 
 namespace gnomon::fft {
@@ -115,7 +116,7 @@ Complex along_each(std::string_view op, Complex x, std::span<const Options> axes
 
 Complex several(std::string_view op, const ComplexOperand& x, AxesOptions o, bool inverse) {
   const Loc loc = x.loc();
-  const At at(op, loc);
+  const At at(loc);
   const Pair p = parts(op, x.re(), x.im());
   return along_each(op, {p.re, p.im}, each_axis(op, p.re, std::move(o), loc), inverse, loc);
 }
@@ -194,7 +195,7 @@ Array inverse_by_halves(const Pair& given, Dim n) {
 }  // namespace
 
 Complex fft(ComplexOperand x, Options options) {
-  const At at("fft::fft", x.loc());
+  const At at(x.loc());
   return one_axis("fft::fft", parts("fft::fft", x.re(), x.im()), options, false, x.loc());
 }
 Complex fft(Operand x, Options options) {
@@ -202,7 +203,7 @@ Complex fft(Operand x, Options options) {
 }
 
 Complex ifft(ComplexOperand x, Options options) {
-  const At at("fft::ifft", x.loc());
+  const At at(x.loc());
   return one_axis("fft::ifft", parts("fft::ifft", x.re(), x.im()), options, true, x.loc());
 }
 Complex ifft(Operand x, Options options) {
@@ -259,7 +260,7 @@ Array real_inverse(std::string_view op, const Pair& p, const Options& options, L
 
 Complex real_forward(std::string_view op, const Operand& x, AxesOptions options) {
   const Loc loc = x.loc();
-  const At at(op, loc);
+  const At at(loc);
   const Array a = align::as_float(op, x);
   const std::vector<Options> axes = real_axes(op, a, std::move(options), loc);
   const std::span<const Options> others(axes.data(), axes.size() - 1);
@@ -268,7 +269,7 @@ Complex real_forward(std::string_view op, const Operand& x, AxesOptions options)
 
 Array real_inverse(std::string_view op, const ComplexOperand& x, AxesOptions options) {
   const Loc loc = x.loc();
-  const At at(op, loc);
+  const At at(loc);
   const Pair p = parts(op, x.re(), x.im());
   const std::vector<Options> axes = real_axes(op, p.re, std::move(options), loc);
   const std::span<const Options> others(axes.data(), axes.size() - 1);
@@ -279,11 +280,11 @@ Array real_inverse(std::string_view op, const ComplexOperand& x, AxesOptions opt
 }  // namespace
 
 Complex rfft(Operand x, Options options) {
-  const At at("fft::rfft", x.loc());
+  const At at(x.loc());
   return real_forward("fft::rfft", align::as_float("fft::rfft", x), options, x.loc());
 }
 Array irfft(ComplexOperand x, Options options) {
-  const At at("fft::irfft", x.loc());
+  const At at(x.loc());
   return real_inverse("fft::irfft", parts("fft::irfft", x.re(), x.im()), options, x.loc());
 }
 
@@ -327,18 +328,22 @@ void check_frequencies(std::string_view op, Dim n, DType dtype, Loc loc) {
 }  // namespace
 
 Array fftfreq(Dim n, double d, DType dtype, Loc loc) {
-  const At at("fft::fftfreq", loc);
   check_frequencies("fft::fftfreq", n, dtype, loc);
-  const Array i = lax::iota(DType::i32, {n}, 0);
-  const Array folded = matrix::choose(matrix::greater(i, static_cast<double>((n - 1) / 2)),
-                                      lax::add(i, static_cast<double>(-n)), i);
-  return lax::mul(lax::convert(folded, dtype), 1 / (static_cast<double>(n) * d));
+  return made("fft::fftfreq", loc, [&] {
+    const At at(loc);
+    const Array i = lax::iota(DType::i32, {n}, 0);
+    const Array folded = matrix::choose(matrix::greater(i, static_cast<double>((n - 1) / 2)),
+                                        lax::add(i, static_cast<double>(-n)), i);
+    return lax::mul(lax::convert(folded, dtype), 1 / (static_cast<double>(n) * d));
+  });
 }
 
 Array rfftfreq(Dim n, double d, DType dtype, Loc loc) {
-  const At at("fft::rfftfreq", loc);
   check_frequencies("fft::rfftfreq", n, dtype, loc);
-  return lax::mul(lax::iota(dtype, {n / 2 + 1}, 0), 1 / (static_cast<double>(n) * d));
+  return made("fft::rfftfreq", loc, [&] {
+    const At at(loc);
+    return lax::mul(lax::iota(dtype, {n / 2 + 1}, 0), 1 / (static_cast<double>(n) * d));
+  });
 }
 
 Array fftshift(Operand x, int axis) {

@@ -75,32 +75,32 @@ Array answer(const System& s, const Array& x) {
 }  // namespace
 
 Array cholesky(Operand x) {
-  const At at("linalg::cholesky", x.loc());
+  const At at(x.loc());
   const Array a = square_operand("linalg::cholesky", x);
   return emit1(cholesky_p, {}, {symmetrized(a)}, x.loc());
 }
 
 Array triangular_solve(Operand left, Operand right, TriangularOptions o) {
-  const At at("linalg::triangular_solve", left.loc());
+  const At at(left.loc());
   const System s = system("linalg::triangular_solve", left, right, o.left);
   const TriangularParams p{o.left, o.lower, o.transposed, o.unit_diagonal};
   return answer(s, emit1(triangular_solve_p, p, {s.a, s.b}, left.loc()));
 }
 
 Lu lu(Operand x) {
-  const At at("linalg::lu", x.loc());
+  const At at(x.loc());
   const Arrays r = emit(lu_p, {}, {matrix_operand("linalg::lu", x)}, x.loc());
   return {r[0], r[1], r[2]};
 }
 
 Array solve(Operand left, Operand right) {
-  const At at("linalg::solve", left.loc());
+  const At at(left.loc());
   const System s = system("linalg::solve", left, right, true);
   return answer(s, emit1(solve_p, SolveParams{}, {s.a, s.b}, left.loc()));
 }
 
 Array inv(Operand x) {
-  const At at("linalg::inv", x.loc());
+  const At at(x.loc());
   const Array a = square_operand("linalg::inv", x);
   return emit1(solve_p, SolveParams{}, {a, identity(a.dtype(), batch_of(a), rows(a))}, x.loc());
 }
@@ -118,7 +118,7 @@ Array as_real(std::string_view op, const ComplexOperand& z) {
 
 Complex solve(ComplexOperand a, const Complex& b) {
   const Loc loc = a.loc();
-  const At at("linalg::solve", loc);
+  const At at(loc);
   const Array whole = as_real("linalg::solve", a);
   const Complex y = complex(Operand{b.re, loc}, Operand{b.im, loc});
   const int axis = std::max(0, y.re.rank() - 2);
@@ -135,7 +135,7 @@ Complex solve(ComplexOperand a, const Complex& b) {
 }
 
 Complex inv(ComplexOperand a) {
-  const At at("linalg::inv", a.loc());
+  const At at(a.loc());
   const Array whole = as_real("linalg::inv", a);
   const Dim n = rows(whole) / 2;
   // The first block column of the inverse has all of it.
@@ -171,7 +171,7 @@ Term polynomial_det(const Elements& e) {
 }  // namespace
 
 Array det(Operand x) {
-  const At at("linalg::det", x.loc());
+  const At at(x.loc());
   const Array a = square_operand("linalg::det", x);
   const Dim n = rows(a);
   if (n == 0) return lax::full({a.dtype(), batch_of(a)}, 1);
@@ -182,7 +182,7 @@ Array det(Operand x) {
 }
 
 SlogDet slogdet(Operand x) {
-  const At at("linalg::slogdet", x.loc());
+  const At at(x.loc());
   const Array a = square_operand("linalg::slogdet", x);
   const Shape batch = batch_of(a);
   if (rows(a) == 0) return {lax::full({a.dtype(), batch}, 1), lax::full({a.dtype(), batch}, 0)};
@@ -195,7 +195,7 @@ SlogDet slogdet(Operand x) {
 }
 
 Array matrix_power(Operand x, int n) {
-  const At at("linalg::matrix_power", x.loc());
+  const At at(x.loc());
   Array a = square_operand("linalg::matrix_power", x);
   if (n == 0) return identity(a.dtype(), batch_of(a), rows(a));
   if (n < 0) a = inv({a, x.loc()});
@@ -211,7 +211,7 @@ Array matrix_power(Operand x, int n) {
 
 Array expm(Operand x, ExpmOptions options) {
   const Loc loc = x.loc();
-  const At at("linalg::expm", loc);
+  const At at(loc);
   const Array a = square_operand("linalg::expm", x);
   if (options.max_squarings < 0 || options.max_squarings > 60)
     usage_error("linalg::expm",

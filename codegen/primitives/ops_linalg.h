@@ -5,18 +5,20 @@
 
 namespace gnomon::linalg {
 
-/// Equations emitted while it lives carry the line of the call. Throws UsageError outside a trace.
+/// Equations emitted while it lives carry the line of the call.
 class At {
  public:
-  At(std::string_view op, Loc loc) : trace_(Trace::active(op, loc)), before_(trace_.loc) {
-    trace_.loc = loc;
+  explicit At(Loc loc) : trace_(Trace::current()), before_(Trace::where()) {
+    if (trace_) trace_->loc = loc;
   }
-  ~At() { trace_.loc = before_; }
+  ~At() {
+    if (trace_) trace_->loc = before_;
+  }
   At(const At&) = delete;
   At& operator=(const At&) = delete;
 
  private:
-  Trace& trace_;
+  Trace* trace_;
   Loc before_;
 };
 

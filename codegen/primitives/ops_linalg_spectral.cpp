@@ -47,42 +47,42 @@ Array values_of(const Array& a, Loc loc) { return emit(svd_p, {}, {a}, loc)[1]; 
 }  // namespace
 
 Qr qr(Operand x, QrOptions options) {
-  const At at("linalg::qr", x.loc());
+  const At at(x.loc());
   const Arrays r =
       emit(qr_p, QrParams{options.complete}, {matrix_operand("linalg::qr", x)}, x.loc());
   return {r[0], r[1]};
 }
 
 Eigh eigh(Operand x) {
-  const At at("linalg::eigh", x.loc());
+  const At at(x.loc());
   const Arrays r = emit(eigh_p, {}, {square_operand("linalg::eigh", x)}, x.loc());
   return {r[0], r[1]};
 }
 
 Array eigvalsh(Operand x) {
-  const At at("linalg::eigvalsh", x.loc());
+  const At at(x.loc());
   return emit(eigh_p, {}, {square_operand("linalg::eigvalsh", x)}, x.loc())[0];
 }
 
 Svd svd(Operand x) {
-  const At at("linalg::svd", x.loc());
+  const At at(x.loc());
   const Arrays r = emit(svd_p, {}, {matrix_operand("linalg::svd", x)}, x.loc());
   return {r[0], r[1], r[2]};
 }
 
 Array svdvals(Operand x) {
-  const At at("linalg::svdvals", x.loc());
+  const At at(x.loc());
   return values_of(matrix_operand("linalg::svdvals", x), x.loc());
 }
 
 Array pinv(Operand x, RankOptions options) {
-  const At at("linalg::pinv", x.loc());
+  const At at(x.loc());
   const Array a = matrix_operand("linalg::pinv", x);
   return emit1(pinv_p, PinvParams{tolerance("linalg::pinv", a, options, x.loc())}, {a}, x.loc());
 }
 
 Array matrix_rank(Operand x, RankOptions options) {
-  const At at("linalg::matrix_rank", x.loc());
+  const At at(x.loc());
   const Array a = matrix_operand("linalg::matrix_rank", x);
   return count_above(values_of(a, x.loc()), tolerance("linalg::matrix_rank", a, options, x.loc()));
 }
@@ -90,7 +90,7 @@ Array matrix_rank(Operand x, RankOptions options) {
 LeastSquares lstsq(Operand left, Operand right, RankOptions options) {
   const Loc loc = left.loc();
   constexpr std::string_view op = "linalg::lstsq";
-  const At at(op, loc);
+  const At at(loc);
   const DType t = align::float_dtype(align::common_dtype(op, std::array{left, right}));
   const Array a = align::in_dtype(op, left, t);
   require_matrix(op, a.aval(), loc);
@@ -119,7 +119,7 @@ LeastSquares lstsq(Operand left, Operand right, RankOptions options) {
 
 Array vector_norm(Operand x, double ord, const Axes& axes, ReduceOptions options) {
   const Loc loc = x.loc();
-  const At at("linalg::vector_norm", loc);
+  const At at(loc);
   const Array a = align::as_float("linalg::vector_norm", x);
   if (std::isnan(ord)) usage_error("linalg::vector_norm", "ord is NaN", loc);
   if (ord == 2) return norm({a, loc}, axes, options);
@@ -136,7 +136,7 @@ Array vector_norm(Operand x, double ord, const Axes& axes, ReduceOptions options
 
 Array matrix_norm(Operand x, MatrixNorm kind) {
   const Loc loc = x.loc();
-  const At at("linalg::matrix_norm", loc);
+  const At at(loc);
   const Array a = matrix_operand("linalg::matrix_norm", x);
   const int r = a.rank();
   const auto largest_sum = [&](int over) {
@@ -160,7 +160,7 @@ Array matrix_norm(Operand x, MatrixNorm kind) {
 
 Array condition_number(Operand x, MatrixNorm kind) {
   const Loc loc = x.loc();
-  const At at("linalg::condition_number", loc);
+  const At at(loc);
   const Array a = matrix_operand("linalg::condition_number", x);
   if (kind == MatrixNorm::two) {
     const Array s = values_of(a, loc);

@@ -1,7 +1,7 @@
 // codegen/primitives/ops_masks.cpp -- arrays of which only some rows count.
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/lax.h"
-#include "codegen/trace/trace.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/indexing.h"
 #include "gnomon/masks.h"
 #include "gnomon/sorting.h"
@@ -17,7 +17,7 @@ Array first_valid(Operand count, Dim size) {
   if (size < 0)
     usage_error("first_valid", "`size` is " + std::to_string(size) + " and cannot be negative",
                 loc);
-  return less({arange(size), loc}, {n, loc});
+  return made("first_valid", loc, [&] { return less({arange(size), loc}, {n, loc}); });
 }
 
 Array valid_count(Operand mask, const Axes& axes, ReduceOptions options) {

@@ -6,6 +6,7 @@
 
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/random_draws.h"
+#include "codegen/trace/eager.h"
 
 namespace gnomon {
 
@@ -216,15 +217,22 @@ std::string_view name(Mode mode) {
   return mode == Mode::partitionable ? "partitionable" : "original";
 }
 
-Key key(std::int64_t seed, Loc loc) { return key(seed, Mode::partitionable, loc); }
-Key key(std::int64_t seed, Mode mode, Loc loc) {
+std::array<std::uint32_t, 2> seed_words(std::int64_t seed) {
   // Seeds of 32 bits, signed or not, have a zero in front; wider ones use both words.
   const bool narrow = seed >= std::numeric_limits<std::int32_t>::min() &&
                       seed <= std::numeric_limits<std::uint32_t>::max();
+  const auto bits = static_cast<std::uint64_t>(seed);
+  return {narrow ? 0 : static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits)};
+}
+
+Key key(std::int64_t seed, Loc loc) { return key(seed, Mode::partitionable, loc); }
+Key key(std::int64_t seed, Mode mode, Loc loc) {
+  const auto [first, second] = seed_words(seed);
   HostArray words(Aval{u32, {2}});
-  words.set_integer(0, narrow ? 0 : seed >> 32);
-  words.set_integer(1, seed & 0xffffffff);
-  return Key(lax::constant(std::move(words), loc), mode, loc);
+  words.set_integer(0, first);
+  words.set_integer(1, second);
+  return Key(made("random::key", loc, [&] { return lax::constant(std::move(words), loc); }), mode,
+             loc);
 }
 
 Key key(const Array& seed, Loc loc) { return key(seed, Mode::partitionable, loc); }
@@ -236,13 +244,15 @@ Key key(const Array& seed, Mode mode, Loc loc) {
 
 Keys split(Key key, Dim count, Loc loc) {
   if (count < 1) usage_error("random::split", "into " + std::to_string(count) + " keys", loc);
-  const Mode mode = key.mode();
-  if (mode == Mode::original) {
-    const Array positions = positions_of("random::split", {count, 2}, loc);
-    return Keys(words_of_halves(key, positions, 2 * count, loc), mode, loc);
-  }
-  const Words x = encrypt_positions(key, positions_of("random::split", {count, 1}, loc), loc);
-  return Keys(lax::concatenate({x.first, x.second}, 1, loc), mode, loc);
+  const auto words = [&] {
+    if (key.mode() == Mode::original) {
+      const Array positions = positions_of("random::split", {count, 2}, loc);
+      return words_of_halves(key, positions, 2 * count, loc);
+    }
+    const Words x = encrypt_positions(key, positions_of("random::split", {count, 1}, loc), loc);
+    return lax::concatenate({x.first, x.second}, 1, loc);
+  };
+  return Keys(at_once("random::split", loc, words), key.mode(), loc);
 }
 
 Key fold_in(const Key& key, Operand data) {
@@ -264,8 +274,10 @@ Array bits(Key key, const Shape& shape, DType dtype, Loc loc) {
         "random::bits",
         "draws unsigned integers, not " + std::string(gnomon::name(dtype)) + "; bitcast the result",
         loc);
-  const Array positions = positions_of("random::bits", shape, loc);
-  return draws::bits_at(key, positions, shape.size(), dtype, loc);
+  return at_once("random::bits", loc, [&] {
+    const Array positions = positions_of("random::bits", shape, loc);
+    return draws::bits_at(key, positions, shape.size(), dtype, loc);
+  });
 }
 
 namespace {
@@ -286,7 +298,9 @@ Array uniform(Key key, const Shape& shape, Operand lo, Operand hi, DType dtype) 
 
 Array normal(Key key, const Shape& shape, DType dtype, Loc loc) {
   require_any_float("random::normal", dtype, loc);
-  return normal_of(bits(std::move(key), shape, unit_layout(dtype).word, loc), dtype, loc);
+  return at_once("random::normal", loc, [&] {
+    return normal_of(bits(std::move(key), shape, unit_layout(dtype).word, loc), dtype, loc);
+  });
 }
 
 Array bernoulli(Key key, Operand p, const Shape& shape) {

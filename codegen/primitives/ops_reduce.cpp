@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "codegen/primitives/align.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/ops.h"
 
 namespace gnomon {
@@ -52,9 +53,11 @@ Array widened_reduce(std::string_view op, const Primitive& p, const Operand& x, 
 /// `f` of an array of floats, computed in f32 where that has 16 bits.
 template <class F>
 Array in_f32(std::string_view op, const Operand& x, F f) {
-  const Array a = align::as_float(op, x);
-  const DType made = align::summed_in(a.dtype());
-  return lax::convert(f(lax::convert(a, made, x.loc())), a.dtype(), x.loc());
+  return at_once(op, x.loc(), [&] {
+    const Array a = align::as_float(op, x);
+    const DType made = align::summed_in(a.dtype());
+    return lax::convert(f(lax::convert(a, made, x.loc())), a.dtype(), x.loc());
+  });
 }
 
 Array extremum(std::string_view op, const Primitive& p, const Operand& x, const Axes& axes,

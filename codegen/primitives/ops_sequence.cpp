@@ -7,6 +7,7 @@
 
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/gather_scatter.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/numeric.h"
 #include "gnomon/sorting.h"
 
@@ -97,16 +98,20 @@ Array linspace(double start, double stop, Dim count, LinspaceOptions options, Lo
   const Shape shape{count};
   const Dim steps = options.endpoint ? count - 1 : count;
   const Aval aval{options.dtype, shape};
-  if (steps < 1) return lax::full(aval, start, loc);
-  const Array t = lax::div(lax::iota(options.dtype, shape, 0, loc),
-                           lax::full(aval, static_cast<double>(steps), loc), loc);
-  return lax::add(lax::mul(lax::sub_from(1, t, loc), start, loc), lax::mul(t, stop, loc), loc);
+  return made("linspace", loc, [&] {
+    if (steps < 1) return lax::full(aval, start, loc);
+    const Array t = lax::div(lax::iota(options.dtype, shape, 0, loc),
+                             lax::full(aval, static_cast<double>(steps), loc), loc);
+    return lax::add(lax::mul(lax::sub_from(1, t, loc), start, loc), lax::mul(t, stop, loc), loc);
+  });
 }
 
 Array logspace(double start, double stop, Dim count, double base, LinspaceOptions options,
                Loc loc) {
-  const Array x = linspace(start, stop, count, options, loc);
-  return emit1(pow_p, {}, {lax::full_like(x, base, loc), x}, loc);
+  return made("logspace", loc, [&] {
+    const Array x = linspace(start, stop, count, options, loc);
+    return emit1(pow_p, {}, {lax::full_like(x, base, loc), x}, loc);
+  });
 }
 
 Array geomspace(double start, double stop, Dim count, LinspaceOptions options, Loc loc) {
@@ -116,17 +121,19 @@ Array geomspace(double start, double stop, Dim count, LinspaceOptions options, L
                     " there are no equal factors; both have one sign and are not 0",
                 loc);
   const double sign = start < 0 ? -1 : 1;
-  const Array logs =
-      linspace(std::log(std::fabs(start)), std::log(std::fabs(stop)), count, options, loc);
-  const Array y = lax::mul(lax::unary(exp_p, logs, loc), sign, loc);
-  // Both ends exactly.
-  const Array at = lax::iota(i32, y.shape(), 0, loc);
-  const auto where_at = [&](Dim i, double value, const Array& other) {
-    return lax::select(lax::eq(at, lax::full_like(at, static_cast<double>(i), loc), loc),
-                       lax::full_like(y, value, loc), other, loc);
-  };
-  const Array first = where_at(0, start, y);
-  return options.endpoint && count > 1 ? where_at(count - 1, stop, first) : first;
+  return made("geomspace", loc, [&] {
+    const Array logs =
+        linspace(std::log(std::fabs(start)), std::log(std::fabs(stop)), count, options, loc);
+    const Array y = lax::mul(lax::unary(exp_p, logs, loc), sign, loc);
+    // Both ends exactly.
+    const Array at = lax::iota(i32, y.shape(), 0, loc);
+    const auto where_at = [&](Dim i, double value, const Array& other) {
+      return lax::select(lax::eq(at, lax::full_like(at, static_cast<double>(i), loc), loc),
+                         lax::full_like(y, value, loc), other, loc);
+    };
+    const Array first = where_at(0, start, y);
+    return options.endpoint && count > 1 ? where_at(count - 1, stop, first) : first;
+  });
 }
 
 Array one_hot(Operand x, Dim classes, DType dtype) {

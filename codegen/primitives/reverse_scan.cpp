@@ -152,14 +152,13 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
 
 Tangents backward(const ReverseArgs& a) {
   ScanParams p = a.params.as<ScanParams>();
-  if (keeps_some(p))
-    return control::backward_by(checkpointed(p, a.inputs, Trace::active("grad").loc), a);
+  if (keeps_some(p)) return control::backward_by(checkpointed(p, a.inputs, Trace::where()), a);
   const auto carried = static_cast<std::size_t>(p.carried);
   const auto sequences = static_cast<std::size_t>(p.sequences);
   const Graph& body = *p.body;
   const StepBack full(body, carried, a.active, of_body(p, a.buffers));
   if (const auto s = segments_of(p, full); s.steps > 0)
-    return control::backward_by(in_segments(p, s, a.inputs, Trace::active("grad").loc), a);
+    return control::backward_by(in_segments(p, s, a.inputs, Trace::where()), a);
   const StepBack step = full.narrowed(body, carried, a.cotangents);
   std::vector<Aval> stacked = body.output_avals();
   for (std::size_t i = carried; i < stacked.size(); ++i) stacked[i].shape.insert(0, p.length);

@@ -190,7 +190,7 @@ Tangents backward(const ReverseArgs& a) {
   const auto carried = static_cast<std::size_t>(p.carried);
   const StepBack full(*p.body, carried, a.active, a.buffers);
   if (const auto s = segments_of(p, full); s.steps > 0)
-    return control::backward_by(in_segments(p, s, a.inputs, Trace::active("grad").loc), a);
+    return control::backward_by(in_segments(p, s, a.inputs, Trace::where()), a);
   const StepBack step = full.narrowed(*p.body, carried, a.cotangents);
   const Lanes lanes{p.lanes};
   const auto search = [&](const control::SearchArgs& s) -> control::Began {

@@ -96,7 +96,7 @@ Tangents jvp_mul(const Params& params, const Arrays& x, const Arrays&, const Tan
                   "the derivative in the factors exists for indices without repetition only; say "
                   "`.unique_indices = true` if " +
                       to_string(x[1].aval()) + " has none",
-                  Trace::active().loc);
+                  Trace::where());
     const Array right = lax::mul(x[0], added_up(x[0], x[1], *d[2], p));
     sum = sum ? lax::add(*sum, right) : right;
   }

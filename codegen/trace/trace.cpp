@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "codegen/graph/primitive.h"
+#include "codegen/primitives/table.h"
+#include "codegen/trace/eager.h"
 
 namespace gnomon {
 namespace {
@@ -18,14 +20,48 @@ thread_local Trace* newest = nullptr;
 
 constexpr std::uint64_t placeholder_serial = ~std::uint64_t{0};
 
+Arrays walk(const Graph& graph, const Arrays& inputs, const EquationRule& rule) {
+  GNOMON_CHECK(inputs.size() == graph.inputs.size(), std::to_string(inputs.size()) +
+                                                         " inputs for a graph of " +
+                                                         std::to_string(graph.inputs.size()));
+  Arrays values(graph.avals.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i]] = inputs[i];
+  for (const Equation& equation : graph.equations) {
+    Arrays operands;
+    operands.reserve(equation.inputs.size());
+    for (ValueId v : equation.inputs) operands.push_back(values[v]);
+    Arrays results = rule(equation, operands);
+    GNOMON_CHECK(results.size() == equation.outputs.size(),
+                 std::string(equation.primitive->name) + " has " +
+                     std::to_string(equation.outputs.size()) + " outputs and gets " +
+                     std::to_string(results.size()));
+    for (std::size_t i = 0; i < results.size(); ++i)
+      values[equation.outputs[i]] = std::move(results[i]);
+  }
+  Arrays outputs;
+  outputs.reserve(graph.outputs.size());
+  for (ValueId v : graph.outputs) outputs.push_back(values[v]);
+  return outputs;
+}
+
+/// Whether it brings operands to one type and shape, before operations proper.
+bool aligns(const Primitive& p) {
+  return &p == &convert_p || &p == &broadcast_p || &p == &reshape_p;
+}
+
 }  // namespace
 
 struct Trace::Captured {
   std::map<ValueId, ValueId> values;  // the parent's value -> the input here
   std::map<const Storage*, ValueId> storages;
+  std::vector<std::shared_ptr<Storage>> replayed;  // keys of `storages` that are no captures
 };
 
-Trace::Trace() : parent_(newest), serial_(++last_serial), captured_(std::make_unique<Captured>()) {
+Trace::Trace(Numbers numbers)
+    : parent_(newest),
+      numbers_(numbers),
+      serial_(++last_serial),
+      captured_(std::make_unique<Captured>()) {
   newest = this;
 }
 
@@ -33,11 +69,13 @@ Trace::~Trace() { newest = parent_; }
 
 Trace* Trace::current() { return newest; }
 
+Loc Trace::where() { return newest ? newest->loc : Loc{}; }
+
 Trace& Trace::active(std::string_view op, Loc loc) {
   if (!newest) {
     usage_error(op.empty() ? "trace" : op,
-                "operations are recorded and nothing is recording here; call it inside a jitted "
-                "function, or once with `rt.run([&] { return ...; })`",
+                "works on what is being traced, and nothing is traced here; call it inside a "
+                "jitted function, or once with `rt.run([&] { return ...; })`",
                 loc);
   }
   return *newest;
@@ -53,10 +91,14 @@ Array Trace::own(const Array& a, Loc where) {
   const Aval& aval = a.aval();  // rejects an empty handle
   if (a.concrete()) {
     const auto [entry, added] = captured_->storages.try_emplace(a.storage().get(), 0);
-    if (added) {
-      entry->second = input(aval).value();
-      captures.push_back(a);
+    if (!added) return record(entry->second);
+    if (const Unplaced* made = a.storage()->unplaced()) {
+      captured_->replayed.push_back(a.storage());
+      used_made_array_ |= made->origin() == Unplaced::Origin::user;
+      return record(entry->second = replayed(*made).value());
     }
+    entry->second = input(aval).value();
+    captures.push_back(a);
     return record(entry->second);
   }
   if (a.trace_serial() == serial_) return a;
@@ -78,6 +120,15 @@ Array Trace::own(const Array& a, Loc where) {
                         " belongs to a trace that has ended or runs in another thread; return it "
                         "from the traced function instead of storing it outside",
               where.line > 0 ? where : loc);
+}
+
+Array Trace::replayed(const Unplaced& made) {
+  return walk(made.graph(), {}, [&](const Equation& e, const Arrays& operands) -> Arrays {
+    if (numbers_ == Numbers::constants || e.primitive != &constant_p || few_of_its_kind(e))
+      return emit(*e.primitive, e.params, operands, e.loc);
+    captures.push_back(unplaced_constant(e));
+    return {input(captures.back().aval())};
+  })[0];
 }
 
 const NamedAxis& Trace::axis(std::string_view op, const std::string& name, Loc where) const {
@@ -129,7 +180,11 @@ Graph Trace::finish(const Arrays& outputs) {
 Array placeholder(const Aval& aval) { return Array(placeholder_serial, 0, aval); }
 
 Arrays emit(const Primitive& primitive, Params params, const Arrays& inputs, Loc loc) {
-  Trace& trace = Trace::active(primitive.name, loc);
+  if (!newest) {
+    const auto record = [&] { return emit(primitive, std::move(params), inputs, loc); };
+    return at_once(primitive.name, loc, record, aligns(primitive) ? Alone::stays : Alone::refused);
+  }
+  Trace& trace = *newest;
   if (loc.line == 0) loc = trace.loc;
   Equation equation{&primitive, std::move(params), {}, {}, loc};
   std::vector<Aval> avals;
@@ -147,35 +202,8 @@ Arrays emit(const Primitive& primitive, Params params, const Arrays& inputs, Loc
   return outputs;
 }
 
-namespace {
-
-Arrays walk(const Graph& graph, const Arrays& inputs, const EquationRule& rule) {
-  GNOMON_CHECK(inputs.size() == graph.inputs.size(), std::to_string(inputs.size()) +
-                                                         " inputs for a graph of " +
-                                                         std::to_string(graph.inputs.size()));
-  Arrays values(graph.avals.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i]] = inputs[i];
-  for (const Equation& equation : graph.equations) {
-    Arrays operands;
-    operands.reserve(equation.inputs.size());
-    for (ValueId v : equation.inputs) operands.push_back(values[v]);
-    Arrays results = rule(equation, operands);
-    GNOMON_CHECK(results.size() == equation.outputs.size(),
-                 std::string(equation.primitive->name) + " has " +
-                     std::to_string(equation.outputs.size()) + " outputs and gets " +
-                     std::to_string(results.size()));
-    for (std::size_t i = 0; i < results.size(); ++i)
-      values[equation.outputs[i]] = std::move(results[i]);
-  }
-  Arrays outputs;
-  outputs.reserve(graph.outputs.size());
-  for (ValueId v : graph.outputs) outputs.push_back(values[v]);
-  return outputs;
-}
-
-}  // namespace
-
 Arrays inline_graph(const Graph& graph, const Arrays& inputs) {
+  if (!newest) return at_once("call", {}, [&] { return inline_graph(graph, inputs); });
   return walk(graph, inputs, [](const Equation& e, const Arrays& operands) {
     return emit(*e.primitive, e.params, operands, e.loc);
   });

@@ -17,11 +17,18 @@ struct NamedAxis {
   Dim size = 0;
 };
 
+/// Arrays of C++ numbers alone, which are on no device, in a trace that ends where it began: the
+/// graph of an operation that runs at once, to be found again for other numbers.
+enum class Numbers : std::uint8_t {
+  constants,  // part of the graph
+  inputs,     // captures as well, but for small whole numbers
+};
+
 /// RAII: the newest Trace of this thread records. Identified by a serial number (stack addresses
 /// repeat).
 class Trace {
  public:
-  Trace();
+  explicit Trace(Numbers = Numbers::constants);
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
@@ -40,6 +47,11 @@ class Trace {
   /// names the operation.
   static Trace& active(std::string_view op = "", Loc loc = {});
   static Trace* current();
+  /// The line that what is traced now comes from; none outside a trace.
+  static Loc where();
+  /// Whether one of the arrays on no device that were used here was made so by the user, and is no
+  /// part of an operation.
+  bool used_made_array() const { return used_made_array_; }
 
   /// Ends recording: canonical graph with `outputs`. Captures that no output needs are dropped,
   /// with their inputs.
@@ -58,7 +70,10 @@ class Trace {
 
  private:
   struct Captured;  // which input stands for which captured array
+  Array replayed(const Unplaced&);
   Trace* parent_;
+  Numbers numbers_;
+  bool used_made_array_ = false;
   std::uint64_t serial_;
   std::unique_ptr<Captured> captured_;
 };
@@ -67,7 +82,7 @@ class Trace {
 /// Using it in an operation throws.
 Array placeholder(const Aval&);
 
-/// Replays `graph` on `inputs` in the active trace.
+/// Replays `graph` on `inputs` in the active trace; without one it runs at once.
 Arrays inline_graph(const Graph&, const Arrays& inputs);
 
 /// What stands for the outputs of an equation, given what stands for its inputs.

@@ -95,7 +95,6 @@ Arrays matched(std::string_view op, std::string_view like_what, const Described&
 }
 
 Arrays emit_custom_jvp(Piece body, Piece rule, const Arrays& arguments, Loc loc, Captures meaning) {
-  Trace::active("custom_jvp", loc);
   const std::size_t count = arguments.size();
   std::vector<Graph> graphs;
   Arrays captures = shared_captures({&body, &rule}, graphs);
@@ -112,7 +111,6 @@ Arrays emit_custom_jvp(Piece body, Piece rule, const Arrays& arguments, Loc loc,
 
 Arrays emit_custom_vjp(Piece body, Piece forward, Piece backward, const Arrays& arguments,
                        Loc loc) {
-  Trace::active("custom_vjp", loc);
   const std::size_t count = arguments.size();
   const std::size_t flags = count_floats(types_of(arguments));
   const std::size_t residuals_and_cotangents = backward.own - flags;

@@ -10,7 +10,6 @@ namespace gnomon::detail {
 
 Arrays emit_linear_solve(Piece matvec, Piece solve, std::vector<Piece> transpose_solve,
                          const Arrays& b, Loc loc) {
-  Trace::active("custom_linear_solve", loc);
   for (const Array& a : b)
     if (!is_float(a.dtype()))
       usage_error("custom_linear_solve",

@@ -7,6 +7,7 @@
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/control_trace.h"
 #include "codegen/primitives/lax.h"
+#include "codegen/trace/eager.h"
 #include "codegen/transforms/jvp.h"
 #include "codegen/transforms/linearize.h"
 #include "codegen/transforms/vmap.h"
@@ -72,9 +73,28 @@ std::vector<bool> floats_among(const Linearizable& f) {
   return r;
 }
 
-void need_trace(std::string_view op, Loc loc) {
-  Trace& trace = Trace::active(op, loc);
-  if (loc.line > 0) trace.loc = loc;
+void set_line(Loc loc) {
+  Trace* trace = Trace::current();
+  if (trace && loc.line > 0) trace->loc = loc;
+}
+
+/// `make()`, of one shape whatever it computes, as one program where there is no trace.
+template <class Make>
+Blocks blocks_at_once(std::string_view op, Loc loc, Make make) {
+  Blocks blocks;
+  const Arrays found = at_once(op, loc, [&] {
+    blocks = make();
+    Arrays all;
+    for (const Arrays& row : blocks)
+      for (const Array& a : row)
+        if (!a.is_hole()) all.push_back(a);
+    return all;
+  });
+  auto next = found.begin();
+  for (Arrays& row : blocks)
+    for (Array& a : row)
+      if (!a.is_hole()) a = *next++;
+  return blocks;
 }
 
 }  // namespace
@@ -87,8 +107,10 @@ void no_part_of_result(Loc loc) {
       loc);
 }
 
-Blocks forward_blocks(const Linearizable& f, Loc loc) {
-  need_trace("jacfwd", loc);
+namespace {
+
+Blocks traced_forward_blocks(const Linearizable& f, Loc loc) {
+  set_line(loc);
   const std::vector<Aval> results = f.graph.output_avals();
   Blocks blocks(results.size(), Arrays(f.first, Array::hole()));
   for (std::size_t j = 0; j < f.first; ++j) {
@@ -115,7 +137,7 @@ Blocks forward_blocks(const Linearizable& f, Loc loc) {
   return blocks;
 }
 
-Blocks reverse_blocks(const Linearizable& f, Loc loc) {
+Blocks traced_reverse_blocks(const Linearizable& f, Loc loc) {
   const auto state = start_vjp(f, loc);
   const std::vector<Aval> results = f.graph.output_avals();
   const auto pullback_of = [&](std::size_t i) {
@@ -147,13 +169,23 @@ Blocks reverse_blocks(const Linearizable& f, Loc loc) {
   return blocks;
 }
 
+}  // namespace
+
+Blocks forward_blocks(const Linearizable& f, Loc loc) {
+  return blocks_at_once("jacfwd", loc, [&] { return traced_forward_blocks(f, loc); });
+}
+
+Blocks reverse_blocks(const Linearizable& f, Loc loc) {
+  return blocks_at_once("jacrev", loc, [&] { return traced_reverse_blocks(f, loc); });
+}
+
 struct LinearMap {
   Split tangents;            // (tangents of the float arrays..., captures...) -> of the results
   std::vector<Aval> points;  // arrays of the argument
 };
 
 Arrays linearize_arrays(const Linearizable& f, std::shared_ptr<const LinearMap>& map, Loc loc) {
-  need_trace("linearize", loc);
+  set_line(loc);
   const std::vector<bool> active = floats_among(f);
   const Graph both = gnomon::jvp(f.graph, active);
   const std::size_t count = f.graph.outputs.size();
@@ -171,16 +203,21 @@ Arrays linearize_arrays(const Linearizable& f, std::shared_ptr<const LinearMap>&
     for (std::size_t i = 0; i < count; ++i) r.push_back(first + i);
     return control::reordered(both, control::indices(both.inputs.size()), r);
   };
-  made.tangents = split_known(outputs(count), inputs, known);
   Graph value = outputs(0);  // of which no equation looks at a tangent
   value.inputs.resize(f.inputs.size());
-  Arrays result = inline_graph(value, f.inputs);
+  Arrays result = at_once("linearize", loc, [&] {
+    made.tangents = split_known(outputs(count), inputs, known);
+    return control::joined(inline_graph(value, f.inputs), made.tangents.captures);
+  });
+  const auto values = result.begin() + static_cast<std::ptrdiff_t>(count);
+  made.tangents.captures = {values, result.end()};
+  result.erase(values, result.end());
   map = std::make_shared<const LinearMap>(std::move(made));
   return result;
 }
 
 Arrays apply(const LinearMap& map, const Arrays& tangents, Loc loc) {
-  need_trace("linearize", loc);
+  set_line(loc);
   Arrays inputs;
   for (std::size_t i = 0; i < tangents.size(); ++i) {
     const Aval& x = map.points[i];
@@ -205,7 +242,7 @@ struct TransposedMap {
 };
 
 std::shared_ptr<const TransposedMap> transpose_arrays(const Linearizable& f, Loc loc) {
-  need_trace("linear_transpose", loc);
+  set_line(loc);
   TransposedMap map{f, floats_among(f)};
   for (std::size_t i = 0; i < f.first; ++i)
     if (map.linear[i]) map.f.inputs[i] = placeholder(f.inputs[i].aval());
@@ -213,7 +250,7 @@ std::shared_ptr<const TransposedMap> transpose_arrays(const Linearizable& f, Loc
 }
 
 Arrays apply(const TransposedMap& map, const Arrays& cotangents, Loc loc) {
-  need_trace("linear_transpose", loc);
+  set_line(loc);
   const Graph& g = map.f.graph;
   const std::vector<Aval> results = g.output_avals();
   Tangents given(results.size());
@@ -227,12 +264,18 @@ Arrays apply(const TransposedMap& map, const Arrays& cotangents, Loc loc) {
                       to_string(results[i]),
                   loc);
   }
-  const Tangents found = transpose_linear(g, map.f.inputs, map.linear, given);
+  const Arrays found = at_once("linear_transpose", loc, [&] {
+    const Tangents all = transpose_linear(g, map.f.inputs, map.linear, given);
+    Arrays of_floats;
+    for (std::size_t i = 0; i < map.f.first; ++i)
+      if (map.linear[i])
+        of_floats.push_back(all[i] ? *all[i] : lax::full(map.f.inputs[i].aval(), 0, loc));
+    return of_floats;
+  });
   Arrays result;
-  for (std::size_t i = 0; i < map.f.first; ++i) {
-    const Aval& x = map.f.inputs[i].aval();
-    result.push_back(!map.linear[i] ? Array::hole() : found[i] ? *found[i] : lax::full(x, 0, loc));
-  }
+  auto next = found.begin();
+  for (std::size_t i = 0; i < map.f.first; ++i)
+    result.push_back(map.linear[i] ? *next++ : Array::hole());
   return result;
 }
 

@@ -10,6 +10,10 @@ namespace detail {
 struct PullbackState {
   ForwardPass forward;
   std::size_t first = 0;  // arrays of the argument to differentiate in
+  Arrays results;
+  // Outside a trace, where the forward pass has run:
+  std::optional<Graph> pull;  // (cotangents of float results..., residuals...) -> of the argument
+  Arrays residuals;
 };
 }  // namespace detail
 

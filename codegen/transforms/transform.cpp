@@ -5,7 +5,10 @@
 #include <algorithm>
 
 #include "codegen/base/path_visitor.h"
+#include "codegen/primitives/control_graphs.h"
+#include "codegen/primitives/control_trace.h"
 #include "codegen/primitives/lax.h"
+#include "codegen/trace/eager.h"
 #include "codegen/transforms/jvp.h"
 #include "codegen/transforms/linearize.h"
 #include "codegen/transforms/vmap.h"
@@ -239,16 +242,73 @@ Arrays jvp_arrays(const Linearizable& f, const Arrays& tangents,
   return result;
 }
 
-std::shared_ptr<const PullbackState> start_vjp(const Linearizable& f, Loc loc) {
-  Trace& trace = Trace::active("vjp", loc);
-  if (loc.line > 0) trace.loc = loc;
-  std::vector<bool> wanted(f.inputs.size(), false);
-  std::fill_n(wanted.begin(), f.first, true);
-  return std::make_shared<PullbackState>(
-      PullbackState{run_forward(f.graph, f.inputs, wanted), f.first});
+namespace {
+
+/// Cotangents of the arrays to differentiate in, given one for each output.
+Arrays pulled_back(const ForwardPass& forward, std::size_t first, const Tangents& given, Loc loc) {
+  const Tangents found = pull_back(forward, given);
+  const Graph& graph = forward.graph;
+  Arrays result;
+  for (std::size_t i = 0; i < first; ++i) {
+    const Aval& aval = graph.avals[graph.inputs[i]];
+    result.push_back(!is_float(aval.dtype) ? Array::hole()
+                     : found[i]            ? *found[i]
+                                           : lax::full(aval, 0, loc));
+  }
+  return result;
 }
 
-Arrays vjp_outputs(const PullbackState& state) { return state.forward.outputs(); }
+Arrays without_holes(const Arrays& arrays) {
+  Arrays r;
+  for (const Array& a : arrays)
+    if (!a.is_hole()) r.push_back(a);
+  return r;
+}
+
+/// Both passes as graphs: the first is run here, the second by whoever has cotangents.
+std::shared_ptr<PullbackState> start_vjp_at_once(const Linearizable& f,
+                                                 const std::vector<bool>& wanted, Loc loc) {
+  auto state = std::make_shared<PullbackState>();
+  state->first = f.first;
+  std::size_t outputs = 0;
+  const Arrays all = at_once("vjp", loc, [&] {
+    state->forward = run_forward(f.graph, f.inputs, wanted);
+    const Arrays results = state->forward.outputs();
+    outputs = results.size();
+    Trace inner;
+    inner.loc = loc;
+    Tangents given(outputs);
+    for (std::size_t i = 0; i < outputs; ++i)
+      if (is_float(results[i].dtype())) given[i] = inner.input(results[i].aval());
+    control::Part pull =
+        control::finish(inner, without_holes(pulled_back(state->forward, f.first, given, loc)));
+    state->pull = std::move(pull.graph);
+    return control::joined(results, pull.captures);
+  });
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(outputs);
+  state->results = {all.begin(), end};
+  state->residuals = {end, all.end()};
+  state->forward.values.clear();  // of a trace that has ended
+  state->forward.saved.clear();
+  return state;
+}
+
+}  // namespace
+
+std::shared_ptr<const PullbackState> start_vjp(const Linearizable& f, Loc loc) {
+  std::vector<bool> wanted(f.inputs.size(), false);
+  std::fill_n(wanted.begin(), f.first, true);
+  Trace* trace = Trace::current();
+  if (!trace) return start_vjp_at_once(f, wanted, loc);
+  if (loc.line > 0) trace->loc = loc;
+  auto state = std::make_shared<PullbackState>();
+  state->forward = run_forward(f.graph, f.inputs, wanted);
+  state->first = f.first;
+  state->results = state->forward.outputs();
+  return state;
+}
+
+Arrays vjp_outputs(const PullbackState& state) { return state.results; }
 
 Arrays vjp_cotangents(const PullbackState& state, const Arrays& cotangents, Loc loc) {
   const Graph& graph = state.forward.graph;
@@ -264,14 +324,19 @@ Arrays vjp_cotangents(const PullbackState& state, const Arrays& cotangents, Loc 
                     to_string(cotangents[i].aval()) + " and the result is " + to_string(aval),
                 loc);
   }
-  const Tangents found = pull_back(state.forward, given);
+  if (!state.pull) return pulled_back(state.forward, state.first, given, loc);
+  const Arrays found = at_once("vjp", loc, [&] {
+    Arrays inputs;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      const Aval& aval = graph.avals[graph.outputs[i]];
+      if (is_float(aval.dtype)) inputs.push_back(given[i] ? *given[i] : lax::full(aval, 0, loc));
+    }
+    return inline_graph(*state.pull, control::joined(inputs, state.residuals));
+  });
   Arrays result;
-  for (std::size_t i = 0; i < state.first; ++i) {
-    const Aval& aval = graph.avals[graph.inputs[i]];
-    result.push_back(!is_float(aval.dtype) ? Array::hole()
-                     : found[i]            ? *found[i]
-                                           : lax::full(aval, 0, loc));
-  }
+  auto next = found.begin();
+  for (std::size_t i = 0; i < state.first; ++i)
+    result.push_back(is_float(graph.avals[graph.inputs[i]].dtype) ? *next++ : Array::hole());
   return result;
 }
 

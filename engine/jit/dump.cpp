@@ -1,7 +1,6 @@
 // engine/jit/dump.cpp -- writing dumps and log lines.
 #include "engine/jit/dump.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -14,7 +13,7 @@ void dump_stage(const Environment& environment, const std::string& name, std::ui
   std::string file =
       name + "." + std::to_string(number) + (part.empty() ? "" : "." + part) + "." + stage;
   if (environment.dump_folder.empty()) {
-    std::fprintf(stderr, "---- %s\n%s\n", file.c_str(), text.c_str());
+    environment.messages->write("---- " + file + "\n" + text);
     return;
   }
   for (char& c : file) {
@@ -41,7 +40,7 @@ bool dumps(const Environment& environment, const std::string& stage) {
 
 void log_line(const Environment& environment, Topic topic, const std::string& text) {
   if (!environment.logs(topic)) return;
-  std::fprintf(stderr, "gnomon: %s: %s\n", std::string(name(topic)).c_str(), text.c_str());
+  environment.messages->write("gnomon: " + std::string(name(topic)) + ": " + text);
 }
 
 }  // namespace gnomon

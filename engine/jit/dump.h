@@ -8,8 +8,8 @@
 namespace gnomon {
 
 /// Writes `text`, one stage of the `number`th trace of `name`, to
-/// GNOMON_DUMP_DIR/<name>.<number>.<stage> or stderr. `part` tells several texts of one stage apart
-/// and may be empty.
+/// GNOMON_DUMP_DIR/<name>.<number>.<stage> or the log. `part` tells several texts of one stage
+/// apart and may be empty.
 ///
 /// Throws FileError when the file cannot be written.
 void dump_stage(const Environment&, const std::string& name, std::uint64_t number,
@@ -18,7 +18,7 @@ void dump_stage(const Environment&, const std::string& name, std::uint64_t numbe
 /// Whether GNOMON_DUMP names the stage.
 bool dumps(const Environment&, const std::string& stage);
 
-/// "gnomon: <topic>: <text>" on stderr, if GNOMON_LOG names the topic.
+/// "gnomon: <topic>: <text>" to the log, if GNOMON_LOG names the topic.
 void log_line(const Environment&, Topic, const std::string& text);
 
 }  // namespace gnomon

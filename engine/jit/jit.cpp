@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "codegen/graph/effects.h"
 #include "codegen/lower/pipeline.h"
 #include "codegen/lower/record.h"
 #include "codegen/transforms/check_buffers.h"
@@ -40,6 +41,11 @@ std::string milliseconds_text(double ms) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f ms", ms);
   return text;
+}
+
+// Who gets the lines that a call prints.
+PrintHandler printer(const RuntimeState& state, const CallOptions* call) {
+  return call && call->on_print ? call->on_print : state.sink();
 }
 
 // Collects what compile() reports about one trace.
@@ -189,6 +195,35 @@ std::shared_ptr<Executable> JitCore::settled(const Entry& entry) {
   return entry.executable;
 }
 
+void JitCore::prepare(Entry& entry) const {
+  if (state_->environment.check_buffers) entry.graph = check_buffers(entry.graph);
+  if (!has_effects(entry.graph)) return;
+  Recorded recorded = record(entry.graph, {options_.print_bytes});
+  entry.journal = std::move(recorded.journal);
+  entry.records = recorded.graph.output_avals();
+  entry.records.erase(entry.records.begin(),
+                      entry.records.end() - static_cast<std::ptrdiff_t>(entry.journal.arrays));
+}
+
+bool JitCore::compile_entry(Entry& entry) const {
+  bool made = false;
+  entry.refill = options_.refill;
+  entry.executable = make(entry, entry.refill, made);
+  if (entry.executable->program().trips.empty() && entry.refill == Refill::automatic)
+    entry.refill = Refill::off;
+  return made;
+}
+
+std::vector<Array> JitCore::run_once(Graph graph, Arrays inputs) {
+  Entry entry;
+  entry.graph = std::move(graph);
+  entry.captures = std::move(inputs);
+  entry.number = 1;
+  prepare(entry);
+  const bool known = state_->environment.jit_off || !compile_entry(entry);
+  return run(entry, {}, nullptr, known);
+}
+
 const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string statics,
                                    SignatureText signature, Graph graph, Arrays captures,
                                    std::shared_ptr<const void> result, double trace_ms) {
@@ -197,15 +232,11 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
   for (const LeafRef& leaf : leaves) entry->avals.push_back(leaf.array->aval());
   entry->statics = std::move(statics);
   entry->signature = std::move(signature);
-  entry->graph = environment.check_buffers ? check_buffers(graph) : std::move(graph);
+  entry->graph = std::move(graph);
   entry->captures = std::move(captures);
   entry->result = std::move(result);
   entry->number = entries_.size() + 1;
-  Recorded recorded = record(entry->graph, {options_.print_bytes});
-  entry->journal = std::move(recorded.journal);
-  entry->records = recorded.graph.output_avals();
-  entry->records.erase(entry->records.begin(),
-                       entry->records.end() - static_cast<std::ptrdiff_t>(entry->journal.arrays));
+  prepare(*entry);
   ++state_->traces;
   for (const Array& capture : entry->captures) {
     storage_of(capture, *state_->context, "jit");
@@ -222,11 +253,7 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
     return entries_.back().get();
   }
   const double start = milliseconds();
-  bool made = false;
-  entry->refill = options_.refill;
-  entry->executable = make(*entry, entry->refill, made);
-  if (entry->executable->program().trips.empty() && entry->refill == Refill::automatic)
-    entry->refill = Refill::off;
+  const bool made = compile_entry(*entry);
   const double compile_ms = milliseconds() - start;
   if (!made) ++state_->programs_shared;
   log_line(environment, Topic::cache,
@@ -243,13 +270,15 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
   return entries_.back().get();
 }
 
-std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> leaves, bool hit) {
+std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> leaves,
+                                const CallOptions* call, bool hit) {
   const Environment& environment = state_->environment;
   if (environment.jit_off) {
     Arrays inputs;
-    for (const LeafRef& leaf : leaves) inputs.push_back(*leaf.array);
+    for (const LeafRef& leaf : leaves) inputs.push_back(state_->placed(*leaf.array));
     inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
-    const Arrays outputs = run_by_reference(*state_, entry.graph, inputs, options_.print_bytes);
+    const Arrays outputs = run_by_reference(*state_, entry.graph, inputs, options_.print_bytes,
+                                            printer(*state_, call));
     for (const LeafRef& leaf : leaves)
       if (leaf.donate) *leaf.array = {};
     if (environment.check_nan) require_finite(*state_, options_.name, entry.graph, inputs, outputs);
@@ -267,7 +296,9 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
   if (any && !environment.check_nan) donated.resize(leaves.size());
   const Executable::Times before = hit ? Executable::Times{} : executable->times();
   for (std::size_t i = 0; i < leaves.size(); ++i) {
-    if (leaves[i].donate) {
+    if (leaves[i].array->storage()->unplaced()) {
+      inputs.push_back(state_->placed(*leaves[i].array));
+    } else if (leaves[i].donate) {
       if (!donated.empty()) donated[i] = 1;
       inputs.push_back(std::move(*leaves[i].array));
     } else {
@@ -275,7 +306,11 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
     }
   }
   inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
-  const Watch watch = state_->watch();
+  Watch watch = state_->watch();
+  if (call) {
+    watch.call_token = call->cancel_with;
+    if (call->on_step) watch.on_step = call->on_step;
+  }
   try {
     try {
       executable->run(inputs, outputs, donated, watch);
@@ -286,13 +321,13 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
     }
   } catch (...) {
     for (std::size_t i = 0; i < leaves.size(); ++i) {
-      if (leaves[i].donate) *leaves[i].array = std::move(inputs[i]);
+      if (leaves[i].donate && leaves[i].array->empty()) *leaves[i].array = std::move(inputs[i]);
     }
     // A loop that was ended has said something already.
-    if (!outputs.empty() && entry.journal.arrays > 0) speak(entry, outputs);
+    if (!outputs.empty() && entry.journal.arrays > 0) speak(entry, outputs, call);
     throw;
   }
-  if (entry.journal.arrays > 0) speak(entry, outputs);
+  if (entry.journal.arrays > 0) speak(entry, outputs, call);
   if (environment.check_nan) require_finite(*state_, options_.name, entry.graph, inputs, outputs);
   const std::lock_guard lock(mutex_);
   ++(hit ? info_.hits : info_.misses);
@@ -318,7 +353,8 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
   return outputs;
 }
 
-void JitCore::speak(const Entry& entry, std::vector<Array>& outputs) const {
+void JitCore::speak(const Entry& entry, std::vector<Array>& outputs,
+                    const CallOptions* call) const {
   std::vector<HostArray> records;
   const std::size_t own = outputs.size() - entry.journal.arrays;
   for (const Statement& s : entry.journal.statements) {
@@ -335,7 +371,7 @@ void JitCore::speak(const Entry& entry, std::vector<Array>& outputs) const {
   }
   outputs.resize(own);
   const Report report = entry.journal.read(records);
-  const PrintHandler sink = state_->sink();
+  const PrintHandler sink = printer(*state_, call);
   for (const std::string& line : report.lines) sink(line);
   if (report.failure) throw CheckFailed(*report.failure);
 }
@@ -354,9 +390,11 @@ void JitCore::check_leaves(tree::detail::AnyTree argument, std::size_t index, Lo
                               (path.empty() ? "" : " `" + path + "`") + " of `" + options_.name +
                               "`";
     refuse(a.empty()
-               ? where + " is an empty Array (moved from, or never assigned); assign it before the call"
-               : where + " belongs to a trace that has ended; return it from the traced function "
-                         "instead",
+               ? where +
+                     " is an empty Array (moved from, or never assigned); assign it before the call"
+               : where +
+                     " belongs to a trace that has ended; return it from the traced function "
+                     "instead",
            loc);
   };
   tree::detail::visit_arrays(argument, false, "", check);

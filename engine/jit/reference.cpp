@@ -21,28 +21,17 @@ std::vector<HostArray> host(const RuntimeState& state, const Arrays& arrays) {
   return r;
 }
 
-Array device(const RuntimeState& state, const HostArray& a) {
-  Context& context = *state.context;
-  vulkan::Request request;
-  request.bytes = a.bytes.size();
-  request.aval = &a.aval;
-  request.host_writes = context.device.unified();
-  const vulkan::Range range = context.arrays.allocate(request);
-  auto storage = std::make_shared<DeviceStorage>(state.context, range, 0);
-  upload(context, range, a.bytes);
-  return Array(a.aval, std::move(storage));
-}
-
 }  // namespace
 
 std::vector<Array> run_by_reference(const RuntimeState& state, const Graph& graph,
-                                    const Arrays& inputs, std::uint64_t print_bytes) {
+                                    const Arrays& inputs, std::uint64_t print_bytes,
+                                    const PrintHandler& sink) {
   const Told told = tell(graph, host(state, inputs), {print_bytes});
-  const PrintHandler sink = state.sink();
   for (const std::string& line : told.report.lines) sink(line);
   if (told.report.failure) throw CheckFailed(*told.report.failure);
   std::vector<Array> outputs;
-  for (const HostArray& a : told.outputs) outputs.push_back(device(state, a));
+  for (const HostArray& a : told.outputs)
+    outputs.push_back(on_device(state.context, a.aval, a.bytes));
   return outputs;
 }
 

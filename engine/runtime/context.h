@@ -7,6 +7,7 @@
 #include <mutex>
 #include <span>
 
+#include "codegen/trace/executor.h"
 #include "engine/runtime/disk_cache.h"
 #include "engine/vulkan/buffer_pool.h"
 #include "engine/vulkan/device.h"
@@ -53,6 +54,7 @@ struct Context {
   std::mutex copy_mutex;
   vulkan::CopyRecorder copies;  // behind copy_mutex
   ContextCounters counters;
+  std::weak_ptr<Executor> executor;  // the Runtime, which owns this; set once, before any array is
 };
 
 /// Device memory of one array.
@@ -65,6 +67,10 @@ class DeviceStorage final : public Storage {
   }
   DeviceStorage(const DeviceStorage&) = delete;
   DeviceStorage& operator=(const DeviceStorage&) = delete;
+
+  std::shared_ptr<Executor> executor() const override { return context_->executor.lock(); }
+  bool is_ready() const override { return context_->queue.done(ready()); }
+  void block_until_ready() const override { context_->queue.wait(ready()); }
 
   const std::shared_ptr<Context>& context() const { return context_; }
   const vulkan::Range& range() const { return range_; }
@@ -94,6 +100,9 @@ std::uint64_t bytes_of(const Aval&);
 /// The storage of a concrete array of `context`. Throws UsageError, in the name of `op`, for an
 /// empty or traced array and for one of another Runtime.
 DeviceStorage& storage_of(const Array&, const Context&, const char* op);
+
+/// An array of these elements on the device.
+Array on_device(const std::shared_ptr<Context>&, const Aval&, std::span<const std::byte>);
 
 /// Host to device; waits until the device no longer uses what lay there, and until the bytes are
 /// taken.

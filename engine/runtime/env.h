@@ -2,9 +2,12 @@
 // documents them.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "engine/vulkan/log.h"
 
 namespace gnomon {
 
@@ -37,8 +40,10 @@ struct Environment {
   bool minimum = false;        // GNOMON_TARGET=minimum
   bool help = false;           // GNOMON_HELP
   std::uint32_t dump = 0;      // GNOMON_DUMP: bit per Stage
-  std::string dump_folder;     // GNOMON_DUMP_DIR; empty: stderr
+  std::string dump_folder;     // GNOMON_DUMP_DIR; empty: to the log
   std::uint32_t log = 0;       // GNOMON_LOG: bit per Topic
+  /// Where what is said goes. Of the Runtime rather than the environment.
+  std::shared_ptr<const vulkan::Log> messages = std::make_shared<const vulkan::Log>();
 
   bool dumps(Stage stage) const { return dump >> static_cast<unsigned>(stage) & 1; }
   bool logs(Topic topic) const { return log >> static_cast<unsigned>(topic) & 1; }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "codegen/graph/array_text.h"
+#include "codegen/trace/eager.h"
 #include "engine/runtime/state.h"
 #include "gnomon/error.h"
 
@@ -17,7 +18,7 @@ vulkan::DeviceOptions device_options(const RuntimeOptions& options,
   vulkan::DeviceOptions result;
   result.wanted = options.device.empty() ? environment.device : options.device;
   result.validate = options.validate || environment.validate;
-  result.print_messages = options.print_messages;
+  if (options.print_messages) result.log = environment.messages;
   result.minimum_target = options.minimum_target || environment.minimum;
   result.force_staging = options.force_staging;
   result.memory_limit = options.memory_limit;
@@ -38,6 +39,11 @@ std::shared_ptr<DiskCache> disk_cache(const RuntimeOptions& options,
   return std::make_shared<DiskCache>(folder, options.cache_bytes);
 }
 
+Environment with_log(Environment environment, const LogHandler& log) {
+  environment.messages = std::make_shared<const vulkan::Log>(log);
+  return environment;
+}
+
 void to_stdout(std::string_view line) {
   std::fwrite(line.data(), 1, line.size(), stdout);
   std::fputc('\n', stdout);
@@ -47,11 +53,11 @@ void to_stdout(std::string_view line) {
 }  // namespace
 
 RuntimeState::RuntimeState(const RuntimeOptions& options)
-    : environment(Environment::read()),
+    : environment(with_log(Environment::read(), options.on_log)),
       validate(options.validate || environment.validate),
       programs({options.max_programs, options.program_bytes}),
       print_(&to_stdout) {
-  if (environment.help) std::fputs(help_text().c_str(), stderr);
+  if (environment.help) environment.messages->write(help_text());
   if (!(options.time_slice_ms > 0))
     throw UsageError("gnomon::Runtime: a time slice of " + std::to_string(options.time_slice_ms) +
                      " ms; give it some time, 50 ms for instance");
@@ -63,31 +69,30 @@ RuntimeState::RuntimeState(const RuntimeOptions& options)
   if (own.disk) store = std::make_shared<ProgramStore>(own.disk, context->device);
 }
 
-Runtime::Runtime(const RuntimeOptions& options) : state_(std::make_shared<RuntimeState>(options)) {}
+Array RuntimeState::placed(const Array& a) const {
+  const Unplaced* made = a.concrete() ? a.storage()->unplaced() : nullptr;
+  if (!made) return a;
+  if (const HostArray* elements = made->elements())
+    return on_device(context, a.aval(), elements->bytes);
+  return executor->execute("constant", made->graph(), {})[0];
+}
+
 Runtime::~Runtime() = default;
 Runtime::Runtime(Runtime&&) noexcept = default;
 Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 
 Array Runtime::from_bytes(const Aval& aval, std::span<const std::byte> bytes) {
-  Context& context = *state_->context;
   if (bytes.size() != bytes_of(aval)) {
     throw UsageError("gnomon::from_host: " + std::to_string(bytes.size() / size_of(aval.dtype)) +
                      " elements were given for " + to_string(aval.dtype, aval.shape) +
                      ", which has " + std::to_string(aval.shape.size()) + "; make the two agree");
   }
-  vulkan::Request request;
-  request.bytes = bytes.size();
-  request.aval = &aval;
-  // With staging the copy is ordered on the device itself.
-  request.host_writes = context.device.unified();
-  const vulkan::Range range = context.arrays.allocate(request);
-  auto storage = std::make_shared<DeviceStorage>(state_->context, range, 0);
-  upload(context, range, bytes);
-  return Array(aval, std::move(storage));
+  return on_device(state_->context, aval, bytes);
 }
 
 void Runtime::to_bytes(const Array& array, std::span<std::byte> bytes) const {
-  const DeviceStorage& storage = storage_of(array, *state_->context, "to_host");
+  const Array here = state_->placed(array);
+  const DeviceStorage& storage = storage_of(here, *state_->context, "to_host");
   if (bytes.size() != bytes_of(array.aval())) {
     throw UsageError("gnomon::to_host: " + to_string(array.dtype(), array.shape()) + " has " +
                      std::to_string(bytes_of(array.aval())) + " bytes and there is room for " +
@@ -97,7 +102,7 @@ void Runtime::to_bytes(const Array& array, std::span<std::byte> bytes) const {
 }
 
 void Runtime::check_type(const Array& array, DType wanted) const {
-  storage_of(array, *state_->context, "to_host");
+  storage_of(state_->placed(array), *state_->context, "to_host");
   if (array.dtype() == wanted) return;
   throw UsageError("gnomon::to_host: the array is " + to_string(array.dtype(), array.shape()) +
                    " and " + std::string(name(wanted)) +
@@ -105,7 +110,7 @@ void Runtime::check_type(const Array& array, DType wanted) const {
 }
 
 void Runtime::check_single(const Array& array) const {
-  storage_of(array, *state_->context, "item");
+  storage_of(state_->placed(array), *state_->context, "item");
   if (array.size() == 1) return;
   throw UsageError("gnomon::item: " + to_string(array.dtype(), array.shape()) + " has " +
                    std::to_string(array.size()) + " elements and one is needed; use to_host");
@@ -114,7 +119,19 @@ void Runtime::check_single(const Array& array) const {
 void Runtime::wait() const { state_->context->queue.wait_idle(); }
 
 void Runtime::wait(const Array& array) const {
-  state_->context->queue.wait(storage_of(array, *state_->context, "wait").ready());
+  state_->context->queue.wait(storage_of(state_->placed(array), *state_->context, "wait").ready());
+}
+
+Key Runtime::key(std::int64_t seed, random::Mode mode) {
+  return Key(from_host(random::seed_words(seed)), mode);
+}
+
+void detail::check_row(std::size_t size, std::size_t first, Loc loc) {
+  if (size == first) return;
+  usage_error("from_host",
+              "a row has " + std::to_string(size) + " elements and the first one has " +
+                  std::to_string(first) + "; rows of a matrix are of one length",
+              loc);
 }
 
 const std::string& Runtime::device_name() const {

@@ -17,11 +17,15 @@ namespace gnomon {
 struct RuntimeState {
   explicit RuntimeState(const RuntimeOptions&);
 
+  /// `a`, which is concrete; computed here when it was made of numbers alone.
+  Array placed(const Array& a) const;
+
   Environment environment;
   bool validate = false;  // by option or environment
   std::shared_ptr<Context> context;
   ProgramCache programs;
   std::shared_ptr<ProgramStore> store;  // none: no cache on disk
+  std::shared_ptr<Executor> executor;   // of operations outside traces; engine/jit makes it
   std::atomic<std::uint64_t> traces{0}, programs_compiled{0}, programs_shared{0},
       programs_loaded{0};
 

@@ -66,7 +66,12 @@ DeviceStorage& storage_of(const Array& array, const Context& context, const char
                      " is traced and has no elements yet; return it from the traced function and "
                      "use the result");
   }
-  // Only this file's DeviceStorage is ever put into an Array.
+  if (array.storage()->unplaced()) {
+    throw UsageError("gnomon::" + std::string(op) + ": the array " +
+                     to_string(array.dtype(), array.shape()) +
+                     " is made of numbers alone and on no device; bring it there with from_host");
+  }
+  // All other concrete arrays are the engine's.
   auto& storage = static_cast<DeviceStorage&>(*array.storage());
   if (storage.context().get() != &context) {
     throw UsageError("gnomon::" + std::string(op) + ": the array " +
@@ -74,6 +79,19 @@ DeviceStorage& storage_of(const Array& array, const Context& context, const char
                      " belongs to another Runtime; move it with to_host and from_host");
   }
   return storage;
+}
+
+Array on_device(const std::shared_ptr<Context>& context, const Aval& aval,
+                std::span<const std::byte> bytes) {
+  vulkan::Request request;
+  request.bytes = bytes.size();
+  request.aval = &aval;
+  // With staging the copy is ordered on the device itself.
+  request.host_writes = context->device.unified();
+  const vulkan::Range range = context->arrays.allocate(request);
+  auto storage = std::make_shared<DeviceStorage>(context, range, 0);
+  upload(*context, range, bytes);
+  return Array(aval, std::move(storage));
 }
 
 void upload(Context& context, const vulkan::Range& range, std::span<const std::byte> bytes) {

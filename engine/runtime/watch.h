@@ -8,10 +8,13 @@ namespace gnomon {
 
 struct Watch {
   std::optional<CancelToken> token;
+  std::optional<CancelToken> call_token;  // of this call alone
   StepHandler on_step;
 
-  bool any() const { return token.has_value() || on_step; }
-  bool cancelled() const { return token && token->cancelled(); }
+  bool any() const { return token.has_value() || call_token.has_value() || on_step; }
+  bool cancelled() const {
+    return (token && token->cancelled()) || (call_token && call_token->cancelled());
+  }
 };
 
 }  // namespace gnomon

@@ -11,8 +11,7 @@
 namespace gnomon::vulkan {
 
 Device::Device(const DeviceOptions& options)
-    : options_(options),
-      instance_({.validate = options.validate, .print_messages = options.print_messages}) {
+    : options_(options), instance_({.validate = options.validate, .log = options.log}) {
   const auto devices = instance_.physical_devices();
   std::vector<DeviceDescription> descriptions;
   for (const auto& device : devices) descriptions.push_back(device.description);

@@ -14,9 +14,9 @@
 namespace gnomon::vulkan {
 
 struct DeviceOptions {
-  std::string wanted;           // index, part of a name, or empty
-  bool validate = false;        // validation layer with synchronization checks
-  bool print_messages = false;  // its messages, to stderr
+  std::string wanted;              // index, part of a name, or empty
+  bool validate = false;           // validation layer with synchronization checks
+  std::shared_ptr<const Log> log;  // its messages; null: nowhere
   bool minimum_target =
       false;  // compile for Vulkan's guaranteed minimum, whatever the device offers
   bool force_staging = false;  // behave as if the host could not map device memory (tests)

@@ -111,7 +111,7 @@ void chain(void*& head, T& next) {
 
 void MessageLog::add(std::string message) {
   const std::lock_guard lock(mutex_);
-  if (print) std::fprintf(stderr, "gnomon: validation: %s\n", message.c_str());
+  if (log) log->write("gnomon: validation: " + message);
   messages_.push_back(std::move(message));
 }
 
@@ -131,7 +131,7 @@ void MessageLog::clear() {
 }
 
 Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<MessageLog>()) {
-  messages_->print = options.print_messages;
+  messages_->log = options.log;
   const std::lock_guard lock(loader_mutex());
   if (volkInitialize() != VK_SUCCESS) {
     throw DeviceError(

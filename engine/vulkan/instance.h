@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/vulkan/log.h"
 #include "engine/vulkan/selection.h"
 
 namespace gnomon::vulkan {
@@ -19,8 +20,8 @@ class MessageLog {
   std::size_t count() const;
   std::vector<std::string> all() const;
   void clear();
-  /// Print each message to stderr as it arrives.
-  bool print = false;
+  /// Gets each message as it arrives; null: nobody.
+  std::shared_ptr<const Log> log;
 
  private:
   mutable std::mutex mutex_;
@@ -28,8 +29,8 @@ class MessageLog {
 };
 
 struct InstanceOptions {
-  bool validate = false;        // the Khronos layer with synchronization validation
-  bool print_messages = false;  // what it says, to stderr
+  bool validate = false;           // the Khronos layer with synchronization validation
+  std::shared_ptr<const Log> log;  // what it says; null: nowhere
 };
 
 class Instance {

@@ -130,6 +130,21 @@ Variant call(std::shared_ptr<gn::Runtime> rt, const Array& x) {
   return v;
 }
 
+/// The sum of two arrays outside a trace.
+Variant eager_add(std::shared_ptr<gn::Runtime> rt, const Array& x, const Array& y) {
+  auto last = std::make_shared<Array>();
+  Variant v;
+  v.name = "gnomon";
+  v.run = [=] {
+    *last = Array();
+    *last = x + y;
+    rt->wait();
+  };
+  v.prepare = v.run;
+  v.result = [=] { return host(*rt, *last); };
+  return v;
+}
+
 /// A part of a workload has no reference of its own: the whole is checked, the part must repeat its
 /// first result.
 void repeats_itself(Variant& v) {
@@ -203,6 +218,14 @@ void add_gnomon_variants(std::vector<Workload>& workloads) {
     std::vector<float> x(Call::elements);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
     return std::vector<Variant>{call(rt, rt->from_host(x))};
+  });
+  add("eager_add", [=] {
+    std::vector<float> x(Call::elements);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+    const Array a = rt->from_host(x), one = rt->from_host(std::vector<float>(x.size(), 1.0f));
+    return std::vector<Variant>{eager_add(rt, a, one),
+                                jitted(
+                                    rt, "floor", [](const Array& v) { return v + 1.0f; }, a)};
   });
   add("cold", [] { return std::vector<Variant>{cold(lorenz_rho(LorenzRk4::systems))}; });
 }

@@ -124,6 +124,7 @@ std::vector<Workload> all_workloads() {
           {"checkpoint_20000", [] { return checkpointed_check(20000); }, {}},
           {"checkpoint_200000", [] { return checkpointed_check(200000); }, {}},
           {"call", call_check, {}},
+          {"eager_add", call_check, {}},
           {"cold", lorenz_rk4_check, {}},
           // Every variant has a check of its own.
           {"cold_linalg", [] { return Check{}; }, {}},

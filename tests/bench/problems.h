@@ -75,7 +75,8 @@ struct Mixed {
   static constexpr uint32_t features = side * side / lanes;
 };
 
-/// x + 1 on 16 elements, x = 0, 1, 2, ...
+/// x + 1 on 16 elements, x = 0, 1, 2, ...; as `eager_add` an operation outside a trace, of which a
+/// jitted call of the same is the floor.
 struct Call {
   static constexpr uint32_t elements = 16;
 };

@@ -89,7 +89,7 @@ TEST(Ops, MismatchNamesBothSidesAndTheLine) {
 
 TEST(Ops, OutsideATraceSaysWhatToDo) {
   try {
-    zeros({2});
+    sum(zeros({2}));
     ADD_FAILURE() << "no error";
   } catch (const UsageError& e) {
     EXPECT_THAT(e.what(), HasSubstr("rt.run"));

@@ -78,11 +78,13 @@ TEST(Trace, CarriesTheLineOfTheCall) {
   EXPECT_THAT(print(g), HasSubstr("; trace_test.cpp:" + std::to_string(line)));
 }
 
-TEST(Trace, ThrowsWithoutOne) {
-  const std::string message = message_of([] { return zeros({2}); });
-  EXPECT_THAT(message, HasSubstr("nothing is recording here"));
+TEST(Trace, WithoutOneOperationsNeedAnArrayOnADevice) {
+  const std::string message = message_of([] { return zeros({2}) + 1; });
+  EXPECT_THAT(message, HasSubstr("gnomon::add: none of its arrays is on a device"));
+  EXPECT_THAT(message, HasSubstr("rt.from_host("));
   EXPECT_THAT(message, HasSubstr("rt.run("));
   EXPECT_THAT(message, HasSubstr("(trace_test.cpp:"));
+  EXPECT_THAT(message_of([] { return axis_index("i"); }), HasSubstr("nothing is traced here"));
 }
 
 TEST(Trace, EndsWhenTheFunctionThrows) {

@@ -19,15 +19,19 @@ bool flushes_subnormals(Runtime& rt) {
   return z[0] == 0 || z[1] == 0;
 }
 
+/// Whether a row is a jitted function, or its operations run one by one.
+enum class Mode { jitted, at_once };
+
 /// A device as a machine.
 class Device {
  public:
-  Machine machine() {
-    return {[this](const Program& f, const std::vector<HostArray>& inputs) {
+  Machine machine(Mode mode = Mode::jitted) {
+    return {[this, mode](const Program& f, const std::vector<HostArray>& inputs) {
               Arrays arguments;
               for (const HostArray& h : inputs) arguments.push_back(rt_.from_bytes(h.aval, h.bytes));
               std::vector<HostArray> results;
-              for (const Array& a : gnomon::jit(rt_, f)(arguments)) {
+              const Arrays outputs = mode == Mode::jitted ? gnomon::jit(rt_, f)(arguments) : f(arguments);
+              for (const Array& a : outputs) {
                 results.emplace_back(a.aval());
                 rt_.to_bytes(a, results.back().bytes);
               }
@@ -46,6 +50,14 @@ TEST_P(OnTheDevice, EveryRowIsRight) {
   for (const std::string& complaint : check(GetParam(), machine())) ADD_FAILURE() << complaint;
 }
 INSTANTIATE_TEST_SUITE_P(Oracle, OnTheDevice, ::testing::ValuesIn(table()),
+                         [](const auto& at) { return std::string(at.param.name); });
+
+class SlowOperations : public Device, public ::testing::TestWithParam<Family> {};
+TEST_P(SlowOperations, AreRightAtOnce) {
+  for (const std::string& complaint : check(GetParam(), machine(Mode::at_once)))
+    ADD_FAILURE() << complaint;
+}
+INSTANTIATE_TEST_SUITE_P(Oracle, SlowOperations, ::testing::ValuesIn(table()),
                          [](const auto& at) { return std::string(at.param.name); });
 
 class SlowExactnessOnTheDevice : public Device, public ::testing::TestWithParam<Exact> {};

@@ -62,12 +62,12 @@ Family control() {
          return gn::vmap(f, {.axis_name = "lanes"})(x[0]); },
        [](T x) -> Exacts { const auto all = [&](Number q) { return scaled(like(x, {4}, [q](I) { return q; }), 8); }; const auto [low, high] = std::minmax_element(x[0].v.begin(), x[0].v.end());
                            return {all(total(x[0].v)), all(total(x[0].v) / 4), all(*high), all(*low), like(x, {4, 4}, [&](I i) { return x[0](i[1]); }), i32({4}, [](I i) { return i[0]; }), mapped(x, [](Number e) { return 4 * e; })}; }, sums},
-      {"jvp vjp(F,X,A...) vjp(HasAux,F,X,A...) Pullback::operator() value_and_grad(F) value_and_grad(F,HasAux) grad(F) grad(F,HasAux)", floats, {v}, [](A x) -> Results {
+      {"jvp vjp(F,X) vjp_at(F,X,A...) vjp_at(HasAux,F,X,A...) Pullback::operator() value_and_grad(F) value_and_grad(F,HasAux) grad(F) grad(F,HasAux)", floats, {v}, [](A x) -> Results {
          const auto f = [](const Array& a) -> Array { return gn::sum(cubic(a)); }; const auto with = [f](const Array& a) -> std::pair<Array, Array> { return {f(a), a * 2}; };
          const auto p = gn::vjp(f, x[0]); const auto q = gn::vjp(gn::has_aux, with, x[0]); const auto g = gn::value_and_grad(f)(x[0]); const auto h = gn::value_and_grad(with, gn::has_aux)(x[0]); const auto [slope, aux] = gn::grad(with, gn::has_aux)(x[0]);
          return {gn::jvp(cubic, x[0], gn::ones_like(x[0])).second, p(gn::ones_like(p.value)), q.first(gn::ones_like(q.first.value)), g.value, g.grad, h.grad, gn::grad(f)(x[0]), slope, aux}; },
        [](T x) -> Exacts { const Tensor d = mapped(x, slope_of); Number sum = 0; for (const Number e : x[0].v) sum += cubic_of(e); return {d, d, d, single_number(x, sum), d, d, d, d, mapped(x, [](Number e) { return 2 * e; })}; }, sums},
-      {"jacfwd jacrev hessian hvp linearize Linearized::operator() linear_transpose LinearTransposed::operator()", floats, {v}, [](A x) -> Results {
+      {"jacfwd jacrev hessian hvp linearize(F,X) linearize_at Linearized::operator() linear_transpose LinearTransposed::operator()", floats, {v}, [](A x) -> Results {
          const auto f = [](const Array& a) -> Array { return gn::sum(cubic(a)); }; const auto line = gn::linearize(cubic, x[0]); const auto back = gn::linear_transpose([](const Array& a) -> Array { return gn::cumsum(a, 0); }, x[0]);
          return {gn::jacfwd(cubic)(x[0]), gn::jacrev(cubic)(x[0]), gn::hessian(f)(x[0]), gn::hvp(f, x[0], gn::ones_like(x[0])), line(gn::ones_like(x[0])), back(x[0])}; },
        [](T x) -> Exacts { const auto diagonal = [&](Number (*g)(Number)) { return scaled(like(x, {4, 4}, [&, g](I i) { return i[0] == i[1] ? g(x[0](i[0])) : 0; }), 32); }; Tensor tail = x[0]; for (Dim k = 3; k-- > 0;) tail.at({k}) += tail(k + 1);
@@ -80,7 +80,7 @@ Family control() {
        [](T x) -> Exacts { const Tensor y = mapped(x, cubic_of); return {y, y, y, y}; }, sums},
       {"checkpoint checkpoint_name optimization_barrier", floats, {v}, [](A x) -> Results { return {gn::checkpoint(cubic)(x[0]), gn::checkpoint([](const Array& a) -> Array { return cubic(gn::checkpoint_name(gn::sin(a), "s")); }, {.names = {"s"}})(x[0]), gn::optimization_barrier(x[0]) * 2}; },
        [](T x) -> Exacts { return {mapped(x, cubic_of), mapped(x, [](Number e) { return cubic_of(std::sin(e)); }), mapped(x, [](Number e) { return 2 * e; })}; }, sums},
-      {"nondifferentiable nondifferentiable_backward closure_convert Converted::operator() eval_shape abstract_array", floats, {v}, [](A x) -> Results {
+      {"nondifferentiable nondifferentiable_backward closure_convert(F,A) closure_convert_at Converted::operator() eval_shape abstract_array", floats, {v}, [](A x) -> Results {
          const auto converted = gn::closure_convert([&](const Array& a) -> Array { return a * x[0]; }, x[0]); const Array shape = gn::eval_shape(cubic, gn::abstract_array(x[0].dtype(), {3}));
          return {gn::nondifferentiable(x[0]) * 2, gn::nondifferentiable_backward(x[0]) * 2, converted(converted.captures, x[0] + 1), gn::zeros(shape.shape(), shape.dtype())}; },
        [](T x) -> Exacts { const Tensor two = mapped(x, [](Number e) { return 2 * e; }); return {two, two, mapped(x, [](Number e) { return e * (e + 1); }), like(x, {3}, [](I) { return 0; })}; }, value_only},

@@ -12,6 +12,8 @@ namespace gnomon {
 
 class Trace;
 class At;
+class Executor;
+class Unplaced;
 template <class>
 inline constexpr bool always_false = false;
 
@@ -24,16 +26,32 @@ struct Aval {
 /// "f32[2,3]".
 std::string to_string(const Aval&);
 
-/// Device memory of a concrete array; the engine derives from it. Alive as long as an Array refers
-/// to it.
+/// What a concrete array is kept in, alive as long as an Array refers to it. The engine derives
+/// from it what lies on a device.
 class Storage {
  public:
   virtual ~Storage() = default;
+  /// What runs operations on it (codegen/trace/executor.h); null when it is on no device, or its
+  /// Runtime is gone.
+  virtual std::shared_ptr<Executor> executor() const { return nullptr; }
+  /// What it is made of when it is on no device (codegen/trace/eager.h), else null.
+  virtual const Unplaced* unplaced() const { return nullptr; }
+  virtual bool is_ready() const { return true; }
+  virtual void block_until_ready() const {}
 };
 
 /// One array: either *traced* (a value of the trace that is being recorded) or *concrete* (memory
-/// of a Runtime). Copying is cheap and shares; moving leaves an empty handle whose use throws
-/// UsageError.
+/// of a Runtime, or made of numbers alone). Copying is cheap and shares; moving leaves an empty
+/// handle whose use throws UsageError.
+///
+/// Inside a traced function operations are recorded; elsewhere they run at once, on the Runtime of
+/// the arrays they are given, a program for each operation (gnomon::jit makes one of all of them,
+/// and is several times as fast). What is made of C++ numbers alone (zeros, arange, eye) is on no
+/// device until it meets an array that is on one, or is passed to a jitted function or to_host; an
+/// operation on such arrays only throws UsageError.
+///
+/// An Array may be read by several threads at once; one that is assigned to or moved from is used
+/// by nobody else meanwhile, as with std::shared_ptr. Copies are separate objects in this respect.
 class Array {
  public:
   Array() = default;
@@ -61,6 +79,12 @@ class Array {
   /// Size of one axis; negative axes count from the end. Throws UsageError when out of range.
   Dim dim(int axis, Loc loc = Loc::here()) const;
   Dim size() const { return shape().size(); }
+
+  /// Whether its elements are computed, so that reading them waits for nothing. Throws UsageError
+  /// when it is empty or traced.
+  bool is_ready(Loc loc = Loc::here()) const;
+  /// Returns when its elements are computed. Throws UsageError when it is empty or traced.
+  const Array& block_until_ready(Loc loc = Loc::here()) const;
 
   /// x[i] along the first axis: drops it. Static or traced index; negative wraps once, then clips.
   Array operator[](const Array& index) const;
@@ -91,6 +115,7 @@ class Array {
 
  private:
   static constexpr std::uint64_t hole_serial = ~std::uint64_t{1};
+  void require_concrete(const char* op, Loc) const;
   Array at_index(Dim index) const;
   std::shared_ptr<Storage> storage_;
   std::uint64_t trace_ = 0;  // serial of the owning trace, 0 when concrete or empty

@@ -440,8 +440,8 @@ class Converted {
 /// `f` for arguments of these types, with the arrays it captured as an argument in front: for rules
 /// and loops that have to see what moves. The elements of `args` do not matter.
 template <class F, class... A>
-auto closure_convert(const F& f, const A&... args) {
-  auto traced = make_graph(f, args...);
+auto closure_convert_at(Loc loc, const F& f, const A&... args) {
+  auto traced = trace_at(loc, f, args...);
   std::string statics;
   (tree::append_static_key(args, statics), ...);
   using R = decltype(traced.result);
@@ -449,7 +449,33 @@ auto closure_convert(const F& f, const A&... args) {
                       {std::move(traced.graph),
                        {detail::types_of(tree::leaves(args))...},
                        std::move(statics),
-                       Loc{}});
+                       loc});
+}
+template <class F>
+auto closure_convert(const F& f, Loc loc = Loc::here()) {
+  return closure_convert_at(loc, f);
+}
+template <class F, class A>
+auto closure_convert(const F& f, const A& a, Loc loc = Loc::here()) {
+  return closure_convert_at(loc, f, a);
+}
+template <class F, class A, class B>
+auto closure_convert(const F& f, const A& a, const B& b, Loc loc = Loc::here()) {
+  return closure_convert_at(loc, f, a, b);
+}
+template <class F, class A, class B, class C>
+auto closure_convert(const F& f, const A& a, const B& b, const C& c, Loc loc = Loc::here()) {
+  return closure_convert_at(loc, f, a, b, c);
+}
+template <class F, class A, class B, class C, class D>
+auto closure_convert(const F& f, const A& a, const B& b, const C& c, const D& d,
+                     Loc loc = Loc::here()) {
+  return closure_convert_at(loc, f, a, b, c, d);
+}
+template <class F, class A, class B, class C, class D, class... E>
+requires(sizeof...(E) > 0) auto closure_convert(const F& f, const A& a, const B& b, const C& c,
+                                                const D& d, const E&... rest) {
+  return closure_convert_at(Loc{}, f, a, b, c, d, rest...);
 }
 
 }  // namespace gnomon

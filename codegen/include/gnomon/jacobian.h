@@ -231,17 +231,38 @@ class Linearized {
 /// `f` at `x`, for several directions: what does not depend on them is computed once, here.
 ///
 /// Loops that depend on x go along in the linear function.
-/// May be called where it was made or in what is traced there (vmap, loops), while that records.
+/// May be called where it was made or in what is traced there (vmap, loops), while that records;
+/// what was linearized at concrete arrays, anywhere.
 template <class F, class X, class... A>
-auto linearize(const F& f, const X& x, const A&... rest) {
+auto linearize_at(Loc loc, const F& f, const X& x, const A&... rest) {
   using P = typename detail::ValuesOf<X>::type;
   const P& at = detail::ValuesOf<X>::of(x);
-  auto traced = make_graph(detail::with_tuple<P, A...>(f), at, rest...);
+  auto traced = trace_at(loc, detail::with_tuple<P, A...>(f), at, rest...);
   std::shared_ptr<const detail::LinearMap> map;
   auto value = tree::with_leaves(
-      traced.result,
-      detail::linearize_arrays(detail::linearizable(traced, at, rest...), map, Loc{}));
-  return Linearized<decltype(value), P>(std::move(value), tree::clone(at), std::move(map), Loc{});
+      traced.result, detail::linearize_arrays(detail::linearizable(traced, at, rest...), map, loc));
+  return Linearized<decltype(value), P>(std::move(value), tree::clone(at), std::move(map), loc);
+}
+template <class F, class X>
+auto linearize(const F& f, const X& x, Loc loc = Loc::here()) {
+  return linearize_at(loc, f, x);
+}
+template <class F, class X, class A>
+auto linearize(const F& f, const X& x, const A& a, Loc loc = Loc::here()) {
+  return linearize_at(loc, f, x, a);
+}
+template <class F, class X, class A, class B>
+auto linearize(const F& f, const X& x, const A& a, const B& b, Loc loc = Loc::here()) {
+  return linearize_at(loc, f, x, a, b);
+}
+template <class F, class X, class A, class B, class C>
+auto linearize(const F& f, const X& x, const A& a, const B& b, const C& c, Loc loc = Loc::here()) {
+  return linearize_at(loc, f, x, a, b, c);
+}
+template <class F, class X, class A, class B, class C, class... D>
+requires(sizeof...(D) > 0) auto linearize(const F& f, const X& x, const A& a, const B& b,
+                                          const C& c, const D&... rest) {
+  return linearize_at(Loc{}, f, x, a, b, c, rest...);
 }
 
 /// The transpose of a function that is linear.

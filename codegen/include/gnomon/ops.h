@@ -1,12 +1,13 @@
 // codegen/include/gnomon/ops.h -- operations on arrays, NumPy style.
 //
 // Broadcasting   shapes align at the last axis; an axis of length 1 stretches.
-// Promotion      as in JAX without 64-bit types: bool < integers < floats, narrow < wide; u8 with i8
+// Promotion      as in JAX without 64-bit types: bool < integers < floats, narrow < wide; u8 with
+// i8
 //                is i16, f16 with bf16 is f32, any integer with a float is that float. C++ numbers
 //                are weak: they take the dtype of the array they meet unless their kind is higher
 //                (f32 + 2 is f32, i32 + 2.0 is f32, u8 + 300 throws). Two numbers give i32, f32 or
-//                bool. Nothing widens to 64 bits unasked: u32 with a signed type of up to 32 bits is
-//                i32, and the upper half of u32 wraps; u64 with a signed type is f32.
+//                bool. Nothing widens to 64 bits unasked: u32 with a signed type of up to 32 bits
+//                is i32, and the upper half of u32 wraps; u64 with a signed type is f32.
 // Arithmetic     integers wrap. f16 and bf16 round after every operation; sums and products of many
 //                elements (reductions, dot) are made in f32 and rounded once.
 // Functions of   floats convert integers and bool to f32 first, and so does `/`.
@@ -68,18 +69,32 @@ Array iota(const Shape& shape, int axis, DType dtype = DType::i32, Loc loc = Loc
 /// Ones on the diagonal; square unless `columns` is given.
 Array eye(Dim rows, std::optional<Dim> columns = {}, DType dtype = DType::f32,
           Loc loc = Loc::here());
+Array eye(Dim rows, DType dtype, Loc loc = Loc::here());
 
 namespace detail {
-Array array_of(const std::vector<double>& values, Scalar::Kind kind, Loc loc);
+Array array_of(const std::vector<Scalar>& values, DType dtype, Loc loc);
+template <class T>
+inline constexpr DType default_dtype_of = std::is_same_v<T, bool>       ? DType::boolean
+                                          : std::is_floating_point_v<T> ? DType::f32
+                                                                        : DType::i32;
+}  // namespace detail
+/// A small constant array of rank 1 from C++ numbers: f32, i32 or bool, or what `dtype` says. In a
+/// trace its elements become part of the kernels that use it: pass larger data as an argument.
+///
+/// Throws UsageError for a number that the type does not hold, and for more than 1,024 of them.
+template <class T>
+requires std::is_arithmetic_v<T> Array array(const std::vector<T>& values, DType dtype,
+                                             Loc loc = Loc::here()) {
+  return detail::array_of({values.begin(), values.end()}, dtype, loc);
 }
-/// A small constant array of rank 1 from C++ numbers: f32, i32 or bool. Its elements become part of
-/// the kernels that use it; pass larger data as an argument.
 template <class T>
 requires std::is_arithmetic_v<T> Array array(const std::vector<T>& values, Loc loc = Loc::here()) {
-  constexpr auto kind = std::is_same_v<T, bool>       ? Scalar::Kind::boolean
-                        : std::is_floating_point_v<T> ? Scalar::Kind::floating
-                                                      : Scalar::Kind::integer;
-  return detail::array_of({values.begin(), values.end()}, kind, loc);
+  return array(values, detail::default_dtype_of<T>, loc);
+}
+template <class T>
+requires std::is_arithmetic_v<T> Array array(std::initializer_list<T> values, DType dtype,
+                                             Loc loc = Loc::here()) {
+  return array(std::vector<T>(values), dtype, loc);
 }
 template <class T>
 requires std::is_arithmetic_v<T> Array array(std::initializer_list<T> values,
@@ -291,9 +306,9 @@ Array stop_gradient(Operand x);
 /// goes there directly: cast(0.1, DType::f64) has all digits.
 Array cast(Operand x, DType dtype);
 inline Array astype(Operand x, DType dtype) { return cast(x, dtype); }
-/// The same bits as another dtype. To a type of half, a quarter or an eighth of the size a last axis
-/// is added that holds the parts, lowest bits first; to a type of several times the size the last
-/// axis, which has to be as long, is taken away: f32[n] <-> u8[n,4]. bool has no bits.
+/// The same bits as another dtype. To a type of half, a quarter or an eighth of the size a last
+/// axis is added that holds the parts, lowest bits first; to a type of several times the size the
+/// last axis, which has to be as long, is taken away: f32[n] <-> u8[n,4]. bool has no bits.
 Array bitcast(Operand x, DType dtype);
 
 // ---- shapes

@@ -127,6 +127,8 @@ class Keys {
 namespace random {
 
 /// The key of a seed: a C++ integer, or a traced i32[] or u32[].
+/// The two words of the key that `key(seed)` makes.
+std::array<std::uint32_t, 2> seed_words(std::int64_t seed);
 Key key(std::int64_t seed, Mode mode, Loc loc = Loc::here());
 Key key(std::int64_t seed, Loc loc = Loc::here());
 Key key(const Array& seed, Mode mode, Loc loc = Loc::here());

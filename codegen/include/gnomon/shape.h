@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "shaders/support/dtype.h"
 
@@ -36,6 +37,11 @@ class Shape {
       (append(static_cast<Dim>(dims)), ...);
   }
   explicit Shape(std::span<const Dim> dims);
+  /// Sizes that are counted somewhere: zeros(sizes).
+  template <std::integral I>
+  Shape(const std::vector<I>& dims) {  // NOLINT: implicit on purpose
+    for (const I d : dims) append(static_cast<Dim>(d));
+  }
 
   int rank() const { return rank_; }
   /// Number of elements: 1 for rank 0.

@@ -39,8 +39,7 @@ class MappedAxes {
   MappedAxes(std::nullopt_t) : MappedAxes(Axis()) {}  // NOLINT: likewise
   template <class T>
   requires(!std::is_convertible_v<const T&, Axis> && !std::is_same_v<T, MappedAxes> &&
-           !std::is_same_v<T, tree::detail::AnyTree>)
-      MappedAxes(const T& axes)  // NOLINT: likewise
+           !std::is_same_v<T, tree::detail::AnyTree>) MappedAxes(const T& axes)  // NOLINT: likewise
       : MappedAxes(tree::detail::AnyTree::of(axes)) {}
   explicit MappedAxes(tree::detail::AnyTree axes);
 
@@ -138,9 +137,10 @@ class Vmapped {
     };
     auto traced =
         std::apply([&](const auto&... e) { return trace_at(loc_, named, e...); }, elements);
-    return tree::with_leaves(tree::as_stacked(traced.result),
-                             plan.run(traced.graph, traced.captures, tree::leaf_paths(traced.result),
-                                      top_level_counts(traced.result)));
+    return tree::with_leaves(
+        tree::as_stacked(traced.result),
+        plan.run(traced.graph, traced.captures, tree::leaf_paths(traced.result),
+                 top_level_counts(traced.result)));
   }
 
  private:
@@ -361,13 +361,14 @@ class Pullback {
 /// of a step looks at it. Throws UsageError for loops whose kind has no reverse mode, or needs a
 /// bound that they do not have.
 template <class F, class X, class... A>
-requires(!std::is_same_v<F, HasAux>) auto vjp(const F& f, const X& x, const A&... rest) {
+requires(!std::is_same_v<F, HasAux>) auto vjp_at(Loc loc, const F& f, const X& x,
+                                                 const A&... rest) {
   using P = typename detail::ValuesOf<X>::type;
   const P& at = detail::ValuesOf<X>::of(x);
-  auto traced = make_graph(detail::with_tuple<P, A...>(f), at, rest...);
-  auto state = detail::start_vjp(detail::linearizable(traced, at, rest...), Loc{});
+  auto traced = trace_at(loc, detail::with_tuple<P, A...>(f), at, rest...);
+  auto state = detail::start_vjp(detail::linearizable(traced, at, rest...), loc);
   auto value = tree::with_leaves(traced.result, detail::vjp_outputs(*state));
-  return Pullback<decltype(value), P>(std::move(value), tree::clone(at), std::move(state), Loc{});
+  return Pullback<decltype(value), P>(std::move(value), tree::clone(at), std::move(state), loc);
 }
 
 namespace detail {
@@ -377,18 +378,48 @@ concept PairOfTrees = tree::detail::IsPair<T>::value;
 
 /// {pullback of the first element, second element} of a function that returns a pair.
 template <class F, class X, class... A>
-auto vjp(HasAux, const F& f, const X& x, const A&... rest) {
+auto vjp_at(Loc loc, HasAux, const F& f, const X& x, const A&... rest) {
   using P = typename detail::ValuesOf<X>::type;
   const P& at = detail::ValuesOf<X>::of(x);
   const auto& g = detail::with_tuple<P, A...>(f);
   static_assert(detail::PairOfTrees<ResultOf<decltype(g), P, A...>>,
                 "gnomon: with has_aux the function returns std::pair{what to differentiate, aux}");
-  auto traced = make_graph(g, at, rest...);
-  auto state = detail::start_vjp(detail::linearizable(traced, at, rest...), Loc{});
+  auto traced = trace_at(loc, g, at, rest...);
+  auto state = detail::start_vjp(detail::linearizable(traced, at, rest...), loc);
   auto both = tree::with_leaves(traced.result, detail::vjp_outputs(*state));
   using Y = decltype(both.first);
-  return std::pair{Pullback<Y, P>(std::move(both.first), tree::clone(at), std::move(state), Loc{}),
+  return std::pair{Pullback<Y, P>(std::move(both.first), tree::clone(at), std::move(state), loc),
                    std::move(both.second)};
+}
+
+// Of vjp, linearize and the like there is a form for each number of arguments, since a default
+// argument, the line of the call, cannot stand behind a pack of them. Messages of calls with more
+// arguments end without a line; `vjp_at` is given one.
+
+template <class F, class X>
+auto vjp(const F& f, const X& x, Loc loc = Loc::here()) {
+  return vjp_at(loc, f, x);
+}
+template <class F, class X, class A>
+auto vjp(const F& f, const X& x, const A& a, Loc loc = Loc::here()) {
+  return vjp_at(loc, f, x, a);
+}
+template <class F, class X, class A, class B>
+auto vjp(const F& f, const X& x, const A& a, const B& b, Loc loc = Loc::here()) {
+  return vjp_at(loc, f, x, a, b);
+}
+template <class F, class X, class A, class B, class C>
+auto vjp(const F& f, const X& x, const A& a, const B& b, const C& c, Loc loc = Loc::here()) {
+  return vjp_at(loc, f, x, a, b, c);
+}
+template <class F, class X, class A, class B, class C, class D>
+auto vjp(const F& f, const X& x, const A& a, const B& b, const C& c, const D& d,
+         Loc loc = Loc::here()) {
+  return vjp_at(loc, f, x, a, b, c, d);
+}
+template <class F, class X, class... A>
+requires(sizeof...(A) > 4) auto vjp(const F& f, const X& x, const A&... rest) {
+  return vjp_at(Loc{}, f, x, rest...);
 }
 
 template <class V, class G>

@@ -89,7 +89,9 @@ class JitCore {
   /// The result tree's arrays. Donated arrays are empty afterwards; all are as before when it
   /// throws.
   /// Prints what the function's statements said, and throws CheckFailed.
-  std::vector<Array> run(const Entry&, std::span<const LeafRef>, bool hit);
+  std::vector<Array> run(const Entry&, std::span<const LeafRef>, const CallOptions*, bool hit);
+  /// The outputs of a graph that is not kept here: what the Runtime has compiled is found again.
+  std::vector<Array> run_once(Graph, Arrays inputs);
   static const void* result(const Entry&);
   /// Throws UsageError when an array of argument `index` is empty or belongs to a trace.
   void check_leaves(tree::detail::AnyTree argument, std::size_t index, Loc) const;
@@ -110,7 +112,11 @@ class JitCore {
   /// What to run: decides how lanes share their time as soon as that was measured.
   std::shared_ptr<Executable> settled(const Entry&);
   /// Takes what statements recorded from behind the outputs, and does as they say.
-  void speak(const Entry&, std::vector<Array>& outputs) const;
+  void speak(const Entry&, std::vector<Array>& outputs, const CallOptions*) const;
+  /// What the graph of an entry says, and how it is run.
+  void prepare(Entry&) const;
+  /// Whether it had to be compiled.
+  bool compile_entry(Entry&) const;
 
   std::shared_ptr<RuntimeState> state_;
   JitOptions options_;
@@ -124,6 +130,9 @@ class JitCore {
 double milliseconds();
 void append_leaves(tree::detail::AnyTree, bool donate, std::vector<LeafRef>& out);
 
+template <class F, class... A>
+using CallResult = ResultOf<F, std::remove_cvref_t<A>...>;
+
 template <class A>
 void append_leaves(A&& argument, std::vector<LeafRef>& out) {
   using T = std::remove_reference_t<A>;
@@ -133,13 +142,25 @@ void append_leaves(A&& argument, std::vector<LeafRef>& out) {
 
 }  // namespace detail
 
-/// A function compiled by `jit`. Copies share the compiled code. May be called from several
-/// threads.
+/// A function compiled by `jit`. Copies share the compiled code.
+///
+/// May be called from several threads at once, also with the same arrays (but those that are moved
+/// in): while one traces, others that need a trace of it wait. The C++ function itself is called by
+/// one thread at a time.
 template <class F>
 class Jitted {
  public:
   Jitted(Runtime& rt, F f, JitOptions options)
       : shared_(std::make_shared<Shared>(rt.state(), std::move(f), options)) {}
+
+  /// The same function, whose calls are heard of by others than the Runtime names:
+  ///   f.with({.on_step = show, .cancel_with = token})(x)
+  /// A call that becomes part of a trace is no call of its own.
+  Jitted with(CallOptions options) const {
+    Jitted same = *this;
+    same.options_ = std::make_shared<const CallOptions>(std::move(options));
+    return same;
+  }
 
   /// Calls the function: traces and compiles it when types, shapes or static values are new, and
   /// starts it on the device. Returns without waiting. The arrays of an argument that is moved in
@@ -150,8 +171,43 @@ class Jitted {
   /// throws while it is traced; DeviceError when the device fails. Arguments are as before then.
   /// A function that prints or checks (gnomon/debug.h) waits for the device, and may throw
   /// CheckFailed.
+  template <class G = F>
+  auto operator()(Loc loc = Loc::here()) const -> detail::CallResult<G> {
+    return call(loc);
+  }
+  template <class A0>
+  auto operator()(A0&& a0, Loc loc = Loc::here()) const -> detail::CallResult<F, A0> {
+    return call(loc, std::forward<A0>(a0));
+  }
+  template <class A0, class A1>
+  auto operator()(A0&& a0, A1&& a1, Loc loc = Loc::here()) const -> detail::CallResult<F, A0, A1> {
+    return call(loc, std::forward<A0>(a0), std::forward<A1>(a1));
+  }
+  template <class A0, class A1, class A2>
+  auto operator()(A0&& a0, A1&& a1, A2&& a2, Loc loc = Loc::here()) const
+      -> detail::CallResult<F, A0, A1, A2> {
+    return call(loc, std::forward<A0>(a0), std::forward<A1>(a1), std::forward<A2>(a2));
+  }
+  template <class A0, class A1, class A2, class A3>
+  auto operator()(A0&& a0, A1&& a1, A2&& a2, A3&& a3, Loc loc = Loc::here()) const
+      -> detail::CallResult<F, A0, A1, A2, A3> {
+    return call(loc, std::forward<A0>(a0), std::forward<A1>(a1), std::forward<A2>(a2),
+                std::forward<A3>(a3));
+  }
+  template <class A0, class A1, class A2, class A3, class A4>
+  auto operator()(A0&& a0, A1&& a1, A2&& a2, A3&& a3, A4&& a4, Loc loc = Loc::here()) const
+      -> detail::CallResult<F, A0, A1, A2, A3, A4> {
+    return call(loc, std::forward<A0>(a0), std::forward<A1>(a1), std::forward<A2>(a2),
+                std::forward<A3>(a3), std::forward<A4>(a4));
+  }
+  template <class A0, class A1, class A2, class A3, class A4, class A5>
+  auto operator()(A0&& a0, A1&& a1, A2&& a2, A3&& a3, A4&& a4, A5&& a5, Loc loc = Loc::here()) const
+      -> detail::CallResult<F, A0, A1, A2, A3, A4, A5> {
+    return call(loc, std::forward<A0>(a0), std::forward<A1>(a1), std::forward<A2>(a2),
+                std::forward<A3>(a3), std::forward<A4>(a4), std::forward<A5>(a5));
+  }
   template <class... A>
-  auto operator()(A&&... args) const -> ResultOf<F, std::remove_cvref_t<A>...> {
+  requires(sizeof...(A) > 6) auto operator()(A&&... args) const -> detail::CallResult<F, A...> {
     return call(Loc{}, std::forward<A>(args)...);
   }
 
@@ -160,10 +216,11 @@ class Jitted {
   requires detail::wants_references<F, std::remove_cvref_t<A>...>
   void operator()(A&&...) const { detail::check_takes_values<F, std::remove_cvref_t<A>...>(); }
 
-  /// The same with the line to name in messages.
+  /// The same with the line to name in messages. (The forms above are one for each number of
+  /// arguments, since a default argument cannot stand behind a pack.)
   template <class... A>
-  auto call(Loc loc, A&&... args) const -> ResultOf<F, std::remove_cvref_t<A>...> {
-    using R = ResultOf<F, std::remove_cvref_t<A>...>;
+  auto call(Loc loc, A&&... args) const -> detail::CallResult<F, A...> {
+    using R = detail::CallResult<F, A...>;
     Shared& s = *shared_;
     if (Trace::current() != nullptr) return s.f(std::remove_cvref_t<A>(tree::clone(args))...);
 
@@ -191,7 +248,7 @@ class Jitted {
                            std::make_shared<const R>(std::move(traced.result)), spent);
       }
     }
-    const std::vector<Array> outputs = s.core.run(*entry, leaves, hit);
+    const std::vector<Array> outputs = s.core.run(*entry, leaves, options_.get(), hit);
     return tree::with_leaves(*static_cast<const R*>(detail::JitCore::result(*entry)), outputs);
   }
 
@@ -227,14 +284,26 @@ class Jitted {
   }
 
   std::shared_ptr<Shared> shared_;
+  std::shared_ptr<const CallOptions> options_;  // null: as the Runtime has it
 };
 
+/// The fast way to run a function: outside of one every operation is a program of its own, and what
+/// it gives an array in memory; inside, operations share kernels and what they compute for one
+/// another never gets there.
+///
 /// Compiles `f` when it is called: once for every combination of array types and shapes and of
 /// static values among its arguments. `f` takes and returns trees (see gnomon/tree.h); concrete
 /// arrays that it captures are bound when it is traced.
 template <class F>
 Jitted<std::decay_t<F>> jit(Runtime& rt, F&& f, JitOptions options = {}) {
   return Jitted<std::decay_t<F>>(rt, std::forward<F>(f), std::move(options));
+}
+
+/// Returns when all arrays of a tree are computed.
+template <class T>
+const T& block_until_ready(const T& tree, Loc loc = Loc::here()) {
+  for (const Array& a : tree::leaves(tree)) a.block_until_ready(loc);
+  return tree;
 }
 
 template <class F>

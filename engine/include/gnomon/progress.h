@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "gnomon/error.h"
@@ -39,5 +40,17 @@ struct Progress {
 
 /// May throw: the call ends with that exception, as by a CancelToken.
 using StepHandler = Handler<void(const Progress&)>;
+
+/// Gets the lines of debug::print, without the end of the line.
+using PrintHandler = Handler<void(std::string_view)>;
+
+/// Who hears of a call of a jitted function (`f.with({...})(x)`), in place of whom the Runtime
+/// names; what is left empty is the Runtime's affair.
+struct CallOptions {
+  PrintHandler on_print = {};  // Runtime::on_print
+  StepHandler on_step = {};    // Runtime::on_step
+  /// Runtime::cancel_with; a token of the Runtime ends the call as well.
+  std::optional<CancelToken> cancel_with = {};
+};
 
 }  // namespace gnomon

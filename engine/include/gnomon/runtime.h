@@ -18,11 +18,16 @@
 #include "gnomon/half.h"
 #include "gnomon/handler.h"
 #include "gnomon/progress.h"
+#include "gnomon/random.h"
 
 namespace gnomon {
 
 struct Target;
 struct RuntimeState;
+
+/// Gets what the Runtime says about itself, line by line or text by text, without the end of the
+/// last line.
+using LogHandler = Handler<void(std::string_view)>;
 
 /// How a Runtime is made. What is left at its default follows the environment (GNOMON_HELP=1 lists
 /// the variables).
@@ -30,7 +35,7 @@ struct RuntimeOptions {
   std::string device;  // index or part of a name
   bool validate =
       false;  // Vulkan validation with synchronization checks, every module through spirv-val
-  bool print_messages = true;   // what validation says, to stderr
+  bool print_messages = true;   // what validation says, to on_log
   bool minimum_target = false;  // compile for the least that Vulkan 1.1 guarantees
   bool force_staging =
       false;  // copy through staging memory even where the host could map the device's
@@ -59,10 +64,11 @@ struct RuntimeOptions {
   std::string cache;
   /// What the files there may take; the least recently used go first. 0: no cache.
   std::uint64_t cache_bytes = std::uint64_t{512} << 20;
+  /// Gets what goes to stderr otherwise: lines of GNOMON_LOG and of validation, dumps that have no
+  /// folder, the text of GNOMON_HELP. Called from the thread that causes it, drivers' threads among
+  /// them, one call at a time; it must not call the Runtime.
+  LogHandler on_log = {};
 };
-
-/// Gets the lines of debug::print, without the end of the line.
-using PrintHandler = Handler<void(std::string_view)>;
 
 /// Device memory, in bytes.
 struct MemoryStats {
@@ -129,6 +135,9 @@ consteval DType dtype_of() {
                   "gnomon: arrays hold bool, integers, float16, bfloat16, float or double");
 }
 
+/// Throws UsageError when a row of `size` elements is not as long as the first one.
+void check_row(std::size_t size, std::size_t first, Loc);
+
 template <class T>
 concept Number = std::is_arithmetic_v<T> || std::same_as<T, float16> || std::same_as<T, bfloat16>;
 template <class R>
@@ -137,7 +146,11 @@ concept NumberRange = std::ranges::input_range<R> && std::ranges::sized_range<R>
 }  // namespace detail
 
 /// A device and everything made on it. Movable; arrays and compiled functions stay valid when it is
-/// gone.
+/// gone, but no operation runs on such arrays outside a jitted function.
+///
+/// All members may be called from any thread, several at once, but those that assign to the Runtime
+/// or move from it. Work is done in the order in which calls were made, whoever made them; handlers
+/// are called in the thread whose call they are about.
 class Runtime {
  public:
   /// Throws DeviceError when no device fits, with the reason for each, or when it refuses.
@@ -175,6 +188,23 @@ class Runtime {
   requires detail::Number<T> Array from_host(std::initializer_list<T> values, const Shape& shape) {
     return from_host(std::vector<T>(values), shape);
   }
+  /// A vector: rt.from_host({1, 2, 3}).
+  template <class T>
+  requires detail::Number<T> Array from_host(std::initializer_list<T> values) {
+    return from_host(std::vector<T>(values));
+  }
+  /// A matrix, row by row. Throws UsageError when the rows differ in length.
+  template <class T>
+  requires detail::Number<T> Array from_host(std::initializer_list<std::initializer_list<T>> rows,
+                                             Loc loc = Loc::here()) {
+    std::vector<T> values;
+    for (const std::initializer_list<T>& row : rows) {
+      detail::check_row(row.size(), rows.begin()->size(), loc);
+      values.insert(values.end(), row.begin(), row.end());
+    }
+    const Dim count = static_cast<Dim>(rows.size());
+    return from_host(values, Shape(count, static_cast<Dim>(values.size()) / count));
+  }
   /// An array of rank 0.
   template <class T>
   requires detail::Number<T> Array from_host(T value) {
@@ -200,6 +230,16 @@ class Runtime {
       return values;
     }
   }
+  /// The same into memory that is there: a span, a vector, an array. Throws UsageError as well when
+  /// `out` has another number of elements.
+  template <std::ranges::contiguous_range R>
+  requires detail::NumberRange<R>
+  void to_host(const Array& array, R&& out) const {
+    using T = std::ranges::range_value_t<R>;
+    check_type(array, detail::dtype_of<T>());
+    to_bytes(array,
+             std::as_writable_bytes(std::span(std::ranges::data(out), std::ranges::size(out))));
+  }
   /// The element of an array of one element.
   template <class T>
   T item(const Array& array) const {
@@ -207,6 +247,10 @@ class Runtime {
     return to_host<T>(array)[0];
   }
   void to_bytes(const Array&, std::span<std::byte>) const;
+
+  /// The key of random::key(seed), on the device: the seed is data, so functions that are called
+  /// with it are compiled once for all seeds.
+  Key key(std::int64_t seed, random::Mode mode = random::Mode::partitionable);
 
   /// Compiles and runs `f`, which takes nothing and computes with arrays it captures: for a
   /// one-off. Defined in gnomon/jit.h.

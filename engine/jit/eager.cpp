@@ -1,0 +1,37 @@
+// engine/jit/eager.cpp -- operations outside traces: a Runtime as an Executor.
+#include <utility>
+
+#include "engine/runtime/state.h"
+#include "gnomon/jit.h"
+
+namespace gnomon {
+namespace {
+
+class AtOnce final : public Executor {
+ public:
+  explicit AtOnce(const std::shared_ptr<RuntimeState>& state) : state_(state) {}
+
+  Arrays execute(std::string_view op, const Graph& graph, const Arrays& inputs) override {
+    const std::shared_ptr<RuntimeState> state = state_.lock();
+    if (!state)
+      throw UsageError("gnomon::" + std::string(op) +
+                       ": the Runtime of its arrays is gone; keep it as long as they are computed "
+                       "with");
+    Arrays here;
+    here.reserve(inputs.size());
+    for (const Array& a : inputs) here.push_back(state->placed(a));
+    return detail::JitCore(state, {.name = std::string(op)}).run_once(graph, std::move(here));
+  }
+
+ private:
+  std::weak_ptr<RuntimeState> state_;  // which owns this
+};
+
+}  // namespace
+
+Runtime::Runtime(const RuntimeOptions& options) : state_(std::make_shared<RuntimeState>(options)) {
+  state_->executor = std::make_shared<AtOnce>(state_);
+  state_->context->executor = state_->executor;
+}
+
+}  // namespace gnomon

@@ -1,0 +1,174 @@
+// tests/threads/threads_test.cpp -- eight threads with one Runtime: what the headers say may be
+// done at once. Runs in the ordinary suite, and under ThreadSanitizer by the preset `tsan`.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gnomon/gnomon.h"
+
+namespace gnomon {
+namespace {
+
+constexpr int threads = 8, rounds = 12;
+
+/// Runs `f(thread)` in each of the threads; what one of them throws fails the test.
+template <class F>
+void in_threads(F f) {
+  std::atomic<int> ready{0};
+  std::mutex mutex;
+  std::vector<std::string> errors;
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t)
+    all.emplace_back([&, t] {
+      ++ready;
+      while (ready < threads) std::this_thread::yield();
+      try {
+        f(t);
+      } catch (const std::exception& e) {
+        const std::lock_guard lock(mutex);
+        errors.emplace_back(e.what());
+      }
+    });
+  for (std::thread& t : all) t.join();
+  for (const std::string& e : errors) ADD_FAILURE() << e;
+}
+
+/// Failed expectations of GoogleTest are thread safe, but a message for each element would be long.
+void expect_equal(const std::vector<float>& got, const std::vector<float>& want) {
+  if (got != want) throw std::runtime_error("a thread got another's numbers");
+}
+
+class Threads : public ::testing::Test {
+ protected:
+  static RuntimeOptions options() {
+    RuntimeOptions o;
+    o.cache = "off";
+    return o;
+  }
+  Runtime rt{options()};
+};
+
+TEST_F(Threads, ShareAJittedFunctionAndItsArguments) {
+  const auto f = jit(rt, [](const Array& x, const Array& y) { return x * 2 + y; });
+  const Array shared = rt.from_host({1.0f, 2.0f, 3.0f});
+  in_threads([&](int t) {
+    for (int i = 0; i < rounds; ++i) {
+      const float own = static_cast<float>(100 * t + i);
+      expect_equal(rt.to_host<float>(f(shared, rt.from_host(own))), {2 + own, 4 + own, 6 + own});
+    }
+  });
+  EXPECT_EQ(f.cache_info().traces, 1u);
+  EXPECT_EQ(f.cache_info().hits + f.cache_info().misses, std::uint64_t{threads} * rounds);
+}
+
+TEST_F(Threads, TraceDifferentTypesOfOneFunction) {
+  const auto f = jit(rt, [](const Array& x) { return sum(x) + x; });
+  in_threads([&](int t) {
+    for (int i = 0; i < 3; ++i) {
+      const auto n = static_cast<std::size_t>(1 + t / 2);
+      const float total = static_cast<float>(n) + 1;
+      expect_equal(rt.to_host<float>(f(rt.from_host(std::vector<float>(n, 1.0f)))),
+                   std::vector<float>(n, total));
+    }
+  });
+  EXPECT_EQ(f.cache_info().traces, std::uint64_t{threads} / 2);
+}
+
+TEST_F(Threads, ComputeAtOnce) {
+  const Array shared = rt.from_host({1.0f, 2.0f});
+  in_threads([&](int t) {
+    const auto own = static_cast<float>(t);
+    for (int i = 0; i < rounds; ++i) {
+      const Array y = (shared + own) * shared - 0.5 * i;
+      const auto down = static_cast<float>(0.5 * i);
+      expect_equal(rt.to_host<float>(y), {1 + own - down, 2 * (2 + own) - down});
+    }
+    expect_equal(rt.to_host<float>(grad([](const Array& x) { return sum(x * x); })(shared)),
+                 {2, 4});
+  });
+}
+
+TEST_F(Threads, HandOverWhatTheyMove) {
+  const auto f = jit(rt, [](const Array& x) { return x + 1; });
+  in_threads([&](int t) {
+    Array x = rt.from_host(std::vector<float>(64, static_cast<float>(t)));
+    for (int i = 0; i < rounds; ++i) x = f(std::move(x));
+    expect_equal(rt.to_host<float>(x), std::vector<float>(64, static_cast<float>(t + rounds)));
+  });
+}
+
+TEST_F(Threads, HearTheirOwnCallsOnly) {
+  const auto f = jit(rt, [](const Array& x) {
+    debug::print("{}", x);
+    return x;
+  });
+  in_threads([&](int t) {
+    std::vector<std::string> lines;  // of this thread alone
+    const auto mine =
+        f.with({.on_print = [&](std::string_view line) { lines.emplace_back(line); }});
+    for (int i = 0; i < rounds; ++i) mine(rt.from_host(t));
+    if (lines != std::vector<std::string>(rounds, std::to_string(t)))
+      throw std::runtime_error("a thread heard another's lines");
+  });
+}
+
+TEST_F(Threads, EndTheirOwnCallsOnly) {
+  const auto f = jit(rt, [](const Array& x) { return x + 1; });
+  const Array x = rt.from_host(1.0f);
+  in_threads([&](int t) {
+    const CancelToken token;
+    const auto mine = f.with({.cancel_with = token});
+    if (t % 2 == 0) token.cancel();
+    for (int i = 0; i < rounds; ++i) {
+      bool cancelled = false;
+      try {
+        mine(x);
+      } catch (const Cancelled&) {
+        cancelled = true;
+      }
+      if (cancelled != (t % 2 == 0)) throw std::runtime_error("a token ended another's call");
+    }
+  });
+}
+
+TEST_F(Threads, AskAboutTheRuntimeMeanwhile) {
+  const auto f = jit(rt, [](const Array& x) { return x * 3; });
+  in_threads([&](int t) {
+    for (int i = 0; i < rounds; ++i) {
+      if (t == 0) rt.on_print([](std::string_view) {});
+      if (t == 1) rt.clear_programs();
+      if (t == 2 && rt.memory().live_bytes > rt.memory().reserved_bytes)
+        throw std::runtime_error("more memory in use than there is");
+      const Array y = f(rt.from_host(static_cast<float>(t)));
+      y.is_ready();
+      if (t == 3) rt.wait();
+      const Array copy = y;
+      expect_equal(rt.to_host<float>(copy.block_until_ready()), {static_cast<float>(3 * t)});
+    }
+  });
+}
+
+TEST_F(Threads, WriteALogLineByLine) {
+  RuntimeOptions chatty = options();
+  std::vector<std::string> lines;  // one call at a time
+  chatty.on_log = [&](std::string_view text) { lines.emplace_back(text); };
+  setenv("GNOMON_LOG", "cache", 1);
+  {
+    Runtime own(chatty);
+    unsetenv("GNOMON_LOG");
+    in_threads([&](int t) {
+      const auto f = jit(own, [t](const Array& x) { return x + t; }, {.name = "f"});
+      own.to_host<float>(f(own.from_host(1.0f)));
+    });
+  }
+  ASSERT_GE(lines.size(), std::size_t{threads});
+  for (const std::string& line : lines) EXPECT_EQ(line.rfind("gnomon: cache: ", 0), 0u) << line;
+}
+
+}  // namespace
+}  // namespace gnomon
