@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "codegen/graph/text.h"
+#include "gnomon/axes.h"
 #include "tests/codegen/graph_host.h"
 
 namespace gnomon::test {
