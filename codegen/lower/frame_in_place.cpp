@@ -10,15 +10,6 @@
 
 namespace gnomon {
 
-namespace {
-
-bool carries(const Equation& e) {
-  return e.primitive->lower.kind == Lowering::Kind::while_loop ||
-         e.primitive->lower.kind == Lowering::Kind::scan;
-}
-
-}  // namespace
-
 void Frame::own_carried(std::size_t count, const Tile* running) {
   owned_ = count;
   if (running != nullptr) running_ = *running;

@@ -9,6 +9,11 @@
 
 namespace gnomon {
 
+bool carries(const Equation& e) {
+  const Lowering::Kind kind = e.primitive->lower.kind;
+  return kind == Lowering::Kind::while_loop || kind == Lowering::Kind::scan;
+}
+
 SliceChain slices_below(const Graph& g, const Uses& uses, ValueId v) {
   SliceChain chain{v, {}};
   while (uses.producer[chain.bottom] != Uses::none) {

@@ -12,6 +12,9 @@
 
 namespace gnomon {
 
+/// Whether an equation is a loop, which carries arrays from step to step.
+bool carries(const Equation&);
+
 /// Slices written one after the other: dynamic_update_slices in order, the first one into `bottom`.
 struct SliceChain {
   ValueId bottom = 0;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "codegen/lower/in_place.h"
+#include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
 
 namespace gnomon {
@@ -10,9 +12,15 @@ namespace gnomon {
 Updates::Updates(const Graph& g, const Uses& uses, std::size_t carried) {
   for (std::size_t i = 0; i < carried; ++i) {
     std::map<ValueId, ValueId> chain;
+    std::vector<ValueId> carried_on;  // what loops in between have left
     ValueId v = g.outputs[i];
     while (uses.producer[v] != Uses::none) {
       const Equation& e = g.equations[uses.producer[v]];
+      if (carries(e) && uses.output[v] < loop_operands(e).carried) {
+        carried_on.push_back(v);
+        v = e.inputs[uses.output[v]];
+        continue;
+      }
       if (e.primitive != &dynamic_update_slice_p) break;
       const Dim update = g.avals[e.inputs[1]].shape.size();
       if (update == 0 || update == g.avals[v].shape.size()) break;
@@ -22,6 +30,7 @@ Updates::Updates(const Graph& g, const Uses& uses, std::size_t carried) {
     if (v != g.inputs[i]) continue;
     chain_of_[v] = i;
     for (const auto& [to, from] : chain) chain_of_[to] = i;
+    for (const ValueId left : carried_on) chain_of_[left] = i;
     operands_.insert(chain.begin(), chain.end());
   }
 }

@@ -7,8 +7,9 @@
 
 namespace gnomon {
 
-/// The dynamic_update_slices between a carried value and its next one. Each writes its slice into
-/// the memory of its operand: O(slice), however large the array is.
+/// The dynamic_update_slices between a carried value and its next one, in front of, between and
+/// behind loops that carry it on. Each writes its slice into the memory of its operand: O(slice),
+/// however large the array is.
 class Updates {
  public:
   Updates() = default;

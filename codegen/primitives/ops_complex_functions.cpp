@@ -226,7 +226,7 @@ Complex complex_of(const Z& z) { return {z.re.a, z.im.a}; }
 
 /// value(z), whose derivative in the direction dz is slope(z, value(z), dz).
 template <class Slope>
-Complex holomorphic(std::string_view op, const ComplexOperand& z, Z (*value)(const Z&),
+Complex holomorphic(const ComplexOperand& z, Z (*value)(const Z&),
                     const Slope& slope) {
   const Loc loc = z.loc();
   const linalg::At at(loc);
@@ -255,7 +255,7 @@ Complex hyperbolic_of(bool odd, const ComplexOperand& z) {
     const Term cosine = function(cos_p, y), sine = function(sin_p, y);
     return odd ? complex_of({s * cosine, c * sine}) : complex_of({c * cosine, s * sine});
   } else {
-    return holomorphic(odd ? "sinh" : "cosh", z, odd ? sinh_of : cosh_of,
+    return holomorphic(z, odd ? sinh_of : cosh_of,
                        [odd](C x, C, C dz) { return dz * hyperbolic_of<depth - 1>(!odd, x); });
   }
 }
@@ -266,7 +266,7 @@ Complex circular_of(bool odd, const ComplexOperand& z) {
     const Complex x = hyperbolic_of<0>(odd, turned({z.re().array(), z.im().array()}));
     return odd ? complex_of(over_i(z_of(x))) : x;
   } else {
-    return holomorphic(odd ? "sin" : "cos", z, odd ? sin_of : cos_of, [odd](C x, C, C dz) {
+    return holomorphic(z, odd ? sin_of : cos_of, [odd](C x, C, C dz) {
       const Complex dw = dz * circular_of<depth - 1>(!odd, x);
       return odd ? dw : -dw;
     });
@@ -276,52 +276,52 @@ Complex circular_of(bool odd, const ComplexOperand& z) {
 }  // namespace
 
 Complex exp(ComplexOperand z) {
-  return holomorphic("exp", z, exp_of, [](C, C y, C dz) { return dz * y; });
+  return holomorphic(z, exp_of, [](C, C y, C dz) { return dz * y; });
 }
 Complex expm1(ComplexOperand z) {
-  return holomorphic("expm1", z, expm1_of, [](C, C y, C dz) { return dz * (y + 1); });
+  return holomorphic(z, expm1_of, [](C, C y, C dz) { return dz * (y + 1); });
 }
 Complex log(ComplexOperand z) {
-  return holomorphic("log", z, log_of, [](C x, C, C dz) { return dz / x; });
+  return holomorphic(z, log_of, [](C x, C, C dz) { return dz / x; });
 }
 Complex log1p(ComplexOperand z) {
-  return holomorphic("log1p", z, log1p_of, [](C x, C, C dz) { return dz / (x + 1); });
+  return holomorphic(z, log1p_of, [](C x, C, C dz) { return dz / (x + 1); });
 }
 Complex sqrt(ComplexOperand z) {
-  return holomorphic("sqrt", z, sqrt_of, [](C, C y, C dz) { return dz / (y * 2); });
+  return holomorphic(z, sqrt_of, [](C, C y, C dz) { return dz / (y * 2); });
 }
 Complex sin(ComplexOperand z) { return circular_of<2>(true, z); }
 Complex cos(ComplexOperand z) { return circular_of<2>(false, z); }
 Complex tan(ComplexOperand z) {
-  return holomorphic("tan", z, tan_of, [](C, C y, C dz) { return dz * (y * y + 1); });
+  return holomorphic(z, tan_of, [](C, C y, C dz) { return dz * (y * y + 1); });
 }
 Complex sinh(ComplexOperand z) { return hyperbolic_of<2>(true, z); }
 Complex cosh(ComplexOperand z) { return hyperbolic_of<2>(false, z); }
 Complex tanh(ComplexOperand z) {
-  return holomorphic("tanh", z, tanh_of, [](C, C y, C dz) { return dz * (1 - y * y); });
+  return holomorphic(z, tanh_of, [](C, C y, C dz) { return dz * (1 - y * y); });
 }
 Complex asin(ComplexOperand z) {
-  return holomorphic("asin", z, asin_of, [](C x, C, C dz) { return dz / roots_around(x); });
+  return holomorphic(z, asin_of, [](C x, C, C dz) { return dz / roots_around(x); });
 }
 Complex acos(ComplexOperand z) {
-  return holomorphic("acos", z, acos_of, [](C x, C, C dz) { return -dz / roots_around(x); });
+  return holomorphic(z, acos_of, [](C x, C, C dz) { return -dz / roots_around(x); });
 }
 Complex atan(ComplexOperand z) {
-  return holomorphic("atan", z, atan_of, [](C x, C, C dz) {
+  return holomorphic(z, atan_of, [](C x, C, C dz) {
     const Complex t = turned(x);
     return dz / ((1 - t) * (1 + t));
   });
 }
 Complex asinh(ComplexOperand z) {
-  return holomorphic("asinh", z, asinh_of,
+  return holomorphic(z, asinh_of,
                      [](C x, C, C dz) { return dz / roots_around(turned(x)); });
 }
 Complex acosh(ComplexOperand z) {
-  return holomorphic("acosh", z, acosh_of,
+  return holomorphic(z, acosh_of,
                      [](C x, C, C dz) { return dz / (sqrt(x - 1) * sqrt(x + 1)); });
 }
 Complex atanh(ComplexOperand z) {
-  return holomorphic("atanh", z, atanh_of, [](C x, C, C dz) { return dz / ((1 - x) * (1 + x)); });
+  return holomorphic(z, atanh_of, [](C x, C, C dz) { return dz / ((1 - x) * (1 + x)); });
 }
 
 namespace {

@@ -40,6 +40,15 @@ std::uint64_t one(DType t) {
   }
 }
 
+// Whether Mesa's CPU and GPU drivers (seen in 22.3 and 25.0) lose the sign of the zero in a choice
+// between these constants: they take one between 1 and 0, or -1 and -0, for the condition as a
+// number, and do not tell the zeros apart when they look for it.
+bool loses_sign(DType t, std::uint64_t x, std::uint64_t y) {
+  const auto size = [&](std::uint64_t bits) { return bits & ~sign_bit(t); };
+  const bool zero_and_one = (size(x) == 0 && size(y) == one(t)) || (size(y) == 0 && size(x) == one(t));
+  return zero_and_one && (x & sign_bit(t)) != (y & sign_bit(t));
+}
+
 }  // namespace
 
 void Emitter::arithmetic(const Instruction& in) {
@@ -205,6 +214,9 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
       const bool is_uniform = width > 1 && type_of(in.operands[0]).width == 1;
       const kernel::Type flags{DType::boolean, static_cast<std::uint8_t>(width)};
       const Ref condition = is_uniform ? splat(scalar(in.operands[0]), flags)[0] : a;
+      const std::optional<std::uint64_t> x = known(in.operands[1]), y = known(in.operands[2]);
+      if (is_float(t) && t != DType::f16 && x && y && loses_sign(t, *x, *y))
+        return choice_of_signs(condition, t, width, (*x & sign_bit(t)) != 0, (*x & ~sign_bit(t)) != 0);
       return op({spv::Op::OpSelect, result, {condition, b, operand(2)}});
     }
     case Op::convert:
@@ -212,6 +224,25 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
     default:
       unsupported(in, "is not componentwise");
   }
+}
+
+// A choice between 0 and 1 of different signs, in f32 whatever the type: `negative` and `one` say
+// what is chosen where the condition holds.
+Ref Emitter::choice_of_signs(Ref condition, DType t, std::uint32_t width, bool negative,
+                             bool is_one) {
+  const Ref single = type(DType::f32, width), word = type(DType::u32, width);
+  const auto choose = [&](Ref of, DType scalar, std::uint64_t yes, std::uint64_t no) {
+    return op({spv::Op::OpSelect,
+               of,
+               {condition, constant(scalar, width, yes), constant(scalar, width, no)}});
+  };
+  const std::uint64_t unit = one(DType::f32), sign = sign_bit(DType::f32);
+  const Ref size = choose(single, DType::f32, is_one ? unit : 0, is_one ? 0 : unit);
+  const Ref signs = choose(word, DType::u32, negative ? sign : 0, negative ? 0 : sign);
+  const Ref bits =
+      op({spv::Op::OpBitwiseOr, word, {op({spv::Op::OpBitcast, word, {size}}), signs}});
+  const Ref chosen = op({spv::Op::OpBitcast, single, {bits}});
+  return t == DType::f32 ? chosen : op({spv::Op::OpFConvert, type(t, width), {chosen}});
 }
 
 // A vector by a splat is a product with its scalar: Mesa's CPU drivers run loops written so a tenth

@@ -141,7 +141,7 @@ Variant eager_add(std::shared_ptr<gn::Runtime> rt, const Array& x, const Array& 
     rt->wait();
   };
   v.prepare = v.run;
-  v.result = [=] { return host(*rt, *last); };
+  v.result = [=] { return flat(*rt, {*last}); };
   return v;
 }
 

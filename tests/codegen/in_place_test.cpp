@@ -83,8 +83,6 @@ Array filled_by_scans(const Array& x, Dim rows) {
 
 TEST(LoopsInLoops, WriteTheSlicesOfACarriedArrayInPlace) {
   for (const auto& [target, loops, name] : everywhere()) {
-    // Where an inner loop is kernels of its own, what it gives is copied once per outer step.
-    if (loops == LoopMapping::device || loops == LoopMapping::workgroup) continue;
     for (const auto f : {filled, filled_by_scans}) {
       const auto of = [&](Dim rows) {
         return touched(

@@ -116,5 +116,37 @@ TEST_F(Specials, BesselFunctionsReachTheEndsOfTheRange) {
   expect("i0 of about 90", ratio, {{90, 2.703095416037574}, {-89, 0.3699462453552175}});
 }
 
+// Mesa takes a choice between 0 and 1 for the condition as a number, whatever the sign of the zero.
+TEST_F(Specials, ZerosThatAreChosenKeepTheirSign) {
+  const auto expect_signs = [&](auto one) {
+    using T = decltype(one);
+    const auto f = jit(rt, [](const Array& x) {
+      std::vector<Array> chosen;
+      for (const double zero : {0.0, -0.0})
+        for (const double other : {1.0, -1.0}) {
+          chosen.push_back(where(x > 0, full_like(x, zero), full_like(x, other)));
+          chosen.push_back(where(x > 0, full_like(x, other), full_like(x, zero)));
+        }
+      chosen.push_back(array({0.0, -0.0, 1.0, -0.0, -1.0, 0.0}, x.dtype()));
+      return chosen;
+    });
+    const std::vector<Array> chosen = f(rt.from_host(std::vector<T>{1, -1}));
+    std::size_t at = 0;
+    for (const T zero : {T(0.0), T(-0.0)})
+      for (const T other : {T(1), T(-1)})
+        for (const std::vector<T>& want : {std::vector<T>{zero, other}, {other, zero}}) {
+          const std::vector<T> got = rt.to_host<T>(chosen[at++]);
+          for (std::size_t i = 0; i < 2; ++i) {
+            EXPECT_EQ(got[i], want[i]) << at;
+            EXPECT_EQ(std::signbit(got[i]), std::signbit(want[i])) << at << ", " << i;
+          }
+        }
+    const std::vector<T> listed = rt.to_host<T>(chosen[at]);
+    EXPECT_TRUE(std::signbit(listed[1]) && std::signbit(listed[3]) && !std::signbit(listed[5]));
+  };
+  expect_signs(1.0f);
+  if (rt.target().features.float64) expect_signs(1.0);
+}
+
 }  // namespace
 }  // namespace gnomon::testing
