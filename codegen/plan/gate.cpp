@@ -60,10 +60,20 @@ class Part final : public kernel::Rewriter {
   std::uint64_t first_private_;
 };
 
+/// Words of a step's parameters up to which a gate has them; all devices have room for more.
+constexpr std::size_t most_parameters = 512;
+
 }  // namespace
 
-kernel::Kernel gate_kernel(const GateKernel& g, const Target& target) {
+Gate gate_kernel(const GateKernel& g, const Target& target) {
   kernel::Builder k(g.name);
+  std::vector<std::uint32_t> parameters;
+  const bool by_parameter = g.writes.size() * (g.choices + 1) <= most_parameters;
+  const auto number = [&](std::uint32_t x) {
+    if (!by_parameter) return k.u32(x);
+    parameters.push_back(x);
+    return k.parameter(k.parameter_word());
+  };
   Value decision;
   if (g.decision) {
     for (const kernel::Buffer& b : g.buffers) k.buffer(b);
@@ -87,7 +97,7 @@ kernel::Kernel gate_kernel(const GateKernel& g, const Target& target) {
     Value go = decision.valid() ? decision : k.boolean(true);
     if (g.most)
       go = k.land(k.compare(Op::lt, k.convert(next, DType::u32),
-                            k.u32(static_cast<std::uint32_t>(*g.most))),
+                            number(static_cast<std::uint32_t>(*g.most))),
                   go);
     k.store(counter, zero, k.select(go, next, k.i32(-1)));
     decision = go;
@@ -96,14 +106,15 @@ kernel::Kernel gate_kernel(const GateKernel& g, const Target& target) {
   if (decision.valid() && k.type(decision).scalar != DType::boolean)
     decision = k.binary(Op::minimum, k.binary(Op::maximum, decision, k.i32(0)), k.i32(last));
   for (const StateWrite& w : g.writes) {
-    Value value = k.u32(w.values[0]);
+    const Value word = number(w.word);
+    Value value = number(w.values[0]);
     for (std::size_t c = 1; c < w.values.size(); ++c) {
       const Value chosen = k.type(decision).scalar == DType::boolean
                                ? decision
                                : k.compare(Op::eq, decision, k.i32(static_cast<std::int32_t>(c)));
-      value = k.select(chosen, k.u32(w.values[c]), value);
+      value = k.select(chosen, number(w.values[c]), value);
     }
-    k.store(state, k.u32(w.word), value);
+    k.store(state, word, value);
   }
   for (std::size_t c = 0; c < g.counters; ++c) {
     const auto counter =
@@ -118,7 +129,7 @@ kernel::Kernel gate_kernel(const GateKernel& g, const Target& target) {
   made = kernel::vectorize(std::move(made), {.texel_reads = false, .wide_access = true});
   made = kernel::simplify(std::move(made));
   kernel::verify(made);
-  return made;
+  return {std::move(made), std::move(parameters)};
 }
 
 }  // namespace gnomon

@@ -41,8 +41,15 @@ struct GateKernel {
   std::size_t counters = 0;  // further i32 buffers that become -1
 };
 
+/// A kernel and the words of its step. The bound and what is written come with the step, up to some
+/// hundred words: gates that differ in what they let run only are one kernel.
+struct Gate {
+  kernel::Kernel kernel;
+  std::vector<std::uint32_t> parameters;
+};
+
 /// One invocation. Buffers: those of the parts or the decision, the state (u32), then counters.
 /// What the parts do is made ready for the device as its other kernels are.
-kernel::Kernel gate_kernel(const GateKernel&, const Target&);
+Gate gate_kernel(const GateKernel&, const Target&);
 
 }  // namespace gnomon

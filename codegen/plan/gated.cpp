@@ -230,14 +230,10 @@ std::vector<StateWrite> Planner::writes(
   for (std::uint32_t step : touched) {
     std::uint32_t word = machine_->words.at(step);
     for (const GridPiece& piece : grid_of(groups_of(program_.steps[step]), target_.max_groups)) {
-      StateWrite x{word, {}}, y{word + 1, {}}, z{word + 2, {}};
-      for (const auto& s : stretches) {
-        const bool runs = std::find(s.begin(), s.end(), step) != s.end();
-        x.values.push_back(runs ? piece.x : 0);
-        y.values.push_back(runs ? piece.y : 0);
-        z.values.push_back(1);
-      }
-      result.insert(result.end(), {x, y, z});
+      StateWrite x{word, {}};
+      for (const auto& s : stretches)
+        x.values.push_back(std::find(s.begin(), s.end(), step) != s.end() ? piece.x : 0);
+      result.push_back(std::move(x));
       word += 3;
     }
   }
@@ -246,6 +242,19 @@ std::vector<StateWrite> Planner::writes(
 
 std::uint32_t Planner::groups_of(const Step& s) const {
   return s.kind == Step::Kind::copy ? copy_groups(s.bytes, target_) : s.groups;
+}
+
+void Planner::make_gate(GateKernel gate, std::uint32_t at) {
+  // A multiple of so many words, the rest of them one that nobody reads: few kernels do for gates
+  // of all sizes.
+  constexpr std::size_t writes_at_once = 16;
+  constexpr std::uint32_t unread_word = 1;
+  const StateWrite nothing{unread_word, std::vector<std::uint32_t>(gate.choices, 0)};
+  while (gate.writes.size() % writes_at_once != 0) gate.writes.push_back(nothing);
+  Gate made = gate_kernel(gate, target_);
+  Step& step = program_.steps[at];
+  program_.kernels[step.kernel] = std::move(made.kernel);
+  step.parameters = std::move(made.parameters);
 }
 
 void Planner::end_machine() {
@@ -279,15 +288,24 @@ void Planner::end_machine() {
     GateKernel& gate = m.gates.at(step);
     gate.name = program_.name + "_gate" + std::to_string(step);
     gate.writes = writes(touched, stretches);
-    program_.kernels[program_.steps[step].kernel] = gate_kernel(gate, target_);
+    make_gate(gate, step);
   }
   GateKernel begin;
   begin.name = program_.name + "_begin";
   begin.writes =
       writes({m.flow.steps().begin(), m.flow.steps().end()}, {m.flow.stretch(m.flow.start())});
   begin.writes.push_back({0, {0}});
+  // Steps run or do not by the first of their counts; the others stay.
+  for (const auto& [step, first] : m.words) {
+    std::uint32_t word = first;
+    for (const GridPiece& piece : grid_of(groups_of(program_.steps[step]), target_.max_groups)) {
+      begin.writes.push_back({word + 1, {piece.y}});
+      begin.writes.push_back({word + 2, {1}});
+      word += 3;
+    }
+  }
   begin.counters = m.counters.size();
-  program_.kernels[program_.steps[m.start].kernel] = gate_kernel(begin, target_);
+  make_gate(begin, m.start);
   for (SlotId counter : m.counters) {
     operands_[m.start].push_back(counter);
     slots_[counter].first = m.start;

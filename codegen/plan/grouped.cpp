@@ -14,8 +14,9 @@ void Planner::score_choice(GateKernel gate, std::vector<SlotId> operands, SlotId
   GroupPart part{
       static_cast<std::uint32_t>(program_.kernels.size()), 1, std::move(operands), {}, {}};
   part.operands.push_back(decision);
-  program_.kernels.push_back(gate_kernel(gate, target_));
-  part.parameters.assign(program_.kernels.back().parameters, 0);
+  Gate made = gate_kernel(gate, target_);
+  program_.kernels.push_back(std::move(made.kernel));
+  part.parameters = std::move(made.parameters);
   score_->items.push_back(std::move(part));
 }
 

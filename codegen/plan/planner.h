@@ -130,6 +130,8 @@ class Planner {
   std::vector<StateWrite> writes(const std::set<std::uint32_t>& touched,
                                  const std::vector<std::vector<std::uint32_t>>& stretches) const;
   std::uint32_t groups_of(const Step& s) const;
+  /// What the gate at step `at` does is known.
+  void make_gate(GateKernel, std::uint32_t at);
   void end_machine();
 
   // ---- loops that one workgroup plays

@@ -1,6 +1,8 @@
 // codegen/primitives/jacobi.cpp -- rounds of rotations, of single columns and of blocks.
 #include "codegen/primitives/jacobi.h"
 
+#include <cmath>
+
 #include "codegen/primitives/gather_scatter.h"
 #include "gnomon/numeric.h"
 
@@ -144,6 +146,51 @@ Array next_in_panels(const Array& panels, const Blocks& cut) {
   const Array moved = next_round(lax::reshape(apart, {count, cut.count(), m, cut.width}), 1, cut);
   return lax::reshape(lax::permute(lax::reshape(moved, {count, cut.pairs, 2, m, cut.width}), swap),
                       panels.shape());
+}
+
+namespace {
+
+/// Numbers in [-1, 1) in which columns of matrices that have a pattern find nothing of theirs: the
+/// bits of the positions, mixed. The constants are those of Wellons, hash-prospector (2018).
+Array scattered(const Aval& like) {
+  const auto mixed = [](const Array& x, double distance) {
+    return emit1(xor_p, {}, {x, emit1(shr_p, {}, {x, lax::full_like(x, distance)}, {})}, {});
+  };
+  const Array row = lax::iota(DType::u32, like.shape, like.shape.rank() - 2);
+  const Array column = lax::iota(DType::u32, like.shape, like.shape.rank() - 1);
+  const Array x = lax::add(lax::mul(row, 0x9E3779B1u), lax::mul(column, 0x85EBCA77u));
+  const Array y = mixed(lax::mul(mixed(x, 16), 0x7FEB352Du), 15);
+  const Array bits = mixed(lax::mul(y, 0x846CA68Bu), 16);
+  return lax::mul(lax::convert(lax::bitcast(bits, i32), like.dtype), 0x1p-31);
+}
+
+}  // namespace
+
+Bases completed(const Array& u, const Array& known, const Array& v) {
+  const Dim n = columns(u), count = batch_of(u).size();
+  const DType dtype = u.dtype();
+  const Shape own{count, n, n};
+  // Norms below 1: steps let singular values up to the root of 3 grow or shrink towards 1.
+  const Array any = lax::mul(scattered(u.aval()), 0.8 / std::sqrt(static_cast<double>(n)));
+  const Array begun = choose(as_rows(known, n), u, any);
+  const Array start = lax::concatenate({lax::reshape(begun, own), lax::reshape(v, own)}, 0);
+  const auto open = [](const Arrays& c) { return Array(emit1(not_p, {}, {c[2]}, {})); };
+  const auto body = [&](const Arrays& c) {
+    const Array& x = c[0];
+    const Array of_u = lax::convert(lax::reshape(c[1], {count, n}), dtype);  // 1 where known
+    const Array share = lax::concatenate({of_u, lax::full_like(of_u, 1)}, 0);
+    const Term ahead = Term(as_columns(share, n)) - as_rows(share, n);
+    const Array gap = lax::sub(identity(dtype, batch_of(x), n), product(x, x, true));
+    const Array weighted = (ahead * 0.5 + 0.5) * gap;
+    // How far the squares of the others' singular values are from 1, halved.
+    const Term left = lax::sum(lax::mul(diagonal(weighted), lax::sub_from(1.0, share)), {0, 1});
+    const Array far = greater(left, 8 * unit_roundoff(dtype) * static_cast<double>(n));
+    return Arrays{lax::add(x, product(x, weighted)), c[1], emit1(not_p, {}, {far}, {})};
+  };
+  const Arrays first{start, known, lax::full({DType::boolean, {}}, 0)};
+  const Array end = repeat_while(most_completing_steps, first, {}, open, body)[0];
+  return {lax::reshape(lax::slice_axis(end, 0, 0, count), u.shape()),
+          lax::reshape(lax::slice_axis(end, 0, count, 2 * count), u.shape())};
 }
 
 Array orthonormalized(const Array& v) {

@@ -14,6 +14,8 @@ namespace gnomon::linalg {
 inline double unit_roundoff(DType t) { return t == DType::f64 ? 0x1p-53 : 0x1p-24; }
 /// Sweeps after which Jacobi's iteration ends in any case; ten are many.
 inline constexpr Dim most_sweeps = 30;
+/// Steps of `completed` at most: each multiplies small singular values by 1.5.
+inline constexpr Dim most_completing_steps = 100;
 /// Sweeps over matrices that are written out element by element.
 inline int tiny_sweeps(Dim n) { return n <= 2 ? 1 : 7; }
 /// Columns that are turned one by one, and of a pair of blocks: sweeps over pairs are done by few
@@ -76,6 +78,15 @@ Array next_in_panels(const Array& panels, const Blocks&);
 /// Nearly orthonormal columns brought closer by one step of Newton's method for the polar factor,
 /// v (3 - v^T v) / 2: what is lost in thousands of products of rotations comes back.
 Array orthonormalized(const Array& v);
+/// Square matrices [.., n, n]: u, whose columns are nearly orthonormal where `known` (bool[.., n])
+/// says so, and v, all of whose columns are. These as by `orthonormalized`, and others that
+/// complete them in place of the rest of u. The rest begins as numbers without a pattern; each of
+/// Newton's steps takes what is along known columns from them and leaves these alone, so that there
+/// is one step where all are known.
+struct Bases {
+  Array u, v;
+};
+Bases completed(const Array& u, const Array& known, const Array& v);
 /// Product of the rotations of one sweep over each of the symmetric matrices [.., w, w].
 Array turned_pairs(const Array& a);
 /// Largest magnitude off the diagonal of the matrices [b, .., w, w], as [b].

@@ -17,9 +17,13 @@ namespace linalg {
 Array column_signs(const Array& v) {
   const int row_axis = v.rank() - 2;
   const Array largest = emit1(argmax_p, AxisParams{row_axis}, {magnitude(v).a}, {});
-  const Array row = lax::insert_axis(largest, row_axis, rows(v));
-  const Array here = lax::eq(row_index(v.shape()), row);
-  return sign_of(lax::sum(choose(here, v, lax::zeros_like(v)), {row_axis}));
+  if (rows(v) <= tiny) {  // of elements in registers, none of which is asked for by a traced number
+    const Array here = lax::eq(row_index(v.shape()), lax::insert_axis(largest, row_axis, rows(v)));
+    return sign_of(lax::sum(choose(here, v, lax::zeros_like(v)), {row_axis}));
+  }
+  const Array column = lax::iota(DType::i32, largest.shape(), row_axis);
+  const Array place = lax::add(lax::mul(largest, static_cast<double>(columns(v))), column);
+  return sign_of(taken(lax::reshape(v, extended(batch_of(v), {rows(v) * columns(v)})), place));
 }
 
 namespace {
@@ -120,9 +124,9 @@ Pairs tiny_pairs(const Array& symmetric) {
   return {vector_of(values), matrix_of(v)};
 }
 
-/// The root of the sum of squares, and 1 for zeros.
-Array size_of_matrix(const Array& a) {
-  const Term sum = lax::sum(lax::mul(a, a), {a.rank() - 2, a.rank() - 1});
+/// The root of the sum of squares over `axes`, and 1 for zeros.
+Array size_over(const Array& a, std::vector<int> axes) {
+  const Term sum = lax::sum(lax::mul(a, a), std::move(axes));
   return choose(equals(sum, 0), number_like(sum, 1), square_root(sum));
 }
 
@@ -134,7 +138,7 @@ Pairs pairs_by_columns(const Array& symmetric) {
   const Dim n = rows(symmetric), size = n + n % 2;
   const Shape batch = batch_of(symmetric);
   const Arrays init{padded(symmetric, size, size), identity(symmetric.dtype(), batch, size),
-                    size_of_matrix(symmetric)};
+                    size_over(symmetric, {symmetric.rank() - 2, symmetric.rank() - 1})};
   const Rounds rounds{1, most_sweeps, negligible(symmetric.dtype())};
   const Arrays end = sweep(rounds, init, batch, [](const Arrays& state) {
     const Swept s = swept(state[0], state[1]);
@@ -159,12 +163,13 @@ Array on_diagonal(const Array& a, Dim g) {
   return lax::slice(flat, first, last, step);
 }
 
-/// Block by block, one matrix [b, n, n] as good as several: with W the block diagonal matrix of the
-/// pairs' rotations, A becomes W^T (A W) and V becomes V W. Zeros behind the matrix stay zeros.
-Pairs pairs_by_blocks(const Array& symmetric) {
-  const Dim n = rows(symmetric), count = symmetric.shape()[0];
+/// Block by block, one matrix [b, size, size] as good as several: with W the block diagonal matrix
+/// of the pairs' rotations, A becomes W^T (A W) and V becomes V W. Zeros behind the n rows and
+/// columns of the user's matrix stay zeros.
+Pairs pairs_by_blocks(const Array& symmetric, Dim n) {
+  const Dim size = rows(symmetric), count = symmetric.shape()[0];
   const Blocks cut = blocks_of(n);
-  const Dim size = cut.size(), w = 2 * cut.width, p = cut.pairs;
+  const Dim w = 2 * cut.width, p = cut.pairs;
   const DType dtype = symmetric.dtype();
   const auto round = [&](const Arrays& state) {
     // Blocks as axes of their own move together.
@@ -180,17 +185,18 @@ Pairs pairs_by_blocks(const Array& symmetric) {
         lax::dot_general(lax::reshape(a, {count, size, p, w}), turned, {{3}, {2}, {0, 2}, {0, 1}});
     const Array next = lax::dot_general(turned, lax::reshape(columns, {count, p, p, w, w}),
                                         {{2}, {3}, {0, 1}, {0, 2}});
+    // The pairs hold the whole diagonal: in the end there is nothing else.
+    const Array size_met = size_over(met, {1, 2, 3});
     return Arrays{
-        lax::reshape(next, {count, size, size}), product(v, turned), state[2],
-        emit1(reduce_max_p, AxesParams{{0}}, {lax::div(largest_off_diagonal(met), state[2])}, {})};
+        lax::reshape(next, {count, size, size}), product(v, turned),
+        emit1(reduce_max_p, AxesParams{{0}}, {lax::div(largest_off_diagonal(met), size_met)}, {})};
   };
   const Array start = in_panels(padded(identity(dtype, {count}, n), n, size), cut);
   const Rounds rounds{cut.count() - 1, most_sweeps, negligible(dtype)};
-  const Arrays end =
-      sweep(rounds, {padded(symmetric, size, size), start, size_of_matrix(symmetric)}, {}, round);
+  const Arrays end = sweep(rounds, {symmetric, start}, {}, round);
   const Array vectors = orthonormalized(column_range(out_of_panels(end[1]), 0, n));
   // Rayleigh's quotients err by the square of what the vectors err by.
-  const Array moved = product(symmetric, vectors);
+  const Array moved = product(block(symmetric, 0, n, 0, n), vectors);
   return {lax::sum(lax::mul(vectors, moved), {1}), vectors};
 }
 
@@ -204,18 +210,22 @@ std::vector<Array> expand(const Params&, const Arrays& in, const Target&, Loc) {
   if (a.size() == 0) return {lax::full({a.dtype(), a.shape().without(a.rank() - 1)}, 0), a};
   const Shape batch = batch_of(a);
   const Dim n = rows(a);
-  const Scaled s = scaled(symmetrized(a));
+  // One axis of matrices, or none: lanes take a matrix each.
+  const bool small = n <= in_one_piece;
+  const Shape list = n <= tiny_eigh               ? batch
+                     : small && batch.size() == 1 ? Shape{}
+                                                  : Shape{batch.size()};
+  const Dim size = small ? n : blocks_of(n).size();
+  const Scaled s = scaled(symmetrized(padded(lax::reshape(a, extended(list, {n, n})), size, size)));
   const auto in_units = [&](const Arrays& f) {
-    return Arrays{lax::mul(f[0], spread(s.factor, f[0].shape())), f[1]};
+    const Array factor = lax::reshape(s.factor, batch);
+    return Arrays{lax::mul(f[0], spread(factor, f[0].shape())), f[1]};
   };
   if (n <= tiny_eigh)
     return in_units(by_matrix({s.a}, [](const Arrays& x) { return ordered(tiny_pairs(x[0])); }));
-  // One axis of matrices, or none: lanes take a matrix each.
-  const bool one = batch.size() == 1;
-  const Shape list = one && n <= in_one_piece ? Shape{} : Shape{batch.size()};
-  const Array flat = lax::reshape(s.a, extended(list, {n, n}));
-  const Arrays f = ordered(n <= in_one_piece ? pairs_by_columns(flat) : pairs_by_blocks(flat));
-  return in_units({lax::reshape(f[0], extended(batch, {n})), lax::reshape(f[1], a.shape())});
+  const Pairs p = small ? pairs_by_columns(s.a) : pairs_by_blocks(s.a, n);
+  return in_units(
+      ordered({lax::reshape(p.values, extended(batch, {n})), lax::reshape(p.vectors, a.shape())}));
 }
 
 /// Jacobi's method, one rotation after the other.

@@ -16,13 +16,11 @@ namespace {
 
 constexpr Dim tiny_rows = 6, tiny_columns = 4;
 
-/// a V with orthogonal columns, and V. Hestenes, Inversion of matrices by biorthogonalization and
-/// related results (1958): the rotation of two columns is that of their Gram matrix.
-struct Orthogonal {
-  Array columns, v;
-};
+// What follows gives [a V; V], a V with orthogonal columns. Hestenes, Inversion of matrices by
+// biorthogonalization and related results (1958): the rotation of two columns is that of their Gram
+// matrix.
 
-Orthogonal tiny_orthogonal(const Array& a) {
+Array tiny_orthogonal(const Array& a) {
   Elements x = elements(a), v = elements(identity(a.dtype(), batch_of(a), columns(a)));
   const std::size_t n = v.size();
   const auto dot = [&](std::size_t p, std::size_t q) {
@@ -42,7 +40,8 @@ Orthogonal tiny_orthogonal(const Array& a) {
             row[q] = g.s * old + g.c * row[q];
           }
       }
-  return {matrix_of(x), matrix_of(v)};
+  x.insert(x.end(), v.begin(), v.end());
+  return matrix_of(x);
 }
 
 /// How far two columns are from orthogonal, from their Gram matrix: the largest cosine, where both
@@ -62,14 +61,15 @@ Array largest_cosine(const Term& square, const Term& other, const Term& between,
 double negligible(const Array& a) {
   return unit_roundoff(a.dtype()) * static_cast<double>(rows(a) + 16);
 }
-/// Squares of columns that are nothing but rounding, per matrix.
-Array floor_of(const Array& a) {
-  const double eps = unit_roundoff(a.dtype());
-  return lax::mul(lax::sum(lax::mul(a, a), {a.rank() - 2, a.rank() - 1}), eps * eps);
+/// Squares of columns that are nothing but rounding, per matrix, from squares that add up to that
+/// of its norm.
+Array floor_of_squares(const Array& squares, std::vector<int> axes) {
+  const double eps = unit_roundoff(squares.dtype());
+  return lax::mul(lax::sum(squares, std::move(axes)), eps * eps);
 }
 
 /// Column by column; an odd n gets a column of zeros.
-Orthogonal by_columns(const Array& a) {
+Array by_columns(const Array& a) {
   const Dim m = rows(a), n = columns(a), size = n + n % 2;
   const Shape batch = batch_of(a);
   const int axis = a.rank() - 2;
@@ -88,17 +88,19 @@ Orthogonal by_columns(const Array& a) {
   const Array start =
       lax::concatenate({padded(a, m, size), identity(a.dtype(), batch, size)}, axis);
   const Rounds rounds{1, most_sweeps, negligible(a)};
-  const Array end = sweep(rounds, {start, floor_of(a)}, batch, [&](const Arrays& state) {
+  const Array floor = floor_of_squares(lax::mul(a, a), {axis, axis + 1});
+  const Array end = sweep(rounds, {start, floor}, batch, [&](const Arrays& state) {
     const Arrays r = repeat(size - 1, {state[0], lax::zeros_like(state[1]), state[1]}, round);
     return Arrays{r[0], state[1], r[1]};
   })[0];
-  return {block(end, 0, m, 0, n), block(end, m, m + n, 0, n)};
+  return block(end, 0, m + n, 0, n);
 }
 
 /// Block by block, of matrices [b, m, n]: every pair of blocks is turned by what diagonalises its
 /// Gram matrix, nearly. Rows of V stand below those of the matrix.
-Orthogonal by_blocks(const Array& a) {
+Array by_blocks(const Array& a) {
   const Dim m = rows(a), n = columns(a);
+  const Shape batch = a.shape()[0] == 1 ? Shape{} : batch_of(a);  // of numbers per matrix
   const Blocks cut = blocks_of(n);
   const Dim w = 2 * cut.width, size = cut.size();
   const auto round = [&](const Arrays& state) {
@@ -110,79 +112,47 @@ Orthogonal by_blocks(const Array& a) {
     const Array met = largest_cosine(as_columns(square, w), as_rows(square, w),
                                      choose(on, lax::zeros_like(gram), gram),
                                      spread(state[1], gram.shape()), {0, 1, 2, 3});
-    return Arrays{product(y, turned_pairs(gram)), state[1], met};
+    // The pairs hold all columns, whose squares add up to the same in all rounds.
+    const Array floor = lax::reshape(floor_of_squares(square, {1, 2}), batch);
+    return Arrays{product(y, turned_pairs(gram)), floor, met};
   };
   const Array basis = identity(a.dtype(), batch_of(a), n);
   const Array start =
       in_panels(lax::concatenate({padded(a, m, size), padded(basis, n, size)}, a.rank() - 2), cut);
   const Rounds rounds{cut.count() - 1, most_sweeps, negligible(a)};
-  const Array end = sweep(rounds, {start, floor_of(a)}, {}, round)[0];
-  const Array whole = out_of_panels(end);
-  return {block(whole, 0, m, 0, n), orthonormalized(block(whole, m, m + n, 0, n))};
+  const Array no_floor = lax::full({a.dtype(), batch}, 0);
+  return column_range(out_of_panels(sweep(rounds, {start, no_floor}, {}, round)[0]), 0, n);
 }
 
-Orthogonal jacobi_orthogonal(const Array& a) {
+Array jacobi_orthogonal(const Array& a) {
   const Dim m = rows(a), n = columns(a);
   const Shape batch = batch_of(a);
   // One axis of matrices, or none: lanes take a matrix each.
   const bool small = n <= in_one_piece;
   const Shape list = small && batch.size() == 1 ? Shape{} : Shape{batch.size()};
   const Array flat = lax::reshape(a, extended(list, {m, n}));
-  const Orthogonal o = small ? by_columns(flat) : by_blocks(flat);
-  return {lax::reshape(o.columns, a.shape()), lax::reshape(o.v, extended(batch, {n, n}))};
+  return lax::reshape(small ? by_columns(flat) : by_blocks(flat), extended(batch, {m + n, n}));
 }
 
-/// The columns behind the first `known` of u [.., m, n], m >= n, which are zero, become orthonormal
-/// to all in front of them: each begins as the unit vector that those leave most of. `known`: an
-/// i32 per matrix.
-Array completed(const Array& u, const Array& known) {
-  const Dim count = batch_of(u).size();
-  const Shape batch = count == 1 ? Shape{} : Shape{count}, column = extended(batch, {rows(u)});
-  const Array start = lax::reshape(u, extended(batch, {rows(u), columns(u)}));
-  const int row_axis = start.rank() - 2;
-  const auto open = [&](const Arrays& c) {
-    return greater(number_like(c[1], static_cast<double>(columns(c[0]))), c[1]);
-  };
-  const auto body = [&](const Arrays& c) {
-    const Array& x = c[0];
-    const auto without = [&](const Array& v) {  // what x leaves of v
-      const Array along = lax::sum(lax::mul(x, as_columns(v, columns(x))), {row_axis});
-      return lax::sub(v, lax::sum(lax::mul(x, as_rows(along, rows(x))), {row_axis + 1}));
-    };
-    const Array taken_up = lax::sum(lax::mul(x, x), {row_axis + 1});
-    const Array most = emit1(argmax_p, AxisParams{row_axis}, {lax::neg(taken_up)}, {});
-    const Array at = lax::iota(DType::i32, column, row_axis);
-    const Array unit = lax::convert(lax::eq(at, spread(most, column)), x.dtype());
-    // Once more for what was rounded.
-    const Array rest = without(without(unit));
-    const Term length = square_root(lax::sum(lax::mul(rest, rest), {row_axis}));
-    const Term next = Term(rest) / spread(length, column);
-    const Array here = lax::eq(column_index(x.shape()), spread(c[1], x.shape()));
-    return Arrays{choose(here, as_columns(next, columns(x)), x), lax::add(c[1], 1.0)};
-  };
-  const Arrays end =
-      repeat_while(columns(u), {start, lax::reshape(known, batch)}, batch, open, body);
-  return lax::reshape(end[0], u.shape());
-}
-
-/// u, s, vt of at least as many rows as columns.
-Arrays from_orthogonal(const Orthogonal& o, double eps) {
-  const Dim m = rows(o.columns), n = columns(o.columns);
-  const int axis = o.columns.rank() - 2;
-  const Array lengths = square_root(lax::sum(lax::mul(o.columns, o.columns), {axis}));
-  const Sorted sorted = sort_columns(lengths, lax::concatenate({o.columns, o.v}, axis), true);
+/// u, s, vt of at least as many rows as columns, from [a V; V].
+Arrays from_orthogonal(const Array& both, double eps) {
+  const Dim n = columns(both), m = rows(both) - n;
+  const int axis = both.rank() - 2;
+  const Array own = row_range(both, 0, m);
+  const Array lengths = square_root(lax::sum(lax::mul(own, own), {axis}));
+  const Sorted sorted = sort_columns(lengths, both, true);
   const Array& s = sorted.keys;
   const Array x = row_range(sorted.vectors, 0, m), v = row_range(sorted.vectors, m, m + n);
-  // Columns of length zero, up to rounding, leave their place in u to any orthonormal ones:
-  // Householder's reflections of the others bring them along.
+  // Columns of length zero, up to rounding, leave their place in u to any orthonormal ones.
   const Term top = spread(lax::reshape(lax::slice_axis(s, axis, 0, 1), batch_of(x)), s.shape());
   const Array counts = greater(s, top * (eps * static_cast<double>(m)));
   const Term scale = choose(counts, 1.0 / choose(counts, s, number_like(s, 1)), number_like(s, 0));
   const Array unit = lax::mul(x, as_rows(scale, m));
   if (n > in_one_piece) {
-    const Array known = lax::sum(lax::convert(counts, DType::i32), {axis});
-    return {orthonormalized(completed(unit, known)), s, transposed(v)};
+    const Bases bases = completed(unit, counts, v);
+    return {bases.u, s, transposed(bases.v)};
   }
+  // Householder's reflections of the others bring them along.
   const Reduced f = expand_qr(unit, false);
   const Array along = as_rows(sign_of(diagonal(f.r)), m);
   return {lax::mul(f.q, along), s, transposed(v)};

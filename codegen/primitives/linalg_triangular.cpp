@@ -65,63 +65,32 @@ Array substitute(const Array& a, const Array& b, bool unit) {
   return matrix_of(x);
 }
 
-/// A triangular matrix as it stands in memory: op(a) is its transpose where asked for, and lower or
-/// upper then.
-struct Triangle {
-  Array a;
-  bool transpose, lower, unit;
-
-  /// Rows i .. i + m - 1, columns j .. j + n - 1 of op(a).
-  Array block_of(const Array& i, const Array& j, Dim m, Dim n) const {
-    return transpose ? transposed(block_at(a, j, i, n, m)) : block_at(a, i, j, m, n);
-  }
-  Array part(Dim r0, Dim r1, Dim c0, Dim c1) const {
-    return transpose ? transposed(block(a, c0, c1, r0, r1)) : block(a, r0, r1, c0, c1);
-  }
-  Triangle corner(Dim from, Dim to) const {
-    return {block(a, from, to, from, to), transpose, lower, unit};
-  }
-};
-
-/// Blocks of rows in the order in which they become known: what the known rows contribute is one
-/// product, the block itself a product with its inverse. The last block may reach back over rows
-/// that are known already, and finds them once more.
-Array solve_by_blocks(const Triangle& t, const Array& b) {
-  const Dim n = rows(t.a), s = std::min(n, diagonal_block), count = (n + s - 1) / s;
-  if (count == 1) {
-    const Array op = t.part(0, n, 0, n);
-    return product(inverse_of_lower(t.lower ? op : transposed(op), t.unit), b, !t.lower);
-  }
+/// Forward substitution by blocks of rows: what the known rows contribute is one product, the block
+/// itself a product with its inverse. The last block may reach back over rows that are known
+/// already, and finds them once more.
+Array solve_by_blocks(const Array& a, const Array& b) {
+  const Dim n = rows(a), s = std::min(n, diagonal_block), count = (n + s - 1) / s;
+  if (count == 1) return product(inverse_of_lower(a, false), b);
   return repeat(count, {lax::zeros_like(b)}, [&](const Array& step, const Arrays& state) {
-    const Array& x = state[0];
-    const Term walked = lax::mul(step, static_cast<double>(s));
-    const Array zero = lax::zeros_like(step), last = number_like(zero, static_cast<double>(n - s));
-    const Array first = t.lower ? smaller(walked, last) : larger(Term(last) - walked, zero);
-    const Array all = t.block_of(first, zero, s, n);
-    const Term at = column_index(all.shape());
-    const Array end = lax::add(first, static_cast<double>(s));
-    const Array known =
-        t.lower ? greater(spread(first, all.shape()), at) : at_least(at, spread(end, all.shape()));
+    const Array &x = state[0], zero = lax::zeros_like(step);
+    const Array first = smaller(lax::mul(step, static_cast<double>(s)),
+                                number_like(zero, static_cast<double>(n - s)));
+    const Array all = block_at(a, first, zero, s, n);
+    const Array known = greater(spread(first, all.shape()), column_index(all.shape()));
     const Array rest = lax::sub(block_at(b, first, zero, s, columns(b)),
                                 product(choose(known, all, lax::zeros_like(all)), x));
-    const Array own = t.block_of(first, first, s, s);
-    const Array now =
-        product(inverse_of_lower(t.lower ? own : transposed(own), t.unit), rest, !t.lower);
+    const Array now = product(inverse_of_lower(block_at(a, first, first, s, s), false), rest);
     return Arrays{with_block(x, now, first, zero)};
   })[0];
 }
 
-Array solve(const Triangle& t, const Array& b) {
-  const Dim n = rows(t.a);
-  if (n <= in_one_loop) return solve_by_blocks(t, b);
+Array solve_lower(const Array& a, const Array& b) {
+  const Dim n = rows(a);
+  if (n <= in_one_loop) return solve_by_blocks(a, b);
   const Dim half = (n / 2 + diagonal_block - 1) / diagonal_block * diagonal_block;
-  const Dim from = t.lower ? 0 : half, to = t.lower ? half : n;
-  const Array first = solve(t.corner(from, to), row_range(b, from, to));
-  const Array across = t.lower ? t.part(half, n, 0, half) : t.part(0, half, half, n);
-  const Array rest =
-      lax::sub(t.lower ? row_range(b, half, n) : row_range(b, 0, half), product(across, first));
-  const Array second = solve(t.lower ? t.corner(half, n) : t.corner(0, half), rest);
-  return lax::concatenate(t.lower ? Arrays{first, second} : Arrays{second, first}, b.rank() - 2);
+  const Array first = solve_lower(block(a, 0, half, 0, half), row_range(b, 0, half));
+  const Array rest = lax::sub(row_range(b, half, n), product(block(a, half, n, 0, half), first));
+  return lax::concatenate({first, solve_lower(block(a, half, n, half, n), rest)}, b.rank() - 2);
 }
 
 /// Rows and columns in reverse: upper triangular becomes lower.
@@ -137,6 +106,11 @@ Array solve_tiny(const Array& a, const Array& b, bool lower, bool unit) {
   })[0];
 }
 
+Array with_ones_on_diagonal(const Array& a) {
+  const Array on = lax::eq(row_index(a.shape()), column_index(a.shape()));
+  return choose(on, number_like(a, 1), a);
+}
+
 }  // namespace
 
 Array inverse_of_lower(const Array& a, bool unit) {
@@ -145,7 +119,9 @@ Array inverse_of_lower(const Array& a, bool unit) {
   const Shape batch = batch_of(a).size() == 1 ? Shape{} : batch_of(a);
   const Shape column_shape = extended(batch, {n}), shape = extended(batch, {n, n});
   const int last = column_shape.rank();
-  const Array own = lax::insert_axis(lax::reshape(a, shape), batch.rank(), n);
+  // Ones are written down and divided by: the kernel is the same whatever the diagonal.
+  const Array own =
+      lax::insert_axis(lax::reshape(unit ? with_ones_on_diagonal(a) : a, shape), batch.rank(), n);
   const auto row = [&](const Array& i, const Arrays& state) {
     const Array &known = state[0], zero = lax::zeros_like(i);
     const Array l = lax::reshape(block_at(own, i, zero, 1, n), shape);
@@ -153,8 +129,8 @@ Array inverse_of_lower(const Array& a, bool unit) {
     const Term sum = lax::sum(choose(in_front, Term(l) * known, lax::zeros_like(known)), {last});
     const Array is_own =
         lax::eq(lax::iota(DType::i32, column_shape, last - 1), spread(i, column_shape));
-    Term next = choose(is_own, number_like(sum, 1), number_like(sum, 0)) - sum;
-    if (!unit) next = next / lax::reshape(block_at(own, i, i, 1, 1), column_shape);
+    const Term next = (choose(is_own, number_like(sum, 1), number_like(sum, 0)) - sum) /
+                      lax::reshape(block_at(own, i, i, 1, 1), column_shape);
     return Arrays{with_block(known, lax::reshape(next.a, extended(column_shape, {1})), zero, i)};
   };
   return lax::reshape(transposed(repeat(n, {lax::full({a.dtype(), shape}, 0)}, row)[0]), a.shape());
@@ -169,7 +145,13 @@ Array solve_triangular(const Array& a, const Array& b, const TriangularParams& p
   const bool lower = p.lower != p.transposed;
   if (rows(a) <= tiny && columns(b) <= tiny)
     return solve_tiny(p.transposed ? transposed(a) : a, b, lower, p.unit_diagonal);
-  return solve({a, p.transposed, lower, p.unit_diagonal}, b);
+  // Upper triangles become lower ones, and ones on the diagonal are written down: systems of one
+  // size share all kernels of the loop, which a copy of the matrix costs less than.
+  const Array op = p.transposed ? transposed(a) : a;
+  const Array full = p.unit_diagonal ? with_ones_on_diagonal(op) : op;
+  if (lower) return solve_lower(full, b);
+  const int rows_axis = b.rank() - 2;
+  return lax::reverse(solve_lower(turned(full), lax::reverse(b, {rows_axis})), {rows_axis});
 }
 
 namespace {

@@ -1,10 +1,13 @@
 // tests/codegen/device_loop_test.cpp -- loops whose iterations are several kernels: results, and
 // what is written in place.
+#include <set>
+
 #include "codegen/graph/evaluate.h"
 #include "gnomon/control.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"
+#include "shaders/kernel/text.h"
 #include "tests/support/lowering.h"
 
 namespace gnomon {
@@ -197,6 +200,39 @@ TEST(DeviceLoop, GatedLoopsInPlace) {
   const Program p = on_device(f, f32({50}));
   ASSERT_EQ(p.gated.size(), 1u);
   EXPECT_EQ(copies(p), 0u) << p.fusion_text << print(p);
+}
+
+TEST(DeviceLoop, GatesThatDifferInWhatTheyLetRunAreOneKernel) {
+  // Loops whose carried values lie in two places by turns have two gates, and one at their end.
+  const auto flips = [](const Array& x) {
+    const auto loop = [](float factor, int most, const Array& v) {
+      using State = std::pair<Array, Array>;
+      return while_loop([](const State& s) { return s.second; },
+                        [=](State s) {
+                          const Array next = s.first * factor + flip(s.first) * 0.1f;
+                          return State{next, sum(next * next) > 1.0f};
+                        },
+                        State{v, full({}, 1, DType::boolean)}, {.max_steps = most})
+          .first;
+    };
+    return loop(0.25f, 9, loop(0.5f, 30, x));
+  };
+  expect_function_lowers(flips, f32({40}));
+  const Program p = on_device(flips, f32({40}));
+  ASSERT_EQ(p.gated.size(), 2u) << print(p);
+  std::set<std::string> kernels;
+  std::size_t gates = 0, most_words = 0;
+  for (const Step& s : p.steps) {
+    if (s.label != "gate") continue;
+    kernel::Kernel k = p.kernels[s.kernel];
+    k.name = "gate";
+    kernels.insert(kernel::print(k));
+    gates += 1;
+    most_words = std::max(most_words, s.parameters.size());
+  }
+  EXPECT_EQ(gates, 6u) << print(p);
+  EXPECT_EQ(kernels.size(), 2u) << print(p);
+  EXPECT_GT(most_words, 0u);
 }
 
 TEST(DeviceLoop, GatedLoopsInLoops) {

@@ -124,6 +124,46 @@ TEST_F(LinalgSpectra, LostRankLeavesAnOrthonormalBasis) {
   }
 }
 
+TEST_F(LinalgSpectra, BasesOfMatricesWithAPatternAreCompleted) {
+  // Weighted shifts: u and v are unit vectors, and what completes u none of those of v.
+  for (const Dim n : {17, 40})
+    for (const Dim rank : {Dim{0}, Dim{1}, n / 2, n - 1}) {
+      Matrix a{n, n, std::vector<float>(static_cast<std::size_t>(n * n), 0.f)};
+      for (Dim i = 0; i < rank; ++i)
+        a.x[static_cast<std::size_t>(i * n + i + n - rank)] = static_cast<float>(i + 1);
+      expect_decomposed(a);
+    }
+}
+
+TEST_F(LinalgSpectra, SomeMatricesOfABatchLackRank) {
+  const Dim n = 20, count = 3;
+  std::vector<float> all(static_cast<std::size_t>(count * n * n), 0.f);
+  const Matrix full = random_matrix(n, n, 3);
+  for (Dim i = 0; i < n * n; ++i) {
+    all[static_cast<std::size_t>(i)] = full.x[static_cast<std::size_t>(i)];
+    all[static_cast<std::size_t>(n * n + i)] = 1;
+  }
+  auto f = jit(rt, [](const Array& x) { return linalg::svd(x); });
+  const auto r = f(rt.from_host(all, {count, n, n}));
+  const auto u = rt.to_host<float>(r.u), s = rt.to_host<float>(r.s), vt = rt.to_host<float>(r.vt);
+  for (Dim b = 0; b < count; ++b) {
+    const auto of = [&](const std::vector<float>& x) {
+      return Matrix{n, n, {x.begin() + b * n * n, x.begin() + (b + 1) * n * n}};
+    };
+    const Matrix own_u = of(u), own_vt = of(vt), a = of(all);
+    expect_orthonormal(own_u, true);
+    expect_orthonormal(own_vt, false);
+    for (Dim i = 0; i < n; ++i)
+      for (Dim j = 0; j < n; ++j) {
+        double sum = 0;
+        for (Dim k = 0; k < n; ++k)
+          sum += own_u(i, k) * static_cast<double>(s[static_cast<std::size_t>(b * n + k)]) *
+                 own_vt(k, j);
+        EXPECT_NEAR(sum, a(i, j), 2e-5) << b;
+      }
+  }
+}
+
 TEST_F(LinalgSpectra, MatricesOfABatchEndOnTheirOwn) {
   // Multiples of one matrix, of very different size, and one that is diagonal already.
   const Dim n = 6, count = 20;
@@ -258,6 +298,34 @@ TEST_F(LinalgDevice, ASystemInsideALoopIsOneKernel) {
     EXPECT_NEAR(y[static_cast<std::size_t>(3 * i + 1)], z.imag(), 2e-5);
     EXPECT_NEAR(y[static_cast<std::size_t>(3 * i + 2)], std::pow(1 / 1.01, 100), 2e-5);
   }
+}
+
+/// Pipelines that the first call of f makes in a Runtime that has none.
+template <class F>
+std::uint64_t pipelines_of_first_call(const F& f, const Matrix& a) {
+  Runtime rt;
+  const Array x = rt.from_host(a.x, {a.m, a.n});
+  rt.wait();
+  const std::uint64_t before = rt.counters().pipelines;
+  jit(rt, f)(x);
+  rt.wait();
+  return rt.counters().pipelines - before;
+}
+
+TEST_F(LinalgDevice, FactorisationsAreFewPipelines) {
+  if (context()->device.target().team > 0) GTEST_SKIP() << "of drivers for CPUs";
+  // Drivers take tens of milliseconds for each, which is most of a first call.
+  constexpr std::uint64_t most = 24;
+  const Dim n = 200;
+  const Matrix a = random_matrix(n, n, 1), s = symmetric(n, 40, 1);
+  EXPECT_LE(pipelines_of_first_call([](const Array& x) { return linalg::cholesky(x); }, s), most);
+  EXPECT_LE(pipelines_of_first_call([](const Array& x) { return linalg::lu(x); }, a), most);
+  EXPECT_LE(pipelines_of_first_call([](const Array& x) { return linalg::qr(x); }, a), most);
+  EXPECT_LE(pipelines_of_first_call([](const Array& x) { return linalg::solve(x, ones({n})); }, a),
+            most);
+  EXPECT_LE(pipelines_of_first_call([](const Array& x) { return linalg::slogdet(x); }, a), most);
+  EXPECT_LE(pipelines_of_first_call([](const Array& x) { return linalg::eigh(x); }, s), most);
+  EXPECT_LE(pipelines_of_first_call([](const Array& x) { return linalg::svd(x); }, a), most);
 }
 
 }  // namespace
