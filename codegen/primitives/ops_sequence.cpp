@@ -197,19 +197,23 @@ int gradient_axis(std::string_view op, int axis, const Array& a, Loc loc) {
 
 Array gradient(Operand x, double spacing, int axis) {
   const Loc loc = x.loc();
-  const Array a = align::as_float("gradient", x);
-  const int at = gradient_axis("gradient", axis, a, loc);
-  const Shape steps = a.shape().with(at, a.shape()[at] - 1);
-  return gradient_of(a, at, lax::full({a.dtype(), steps}, spacing, loc), loc);
+  return at_once("gradient", loc, [&]() -> Array {
+    const Array a = align::as_float("gradient", x);
+    const int at = gradient_axis("gradient", axis, a, loc);
+    const Shape steps = a.shape().with(at, a.shape()[at] - 1);
+    return gradient_of(a, at, lax::full({a.dtype(), steps}, spacing, loc), loc);
+  });
 }
 
 Array gradient(Operand x, Operand coordinates, int axis) {
   const Loc loc = x.loc();
-  const Array a = align::as_float("gradient", x);
-  const int at = gradient_axis("gradient", axis, a, loc);
-  const Dim n = a.shape()[at];
-  const Array steps = spacings("gradient", coordinates, n, a.dtype());
-  return gradient_of(a, at, along(steps, a.shape().with(at, n - 1), at, loc), loc);
+  return at_once("gradient", loc, [&]() -> Array {
+    const Array a = align::as_float("gradient", x);
+    const int at = gradient_axis("gradient", axis, a, loc);
+    const Dim n = a.shape()[at];
+    const Array steps = spacings("gradient", coordinates, n, a.dtype());
+    return gradient_of(a, at, along(steps, a.shape().with(at, n - 1), at, loc), loc);
+  });
 }
 
 namespace {
@@ -221,21 +225,25 @@ Array middles(const Array& a, int at, Loc loc) {
 
 Array trapezoid(Operand y, double spacing, int axis) {
   const Loc loc = y.loc();
-  const Array a = align::as_float("trapezoid", y);
-  const int at = align::axis_of("trapezoid", axis, a, loc);
-  if (a.shape()[at] == 0) return lax::sum(a, {at}, loc);
-  return lax::mul(lax::sum(middles(a, at, loc), {at}, loc), spacing, loc);
+  return at_once("trapezoid", loc, [&]() -> Array {
+    const Array a = align::as_float("trapezoid", y);
+    const int at = align::axis_of("trapezoid", axis, a, loc);
+    if (a.shape()[at] == 0) return lax::sum(a, {at}, loc);
+    return lax::mul(lax::sum(middles(a, at, loc), {at}, loc), spacing, loc);
+  });
 }
 
 Array trapezoid(Operand y, Operand x, int axis) {
   const Loc loc = y.loc();
-  const Array a = align::as_float("trapezoid", y);
-  const int at = align::axis_of("trapezoid", axis, a, loc);
-  const Dim n = a.shape()[at];
-  if (n == 0) return lax::sum(a, {at}, loc);
-  const Array steps = spacings("trapezoid", x, n, a.dtype());
-  const Array weight = along(steps, a.shape().with(at, n - 1), at, loc);
-  return lax::sum(lax::mul(middles(a, at, loc), weight, loc), {at}, loc);
+  return at_once("trapezoid", loc, [&]() -> Array {
+    const Array a = align::as_float("trapezoid", y);
+    const int at = align::axis_of("trapezoid", axis, a, loc);
+    const Dim n = a.shape()[at];
+    if (n == 0) return lax::sum(a, {at}, loc);
+    const Array steps = spacings("trapezoid", x, n, a.dtype());
+    const Array weight = along(steps, a.shape().with(at, n - 1), at, loc);
+    return lax::sum(lax::mul(middles(a, at, loc), weight, loc), {at}, loc);
+  });
 }
 
 Array unwrap(Operand x, int axis, double period) {
@@ -290,48 +298,50 @@ Array polyval(Operand coefficients, Operand x) {
 Array interp(Operand x, Operand xp, Operand fp, std::optional<double> left,
              std::optional<double> right) {
   const Loc loc = x.loc();
-  const std::array all{x, xp, fp};
-  const DType t = align::float_dtype(align::common_dtype("interp", all));
-  const Array v = align::in_dtype("interp", x, t);
-  const Array px = lax::convert(vector_of("interp", "xp", xp), t, loc);
-  const Array pf = lax::convert(vector_of("interp", "fp", fp), t, loc);
-  const Dim n = px.size();
-  if (n == 0 || pf.size() != n)
-    usage_error("interp",
-                to_string(px.aval()) + " and " + to_string(pf.aval()) +
-                    " are no points; give one value for each coordinate",
-                loc);
-  const auto pick = [&](const Array& from, const Array& at) {
-    const Array flat = lax::reshape(at, {at.size()}, loc);
-    return lax::reshape(emit1(gather_p, GatherParams{0, 0, GatherMode::clip}, {from, flat}, loc),
-                        at.shape(), loc);
-  };
-  const auto full = [&](double value) { return lax::full_like(v, value, loc); };
-  Array y = lax::broadcast(pf[0], v.shape(), {}, loc);
-  if (n > 1) {
-    // The segment that starts at the last point not behind x.
-    const Array behind = searchsorted({lax::unary(stop_gradient_p, px, loc), loc},
-                                      {lax::unary(stop_gradient_p, v, loc), loc}, Side::right);
-    const auto index = [&](double number) { return lax::full_like(behind, number, loc); };
-    const Array upper =
-        emit1(clamp_p, {}, {index(1), behind, index(static_cast<double>(n - 1))}, loc);
-    const Array lower = lax::add(upper, -1, loc);
-    const Array x0 = pick(px, lower), f0 = pick(pf, lower);
-    const Array width = minus(pick(px, upper), x0, loc), rise = minus(pick(pf, upper), f0, loc);
-    const Array no_width = lax::eq(width, full(0), loc);
-    const Array safe = lax::select(no_width, full(1), width, loc);
-    const Array slope = lax::div(minus(v, x0, loc), safe, loc);
-    y = lax::select(no_width, f0, lax::add(f0, lax::mul(slope, rise, loc), loc), loc);
-  }
-  const auto end = [&](const std::optional<double>& given, Dim i) {
-    return given ? full(*given) : lax::broadcast(pf[i], v.shape(), {}, loc);
-  };
-  const Array first = lax::broadcast(px[0], v.shape(), {}, loc),
-              last = lax::broadcast(px[n - 1], v.shape(), {}, loc);
-  y = lax::select(lax::lt(v, first, loc), end(left, 0), y, loc);
-  y = lax::select(lax::lt(last, v, loc), end(right, n - 1), y, loc);
-  const Array nan = full(std::numeric_limits<double>::quiet_NaN());
-  return lax::select(lax::unary(isnan_p, v, loc), nan, y, loc);
+  return at_once("interp", loc, [&]() -> Array {
+    const std::array all{x, xp, fp};
+    const DType t = align::float_dtype(align::common_dtype("interp", all));
+    const Array v = align::in_dtype("interp", x, t);
+    const Array px = lax::convert(vector_of("interp", "xp", xp), t, loc);
+    const Array pf = lax::convert(vector_of("interp", "fp", fp), t, loc);
+    const Dim n = px.size();
+    if (n == 0 || pf.size() != n)
+      usage_error("interp",
+                  to_string(px.aval()) + " and " + to_string(pf.aval()) +
+                      " are no points; give one value for each coordinate",
+                  loc);
+    const auto pick = [&](const Array& from, const Array& at) {
+      const Array flat = lax::reshape(at, {at.size()}, loc);
+      return lax::reshape(emit1(gather_p, GatherParams{0, 0, GatherMode::clip}, {from, flat}, loc),
+                          at.shape(), loc);
+    };
+    const auto full = [&](double value) { return lax::full_like(v, value, loc); };
+    Array y = lax::broadcast(pf[0], v.shape(), {}, loc);
+    if (n > 1) {
+      // The segment that starts at the last point not behind x.
+      const Array behind = searchsorted({lax::unary(stop_gradient_p, px, loc), loc},
+                                        {lax::unary(stop_gradient_p, v, loc), loc}, Side::right);
+      const auto index = [&](double number) { return lax::full_like(behind, number, loc); };
+      const Array upper =
+          emit1(clamp_p, {}, {index(1), behind, index(static_cast<double>(n - 1))}, loc);
+      const Array lower = lax::add(upper, -1, loc);
+      const Array x0 = pick(px, lower), f0 = pick(pf, lower);
+      const Array width = minus(pick(px, upper), x0, loc), rise = minus(pick(pf, upper), f0, loc);
+      const Array no_width = lax::eq(width, full(0), loc);
+      const Array safe = lax::select(no_width, full(1), width, loc);
+      const Array slope = lax::div(minus(v, x0, loc), safe, loc);
+      y = lax::select(no_width, f0, lax::add(f0, lax::mul(slope, rise, loc), loc), loc);
+    }
+    const auto end = [&](const std::optional<double>& given, Dim i) {
+      return given ? full(*given) : lax::broadcast(pf[i], v.shape(), {}, loc);
+    };
+    const Array first = lax::broadcast(px[0], v.shape(), {}, loc),
+                last = lax::broadcast(px[n - 1], v.shape(), {}, loc);
+    y = lax::select(lax::lt(v, first, loc), end(left, 0), y, loc);
+    y = lax::select(lax::lt(last, v, loc), end(right, n - 1), y, loc);
+    const Array nan = full(std::numeric_limits<double>::quiet_NaN());
+    return lax::select(lax::unary(isnan_p, v, loc), nan, y, loc);
+  });
 }
 
 Array convolve(Operand a, Operand v, Overlap overlap) {

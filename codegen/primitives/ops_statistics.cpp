@@ -9,6 +9,7 @@
 
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/gather_scatter.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/indexing.h"
 #include "gnomon/numeric.h"
 #include "gnomon/sorting.h"
@@ -91,7 +92,7 @@ Array between(Between how, const Array& a, const Array& b, const Array& fraction
   return lax::select(lax::eq(fraction, lax::zeros_like(fraction, loc), loc), a, mixed, loc);
 }
 
-Array quantile_of(std::string_view op, const Operand& x, const Operand& q, double whole,
+Array quantile_in(std::string_view op, const Operand& x, const Operand& q, double whole,
                   const Axes& axes, QuantileOptions options, bool skip_nan) {
   const Loc loc = x.loc();
   const Array a = align::as_float(op, x);
@@ -157,6 +158,13 @@ Array quantile_of(std::string_view op, const Operand& x, const Operand& q, doubl
   return spoiled(arranged, align::broadcast(op, greatest, shape, loc));
 }
 
+/// One program where it runs at once.
+Array quantile_of(std::string_view op, const Operand& x, const Operand& q, double whole,
+                  const Axes& axes, QuantileOptions options, bool skip_nan) {
+  return at_once(op, x.loc(),
+                 [&] { return quantile_in(op, x, q, whole, axes, options, skip_nan); });
+}
+
 // ---- counts
 
 /// counts[i] = the sum of `weights` [n] (or ones) over all ids [n] equal to i.
@@ -194,11 +202,19 @@ Array bin_ids(std::string_view op, const Operand& x, Dim length, Loc loc) {
   return lax::convert(emit1(max_p, {}, {ids, lax::zeros_like(ids, loc)}, loc), i32, loc);
 }
 
+/// A histogram by `f`, one program where it runs at once.
+template <class F>
+Histogram histogram_by(Loc loc, F&& f) {
+  Arrays r = at_once("histogram", loc, std::forward<F>(f));
+  return {std::move(r[0]), std::move(r[1])};
+}
+
 /// The type of counts and edges.
 DType counted_in(const Array& a) { return a.dtype() == DType::f64 ? DType::f64 : DType::f32; }
 
-Histogram histogram_of(const Operand& x, const Array& edges, const std::optional<Array>& weights,
-                       Loc loc) {
+/// Counts, and the edges.
+Arrays histogram_of(const Operand& x, const Array& edges, const std::optional<Array>& weights,
+                    Loc loc) {
   const Array a = align::as_float("histogram", x);
   if (edges.rank() != 1 || edges.size() < 2)
     usage_error("histogram", "edges are at least two of rank 1, got " + to_string(edges.aval()),
@@ -213,6 +229,23 @@ Histogram histogram_of(const Operand& x, const Array& edges, const std::optional
   const Array ones = lax::full({counted_in(a), v.shape()}, 1, loc);
   const Array w = weights ? lax::reshape(*weights, v.shape(), loc) : ones;
   return {counted(lax::add(place, -1, loc), w, bins, loc), edges};
+}
+
+/// With edges from the least element to the largest one.
+Arrays histogram_of_all(const Operand& x, Dim bins, Loc loc) {
+  const Array a = align::as_float("histogram", x);
+  const Array low = min({a, loc}), high = max({a, loc});
+  // A range of no width gets one.
+  const Array flat = lax::eq(low, high, loc);
+  const Array first = lax::select(flat, lax::add(low, -0.5, loc), low, loc);
+  const Array last = lax::select(flat, lax::add(high, 0.5, loc), high, loc);
+  const Shape shape{bins + 1};
+  const auto spread = [&](const Array& v) { return lax::broadcast(v, shape, {}, loc); };
+  const Array t =
+      lax::convert(linspace(0, 1, bins + 1, {.dtype = counted_in(a)}, loc), a.dtype(), loc);
+  const Array edges = lax::add(lax::mul(lax::sub_from(1, t, loc), spread(first), loc),
+                               lax::mul(t, spread(last), loc), loc);
+  return histogram_of({a, loc}, edges, {}, loc);
 }
 
 }  // namespace
@@ -400,27 +433,17 @@ Histogram histogram(Operand x, Dim bins, std::optional<std::pair<double, double>
                   "the range from " + std::to_string(range->first) + " to " +
                       std::to_string(range->second) + " is empty",
                   loc);
-    const DType t = counted_in(align::as_float("histogram", x));
-    return histogram_of(x, linspace(range->first, range->second, bins + 1, {.dtype = t}, loc), {},
-                        loc);
+    return histogram_by(loc, [&]() -> Arrays {
+      const DType t = counted_in(align::as_float("histogram", x));
+      return histogram_of(x, linspace(range->first, range->second, bins + 1, {.dtype = t}, loc), {},
+                          loc);
+    });
   }
-  const Array a = align::as_float("histogram", x);
-  const Array low = min({a, loc}), high = max({a, loc});
-  // A range of no width gets one.
-  const Array flat = lax::eq(low, high, loc);
-  const Array first = lax::select(flat, lax::add(low, -0.5, loc), low, loc);
-  const Array last = lax::select(flat, lax::add(high, 0.5, loc), high, loc);
-  const Shape shape{bins + 1};
-  const auto spread = [&](const Array& v) { return lax::broadcast(v, shape, {}, loc); };
-  const Array t =
-      lax::convert(linspace(0, 1, bins + 1, {.dtype = counted_in(a)}, loc), a.dtype(), loc);
-  const Array edges = lax::add(lax::mul(lax::sub_from(1, t, loc), spread(first), loc),
-                               lax::mul(t, spread(last), loc), loc);
-  return histogram_of({a, loc}, edges, {}, loc);
+  return histogram_by(loc, [&]() -> Arrays { return histogram_of_all(x, bins, loc); });
 }
 
 Histogram histogram(Operand x, const Array& edges, Loc) {
-  return histogram_of(x, edges, {}, x.loc());
+  return histogram_by(x.loc(), [&] { return histogram_of(x, edges, {}, x.loc()); });
 }
 Histogram histogram(Operand x, const Array& edges, Operand weights) {
   const Loc loc = x.loc();
@@ -430,7 +453,7 @@ Histogram histogram(Operand x, const Array& edges, Operand weights) {
                 to_string(w.aval()) + " are no weights for " +
                     to_string(align::as_array("histogram", x).aval()),
                 loc);
-  return histogram_of(x, edges, w, loc);
+  return histogram_by(loc, [&] { return histogram_of(x, edges, w, loc); });
 }
 
 }  // namespace gnomon
