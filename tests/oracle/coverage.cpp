@@ -263,7 +263,8 @@ std::vector<Declared> public_functions(const std::string& root) {
   std::vector<Declared> all;
   for (const char* folder : {"/codegen/include/gnomon", "/engine/include/gnomon"}) {
     std::vector<std::filesystem::path> paths;
-    for (const auto& entry : std::filesystem::directory_iterator(root + folder)) paths.push_back(entry.path());
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root + folder))
+      if (entry.is_regular_file()) paths.push_back(entry.path());
     std::sort(paths.begin(), paths.end());
     for (const auto& path : paths) {
       std::ifstream file(path);

@@ -1,0 +1,23 @@
+// engine/include/gnomon/ode/adjoint.h -- how reverse mode goes through a solve.
+#pragma once
+#include <variant>
+
+#include "gnomon/loop_kind.h"
+
+namespace gnomon::ode {
+
+/// Keeps the states of some steps and takes the others again (LoopKind::checkpointed): memory that
+/// does not grow with the steps taken, exact derivatives of what was computed. The default.
+struct RecursiveCheckpointAdjoint {
+  Checkpoints checkpoints = {};  // by default from max_steps
+};
+/// Loops of 16 steps in one another (LoopKind::bounded).
+struct DirectAdjoint {};
+/// Keeps every step (LoopKind::stored): fast, and memory for max_steps of them.
+struct StoredAdjoint {};
+/// Nothing is kept: for forward mode, and solves that nobody differentiates. Reverse mode throws.
+struct ForwardMode {};
+
+using Adjoint = std::variant<RecursiveCheckpointAdjoint, DirectAdjoint, StoredAdjoint, ForwardMode>;
+
+}  // namespace gnomon::ode

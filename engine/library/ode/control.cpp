@@ -1,0 +1,389 @@
+// engine/library/ode/control.cpp -- constant steps, given ones, and steps chosen by their errors.
+#include "engine/library/ode/control.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "gnomon/indexing.h"
+#include "gnomon/numeric.h"
+#include "gnomon/ops.h"
+
+namespace gnomon::ode {
+namespace {
+
+/// The mean of the squares of all elements.
+Array mean_square(const std::vector<Array>& arrays) {
+  std::optional<Array> total;
+  Dim count = 0;
+  for (const Array& a : arrays) {
+    const Array part = a.rank() == 0 ? a * a : sum(a * a);
+    total = total ? *total + part : part;
+    count += a.size();
+  }
+  return count == 1 ? *total : *total * (1.0 / static_cast<double>(std::max<Dim>(count, 1)));
+}
+
+}  // namespace
+
+Array rms_norm(const std::vector<Array>& arrays) {
+  const Array square = mean_square(arrays);
+  // The root of 0 has no derivative; that of the norm is taken as 0.
+  const Array zero = square == 0;
+  return where(zero, 0, sqrt(where(zero, 1, square)));
+}
+
+Array max_norm(const std::vector<Array>& arrays) {
+  std::optional<Array> largest;
+  for (const Array& a : arrays) {
+    const Array part = max(abs(a));
+    largest = largest ? maximum(*largest, part) : part;
+  }
+  return *largest;
+}
+
+namespace detail {
+
+Array array_of(const Times& times, DType dtype) {
+  if (times.array()) return cast(*times.array(), dtype);
+  // The bits of each number, lower half first: constants have 32 bits.
+  const std::vector<double>& values = times.values();
+  std::vector<std::int32_t> words;
+  for (double x : values) {
+    if (dtype != DType::f64) {
+      words.push_back(std::bit_cast<std::int32_t>(static_cast<float>(x)));
+      continue;
+    }
+    const auto bits = std::bit_cast<std::uint64_t>(x);
+    words.push_back(static_cast<std::int32_t>(static_cast<std::uint32_t>(bits)));
+    words.push_back(static_cast<std::int32_t>(static_cast<std::uint32_t>(bits >> 32)));
+  }
+  const Array all = array(words);
+  if (dtype != DType::f64) return bitcast(all, DType::f32);
+  return bitcast(reshape(all, {static_cast<Dim>(values.size()), 2}), DType::f64);
+}
+
+namespace {
+
+[[noreturn]] void fail(const Setup& s, const std::string& what) {
+  usage_error("diffeqsolve", what, s.request.loc);
+}
+
+// ---- equal steps
+
+class Constant final : public StepControl {
+ public:
+  explicit Constant(const Setup& s) : t0_(s.t0), t1_(s.t1) {
+    if (!s.dt0) fail(s, "ConstantStepSize takes its step from dt0, which is `none`; give a number");
+    first_ = *s.dt0;
+    if (s.span && s.first) {
+      if (std::isfinite(*s.span)) {
+        // A quotient that is an integer but for rounding is that integer.
+        const double next = s.t0.dtype() == DType::f64
+                                ? std::nextafter(*s.first, INFINITY)
+                                : std::nextafter(static_cast<float>(*s.first), INFINITY);
+        known_ = static_cast<Dim>(std::ceil(*s.span / next));
+      }
+      infinite_ = std::isinf(*s.span);
+    }
+  }
+  bool ends_at_t1() const override { return true; }
+  std::optional<Dim> steps() const override {
+    return known_ ? std::optional(std::max<Dim>(*known_, 1)) : std::nullopt;
+  }
+  Start start() const override {
+    return {t0_ + first_, infinite_ ? Arrays{} : Arrays{zeros({}, DType::i32)}};
+  }
+  Decision decide(const Taken& taken, const Arrays& state) const override {
+    Decision d{{}, taken.t1, {}, {}, {}};
+    if (infinite_) {
+      d.next = taken.t1 + first_;
+      return d;
+    }
+    // Step number i + 1 ends at t0 + (t1 - t0) (i + 2) / n: a product, which no rounding adds up
+    // in.
+    const Array i = state[0] + 1;
+    d.state = {i};
+    const DType t = t0_.dtype();
+    const Array ends = cast(i + 1, t);
+    if (known_) {
+      d.next = t0_ + (t1_ - t0_) * (ends * (1.0 / static_cast<double>(*known_)));
+      d.next = where(i + 1 >= *known_, t1_, d.next);
+    } else {
+      const Array n =
+          ceil((t1_ - t0_) / nextafter(first_, std::numeric_limits<double>::infinity()));
+      const Array end = where(ends >= n, t1_, t0_ + (t1_ - t0_) * (ends / n));
+      d.next = where(isinf(t1_), taken.t1 + first_, end);
+    }
+    return d;
+  }
+
+ private:
+  Array t0_, t1_, first_;
+  std::optional<Dim> known_;
+  bool infinite_ = false;
+};
+
+// ---- given steps
+
+class Given final : public StepControl {
+ public:
+  Given(const Setup& s, const StepTo& to) : ts_(array_of(to.ts, s.t0.dtype())) {
+    if (s.dt0) fail(s, "StepTo says where all steps end, and dt0 is given as well; pass `none`");
+    if (ts_.rank() != 1 || ts_.dim(0) < 2)
+      fail(s, "StepTo has times of shape " + to_string(ts_.shape()) +
+                  "; give t0, t1 and what is between them");
+    const std::vector<double>& known = to.ts.values();
+    if (known.empty()) {
+      ts_ = s.fields.time(ts_);
+      return;
+    }
+    const Request& r = s.request;
+    const auto meets = [&](const Operand& t, double x, const char* name, const char* which) {
+      if (!t.is_array() && t.scalar().floating != x)
+        fail(s, std::string(which) + " time of StepTo is " + to_string(Scalar(x)) + " and " + name +
+                    " is " + to_string(t.scalar()) + "; they have to be the same");
+    };
+    meets(r.t0, known.front(), "t0", "the first");
+    meets(r.t1, known.back(), "t1", "the last");
+    const bool up = known[1] > known[0];
+    for (std::size_t i = 1; i < known.size(); ++i)
+      if (!(up ? known[i] > known[i - 1] : known[i] < known[i - 1]))
+        fail(s, "times " + std::to_string(i - 1) + " and " + std::to_string(i) + " of StepTo are " +
+                    to_string(Scalar(known[i - 1])) + " and " + to_string(Scalar(known[i])) +
+                    "; they have to go in one direction");
+    ts_ = s.fields.time(ts_);
+  }
+  bool ends_at_t1() const override { return true; }
+  std::optional<Dim> steps() const override { return ts_.dim(0) - 1; }
+  Start start() const override { return {ts_[1], {zeros({}, DType::i32)}}; }
+  Decision decide(const Taken& taken, const Arrays& state) const override {
+    const Array i = state[0] + 1;
+    return {{}, taken.t1, ts_[i + 1], {i}, {}};
+  }
+
+ private:
+  Array ts_;
+};
+
+// ---- steps by their errors
+
+/// Elements that are scaled by tolerances, all in the dtype of time.
+Arrays scaled(const PidController& o, const Arrays& what, const Arrays& a, const Arrays& b,
+              DType dtype) {
+  Arrays result;
+  for (std::size_t i = 0; i < what.size(); ++i) {
+    const Array size = &a == &b ? abs(a[i]) : maximum(abs(a[i]), abs(b[i]));
+    const Array r = what[i] / (o.atol.value() + o.rtol.value() * size);
+    result.push_back(r.dtype() == dtype ? r : cast(r, dtype));
+  }
+  return result;
+}
+
+Arrays stopped(const Arrays& arrays) {
+  Arrays result;
+  for (const Array& a : arrays) result.push_back(stop_gradient(a));
+  return result;
+}
+
+class Pid final : public StepControl {
+ public:
+  Pid(const Setup& s, const PidController& o) : s_(s), o_(o), dtype_(s.t0.dtype()) {
+    const double order = o.error_order ? o.error_order : s.method.error_order();
+    if (order == 0)
+      fail(s, s.method.name() +
+                  " has no estimate of its error, which PidController needs; take "
+                  "ConstantStepSize, or a method with an embedded one (Tsit5, Heun)");
+    const auto require_finite = [&](const Tolerance& tolerance, const char* name) {
+      const Operand& x = tolerance.value();
+      if (!x.is_array() && !(std::isfinite(x.scalar().floating) && x.scalar().floating >= 0))
+        fail(s, std::string(name) + " of PidController is " + to_string(x.scalar()) +
+                    "; it has to be finite and not negative");
+    };
+    require_finite(o.rtol, "rtol");
+    require_finite(o.atol, "atol");
+    if (o.dtmin && o.dtmax && *o.dtmin > *o.dtmax)
+      fail(s, "dtmin " + to_string(Scalar(*o.dtmin)) + " of PidController is above dtmax " +
+                  to_string(Scalar(*o.dtmax)));
+    // Of squares of errors: their roots are not needed.
+    newest_ = -(o.icoeff + o.pcoeff + o.dcoeff) / (2 * order);
+    before_ = (o.pcoeff + 2 * o.dcoeff) / (2 * order);
+    oldest_ = -o.dcoeff / (2 * order);
+  }
+
+  bool can_reject() const override { return true; }
+  bool can_fail() const override { return o_.dtmin && !o_.force_dtmin; }
+
+  Start start() const override {
+    Array h = s_.dt0 ? *s_.dt0 : automatic();
+    if (o_.dtmax) h = minimum(h, *o_.dtmax);
+    if (o_.dtmin) h = maximum(h, *o_.dtmin);
+    Arrays state;
+    if (before_ != 0) state.push_back(ones({}, dtype_));
+    if (oldest_ != 0) state.push_back(ones({}, dtype_));
+    if (forces()) state.push_back(h <= *o_.dtmin);
+    return {s_.t0 + h, state};
+  }
+
+  Decision decide(const Taken& taken, const Arrays& state) const override {
+    const Arrays r =
+        scaled(o_, stopped(taken.step.error), stopped(taken.y0), stopped(taken.step.y1), dtype_);
+    Array q;
+    if (o_.norm) {
+      const Array e = o_.norm(r);
+      q = e * e;
+    } else {
+      q = mean_square(r);
+    }
+    Array bad = q != q;
+    if (taken.step.failed) bad = bad || *taken.step.failed;
+    q = where(bad, std::numeric_limits<double>::infinity(), q);
+    Decision d;
+    Array keep = q < 1;
+    std::size_t at = 0;
+    Array power = newest_ == 0 ? ones({}, dtype_) : pow(q, newest_);
+    // Errors of 0 and infinity say nothing that later steps could use.
+    const Array usable = (q > 0) && (q < std::numeric_limits<double>::infinity());
+    const Array kept_q = where(usable, q, 1);
+    if (before_ != 0) {
+      power = power * pow(state[at], before_);
+      d.state.push_back(where(keep, kept_q, state[at]));
+      ++at;
+    }
+    if (oldest_ != 0) {
+      power = power * pow(state[at], oldest_);
+      d.state.push_back(where(keep, before_ != 0 ? state[at - 1] : kept_q, state[at]));
+      ++at;
+    }
+    if (forces()) keep = keep || state[at];
+    const Array factor = stop_gradient(clip(o_.safety * power, where(keep, 1, o_.factormin),
+                                            where(keep, o_.factormax, o_.safety)));
+    Array h = taken.h * factor;
+    if (o_.dtmax) h = minimum(h, *o_.dtmax);
+    if (o_.dtmin) {
+      if (o_.force_dtmin) {
+        d.state.push_back(h <= *o_.dtmin);
+        h = maximum(h, *o_.dtmin);
+      } else {
+        d.failed = h < *o_.dtmin;
+      }
+    }
+    d.keep = keep;
+    d.t = where(keep, taken.t1, taken.t0);
+    // A shorter step may round to the one that was rejected; such a step cannot be taken.
+    const Array next = d.t + h;
+    d.next = where(keep || next < taken.t1, next, d.t);
+    return d;
+  }
+
+ private:
+  bool forces() const { return o_.dtmin && o_.force_dtmin; }
+
+  Array size_of(const Arrays& what) const {
+    const Arrays y = stopped(s_.y0);
+    const Arrays r = scaled(o_, stopped(what), y, y, dtype_);
+    return o_.norm ? o_.norm(r) : rms_norm(r);
+  }
+
+  /// Source: E. Hairer, S. Norsett and G. Wanner, Solving Ordinary Differential Equations I, 2nd
+  /// edition, section II.4.
+  Array automatic() const {
+    const Arrays f0 = s_.begun.empty() ? s_.fields(0, s_.t0, s_.y0) : s_.begun;
+    const Array d0 = size_of(s_.y0), d1 = size_of(f0);
+    const Array tiny = (d0 < 1e-5) || (d1 < 1e-5);
+    const Array h0 = where(tiny, 1e-6, 0.01 * d0 / where(tiny, 1, d1));
+    const Arrays f1 = s_.fields(0, s_.t0 + h0, advance(s_.y0, h0, {1}, {f0}));
+    Arrays change;
+    for (std::size_t i = 0; i < f0.size(); ++i) change.push_back(f1[i] - f0[i]);
+    const Array largest = maximum(d1, size_of(change) / h0);
+    const double order = o_.error_order ? o_.error_order : s_.method.error_order();
+    const Array flat = largest <= 1e-15;
+    const Array h1 =
+        where(flat, maximum(1e-6, 1e-3 * h0), pow(0.01 / where(flat, 1, largest), 1 / order));
+    return stop_gradient(minimum(100 * h0, h1));
+  }
+
+  const Setup s_;
+  const PidController o_;
+  DType dtype_;
+  double newest_ = 0, before_ = 0, oldest_ = 0;  // exponents of squared errors
+};
+
+// ---- steps that end where they are told to
+
+class Clipped final : public StepControl {
+ public:
+  /// `jumps`: steps end in front of the times and begin again behind them.
+  Clipped(const Setup& s, std::unique_ptr<StepControl> inner, const Times& times, bool jumps)
+      : inner_(std::move(inner)), t0_(s.t0), jumps_(jumps) {
+    Array ts = s.fields.time(array_of(times, s.t0.dtype()));
+    if (ts.rank() != 1)
+      fail(s, std::string(jumps ? "jump_ts" : "step_ts") + " of ClipStepSize have shape " +
+                  to_string(ts.shape()) + "; give a list of times");
+    const double infinity = std::numeric_limits<double>::infinity();
+    const Array never = full({1}, infinity, s.t0.dtype());
+    if (jumps) {
+      behind_ = concatenate({nextafter(ts, infinity), never});
+      ts = nextafter(ts, -infinity);
+    }
+    ts_ = concatenate({ts, never});
+  }
+  bool can_reject() const override { return inner_->can_reject(); }
+  bool can_fail() const override { return inner_->can_fail(); }
+  bool ends_at_t1() const override { return inner_->ends_at_t1(); }
+  bool can_jump() const override { return jumps_ || inner_->can_jump(); }
+  Start start() const override {
+    Start all = inner_->start();
+    const Array passed = sum(cast(ts_ <= t0_, DType::i32));
+    all.next = minimum(all.next, ts_[passed]);
+    all.state.push_back(passed);
+    return all;
+  }
+  Decision decide(const Taken& taken, const Arrays& state) const override {
+    Decision d = inner_->decide(taken, Arrays(state.begin(), state.end() - 1));
+    // A step never goes beyond the next time, so it passes one at most.
+    const Array& before = state.back();
+    const Array reached = d.t >= ts_[before];
+    const Array passed = before + cast(reached, DType::i32);
+    if (jumps_) {
+      const Array t = where(reached, behind_[before], d.t);
+      d.next = d.next + (t - d.t);
+      d.t = t;
+      d.jumped = d.jumped ? *d.jumped || reached : reached;
+    }
+    d.next = minimum(d.next, ts_[passed]);
+    d.state.push_back(passed);
+    return d;
+  }
+
+ private:
+  std::unique_ptr<StepControl> inner_;
+  Array t0_, ts_, behind_;
+  bool jumps_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepControl> make_control(const Setup& s) {
+  const Controller& c = s.request.options.controller;
+  if (const auto* to = std::get_if<StepTo>(&c)) return std::make_unique<Given>(s, *to);
+  if (const auto* pid = std::get_if<PidController>(&c)) return std::make_unique<Pid>(s, *pid);
+  if (const auto* clip = std::get_if<ClipStepSize>(&c)) {
+    std::unique_ptr<StepControl> inner;
+    if (const auto* pid = std::get_if<PidController>(&clip->controller))
+      inner = std::make_unique<Pid>(s, *pid);
+    else
+      fail(s, "ClipStepSize needs a controller that chooses its steps; give it a PidController");
+    if (!clip->jump_ts.empty())
+      inner = std::make_unique<Clipped>(s, std::move(inner), clip->jump_ts, true);
+    if (!clip->step_ts.empty())
+      inner = std::make_unique<Clipped>(s, std::move(inner), clip->step_ts, false);
+    return inner;
+  }
+  return std::make_unique<Constant>(s);
+}
+
+}  // namespace detail
+}  // namespace gnomon::ode

@@ -1,0 +1,361 @@
+// engine/library/ode/integrate.cpp -- the loop over the steps of a solve, the same for every method
+// and controller.
+#include <cmath>
+#include <limits>
+
+#include "engine/library/ode/control.h"
+#include "engine/library/ode/events.h"
+#include "engine/library/ode/method.h"
+#include "engine/library/ode/saver.h"
+#include "gnomon/buffer.h"
+#include "gnomon/indexing.h"
+#include "gnomon/loops.h"
+#include "gnomon/ops.h"
+#include "gnomon/transform.h"
+
+namespace gnomon::ode::detail {
+namespace {
+
+[[noreturn]] void fail(const Request& r, const std::string& what) {
+  usage_error("diffeqsolve", what, r.loc);
+}
+
+Array code(Result r) { return full({}, static_cast<int>(r), DType::i32); }
+
+/// A number that is known when tracing.
+std::optional<double> known(const Operand& x) {
+  return x.is_array() ? std::nullopt : std::optional(x.scalar().floating);
+}
+
+/// The dtype of time: f64 where the state or a time is.
+DType time_dtype(const Request& r) {
+  bool wide = false;
+  for (std::size_t i = 0; i < r.y0.size(); ++i) {
+    const Array& a = r.y0[i];
+    if (!is_float(a.dtype()))
+      fail(r, "`" + r.paths[i] + "` is " + to_string(a.aval()) +
+                  "; the arrays of a state are of floats");
+    wide = wide || a.dtype() == DType::f64;
+  }
+  const auto look = [&](const Operand& t, const char* name) {
+    if (!t.is_array()) return;
+    if (t.array().rank() != 0)
+      fail(r, std::string(name) + " is " + to_string(t.array().aval()) + "; times are numbers");
+    wide = wide || t.array().dtype() == DType::f64;
+  };
+  look(r.t0, "t0");
+  look(r.t1, "t1");
+  if (r.dt0.value()) look(*r.dt0.value(), "dt0");
+  return wide ? DType::f64 : DType::f32;
+}
+
+void check_step(const Request& r) {
+  const auto t0 = known(r.t0), t1 = known(r.t1);
+  const auto dt0 = r.dt0.value() ? known(*r.dt0.value()) : std::nullopt;
+  for (const auto& t : {t0, t1, dt0})
+    if (t && std::isnan(*t)) fail(r, "t0, t1 or dt0 is not a number");
+  if (t0 && std::isinf(*t0)) fail(r, "t0 is infinite; begin somewhere");
+  if (dt0 && (*dt0 == 0 || std::isinf(*dt0)))
+    fail(r, "dt0 is " + to_string(Scalar(*dt0)) + "; give the length of the first step, or `none`");
+  if (t0 && t1 && dt0 && (*t1 - *t0) * *dt0 < 0)
+    fail(r, "dt0 is " + to_string(Scalar(*dt0)) + ", and t1 " + to_string(Scalar(*t1)) +
+                (*dt0 > 0 ? " is below t0 " : " is above t0 ") + to_string(Scalar(*t0)) +
+                "; turn the sign of dt0");
+}
+
+/// What reverse mode keeps of the loop.
+WhileOptions loop_options(const Request& r, std::optional<Dim> steps) {
+  WhileOptions options{r.options.max_steps};
+  if (steps && (!options.max_steps.bounded() || *steps < options.max_steps.steps()))
+    options.max_steps = *steps;
+  const Adjoint& adjoint = r.options.adjoint;
+  options.kind = LoopKind::lax;
+  if (const auto* recursive = std::get_if<RecursiveCheckpointAdjoint>(&adjoint)) {
+    if (options.max_steps.bounded() || recursive->checkpoints.given()) {
+      options.kind = LoopKind::checkpointed;
+      options.checkpoints = recursive->checkpoints;
+    }
+  } else if (options.max_steps.bounded()) {
+    if (std::holds_alternative<DirectAdjoint>(adjoint)) options.kind = LoopKind::bounded;
+    if (std::holds_alternative<StoredAdjoint>(adjoint)) options.kind = LoopKind::stored;
+  }
+  return options;
+}
+
+/// The pieces of a dense solution as the loop writes them.
+struct Dense {
+  Array ends, starts, lengths;  // write-once: [n]
+  std::vector<Arrays> powers;   // write-once: [power][array]: [n, ..]
+};
+
+struct State {
+  Array t, next;
+  Arrays y, method, control;
+  std::optional<Array> accepted, code, event;
+  Arrays marks;
+  std::vector<Kept> kept;
+  std::optional<Dense> dense;
+};
+
+class Integration {
+ public:
+  explicit Integration(const Request& r)
+      : r_(r),
+        dtype_(time_dtype(r)),
+        sign_(sign()),
+        fields_(r, sign_),
+        t0_(fields_.time(time_of(r.t0))),
+        t1_(fields_.time(time_of(r.t1))),
+        events_(r, fields_, t0_, r.y0) {
+    check_step(r);
+    method_ = &r.solver.method();
+    if (method_->fields() != r.fields.size())
+      fail(r, method_->name() + " takes " + std::to_string(method_->fields()) + " terms, not " +
+                  std::to_string(r.fields.size()));
+    bool between = r.options.saveat.dense || events_.finds_roots();
+    for (const SaveRequest& s : r.saves) {
+      savers_.emplace_back(r, s, fields_, dtype_);
+      between = between || savers_.back().interpolates();
+    }
+    if (between) {
+      richer_ = method_->with_interpolant();
+      if (richer_) method_ = richer_.get();
+    }
+    interpolates_ = between;
+    if (r.options.saveat.dense && !r.options.max_steps.bounded())
+      fail(r, "SaveAt keeps every step, and max_steps is `unbounded`; say how many there may be");
+    begun_ = method_->begin(fields_, t0_, r.y0);
+    Setup setup{r, *method_, fields_, r.y0, begun_, t0_, t1_, {}, {}, {}};
+    const auto t0 = known(r.t0), t1 = known(r.t1);
+    if (t0 && t1) setup.span = std::fabs(*t1 - *t0);
+    if (const auto& dt0 = r.dt0.value()) {
+      setup.dt0 = fields_.time(time_of(*dt0));
+      if (const auto length = known(*dt0)) setup.first = std::fabs(*length);
+    }
+    automatic_ = !setup.dt0.has_value();
+    control_ = make_control(setup);
+    const double eps = dtype_ == DType::f64 ? std::numeric_limits<double>::epsilon()
+                                            : std::numeric_limits<float>::epsilon();
+    nearly_ = t1_ - 100 * eps * abs(t1_);
+  }
+
+  Outcome run() {
+    // An event takes a step apart.
+    const WhileOptions options =
+        loop_options(r_, events_.can_go_on() ? std::optional<Dim>() : control_->steps());
+    const auto loop =
+        while_loop_counted([&](const State& s) { return goes_on(s); },
+                           [&](State s) { return step(std::move(s)); }, begin(), options, r_.loc);
+    return finish(loop.state, loop.steps, loop.bound_hit);
+  }
+
+ private:
+  Array time_of(const Operand& t) const {
+    return t.is_array() ? (t.array().dtype() == dtype_ ? t.array() : cast(t, dtype_))
+                        : cast(t, dtype_);
+  }
+
+  std::optional<Array> sign() const {
+    const auto t0 = known(r_.t0), t1 = known(r_.t1);
+    if (t0 && t1) {
+      if (*t0 <= *t1) return {};
+      return cast(-1.0, dtype_);
+    }
+    return where(time_of(r_.t1) < time_of(r_.t0), cast(-1.0, dtype_), cast(1.0, dtype_));
+  }
+
+  bool can_reject() const { return control_->can_reject(); }
+  bool can_fail() const {
+    return control_->can_fail() || events_.can_end() || (method_->can_fail() && !can_reject());
+  }
+
+  State begin() {
+    StepControl::Start start = control_->start();
+    State s;
+    s.t = t0_;
+    s.next = where(start.next > nearly_, t1_, start.next);
+    s.y = r_.y0;
+    s.method = begun_;
+    s.control = std::move(start.state);
+    s.marks = events_.start();
+    if (counts()) s.accepted = zeros({}, DType::i32);
+    if (can_fail()) s.code = code(Result::successful);
+    if (events_.can_end()) s.event = full({}, -1, DType::i32);
+    for (const Saver& saver : savers_)
+      if (saver.in_loop()) s.kept.push_back(saver.start(t0_, t1_, r_.y0));
+    if (r_.options.saveat.dense) s.dense = empty_pieces();
+    return s;
+  }
+
+  Array goes_on(const State& s) const {
+    // A step that time cannot resolve is no step; neither is one to NaN.
+    const Array on = s.t < t1_ && s.next > s.t;
+    return s.code ? on && *s.code == 0 : on;
+  }
+
+  State step(State s) {
+    const Span span{s.t, s.next, s.next - s.t};
+    const Stepped stepped = method_->step(fields_, span, s.y, s.method);
+    Decision d = control_->decide({span.t0, span.t1, span.h, s.y, stepped}, s.control);
+    const std::optional<Array>& keep = d.keep;
+
+    State next;
+    next.t = d.t;
+    next.next = d.next;
+    if (!control_->ends_at_t1()) {
+      // Behind a rejected step half the way is nearer to what is wanted than all of it.
+      const Array end = keep ? where(*keep, t1_, d.t + 0.5 * (t1_ - d.t)) : t1_;
+      next.next = where(d.next > nearly_, end, d.next);
+    }
+    next.y = keep ? choose(*keep, stepped.y1, s.y) : stepped.y1;
+    next.method = keep ? choose(*keep, stepped.state, s.method) : stepped.state;
+    next.control = std::move(d.state);
+    if (s.accepted)
+      next.accepted = *s.accepted + (keep ? cast(*keep, DType::i32) : ones({}, DType::i32));
+    if (s.code) {
+      next.code = *s.code;
+      if (d.failed) next.code = where(*d.failed, code(Result::dt_min_reached), *next.code);
+      if (stepped.failed && !can_reject())
+        next.code = where(*stepped.failed, code(Result::nonlinear_divergence), *next.code);
+    }
+    if (d.jumped && !next.method.empty())
+      next.method = cond(
+          *d.jumped, [&] { return method_->begin(fields_, next.t, next.y); },
+          [&] { return next.method; });
+
+    const Polynomial powers =
+        interpolates_ ? method_->interpolant(span, s.y, stepped) : Polynomial{};
+    if (events_.any()) look_for_events(s, next, span, powers, keep);
+    std::size_t at = 0;
+    for (const Saver& saver : savers_) {
+      if (!saver.in_loop()) continue;
+      next.kept.push_back(saver.step(std::move(s.kept[at++]), span, s.y, powers, next.t, next.y,
+                                     keep, s.accepted ? *next.accepted : s.t));
+    }
+    if (s.dense) next.dense = add_piece(*s.dense, s, next.t, span, powers, keep);
+    return next;
+  }
+
+  /// Has an event end or change what a step led to.
+  void look_for_events(const State& s, State& next, const Span& span, const Polynomial& powers,
+                       const std::optional<Array>& keep) const {
+    const Array end = next.t;
+    Events::Found found = events_.look(span, s.y, powers, {end, {}, next.y, s.marks}, keep);
+    next.t = found.t;
+    next.y = found.y;
+    next.marks = std::move(found.marks);
+    next.event = s.event;
+    if (events_.can_end()) {
+      const Array ends = events_.ends(found.which);
+      next.event = where(ends, found.which, *s.event);
+      next.code = where(ends, code(Result::event_occurred), *next.code);
+    }
+    if (!events_.can_go_on()) return;
+    // What is left of the step is next.
+    const Array inside = found.which >= 0 && found.t < end;
+    next.next = where(inside, span.t1, next.next);
+    next.control = choose(inside, s.control, next.control);
+    if (!next.method.empty())
+      next.method = cond(
+          found.which >= 0, [&] { return method_->begin(fields_, next.t, next.y); },
+          [&] { return next.method; });
+  }
+
+  bool counts() const {
+    bool needed = can_reject() || r_.options.saveat.dense;
+    for (const SaveRequest& s : r_.saves) needed = needed || s.at.steps > 0;
+    return needed;
+  }
+
+  // ---- dense output
+
+  Dense empty_pieces() const {
+    const Dim n = r_.options.max_steps.steps();
+    Dense d{buffer({n}, dtype_), buffer({n}, dtype_), buffer({n}, dtype_), {}};
+    const Polynomial like = eval_shape(
+        [&](const Array& t, const Arrays& y, const Arrays& begun) {
+          const Span span{t, t, t};
+          return method_->interpolant(span, y, method_->step(fields_, span, y, begun));
+        },
+        t0_, r_.y0, begun_);
+    for (std::size_t p = 0; p <= like.size(); ++p) {
+      d.powers.emplace_back();
+      for (const Array& a : r_.y0)
+        d.powers.back().push_back(buffer(a.shape().with_inserted(0, n), a.dtype()));
+    }
+    return d;
+  }
+
+  Dense add_piece(Dense d, const State& s, const Array& end, const Span& span,
+                  const Polynomial& powers, const std::optional<Array>& keep) const {
+    // Behind the end nothing is written.
+    const Array row = keep ? where(*keep, *s.accepted, r_.options.max_steps.steps()) : *s.accepted;
+    d.ends = d.ends.at(row).set(end);
+    d.starts = d.starts.at(row).set(span.t0);
+    d.lengths = d.lengths.at(row).set(span.h);
+    for (std::size_t i = 0; i < s.y.size(); ++i)
+      for (std::size_t p = 0; p < d.powers.size(); ++p)
+        d.powers[p][i] = d.powers[p][i].at(row).set(p == 0 ? s.y[i] : powers[p - 1][i]);
+    return d;
+  }
+
+  Pieces pieces(const Dense& d, const Array& accepted) const {
+    const Array written = iota({d.ends.dim(0)}, 0) < accepted;
+    const Array ends = where(written, d.ends, std::numeric_limits<double>::infinity());
+    return {concatenate({reshape(t0_, {1}), ends}), d.starts, d.lengths,
+            sign_ ? *sign_ : ones({}, dtype_), d.powers};
+  }
+
+  // ---- the end
+
+  Outcome finish(const State& s, const Array& steps, const Array& bound_hit) const {
+    const Array accepted = s.accepted ? *s.accepted : steps;
+    Outcome out;
+    out.t0 = fields_.time(t0_);
+    out.t1 = fields_.time(s.t);
+    out.y1 = s.y;
+    out.stats = {steps, accepted, steps - accepted, evaluations(steps)};
+    out.event = s.event ? *s.event : full({}, -1, DType::i32);
+    Array finite = full({}, true);
+    for (const Array& a : s.y) finite = finite && all(isfinite(a));
+    const Array stopped =
+        where(bound_hit, code(Result::max_steps_reached),
+              where(steps == 0, code(Result::bad_times), code(Result::step_too_small)));
+    out.result = where(finite, where(s.t >= t1_, code(Result::successful), stopped),
+                       code(Result::nonfinite));
+    if (s.code) out.result = where(*s.code != 0, *s.code, out.result);
+    std::size_t at = 0;
+    for (const Saver& saver : savers_) {
+      Kept kept;
+      if (saver.in_loop()) kept = s.kept[at++];
+      out.rows.push_back(saver.finish(std::move(kept), t0_, r_.y0, s.t, s.y, accepted));
+    }
+    if (s.dense) out.pieces = pieces(*s.dense, accepted);
+    return out;
+  }
+
+  Array evaluations(const Array& steps) const {
+    const int begin = method_->evaluations_to_begin();
+    const int first = automatic_ ? (begin == 0 ? 2 : 1) : 0;
+    return steps * method_->evaluations_per_step() + (begin + first);
+  }
+
+  const Request& r_;
+  DType dtype_;
+  std::optional<Array> sign_;
+  Fields fields_;
+  Array t0_, t1_, nearly_;  // in the direction of integration
+  Events events_;
+  const Method* method_ = nullptr;
+  std::shared_ptr<const Method> richer_;
+  std::vector<Saver> savers_;
+  bool interpolates_ = false, automatic_ = false;
+  Arrays begun_;
+  std::unique_ptr<StepControl> control_;
+};
+
+}  // namespace
+
+Outcome integrate(const Request& r) { return Integration(r).run(); }
+
+}  // namespace gnomon::ode::detail

@@ -1,0 +1,89 @@
+// engine/library/ode/method.h -- what the one integration loop asks of a method: arrays of states,
+// without the types they had.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gnomon/ode/solve.h"
+#include "gnomon/ode/solvers.h"
+
+namespace gnomon::ode::detail {
+
+/// The vector fields of a problem in the direction of integration: time always grows.
+class Fields {
+ public:
+  /// `sign`: what times are multiplied by; nothing where the solve goes forward for sure.
+  Fields(const Request& request, std::optional<Array> sign)
+      : request_(request), sign_(std::move(sign)) {}
+
+  std::size_t size() const { return request_.fields.size(); }
+  Arrays operator()(std::size_t part, const Array& t, const Arrays& y) const;
+  /// The user's time.
+  Array time(const Array& t) const;
+
+ private:
+  const Request& request_;
+  std::optional<Array> sign_;
+};
+
+/// One step as a method sees it.
+struct Span {
+  Array t0, t1, h;
+};
+
+/// y(theta) - y(0) = sum over p of theta^(p + 1) powers[p].
+using Polynomial = std::vector<Arrays>;
+
+struct Stepped {
+  Arrays y1;
+  Arrays error;  // empty: no estimate
+  Arrays state;  // what the next step begins with if this one is kept
+  std::vector<Arrays> slopes;
+  std::optional<Array> failed;       // bool[]: y1 means nothing
+  std::optional<Array> evaluations;  // i32[], where their number is known only when it runs
+};
+
+/// A method. Stateless: what it carries from step to step are arrays.
+class Method {
+ public:
+  Method(std::string name, int order, int error_order)
+      : name_(std::move(name)), order_(order), error_order_(error_order) {}
+  virtual ~Method() = default;
+
+  const std::string& name() const { return name_; }
+  int order() const { return order_; }
+  /// The exponent of the step size in the error estimate; 0: there is none.
+  int error_order() const { return error_order_; }
+  virtual std::size_t fields() const { return 1; }
+  virtual bool can_fail() const { return false; }
+  /// Of the vector field: to begin with, and in each step.
+  virtual int evaluations_to_begin() const = 0;
+  virtual int evaluations_per_step() const = 0;
+
+  /// The method to step with when values between the steps are wanted; this one by default.
+  virtual std::shared_ptr<const Method> with_interpolant() const { return nullptr; }
+
+  /// What the first step begins with, and one behind a jump.
+  virtual Arrays begin(const Fields&, const Array& t, const Arrays& y) const = 0;
+  virtual Stepped step(const Fields&, const Span&, const Arrays& y, const Arrays& state) const = 0;
+  virtual Polynomial interpolant(const Span&, const Arrays& y, const Stepped&) const = 0;
+
+ private:
+  std::string name_;
+  int order_, error_order_;
+};
+
+/// y + h sum_j weights[j] slopes[j], array by array, each in its own dtype. Zero weights cost
+/// nothing.
+Arrays advance(const Arrays& y, const Array& h, const std::vector<double>& weights,
+               const std::vector<Arrays>& slopes);
+/// h sum_j weights[j] slopes[j].
+Arrays weighted(const Array& h, const std::vector<double>& weights,
+                const std::vector<Arrays>& slopes);
+/// y(theta).
+Arrays evaluate(const Arrays& y, const Polynomial&, const Array& theta);
+/// Where `condition` holds the first, else the second.
+Arrays choose(const Array& condition, const Arrays& yes, const Arrays& no);
+
+}  // namespace gnomon::ode::detail

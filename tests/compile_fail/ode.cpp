@@ -1,0 +1,49 @@
+// tests/compile_fail/ode.cpp -- misuse of diffeqsolve that is visible in types.
+#include "gnomon/ode.h"
+#include "gnomon/ops.h"
+
+namespace gn = gnomon;
+using gn::Array;
+using gn::None;
+
+struct State {
+  Array x, v;
+};
+
+auto good(const State& start) {
+  const gn::ode::OdeTerm field{[](const Array&, const State& s, const None&) {
+    return State{s.v, -s.x};
+  }};
+  return gn::ode::diffeqsolve(field, gn::ode::Tsit5(), 0.0, 1.0, 0.1, start);
+}
+
+// CASE 1: expect "gnomon::ode: a vector field must return the type of the state y0"
+#ifdef CASE_1
+auto bad(const State& start) {
+  const gn::ode::OdeTerm field{[](const Array&, const State& s, const None&) { return s.v; }};
+  return gn::ode::diffeqsolve(field, gn::ode::Tsit5(), 0.0, 1.0, 0.1, start);
+}
+#endif
+
+// CASE 2: expect "gnomon::ode: a vector field is called with (const Array& t, const Y& y"
+#ifdef CASE_2
+auto bad(const State& start) {
+  const gn::ode::OdeTerm field{[](const State& s) { return s; }};
+  return gn::ode::diffeqsolve(field, gn::ode::Tsit5(), 0.0, 1.0, 0.1, start);
+}
+#endif
+
+// CASE 3: expect "gnomon::ode: a controller needs both tolerances"
+#ifdef CASE_3
+gn::ode::PidController bad() { return {.rtol = 1e-3}; }
+#endif
+
+// CASE 4: expect "gnomon::ode::event: a condition gives one Array"
+#ifdef CASE_4
+auto bad(const State& start) {
+  const gn::ode::OdeTerm field{[](const Array&, const State& s, const None&) { return s; }};
+  return gn::ode::diffeqsolve(
+      field, gn::ode::Tsit5(), 0.0, 1.0, 0.1, start, gn::none, {},
+      gn::ode::event([](const Array&, const State&, const None&) { return true; }));
+}
+#endif
