@@ -224,8 +224,8 @@ void walk_part(const T& part, std::string_view name, std::size_t index, Visitor&
 struct AnyTree {
   template <class T>
   static AnyTree of(const T& tree) {
-    return {&tree, [](const void* object, Visitor& visitor) {
-              walk(*static_cast<const T*>(object), visitor);
+    return {&tree, [](const void* at, Visitor& visitor) {
+              walk(*static_cast<const T*>(at), visitor);
             }};
   }
   void walk_by(Visitor& visitor) const { walk_object(object, visitor); }
