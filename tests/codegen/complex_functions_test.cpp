@@ -21,7 +21,9 @@ std::vector<Number> derivatives(F f, Number z) {
     const auto moved = [](auto g) {
       return [g](const Array& t) { return jvp(g, t, ones_like(t)).second; };
     };
-    const auto first = moved(value), second = moved(first), third = moved(second);
+    const auto first = moved(value);
+    const auto second = moved(first);
+    const auto third = moved(second);
     const Complex a = value(x), b = first(x), c = second(x), d = third(x);
     return std::vector<Array>{a.re, a.im, b.re, b.im, c.re, c.im, d.re, d.im};
   };

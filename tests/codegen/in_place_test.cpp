@@ -82,14 +82,14 @@ Array filled_by_scans(const Array& x, Dim rows) {
 }
 
 TEST(LoopsInLoops, WriteTheSlicesOfACarriedArrayInPlace) {
-  for (const auto& [target, loops, name] : everywhere()) {
+  for (const Where& where : everywhere()) {
     for (const auto f : {filled, filled_by_scans}) {
       const auto of = [&](Dim rows) {
         return touched(
-            target, loops, [&](const Array& x) { return f(x, rows); }, f32({}));
+            where.target, where.loops, [&](const Array& x) { return f(x, rows); }, f32({}));
       };
       // Filled and handed out; not 40 times.
-      EXPECT_LE(of(4096), of(256) + 8 * (4096 - 256)) << name;
+      EXPECT_LE(of(4096), of(256) + 8 * (4096 - 256)) << where.name;
     }
   }
 }
@@ -192,14 +192,14 @@ Array by_lane(const Array& x, Dim rows) {
 }
 
 TEST(Choices, OfAnArrayAndItselfWithSlicesWrittenCostSlices) {
-  for (const auto& [target, loops, name] : everywhere())
+  for (const Where& where : everywhere())
     for (const auto f : {chosen, chosen_of_three, by_lane}) {
       const auto of = [&](Dim rows) {
         return touched(
-            target, loops, [&](const Array& x) { return f(x, rows); }, f32({}));
+            where.target, where.loops, [&](const Array& x) { return f(x, rows); }, f32({}));
       };
       const std::uint64_t lanes = f == by_lane ? 4 : 1;
-      EXPECT_LE(of(4096), of(256) + 10 * lanes * (4096 - 256)) << name;
+      EXPECT_LE(of(4096), of(256) + 10 * lanes * (4096 - 256)) << where.name;
     }
 }
 
@@ -252,9 +252,9 @@ std::uint64_t evaluations(int checkpoints, int n) {
 
 TEST(CheckpointSlots, AreTouchedOneByOne) {
   const int n = 600;
-  for (const auto& [target, loops, name] : everywhere())
+  for (const Where& where : everywhere())
     for (const StepBound bound : {StepBound(n), StepBound(unbounded)}) {
-      if (loops == LoopMapping::sequential && !bound.bounded()) continue;
+      if (where.loops == LoopMapping::sequential && !bound.bounded()) continue;
       for (const Dim lanes : {0, 2}) {
         const auto per_evaluation = [&](Dim checkpoints) {
           const auto one = [&](const Array& x) {
@@ -265,19 +265,19 @@ TEST(CheckpointSlots, AreTouchedOneByOne) {
             })(x);
           };
           const std::uint64_t all =
-              lanes == 0
-                  ? touched(target, loops, one, f32({}))
-                  : touched(
-                        target, loops, [&](const Array& x) { return vmap(one)(x); }, f32({lanes}));
+              lanes == 0 ? touched(where.target, where.loops, one, f32({}))
+                         : touched(
+                               where.target, where.loops,
+                               [&](const Array& x) { return vmap(one)(x); }, f32({lanes}));
           // Slots are made and sorted once.
           const auto once = static_cast<std::uint64_t>(24 * checkpoints * std::max<Dim>(1, lanes));
           return (static_cast<double>(all) - static_cast<double>(once)) /
                  static_cast<double>(evaluations(static_cast<int>(checkpoints), n));
         };
         const double few = per_evaluation(50), many = per_evaluation(500);
-        EXPECT_LE(many, 1.5 * few + 10)
-            << name << ", " << lanes << " lanes, " << (bound.bounded() ? "bounded" : "unbounded");
-        RecordProperty(std::string(name) + "_" + std::to_string(lanes), std::to_string(few));
+        EXPECT_LE(many, 1.5 * few + 10) << where.name << ", " << lanes << " lanes, "
+                                        << (bound.bounded() ? "bounded" : "unbounded");
+        RecordProperty(std::string(where.name) + "_" + std::to_string(lanes), std::to_string(few));
       }
     }
 }
