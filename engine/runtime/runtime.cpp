@@ -78,6 +78,7 @@ Array RuntimeState::placed(const Array& a) const {
 }
 
 Runtime::~Runtime() = default;
+// The other constructor is in engine/jit/eager.cpp: it knows how operations run at once.
 Runtime::Runtime(Runtime&&) noexcept = default;
 Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 

@@ -19,16 +19,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-template <class F>
-std::string usage_message(F f) {
-  try {
-    f();
-  } catch (const UsageError& e) {
-    return e.what();
-  }
-  return "no UsageError";
-}
-
 std::string at_line(int line) { return "(corners_test.cpp:" + std::to_string(line) + ")"; }
 
 // ---- every error ends in the user's line

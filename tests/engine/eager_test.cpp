@@ -21,16 +21,6 @@ using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-template <class F>
-std::string usage_message(F f) {
-  try {
-    f();
-  } catch (const UsageError& e) {
-    return e.what();
-  }
-  return "no UsageError";
-}
-
 class Eager : public DeviceTest {
  protected:
   std::vector<float> host(const Array& a) { return rt.to_host<float>(a); }
@@ -77,7 +67,7 @@ TEST_F(Eager, AnotherNumberIsNoOtherProgram) {
 }
 
 TEST_F(Eager, NumbersKeepTheirDigitsAndTakeTheTypeOfTheArray) {
-  if (!rt.target().features.float64) GTEST_SKIP() << "no f64";
+  if (!rt.target().features.float64) GTEST_SKIP() << rt.device_name() << " has no f64";
   const Array x = rt.from_host({1.0, 3.0});
   EXPECT_THAT(rt.to_host<double>(x * 0.1), ElementsAre(1.0 * 0.1, 3.0 * 0.1));
   EXPECT_THAT(rt.to_host<std::int32_t>(rt.from_host({1, 2}) + 1000000007),

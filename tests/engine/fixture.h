@@ -45,6 +45,17 @@ class Variable {
 /// pool.
 void expect_clean(Runtime&);
 
+/// What the UsageError says that f throws.
+template <class F>
+std::string usage_message(F f) {
+  try {
+    f();
+  } catch (const UsageError& e) {
+    return e.what();
+  }
+  return "no UsageError";
+}
+
 class DeviceTest : public ::testing::Test {
  protected:
   explicit DeviceTest(const RuntimeOptions& options = validated()) : rt(options) {}

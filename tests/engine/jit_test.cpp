@@ -25,16 +25,6 @@ class Jit : public DeviceTest {
   Array vector(std::vector<float> values) { return rt.from_host(values); }
 };
 
-template <class F>
-std::string usage_message(F f) {
-  try {
-    f();
-  } catch (const UsageError& e) {
-    return e.what();
-  }
-  return "no UsageError";
-}
-
 TEST_F(Jit, ComputesWhatTheFunctionSays) {
   auto f = jit(rt, [](const Array& x, const Array& y) { return x * y + 1; });
   EXPECT_EQ(rt.to_host<float>(f(vector({1, 2, 3}), vector({4, 5, 6}))),

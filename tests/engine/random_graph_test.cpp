@@ -22,9 +22,10 @@ class RandomGraphsPart : public RandomGraphs,
 INSTANTIATE_TEST_SUITE_P(Parts, RandomGraphsPart, ::testing::Range(std::uint64_t{0}, parts));
 
 TEST_P(RandomGraphsPart, MeanOnTheDeviceWhatTheReferenceSays) {
-  int refused = 0;
+  int refused = 0, all = 0;
   const auto checked = [&](const RandomGraph& r) -> std::string {
     if (r.seed % parts != GetParam()) return "";
+    ++all;
     try {
       return check(r);
     } catch (const UsageError& e) {
@@ -35,7 +36,7 @@ TEST_P(RandomGraphsPart, MeanOnTheDeviceWhatTheReferenceSays) {
   };
   // The slow tests take ten times as many.
   expect_all(100, checked, 300);
-  EXPECT_LT(refused, 5) << "too many programs take too many loop trips to be tested";
+  EXPECT_LE(refused * 15, all) << "too many programs take too many loop trips to be tested";
 }
 
 // Every array is larger than a window: kernels reach all they write, and what they do not read as

@@ -202,8 +202,8 @@ class Runtime {
       detail::check_row(row.size(), rows.begin()->size(), loc);
       values.insert(values.end(), row.begin(), row.end());
     }
-    const Dim count = static_cast<Dim>(rows.size());
-    return from_host(values, Shape(count, static_cast<Dim>(values.size()) / count));
+    const std::size_t columns = rows.size() == 0 ? 0 : rows.begin()->size();
+    return from_host(values, Shape(static_cast<Dim>(rows.size()), static_cast<Dim>(columns)));
   }
   /// An array of rank 0.
   template <class T>
