@@ -64,8 +64,8 @@ void check_step(const Request& r) {
 }
 
 /// Numbers of a state that a lane of an ensemble may hold: there a step costs less than the search
-/// for its checkpoint, and loops in one another stay in one kernel. The gradient of 16,384 Lorenz
-/// systems through 40 steps takes 11 ms by those and 70 ms by checkpoints, the solve 1.6 ms (Zen 5,
+/// for its checkpoint, and a loop of segments stays in one kernel. The gradient of 16,384 Lorenz
+/// systems through 40 steps takes 8 ms by that and 70 ms by checkpoints, the solve 1.6 ms (Zen 5,
 /// two cores, lavapipe 22.3).
 constexpr Dim most_in_a_lane = 64;
 
@@ -84,7 +84,7 @@ WhileOptions loop_options(const Request& r, std::optional<Dim> steps) {
       options.kind = LoopKind::checkpointed;
       options.checkpoints = recursive->checkpoints;
     } else if (options.max_steps.bounded()) {
-      options.kind = LoopKind::bounded;
+      options.kind = LoopKind::automatic;
     }
   } else if (options.max_steps.bounded()) {
     if (std::holds_alternative<DirectAdjoint>(adjoint)) options.kind = LoopKind::bounded;
