@@ -21,8 +21,8 @@ inline Move joined(const Move& x, double a, const Move& y, double b) {
 
 /// `paths` paths over [0, 1] on a fine grid and, joined, on a coarse one.
 struct Grid {
-  static constexpr int coarse = 64;
-  Grid(int paths, int each, unsigned seed) : count(paths), fine(each * coarse) {
+  Grid(int paths, int coarse_steps, int each, unsigned seed)
+      : count(paths), coarse(coarse_steps), fine(each * coarse_steps) {
     std::mt19937_64 engine(seed);
     std::normal_distribution<double> normal;
     const double d = 1.0 / fine;
@@ -42,7 +42,7 @@ struct Grid {
   HostArray values() const { return test::host(DType::f64, {count, coarse + 1}, w); }
   HostArray integrals() const { return test::host(DType::f64, {count, coarse + 1}, integral); }
 
-  int count, fine;
+  int count, coarse, fine;
   std::vector<Move> moves;  // [path][fine]
   Numbers w, integral;      // [path][coarse + 1]
 };
@@ -51,7 +51,9 @@ struct Grid {
 struct GridPath {
   Array w, integral;  // [coarse + 1, ..]
   ode::BrownianIncrement<Array> evaluate(const Array& t0, const Array& t1) const {
-    const auto row = [](const Array& t) { return cast(round(Grid::coarse * t), DType::i32); };
+    const auto row = [&](const Array& t) {
+      return cast(round(static_cast<double>(w.dim(0) - 1) * t), DType::i32);
+    };
     const Array i = row(t0), k = row(t1);
     const Array from = w[i], to = w[k];
     return {to - from, (integral[k] - integral[i]) / (t1 - t0) - 0.5 * (from + to)};

@@ -31,7 +31,7 @@ VirtualBrownianTree<Array> tree_path(double t1, LevyArea area = LevyArea::space_
   return {0.0, t1, tol, zeros({}, DType::f64), random::key(7), area};
 }
 
-TEST(Sde, GeometricBrownianMotionComesToItsClosedForm) {
+TEST(SdeSolve, GeometricBrownianMotionComesToItsClosedForm) {
   // exp(mu t + sigma W) of Stratonovich's equation.
   const auto all = test::run([] {
     const auto path = tree_path(1);
@@ -43,26 +43,32 @@ TEST(Sde, GeometricBrownianMotionComesToItsClosedForm) {
   EXPECT_NEAR(all[0], all[1], 2e-4);
 }
 
-TEST(Sde, RejectedStepsSeeTheSamePath) {
-  // Other tolerances, other steps, one path: the ends come to one value.
-  const auto solve = [](double tol) {
-    const auto all = test::run_all([&] {
-      const auto sol = diffeqsolve(
-          MultiTerm(OdeTerm{growth}, ControlTerm(shake, tree_path(1))), ode::SPaRK(), 0.0, 1.0, 0.1,
-          ones({}, DType::f64), rates(),
-          {.controller = ode::PidController{.rtol = 0, .atol = tol, .pcoeff = 0.1, .icoeff = 0.3}});
-      return std::tuple{sol.y1, sol.stats.rejected, sol.result,
+TEST(SdeSolve, RejectedStepsLeaveNoTrace) {
+  // The steps that were accepted, taken without asking, lead to the same bits.
+  const auto solve = [](const ode::Solver& solver, const ode::Controller& controller,
+                        const ode::FirstStep& first) {
+    return test::run_all([&] {
+      const auto sol = diffeqsolve(MultiTerm(OdeTerm{growth}, ControlTerm(shake, tree_path(1))),
+                                   solver, 0.0, 1.0, first, ones({}, DType::f64), rates(),
+                                   {.saveat = {.t0 = true, .steps = 1}, .controller = controller});
+      return std::tuple{sol.y1, sol.ts, sol.count, sol.stats.rejected,
                         exp(0.3 + 0.4 * tree_path(1).evaluate(full({}, 1.0, DType::f64)))};
     });
-    EXPECT_GT(all[1][0], 0);
-    EXPECT_EQ(all[2][0], 0);
-    return std::fabs(all[0][0] - all[3][0]);
   };
-  EXPECT_LT(solve(1e-2), 2e-2);
-  EXPECT_LT(solve(1e-3), 2e-3);
+  const auto expect = [&](const ode::Solver& solver, double tol) {
+    const auto chosen = solve(
+        solver, ode::PidController{.rtol = 0, .atol = tol, .pcoeff = 0.1, .icoeff = 0.3}, 0.5);
+    EXPECT_GT(chosen[3][0], 10) << solver.name();
+    const auto count = static_cast<std::ptrdiff_t>(chosen[2][0]);
+    const Numbers ts(chosen[1].begin(), chosen[1].begin() + count);
+    EXPECT_EQ(solve(solver, ode::StepTo{ts}, none)[0], chosen[0]) << solver.name();
+    EXPECT_NEAR(chosen[0][0], chosen[4][0], 3e-4) << solver.name();
+  };
+  expect(ode::SPaRK(), 1e-4);
+  expect(ode::Heun(), 1e-3);
 }
 
-TEST(Sde, GoesBackTheWayItCame) {
+TEST(SdeSolve, GoesBackTheWayItCame) {
   const auto back = test::run([] {
     const auto path = tree_path(1);
     const MultiTerm terms(OdeTerm{growth}, ControlTerm(shake, path));
@@ -73,7 +79,7 @@ TEST(Sde, GoesBackTheWayItCame) {
   EXPECT_NEAR(back[0], 1, 1e-3);
 }
 
-TEST(Sde, AMatrixOfNoisesIsContracted) {
+TEST(SdeSolve, AMatrixOfNoisesIsContracted) {
   // dy = B dW with B [2, 3] is B W(1); so are two states with leaves of their own.
   const auto all = test::run_all([] {
     const VirtualBrownianTree path(0.0, 1.0, 1e-3, zeros({3}, DType::f64), random::key(3));
@@ -91,7 +97,7 @@ TEST(Sde, AMatrixOfNoisesIsContracted) {
   }
 }
 
-TEST(Sde, AControlledEquationFollowsItsPath) {
+TEST(SdeSolve, AControlledEquationFollowsItsPath) {
   // dy = y dX along X = sin t is exp(sin t), by steps of the path and as an ordinary equation.
   struct Sine {
     Array evaluate(const Array& t0, const Array& t1) const { return sin(t1) - sin(t0); }

@@ -73,7 +73,7 @@ double weak_error(const Numbers& got, const Numbers& want) {
 
 template <class Drift, class Diffusion>
 double order(const ode::Solver& solver, const Drift& f, const Diffusion& g, const Grid& grid,
-             const Numbers& want, double y0, std::vector<int> all_steps = {8, 16, 32, 64},
+             const Numbers& want, double y0, std::vector<int> all_steps = {16, 32, 64, 128},
              double (*error)(const Numbers&, const Numbers&) = strong_error) {
   std::vector<std::pair<double, double>> points;
   for (int steps : all_steps)
@@ -81,26 +81,26 @@ double order(const ode::Solver& solver, const Drift& f, const Diffusion& g, cons
   return slope(points);
 }
 
-// ---- noise that depends on the state: dy = (0.5 - y) dt + 0.6 cos(y) dW
+// ---- noise that depends on the state: dy = (0.5 - y) dt + cos(y) dW
 
 const auto drift = [](const Array&, const Array& y, const None&) { return 0.5 - y; };
-const auto diffusion = [](const Array&, const Array& y, const None&) { return 0.6 * cos(y); };
+const auto diffusion = [](const Array&, const Array& y, const None&) { return cos(y); };
 /// With `correction` the equation of Stratonovich.
 Scalar1d multiplicative(double correction) {
   const auto zero = [](double, double) { return 0.0; };
-  // b b' = -0.36 sin cos = -0.18 sin 2y.
-  return {[=](double, double y) { return 0.5 - y - correction * 0.09 * std::sin(2 * y); },
-          [=](double, double y) { return -1 - correction * 0.18 * std::cos(2 * y); },
-          [=](double, double y) { return correction * 0.36 * std::sin(2 * y); },
+  // b b' = -sin y cos y = -(1/2) sin 2y.
+  return {[=](double, double y) { return 0.5 - y - correction * 0.25 * std::sin(2 * y); },
+          [=](double, double y) { return -1 - correction * 0.5 * std::cos(2 * y); },
+          [=](double, double y) { return correction * std::sin(2 * y); },
           zero,
-          [](double, double y) { return 0.6 * std::cos(y); },
-          [](double, double y) { return -0.6 * std::sin(y); },
-          [](double, double y) { return -0.6 * std::cos(y); },
+          [](double, double y) { return std::cos(y); },
+          [](double, double y) { return -std::sin(y); },
+          [](double, double y) { return -std::cos(y); },
           zero};
 }
 
 TEST(SdeOrder, OfScalarNoise) {
-  const Grid grid(300, 32, 1);
+  const Grid grid(300, 128, 16, 1);
   const Numbers ito = references(multiplicative(0), grid, 0.4),
                 stratonovich = references(multiplicative(1), grid, 0.4);
   const auto expect = [&](const ode::Solver& solver, const Numbers& want, double o) {
@@ -119,21 +119,21 @@ TEST(SdeOrder, OfScalarNoise) {
   expect(ode::SlowRK(), stratonovich, 1.5);
 }
 
-// ---- additive noise: dy = (sin(2 y) + t - y) dt + (0.4 + 0.5 t) dW
+// ---- additive noise: dy = (sin(2 y) + t - y) dt + (1 + t) dW
 
 const auto waves = [](const Array& t, const Array& y, const None&) { return sin(2 * y) + t - y; };
-const auto growing = [](const Array& t, const Array&, const None&) { return 0.4 + 0.5 * t; };
+const auto growing = [](const Array& t, const Array&, const None&) { return 1 + t; };
 const Scalar1d additive{[](double t, double y) { return std::sin(2 * y) + t - y; },
                         [](double, double y) { return 2 * std::cos(2 * y) - 1; },
                         [](double, double y) { return -4 * std::sin(2 * y); },
                         [](double, double) { return 1.0; },
-                        [](double t, double) { return 0.4 + 0.5 * t; },
+                        [](double t, double) { return 1 + t; },
                         [](double, double) { return 0.0; },
                         [](double, double) { return 0.0; },
-                        [](double, double) { return 0.5; }};
+                        [](double, double) { return 1.0; }};
 
 TEST(SdeOrder, OfAdditiveNoise) {
-  const Grid grid(300, 32, 2);
+  const Grid grid(300, 128, 16, 2);
   const Numbers want = references(additive, grid, 0.3);
   const auto expect = [&](const ode::Solver& solver, double o) {
     EXPECT_NEAR(order(solver, waves, growing, grid, want, 0.3), o, 0.15) << solver.name();
@@ -149,8 +149,63 @@ TEST(SdeOrder, OfAdditiveNoise) {
   expect(ode::SlowRK(), 1.5);
 }
 
+// ---- noises that do not commute: dx = -x dt + dW_1, dy = x dW_2, which needs more than increments
+
+TEST(SdeOrder, OfGeneralNoise) {
+  const Grid grid(600, 128, 16, 4);  // two for each system
+  const std::size_t systems = 300, fine = static_cast<std::size_t>(grid.fine);
+  Numbers want;
+  for (std::size_t p = 0; p < systems; ++p) {
+    double x = 0.5, y = 0;
+    for (std::size_t i = 0; i < fine; ++i) {
+      const Move &a = grid.moves[2 * p * fine + i], &b = grid.moves[(2 * p + 1) * fine + i];
+      const double decay = std::exp(-1.0 / grid.fine), next = x * decay + a.w;
+      y += 0.5 * (x + next) * b.w;
+      x = next;
+    }
+    want.push_back(x);
+    want.push_back(y);
+  }
+  const auto fall = [](const Array&, const Array& y, const None&) {
+    return stack({negative(y[0]), zeros_like(y[0])});
+  };
+  const auto push = [](const Array&, const Array& y, const None&) {
+    const Array zero = zeros_like(y[0]);
+    return stack({stack({ones_like(zero), zero}), stack({zero, y[0]})});
+  };
+  const auto solve = [&](const ode::Solver& solver, int steps) {
+    return test::run(
+        [&](const Array& w, const Array& integral) {
+          const auto pairs = [](const Array& a) {
+            return transpose(reshape(a, {300, 2, a.dim(1)}), {0, 2, 1});
+          };
+          return vmap([&](const Array& one, const Array& its) {
+            const Array start = stack({full({}, 0.5, DType::f64), zeros({}, DType::f64)});
+            return diffeqsolve(MultiTerm(OdeTerm{fall}, ControlTerm(push, GridPath{one, its})),
+                               solver, 0.0, 1.0, 1.0 / steps, start)
+                .y1;
+          })(pairs(w), pairs(integral));
+        },
+        grid.values(), grid.integrals());
+  };
+  const auto expect = [&](const ode::Solver& solver) {
+    std::vector<std::pair<double, double>> points;
+    for (int steps : {16, 32, 64, 128})
+      points.push_back({1.0 / steps, strong_error(solve(solver, steps), want)});
+    EXPECT_NEAR(slope(points), 0.5, 0.15) << solver.name();
+  };
+  expect(ode::EulerMaruyama());
+  expect(ode::ItoMilstein());
+  expect(ode::StratonovichMilstein());
+  expect(ode::EulerHeun());
+  expect(ode::Heun());
+  expect(ode::SPaRK());
+  expect(ode::GeneralShARK());
+  expect(ode::SlowRK());
+}
+
 TEST(SdeOrder, WeakOnes) {
-  const Grid grid(20000, 4, 3);
+  const Grid grid(20000, 8, 16, 3);
   const Numbers add = references(additive, grid, 0.3),
                 ito = references(multiplicative(0), grid, 0.4),
                 stratonovich = references(multiplicative(1), grid, 0.4);

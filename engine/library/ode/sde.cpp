@@ -438,7 +438,7 @@ SEA::SEA()
 SRA1::SRA1()
     : Solver(of({.name = "SRA1",
                  .order = 2,
-                 .error_order = 1.5,
+                 .error_order = 2,
                  .c = {0, 0.75},
                  .a = {{}, {0.75}},
                  .b = {1.0 / 3, 2.0 / 3},
@@ -451,7 +451,7 @@ SRA1::SRA1()
 ShARK::ShARK()
     : Solver(of({.name = "ShARK",
                  .order = 2,
-                 .error_order = 1.5,
+                 .error_order = 2,
                  .c = {0, 0, 5.0 / 6},
                  .a = {{}, {0}, {0, 5.0 / 6}},
                  .b = {0, 0.4, 0.6},

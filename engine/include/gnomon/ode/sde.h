@@ -15,7 +15,8 @@
 // solvers.h), as any Runge-Kutta method of order 2 and more, solve the Stratonovich equation with
 // orders 0.5, 1, 1; Euler is EulerMaruyama. Values between the ends of steps are linear.
 // Derivatives take the path for a constant: they are those of the solution on that path.
-// PidController takes the order of an error estimate for the lowest strong order and 0.5.
+// PidController takes errors to be of the order of the method for the noise it is made for, and
+// 0.5.
 #pragma once
 #include "gnomon/ode/solvers.h"
 #include "gnomon/ode/terms.h"
@@ -52,7 +53,7 @@ struct SEA : Solver {
   using Calculus = Stratonovich;
   SEA();
 };
-/// Additive noise, order 1.5, weak order 2, f twice; an estimate of the error of order 1. Needs
+/// Additive noise, order 1.5, weak order 2, f twice; estimates its error by Euler's step. Needs
 /// space-time areas. Source: A. Roessler, SIAM J. Numer. Anal. 48 (2010).
 struct SRA1 : Solver {
   using Calculus = Stratonovich;
