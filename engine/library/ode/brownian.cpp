@@ -73,6 +73,10 @@ std::vector<Leaf> leaves_of(const char* what, const Arrays& like, Key key, Loc l
     if (a.dtype() != DType::f32 && a.dtype() != DType::f64)
       usage_error(what, "is to be like " + to_string(a.aval()) + "; paths are of f32 or f64", loc);
   std::vector<Leaf> leaves;
+  if (like.size() == 1) {
+    leaves.emplace_back(like[0], key);
+    return leaves;
+  }
   const Keys keys = random::split(std::move(key), static_cast<Dim>(like.size()), loc);
   for (std::size_t i = 0; i < like.size(); ++i)
     leaves.emplace_back(like[i], keys[static_cast<Dim>(i)]);
@@ -111,6 +115,13 @@ class Tree final : public Drive {
   bool has_area() const override { return area_; }
   std::optional<std::pair<double, double>> range() const override { return {{t0_, t1_}}; }
   double scale() const { return std::sqrt(t1_ - t0_); }
+
+  Arrays at_start() const override {
+    Arrays all;
+    for (const Leaf& leaf : leaves_)
+      for (std::size_t i = 0; i < draws(); ++i) all.push_back(zeros(leaf.shape(), leaf.dtype()));
+    return all;
+  }
 
   /// W of each array and, with areas, its integral.
   Arrays at(const Array& t) const override {

@@ -108,11 +108,18 @@ class DrivenMethod : public Method {
            "ControlTerm(g, VirtualBrownianTree(..)))");
   }
 
-  Arrays begin(const Fields& f, const Array& t, const Arrays&) const override {
+  Arrays begin(const Fields& f, const Array& t, const Arrays& y) const override {
+    const Request& r = f.request();
+    // The solve begins, and not another stretch of it behind a jump.
+    const bool first = &y == &r.y0 && !r.t0.is_array();
     Arrays all;
-    for (std::size_t part = 0; part < f.size(); ++part)
-      if (const Drive* d = f.drive(part))
-        for (const Array& a : d->at(f.time(t))) all.push_back(a);
+    for (std::size_t part = 0; part < f.size(); ++part) {
+      const Drive* d = f.drive(part);
+      if (!d) continue;
+      const auto range = d->range();
+      const bool known = first && range && r.t0.scalar().floating == range->first;
+      for (const Array& a : known ? d->at_start() : d->at(f.time(t))) all.push_back(a);
+    }
     return all;
   }
 

@@ -55,6 +55,8 @@ class Drive {
   virtual std::optional<std::pair<double, double>> range() const { return {}; }
   /// What a path remembers of a time, so that steps that meet there look it up once.
   virtual PathArrays at(const Array&) const { return {}; }
+  /// The same of the first of its times.
+  virtual PathArrays at_start() const { return {}; }
   virtual Noise between(const Stretch&, const PathArrays& start, const PathArrays& end) const = 0;
 };
 
@@ -135,7 +137,7 @@ class VirtualBrownianTree {
 /// choice of steps sees another path, and solves whose steps depend on errors are refused.
 ///
 /// like: as for VirtualBrownianTree. One array of one element in f32 takes w from the first word of
-/// fold_in(key, index) and the area from the second one.
+/// `random::fold_in(key, index)` and the area from the second one.
 template <class W>
 class IndexedBrownianPath {
  public:
