@@ -63,8 +63,11 @@ inline V log_of(V x) {
 
 /// A standard normal number: Giles' inverse error function at the middle of one of 2^24 intervals.
 inline V normal_of(U word) {
-  const V u = __builtin_convertvector(bits_of<I>(word) >> 8, V) * 0x1p-23f + 0x1p-24f;
-  const V w = -log_of((1.0f - u) * (1.0f + u));
+  const I middle = (bits_of<I>(word) >> 8) * 2 + 1;
+  const V u = __builtin_convertvector(middle, V) * 0x1p-24f;
+  // From the integer: 1 + u would lose the last bits of u, which count in the tails.
+  const V w = -log_of(__builtin_convertvector(0x1000000 - middle, V) * 0x1p-24f *
+                      (__builtin_convertvector(0x1000000 + middle, V) * 0x1p-24f));
   const V x = w - 2.5f;
   V p = all(2.81022636e-08f);
   p = p * x + 3.43273939e-07f;
