@@ -80,7 +80,7 @@ TEST(SdeSolve, GoesBackTheWayItCame) {
 }
 
 TEST(SdeSolve, AMatrixOfNoisesIsContracted) {
-  // dy = B dW with B [2, 3] is B W(1); so are two states with leaves of their own.
+  // dy = B dW with B [2, 3] is B W(1).
   const auto all = test::run_all([] {
     const VirtualBrownianTree path(0.0, 1.0, 1e-3, zeros({3}, DType::f64), random::key(3));
     const auto still = [](const Array&, const Array& y, const Array&) { return zeros_like(y); };
@@ -95,6 +95,38 @@ TEST(SdeSolve, AMatrixOfNoisesIsContracted) {
     for (std::size_t k = 0; k < 3; ++k) want += static_cast<double>(3 * i + k) * all[1][k];
     EXPECT_NEAR(all[0][i], want, 1e-12);
   }
+}
+
+struct Pair {
+  Array x, v;  // [], [2]
+};
+
+TEST(SdeSolve, AnArrayOfTheStateHasItsOwnNoiseOrSharesOne) {
+  // Of Ito, dx = x dW and dv = v dW are exp(W - t / 2), whichever the W is.
+  const auto still = [](const Array&, const Pair& y, const None&) {
+    return Pair{zeros_like(y.x), zeros_like(y.v)};
+  };
+  const auto itself = [](const Array&, const Pair& y, const None&) { return y; };
+  const auto solve = [&](const auto& path) {
+    return diffeqsolve(MultiTerm(OdeTerm{still}, ControlTerm(itself, path, ode::Ito{})),
+                       ode::ItoMilstein(), 0.0, 1.0, 1.0 / 256,
+                       Pair{ones({}, DType::f64), ones({2}, DType::f64)})
+        .y1;
+  };
+  const auto all = test::run_all([&] {
+    const VirtualBrownianTree own(
+        0.0, 1.0, 1e-3, Pair{zeros({}, DType::f64), zeros({2}, DType::f64)}, random::key(3));
+    const auto shared = tree_path(1);
+    const Array one = ones({}, DType::f64);
+    return std::tuple{solve(own), own.evaluate(one), solve(shared), shared.evaluate(one)};
+  });
+  const auto expect = [](double got, double w) { EXPECT_NEAR(got / std::exp(w - 0.5), 1, 0.05); };
+  expect(all[0][0], all[2][0]);
+  for (std::size_t i = 0; i < 2; ++i) {
+    expect(all[1][i], all[3][i]);
+    expect(all[5][i], all[6][0]);
+  }
+  expect(all[4][0], all[6][0]);
 }
 
 TEST(SdeSolve, AControlledEquationFollowsItsPath) {
