@@ -103,7 +103,8 @@ TEST(BrownianTree, AFinerOneHasTheSameValuesWhereTheCoarseOneWasBisected) {
     })[0];
   };
   for (const LevyArea area : {LevyArea::none, LevyArea::space_time}) {
-    for (double t : {0.25, 0.625, 1.0}) EXPECT_NEAR(value(0.125, t, area), value(1e-6, t, area), 1e-14) << t;
+    for (double t : {0.25, 0.625, 1.0})
+      EXPECT_NEAR(value(0.125, t, area), value(1e-6, t, area), 1e-14) << t;
     EXPECT_NE(value(0.125, 0.3, area), value(1e-6, 0.3, area));
     EXPECT_EQ(value(1e-4, 0.3, area), value(1e-4, 0.3, area));
   }
