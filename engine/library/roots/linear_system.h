@@ -1,0 +1,74 @@
+// engine/library/roots/linear_system.h -- small matrices of what solvers iterate on: the numbers of
+// a tree as one vector, matrices of linear functions, factors that are used again.
+#pragma once
+#include <vector>
+
+#include "gnomon/control.h"
+#include "gnomon/ops.h"
+
+namespace gnomon::roots::detail {
+
+using Arrays = std::vector<Array>;
+
+/// The numbers of some arrays of floats as one vector.
+///
+/// Few of them stay apart, one array of rank 0 each: elimination is written out operation by
+/// operation, so that a lane of an ensemble has all of it in registers, its pivots included. Many
+/// are one array, and gnomon/linalg.h does the work.
+class Layout {
+ public:
+  /// `dtype`: of the vector.
+  Layout(const Arrays& like, DType dtype);
+
+  static constexpr Dim most_written_out = 12;
+  Dim size() const { return size_; }
+  bool written_out() const { return size_ <= most_written_out; }
+  DType dtype() const { return dtype_; }
+
+  /// size() numbers, or one array [size()].
+  Arrays flat(const Arrays& leaves) const;
+  Arrays leaves(const Arrays& flat) const;
+
+  /// The matrix of a linear function of leaves: written out row by row, or one array [n, n].
+  using Linear = control::FunctionRef<Arrays(const Arrays&)>;
+  /// `with_holes`: the function takes a hole for an array of zeros.
+  Arrays matrix(Linear, bool with_holes) const;
+  /// The identity times `diagonal` plus `factor` times a matrix.
+  Arrays shifted(const Array& factor, const Arrays& matrix, double diagonal = 1) const;
+
+ private:
+  Arrays unit(Dim number, bool with_holes) const;
+  struct Leaf {
+    Aval aval;
+    Dim first;
+  };
+  std::vector<Leaf> leaves_;
+  Dim size_ = 0;
+  DType dtype_;
+};
+
+/// A = P L U, to solve with more than once.
+class Factors {
+ public:
+  Factors() = default;
+  /// Partial pivoting. A singular matrix gives inf or NaN.
+  Factors(const Layout&, Arrays matrix);
+  /// x with A x = b; linear in b operation by operation.
+  Arrays solve(Arrays b) const;
+  /// x with A^T x = b.
+  Arrays solve_transposed(Arrays b) const;
+
+ private:
+  std::size_t n_ = 0;
+  bool written_out_ = true;
+  /// Written out: L (without its ones) and U, [i * n + j]; reciprocals of U's diagonal; whether
+  /// step k swapped rows k and i, [k * n + i].
+  Arrays lu_, pivots_, swaps_;
+};
+
+/// Element by element.
+Arrays plus(const Arrays& a, const Arrays& b);
+Arrays minus(const Arrays& a, const Arrays& b);
+Arrays times(const Array& factor, const Arrays& a);
+
+}  // namespace gnomon::roots::detail
