@@ -73,7 +73,7 @@ class Dirk final : public Method {
       const Array t = c == 1 ? span.t1 : span.t0 + c * span.h;
       Arrays base = advance(y, span.h, table_.a[i], implicit);
       if (split_) base = advance(base, span.h, table_.explicit_a[i], other);
-      const Arrays guess = sum(predictor(i), implicit);
+      const Arrays guess = combined(predictor(i), implicit);
       implicit.push_back(newton.solve(t, base, table_.diagonal[i], guess));
       last = advance(base, span.h, {table_.diagonal[i]}, {implicit.back()});
       if (split_ && explicit_stage_is_used(i + 1)) {
@@ -160,20 +160,6 @@ class Dirk final : public Method {
     weights[0] = 1 - ratio;
     weights[i] += ratio;
     return weights;
-  }
-
-  static Arrays sum(const std::vector<double>& weights, const std::vector<Arrays>& slopes) {
-    Arrays result;
-    for (std::size_t leaf = 0; leaf < slopes[0].size(); ++leaf) {
-      std::optional<Array> total;
-      for (std::size_t j = 0; j < weights.size(); ++j) {
-        if (weights[j] == 0) continue;
-        const Array part = weights[j] == 1 ? slopes[j][leaf] : weights[j] * slopes[j][leaf];
-        total = total ? *total + part : part;
-      }
-      result.push_back(*total);
-    }
-    return result;
   }
 
   /// What an interpolant is made of: the slopes of all stages, or of both ends; all terms together.

@@ -94,6 +94,8 @@ Arrays advance(const Arrays& y, const Array& h, const std::vector<double>& weigh
 /// h sum_j weights[j] slopes[j].
 Arrays weighted(const Array& h, const std::vector<double>& weights,
                 const std::vector<Arrays>& slopes);
+/// sum_j weights[j] slopes[j]; not all weights are 0.
+Arrays combined(const std::vector<double>& weights, const std::vector<Arrays>& slopes);
 /// y(theta).
 Arrays evaluate(const Arrays& y, const Polynomial&, const Array& theta);
 /// Where `condition` holds the first, else the second.

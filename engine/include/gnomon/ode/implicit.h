@@ -75,4 +75,27 @@ struct Sil3 : DiagonallyImplicit {
   explicit Sil3(NewtonOptions options = {});
 };
 
+/// A linearly implicit method: stages solve linear systems of one matrix, and no equation is left
+/// to be solved by iteration. One of those below.
+///
+/// The Jacobian, and the field's derivative by time, are part of the method: they are made anew for
+/// each step, and their derivatives are part of those of a solve.
+class Rosenbrock : public Solver {
+ protected:
+  using Solver::Solver;
+};
+
+/// Order 2 with an error estimate of order 3, L-stable: for loose tolerances. Quadratic between the
+/// steps. Source: L. Shampine and M. Reichelt, The MATLAB ODE suite, SIAM J. Sci. Comput. 18
+/// (1997), ode23s.
+struct Rosenbrock23 : Rosenbrock {
+  Rosenbrock23();
+};
+/// Order 5(4), stiffly accurate, with a dense output of order 4: the first choice for small
+/// systems. Source: G. Steinebach, Construction of Rosenbrock-Wanner method Rodas5P and numerical
+/// benchmarks within the Julia Differential Equations package, BIT 63 (2023).
+struct Rodas5P : Rosenbrock {
+  Rodas5P();
+};
+
 }  // namespace gnomon::ode
