@@ -65,6 +65,7 @@ class Dirk final : public Method {
     std::vector<Arrays> implicit{Arrays(state.begin(), middle)};
     std::vector<Arrays> other;
     if (split_) other.push_back(Arrays(middle, state.end()));
+    std::vector<Arrays> linear{{}};  // slopes if the field were linear
     Newton newton(*setup_, f, part, span, y);
     int evaluated = 0;  // besides those of Newton's method
     Arrays last;
@@ -73,7 +74,8 @@ class Dirk final : public Method {
       const Array t = c == 1 ? span.t1 : span.t0 + c * span.h;
       Arrays base = advance(y, span.h, table_.a[i], implicit);
       if (split_) base = advance(base, span.h, table_.explicit_a[i], other);
-      const Arrays guess = combined(predictor(i), implicit);
+      linear.push_back(newton.guess(implicit[0], moved(i, implicit, other), table_.diagonal[i]));
+      const Arrays guess = corrected(linear, predictor(i), implicit);
       implicit.push_back(newton.solve(t, base, table_.diagonal[i], guess));
       last = advance(base, span.h, {table_.diagonal[i]}, {implicit.back()});
       if (split_ && explicit_stage_is_used(i + 1)) {
@@ -152,7 +154,35 @@ class Dirk final : public Method {
     return used;
   }
 
-  /// Weights of the slopes so far in what the iteration of stage i + 1 begins with.
+  /// How far the base of stage i + 1 is from y, as a slope over its own length.
+  Arrays moved(std::size_t i, const std::vector<Arrays>& implicit,
+               const std::vector<Arrays>& other) const {
+    const auto scaled = [&](std::vector<double> row) {
+      for (double& x : row) x /= table_.diagonal[i];
+      return row;
+    };
+    const auto part = [&](const std::vector<double>& row, const std::vector<Arrays>& slopes) {
+      const bool any = std::any_of(row.begin(), row.end(), [](double x) { return x != 0; });
+      return any ? combined(scaled(row), slopes) : roots::detail::times(0.0, slopes[0]);
+    };
+    const Arrays all = part(table_.a[i], implicit);
+    return split_ ? roots::detail::plus(all, part(table_.explicit_a[i], other)) : all;
+  }
+
+  /// What an iteration begins with. A table's predictor alone goes wrong where the step is long for
+  /// the stiff part: slopes change by orders of magnitude within a step. So the field is taken for
+  /// linear, and what that left out in earlier stages is predicted.
+  static Arrays corrected(const std::vector<Arrays>& linear, const std::vector<double>& weights,
+                          const std::vector<Arrays>& implicit) {
+    Arrays guess = linear.back();
+    for (std::size_t j = 1; j < weights.size(); ++j)
+      if (weights[j] != 0)
+        guess = roots::detail::plus(
+            guess, roots::detail::times(weights[j], roots::detail::minus(implicit[j], linear[j])));
+    return guess;
+  }
+
+  /// Weights of earlier slopes in a prediction of that of stage i + 1.
   std::vector<double> predictor(std::size_t i) const {
     if (!table_.predictor.empty()) return table_.predictor[i];
     std::vector<double> weights(i + 1, 0.0);

@@ -83,14 +83,27 @@ Newton::Newton(const NewtonSetup& setup, const Fields& fields, std::size_t part,
     scale_.push_back(1 / (setup.atol + setup.rtol * abs(a)));
 }
 
+void Newton::factor(double diagonal) {
+  if (factored_ == diagonal) return;
+  const Layout& layout = frozen_.layout();
+  factors_ = Factors(layout, layout.shifted(negative(h_ * diagonal), jacobian_));
+  factored_ = diagonal;
+}
+
+Arrays Newton::guess(const Arrays& slope, const Arrays& moved, double diagonal) {
+  // x = slope + h d J (moved + x), where h d J = 1 - W.
+  factor(diagonal);
+  const Layout& layout = frozen_.layout();
+  const Arrays v = layout.flat(stopped(moved));
+  const Arrays right = roots::detail::plus(layout.flat(stopped(slope)), v);
+  return layout.leaves(roots::detail::minus(factors_.solve(right), v));
+}
+
 Arrays Newton::solve(const Array& t, const Arrays& base, double diagonal, const Arrays& guess) {
   const Layout& layout = frozen_.layout();
   const DType dtype = layout.dtype();
   const Array length = h_ * diagonal;
-  if (factored_ != diagonal) {
-    factors_ = Factors(layout, layout.shifted(negative(length), jacobian_));
-    factored_ = diagonal;
-  }
+  factor(diagonal);
   const Array time = stop_gradient(t);
   const Arrays fixed_base = layout.flat(stopped(base));
   Arrays weights;

@@ -43,6 +43,9 @@ class Newton {
  public:
   Newton(const NewtonSetup&, const Fields&, std::size_t part, const Span&, const Arrays& y);
 
+  /// The slope that solves the equation of base = y + h diagonal `moved` where the field is as at
+  /// the start, linear with the Jacobian there and `slope`. Costs no evaluation.
+  Arrays guess(const Arrays& slope, const Arrays& moved, double diagonal);
   /// The slope that solves the equation; `guess` to begin with. Differentiable by the equation.
   Arrays solve(const Array& t, const Arrays& base, double diagonal, const Arrays& guess);
 
@@ -51,6 +54,8 @@ class Newton {
   Array evaluations() const;
 
  private:
+  void factor(double diagonal);
+
   const NewtonSetup& setup_;
   const Fields& fields_;
   std::size_t part_;

@@ -184,7 +184,7 @@ Arrays minus(const Arrays& a, const Arrays& b) {
   for (std::size_t i = 0; i < a.size(); ++i) result.push_back(a[i] - b[i]);
   return result;
 }
-Arrays times(const Array& factor, const Arrays& a) {
+Arrays times(const Operand& factor, const Arrays& a) {
   Arrays result;
   for (const Array& x : a) result.push_back(factor * x);
   return result;

@@ -69,6 +69,6 @@ class Factors {
 /// Element by element.
 Arrays plus(const Arrays& a, const Arrays& b);
 Arrays minus(const Arrays& a, const Arrays& b);
-Arrays times(const Array& factor, const Arrays& a);
+Arrays times(const Operand& factor, const Arrays& a);
 
 }  // namespace gnomon::roots::detail
