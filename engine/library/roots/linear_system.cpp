@@ -174,6 +174,95 @@ Arrays Factors::solve_transposed(Arrays b) const {
   return b;
 }
 
+Arrays Factors::state() const {
+  Arrays all = lu_;
+  all.insert(all.end(), pivots_.begin(), pivots_.end());
+  for (const Array& s : swaps_)
+    if (!s.empty()) all.push_back(s);
+  return all;
+}
+
+Factors Factors::of_state(const Layout& layout, const Arrays& state) {
+  Factors f;
+  f.n_ = at(layout.size());
+  f.written_out_ = layout.written_out();
+  const std::size_t n = f.n_;
+  if (!f.written_out_) {
+    f.lu_ = {state[0]};
+    f.swaps_ = {state[1]};
+    return f;
+  }
+  const auto behind = [&](std::size_t i) { return state.begin() + static_cast<Dim>(i); };
+  f.lu_.assign(state.begin(), behind(n * n));
+  f.pivots_.assign(behind(n * n), behind(n * n + n));
+  f.swaps_.resize(n * n);
+  std::size_t next = n * n + n;
+  for (std::size_t k = 0; k < n; ++k)
+    for (std::size_t i = k + 1; i < n; ++i) f.swaps_[k * n + i] = state[next++];
+  return f;
+}
+
+// What is one array is a vector or a matrix; a single number is both forms at once.
+
+Array dot(const Arrays& a, const Arrays& b) {
+  if (a.size() == 1 && a[0].rank() > 0) return sum(a[0] * b[0]);
+  Array total = a[0] * b[0];
+  for (std::size_t i = 1; i < a.size(); ++i) total = total + a[i] * b[i];
+  return total;
+}
+
+Arrays product(const Arrays& matrix, const Arrays& v) {
+  if (v[0].rank() > 0) return {matmul(matrix[0], v[0])};
+  Arrays result;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    const auto row = matrix.begin() + static_cast<Dim>(i * v.size());
+    result.push_back(dot(Arrays(row, row + static_cast<Dim>(v.size())), v));
+  }
+  return result;
+}
+
+Arrays product_transposed(const Arrays& matrix, const Arrays& v) {
+  if (v[0].rank() > 0) return {matmul(v[0], matrix[0])};
+  Arrays result;
+  for (std::size_t j = 0; j < v.size(); ++j) {
+    Arrays column;
+    for (std::size_t i = 0; i < v.size(); ++i) column.push_back(matrix[i * v.size() + j]);
+    result.push_back(dot(column, v));
+  }
+  return result;
+}
+
+Arrays with_outer(const Arrays& matrix, const Arrays& u, const Arrays& v) {
+  if (v[0].rank() > 0)
+    return {matrix[0] + reshape(u[0], {u[0].size(), 1}) * reshape(v[0], {1, v[0].size()})};
+  Arrays result;
+  for (std::size_t i = 0; i < u.size(); ++i)
+    for (std::size_t j = 0; j < v.size(); ++j)
+      result.push_back(matrix[i * v.size() + j] + u[i] * v[j]);
+  return result;
+}
+
+Arrays inverse(const Layout& layout, const Arrays& matrix) {
+  if (!layout.written_out()) return {linalg::inv(matrix[0])};
+  const Factors factors(layout, matrix);
+  const std::size_t n = at(layout.size());
+  const Array one = ones({}, layout.dtype()), zero = zeros({}, layout.dtype());
+  Arrays result(n * n);
+  for (std::size_t j = 0; j < n; ++j) {
+    Arrays unit(n, zero);
+    unit[j] = one;
+    const Arrays column = factors.solve(unit);
+    for (std::size_t i = 0; i < n; ++i) result[i * n + j] = column[i];
+  }
+  return result;
+}
+
+Arrays choose(const Array& condition, const Arrays& yes, const Arrays& no) {
+  Arrays result;
+  for (std::size_t i = 0; i < yes.size(); ++i) result.push_back(where(condition, yes[i], no[i]));
+  return result;
+}
+
 Arrays plus(const Arrays& a, const Arrays& b) {
   Arrays result;
   for (std::size_t i = 0; i < a.size(); ++i) result.push_back(a[i] + b[i]);

@@ -29,15 +29,15 @@ class Layout {
   Arrays flat(const Arrays& leaves) const;
   Arrays leaves(const Arrays& flat) const;
 
+  /// Leaves that are 0 but for one number, which is 1; `with_holes`: a hole for an array of zeros.
+  Arrays unit(Dim number, bool with_holes) const;
   /// The matrix of a linear function of leaves: written out row by row, or one array [n, n].
   using Linear = control::FunctionRef<Arrays(const Arrays&)>;
-  /// `with_holes`: the function takes a hole for an array of zeros.
   Arrays matrix(Linear, bool with_holes) const;
   /// The identity times `diagonal` plus `factor` times a matrix.
   Arrays shifted(const Array& factor, const Arrays& matrix, double diagonal = 1) const;
 
  private:
-  Arrays unit(Dim number, bool with_holes) const;
   struct Leaf {
     Aval aval;
     Dim first;
@@ -58,6 +58,10 @@ class Factors {
   /// x with A^T x = b.
   Arrays solve_transposed(Arrays b) const;
 
+  /// All there is to it, to carry through a loop, and back.
+  Arrays state() const;
+  static Factors of_state(const Layout&, const Arrays& state);
+
  private:
   std::size_t n_ = 0;
   bool written_out_ = true;
@@ -66,9 +70,18 @@ class Factors {
   Arrays lu_, pivots_, swaps_;
 };
 
+/// Of flat vectors and matrices: sum a_i b_i; M v; M^T v; M + u v^T; M^-1.
+Array dot(const Arrays& a, const Arrays& b);
+Arrays product(const Arrays& matrix, const Arrays& v);
+Arrays product_transposed(const Arrays& matrix, const Arrays& v);
+Arrays with_outer(const Arrays& matrix, const Arrays& u, const Arrays& v);
+Arrays inverse(const Layout&, const Arrays& matrix);
+
 /// Element by element.
 Arrays plus(const Arrays& a, const Arrays& b);
 Arrays minus(const Arrays& a, const Arrays& b);
 Arrays times(const Operand& factor, const Arrays& a);
+/// Where `condition` holds the first, else the second.
+Arrays choose(const Array& condition, const Arrays& yes, const Arrays& no);
 
 }  // namespace gnomon::roots::detail
