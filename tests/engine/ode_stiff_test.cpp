@@ -254,7 +254,9 @@ void expect_solved(const Problem& p, const ode::Solver& solver, double tolerance
         s.evaluations);
 }
 
-std::vector<ode::Solver> solvers() { return {ode::Kvaerno5(), ode::Rodas5P(), ode::KenCarp5()}; }
+std::vector<ode::Solver> solvers() {
+  return {ode::Kvaerno5(), ode::Rodas5P(), ode::KenCarp5(), ode::BDF()};
+}
 
 TEST(OdeStiff, Robertson) {
   for (const ode::Solver& s : solvers()) expect_solved(robertson(), s, 1e-5);

@@ -258,8 +258,11 @@ class Pid final : public StepControl {
       ++at;
     }
     if (forces()) keep = keep || state[at];
-    const Array factor = stop_gradient(clip(o_.safety * power, where(keep, 1, o_.factormin),
-                                            where(keep, o_.factormax, o_.safety)));
+    Array factor =
+        clip(o_.safety * power, where(keep, 1, o_.factormin), where(keep, o_.factormax, o_.safety));
+    if (taken.step.factor)
+      factor = clip(*taken.step.factor, o_.factormin, where(keep, o_.factormax, o_.safety));
+    factor = stop_gradient(factor);
     Array h = taken.h * factor;
     if (o_.dtmax) h = minimum(h, *o_.dtmax);
     if (o_.dtmin) {

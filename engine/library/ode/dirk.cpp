@@ -66,7 +66,7 @@ class Dirk final : public Method {
     std::vector<Arrays> other;
     if (split_) other.push_back(Arrays(middle, state.end()));
     std::vector<Arrays> linear{{}};  // slopes if the field were linear
-    Newton newton(*setup_, f, part, span, y);
+    Newton newton(*setup_, f, part, span.t0, y);
     int evaluated = 0;  // besides those of Newton's method
     Arrays last;
     for (std::size_t i = 0; i + 1 < stages; ++i) {
@@ -74,9 +74,10 @@ class Dirk final : public Method {
       const Array t = c == 1 ? span.t1 : span.t0 + c * span.h;
       Arrays base = advance(y, span.h, table_.a[i], implicit);
       if (split_) base = advance(base, span.h, table_.explicit_a[i], other);
-      linear.push_back(newton.guess(implicit[0], moved(i, implicit, other), table_.diagonal[i]));
+      newton.begin(span.h * table_.diagonal[i], table_.diagonal[i]);
+      linear.push_back(newton.guess(implicit[0], moved(i, implicit, other)));
       const Arrays guess = corrected(linear, predictor(i), implicit);
-      implicit.push_back(newton.solve(t, base, table_.diagonal[i], guess));
+      implicit.push_back(newton.solve(t, base, guess));
       last = advance(base, span.h, {table_.diagonal[i]}, {implicit.back()});
       if (split_ && explicit_stage_is_used(i + 1)) {
         other.push_back(f(0, t, last));

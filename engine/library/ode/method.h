@@ -44,6 +44,7 @@ struct Stepped {
   std::vector<Arrays> slopes;
   std::optional<Array> failed;       // bool[]: y1 means nothing
   std::optional<Array> evaluations;  // i32[], where their number is known only when it runs
+  std::optional<Array> factor;       // of the step size, where the method chooses it
 };
 
 /// A method. Stateless: what it carries from step to step are arrays.

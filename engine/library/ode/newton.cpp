@@ -70,40 +70,38 @@ Arrays Frozen::jacobian() const {
   return layout_.matrix(along, layout_.written_out());
 }
 
-Newton::Newton(const NewtonSetup& setup, const Fields& fields, std::size_t part, const Span& span,
+Newton::Newton(const NewtonSetup& setup, const Fields& fields, std::size_t part, const Array& t,
                const Arrays& y)
     : setup_(setup),
       fields_(fields),
       part_(part),
-      span_(span),
-      frozen_(fields, part, span.t0, y),
+      frozen_(fields, part, t, y),
       jacobian_(frozen_.jacobian()),
-      h_(stop_gradient(span.h)) {
+      rate_(ones({}, t.dtype())) {
   for (const Array& a : frozen_.layout().flat(frozen_.y()))
     scale_.push_back(1 / (setup.atol + setup.rtol * abs(a)));
 }
 
-void Newton::factor(double diagonal) {
-  if (factored_ == diagonal) return;
+void Newton::begin(const Array& length, double key) {
+  if (key_ == key) return;
   const Layout& layout = frozen_.layout();
-  factors_ = Factors(layout, layout.shifted(negative(h_ * diagonal), jacobian_));
-  factored_ = diagonal;
+  length_ = length;
+  key_ = key;
+  factors_ = Factors(layout, layout.shifted(negative(stop_gradient(length)), jacobian_));
 }
 
-Arrays Newton::guess(const Arrays& slope, const Arrays& moved, double diagonal) {
-  // x = slope + h d J (moved + x), where h d J = 1 - W.
-  factor(diagonal);
+Arrays Newton::guess(const Arrays& slope, const Arrays& moved) const {
+  // x = slope + length J (moved + x), where length J = 1 - W.
   const Layout& layout = frozen_.layout();
   const Arrays v = layout.flat(stopped(moved));
   const Arrays right = roots::detail::plus(layout.flat(stopped(slope)), v);
   return layout.leaves(roots::detail::minus(factors_.solve(right), v));
 }
 
-Arrays Newton::solve(const Array& t, const Arrays& base, double diagonal, const Arrays& guess) {
+Arrays Newton::solve(const Array& t, const Arrays& base, const Arrays& guess) {
   const Layout& layout = frozen_.layout();
   const DType dtype = layout.dtype();
-  const Array length = h_ * diagonal;
-  factor(diagonal);
+  const Array length = stop_gradient(length_);
   const Array time = stop_gradient(t);
   const Arrays fixed_base = layout.flat(stopped(base));
   Arrays weights;
@@ -138,8 +136,8 @@ Arrays Newton::solve(const Array& t, const Arrays& base, double diagonal, const 
     return next;
   };
   const double infinity = std::numeric_limits<double>::infinity();
-  const State start{layout.flat(stopped(guess)), full({}, infinity, dtype),
-                    rate_ ? sqrt(*rate_) : ones({}, dtype), yes, no};
+  // Another equation's rate is taken with care.
+  const State start{layout.flat(stopped(guess)), full({}, infinity, dtype), sqrt(rate_), yes, no};
   const auto found = while_loop_counted([](const State& s) { return s.on; }, iterate, start,
                                         {.max_steps = setup_.max_iterations});
   const Array bad = !found.state.solved;
@@ -148,7 +146,7 @@ Arrays Newton::solve(const Array& t, const Arrays& base, double diagonal, const 
   rate_ = minimum(found.state.rate, 1);
 
   const auto equation = [&](const Arrays& slope) {
-    const Arrays f = fields_(part_, t, advance(base, span_.h, {diagonal}, {slope}));
+    const Arrays f = fields_(part_, t, advance(base, length_, {1}, {slope}));
     return roots::detail::minus(f, slope);
   };
   return custom_root(
@@ -162,7 +160,7 @@ Arrays Newton::solve(const Array& t, const Arrays& base, double diagonal, const 
 }
 
 Array Newton::evaluations() const {
-  const int columns = static_cast<int>(frozen_.layout().size()) * jacobians_;
+  const int columns = static_cast<int>(frozen_.layout().size());
   return iterations_ ? *iterations_ + columns : full({}, columns, DType::i32);
 }
 

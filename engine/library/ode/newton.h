@@ -37,36 +37,39 @@ class Frozen {
   roots::detail::Layout layout_;
 };
 
-/// The equations of the stages of one step, slope = f(t, base + h diagonal slope), and what they
-/// have in common.
+/// The equations slope = f(t, base + length slope) of one step, and what they have in common: the
+/// Jacobian, and factors for each length.
 class Newton {
  public:
-  Newton(const NewtonSetup&, const Fields&, std::size_t part, const Span&, const Arrays& y);
+  /// `t`, `y`: where the Jacobian is taken, and the size of the state.
+  Newton(const NewtonSetup&, const Fields&, std::size_t part, const Array& t, const Arrays& y);
 
-  /// The slope that solves the equation of base = y + h diagonal `moved` where the field is as at
-  /// the start, linear with the Jacobian there and `slope`. Costs no evaluation.
-  Arrays guess(const Arrays& slope, const Arrays& moved, double diagonal);
+  /// Factors are made for it; `key` tells one length from another.
+  void begin(const Array& length, double key);
+  /// The slope that solves the equation of base = y + length `moved` where the field is as at the
+  /// start, linear with the Jacobian there and `slope`. Costs no evaluation.
+  Arrays guess(const Arrays& slope, const Arrays& moved) const;
   /// The slope that solves the equation; `guess` to begin with. Differentiable by the equation.
-  Arrays solve(const Array& t, const Arrays& base, double diagonal, const Arrays& guess);
+  Arrays solve(const Array& t, const Arrays& base, const Arrays& guess);
 
+  /// What iterations shrink by, as far as is known.
+  const Array& rate() const { return rate_; }
+  void expect_rate(const Array& rate) { rate_ = rate; }
   const Array& failed() const { return *failed_; }
   /// i32[]: of the field, Jacobians included.
   Array evaluations() const;
 
  private:
-  void factor(double diagonal);
-
   const NewtonSetup& setup_;
   const Fields& fields_;
   std::size_t part_;
-  const Span& span_;
   Frozen frozen_;
   Arrays jacobian_, scale_;  // scale: 1 / (atol + rtol |y|)
-  Array h_;                  // without derivative
-  double factored_ = 0;      // the diagonal of the factors
+  Array length_;
+  double key_ = 0;
   roots::detail::Factors factors_;
-  std::optional<Array> rate_, failed_, iterations_;
-  int jacobians_ = 1;
+  Array rate_;
+  std::optional<Array> failed_, iterations_;
 };
 
 }  // namespace gnomon::ode::detail

@@ -75,6 +75,23 @@ struct Sil3 : DiagonallyImplicit {
   explicit Sil3(NewtonOptions options = {});
 };
 
+struct BdfOptions {
+  int max_order = 5;
+  NewtonOptions newton = {};
+};
+/// Backward differentiation formulas of orders 1 to 5 (as numerical differentiation formulas, which
+/// look a little further back), order and step chosen together: one equation a step, for large
+/// systems and moderate tolerances.
+///
+/// Begins with order 1. Every order + 1 steps the order is chosen that allows the longest next one;
+/// in between steps are equal, unless one is rejected. Of PidController its tolerances, norm,
+/// factors and bounds of steps count; pcoeff, icoeff and dcoeff do not. Between the steps the
+/// polynomial that they are made by. Source: L. Shampine and M. Reichelt, The MATLAB ODE suite,
+/// SIAM J. Sci. Comput. 18 (1997), section 2.
+struct BDF : Solver {
+  explicit BDF(BdfOptions options = {});
+};
+
 /// A linearly implicit method: stages solve linear systems of one matrix, and no equation is left
 /// to be solved by iteration. One of those below.
 ///
