@@ -68,8 +68,8 @@ const ode::PidController pid{.rtol = 1e-9, .atol = 1e-13};
 
 std::vector<ode::Solver> solvers() {
   const ode::NewtonOptions exact{.rtol = 1e-12, .atol = 1e-16, .max_iterations = 30};
-  return {ode::Kvaerno3(exact), ode::Kvaerno5(exact), ode::KenCarp4(exact), ode::Rosenbrock23(),
-          ode::Rodas5P()};
+  return {ode::Kvaerno3(exact), ode::Kvaerno5(exact), ode::KenCarp4(exact),
+          ode::Rosenbrock23(),  ode::Rodas5P(),       ode::BDF({.newton = exact})};
 }
 
 TEST(OdeImplicitAdjoint, GradientsAreThoseOfTheSteps) {
@@ -96,6 +96,19 @@ TEST(OdeImplicitAdjoint, EveryAdjointAgrees) {
         },
         f64(point));
     expect_equal(forward, want, s.name() + ", forward");
+  }
+}
+
+TEST(OdeImplicitAdjoint, EveryAdjointGoesThroughBackwardDifferences) {
+  // With equal steps: a choice of another order in the moved solves is no difference of the same
+  // function.
+  Loss loss{ode::BDF({.newton = {.rtol = 1e-12, .atol = 1e-16, .max_iterations = 30}}),
+            ode::ConstantStepSize{}, ode::RecursiveCheckpointAdjoint{}, 0.02};
+  const Numbers want = differences(loss);
+  for (const ode::Adjoint& adjoint :
+       {ode::Adjoint(ode::RecursiveCheckpointAdjoint{}), ode::Adjoint(ode::StoredAdjoint{})}) {
+    loss.adjoint = adjoint;
+    expect_equal(gradient(loss), want, "BDF, adjoint " + std::to_string(adjoint.index()));
   }
 }
 

@@ -149,11 +149,15 @@ class Bdf final : public Method {
         order, [](int k) { return 1 / alpha(k); }, dtype);
     const Array length = span.h * share;
     past = weighted(share, {1}, {past});
-    Newton newton(*setup_, f, 0, span.t1, predicted);
+    // Where nobody takes the step again the search begins at the last state, which is at least near
+    // the solution's slow part; a polynomial that goes on may be anywhere.
+    const Arrays& near = setup_->retries ? predicted : y;
+    Newton newton(*setup_, f, 0, span.t1, near);
     newton.begin(length, 1);
-    newton.expect_rate(history.rate);
+    newton.expect_rate(setup_->retries ? history.rate : ones({}, dtype));
     const Arrays base = minus(predicted, past);
-    const Arrays slope = newton.solve(span.t1, base, weighted(1 / length, {1}, {past}));
+    const Arrays guess = weighted(1 / length, {1}, {minus(near, base)});
+    const Arrays slope = newton.solve(span.t1, base, guess);
     const Arrays change = minus(weighted(length, {1}, {slope}), past);
 
     Stepped result;

@@ -41,8 +41,12 @@ NewtonSetup newton_setup(const Request& r, const std::string& method, const Newt
                     " and max_iterations " + std::to_string(o.max_iterations) +
                     "; both have to be positive",
                 r.loc);
-  return {tolerance(o.rtol, "rtol"), tolerance(o.atol, "atol"), o.norm || !pid ? o.norm : pid->norm,
-          o.kappa, o.max_iterations};
+  return {tolerance(o.rtol, "rtol"),
+          tolerance(o.atol, "atol"),
+          o.norm || !pid ? o.norm : pid->norm,
+          o.kappa,
+          o.max_iterations,
+          pid != nullptr};
 }
 
 namespace {

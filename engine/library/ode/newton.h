@@ -14,6 +14,7 @@ struct NewtonSetup {
   Norm norm;
   double kappa;
   int max_iterations;
+  bool retries;  // the controller takes a step again whose equation was not solved
 };
 /// Throws UsageError where nobody says how exactly.
 NewtonSetup newton_setup(const Request&, const std::string& method, const NewtonOptions&);
