@@ -1,7 +1,6 @@
 // engine/library/roots/linear_system.cpp -- elimination, written out or by gnomon/linalg.h.
 #include "engine/library/roots/linear_system.h"
 
-#include "gnomon/indexing.h"
 #include "gnomon/linalg.h"
 #include "gnomon/transform.h"
 
@@ -99,9 +98,8 @@ Arrays Layout::shifted(const Array& factor, const Arrays& matrix, double diagona
 Factors::Factors(const Layout& layout, Arrays matrix)
     : n_(at(layout.size())), written_out_(layout.written_out()) {
   if (!written_out_) {
-    const linalg::Lu lu = linalg::lu(matrix[0]);
-    lu_ = {lu.lu};
-    swaps_ = {lu.permutation};
+    lu_ = {linalg::inv(matrix[0])};
+    pivots_ = std::move(matrix);
     return;
   }
   const std::size_t n = n_;
@@ -130,9 +128,8 @@ Factors::Factors(const Layout& layout, Arrays matrix)
 
 Arrays Factors::solve(Arrays b) const {
   if (!written_out_) {
-    const Array lower = linalg::triangular_solve(lu_[0], take(b[0], swaps_[0]),
-                                                 {.lower = true, .unit_diagonal = true});
-    return {linalg::triangular_solve(lu_[0], lower, {.lower = false})};
+    const Array x = matmul(lu_[0], b[0]);
+    return {x + matmul(lu_[0], b[0] - matmul(pivots_[0], x))};
   }
   const std::size_t n = n_;
   for (std::size_t k = 0; k < n; ++k) {
@@ -152,11 +149,8 @@ Arrays Factors::solve(Arrays b) const {
 
 Arrays Factors::solve_transposed(Arrays b) const {
   if (!written_out_) {
-    const Array upper =
-        linalg::triangular_solve(lu_[0], b[0], {.lower = false, .transposed = true});
-    const Array lower = linalg::triangular_solve(
-        lu_[0], upper, {.lower = true, .transposed = true, .unit_diagonal = true});
-    return {zeros_like(lower).at(swaps_[0]).set(lower, {.unique_indices = true})};
+    const Array x = matmul(b[0], lu_[0]);
+    return {x + matmul(b[0] - matmul(x, pivots_[0]), lu_[0])};
   }
   const std::size_t n = n_;
   for (std::size_t k = 0; k < n; ++k) {
@@ -189,7 +183,7 @@ Factors Factors::of_state(const Layout& layout, const Arrays& state) {
   const std::size_t n = f.n_;
   if (!f.written_out_) {
     f.lu_ = {state[0]};
-    f.swaps_ = {state[1]};
+    f.pivots_ = {state[1]};
     return f;
   }
   const auto behind = [&](std::size_t i) { return state.begin() + static_cast<Dim>(i); };

@@ -14,7 +14,7 @@ using Arrays = std::vector<Array>;
 ///
 /// Few of them stay apart, one array of rank 0 each: elimination is written out operation by
 /// operation, so that a lane of an ensemble has all of it in registers, its pivots included. Many
-/// are one array, and gnomon/linalg.h does the work.
+/// are one array.
 class Layout {
  public:
   /// `dtype`: of the vector.
@@ -47,7 +47,9 @@ class Layout {
   DType dtype_;
 };
 
-/// A = P L U, to solve with more than once.
+/// What a linear system is solved with more than once: A = P L U, or for a matrix in one array its
+/// inverse, and a step of iterative refinement: a product is one kernel where a triangular system
+/// is one after the other row.
 class Factors {
  public:
   Factors() = default;
@@ -66,7 +68,7 @@ class Factors {
   std::size_t n_ = 0;
   bool written_out_ = true;
   /// Written out: L (without its ones) and U, [i * n + j]; reciprocals of U's diagonal; whether
-  /// step k swapped rows k and i, [k * n + i].
+  /// step k swapped rows k and i, [k * n + i]. Else the inverse and the matrix.
   Arrays lu_, pivots_, swaps_;
 };
 
