@@ -80,7 +80,9 @@ TEST(OdeImplicitAdjoint, GradientsAreThoseOfTheSteps) {
 }
 
 TEST(OdeImplicitAdjoint, EveryAdjointAgrees) {
-  for (const ode::Solver& s : {ode::Solver(ode::Kvaerno5()), ode::Solver(ode::Rodas5P())}) {
+  // An iteration that ends one step later in a moved solve is a jump: small ones for differences.
+  for (const ode::Solver& s : {ode::Solver(ode::Kvaerno5({.kappa = 1e-3, .max_iterations = 20})),
+                               ode::Solver(ode::Rodas5P())}) {
     Loss loss{s, pid};
     const Numbers want = differences(loss);
     for (const ode::Adjoint& adjoint :

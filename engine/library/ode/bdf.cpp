@@ -282,13 +282,12 @@ class Bdf final : public Method {
     const Array lower = ready && (down > stay) && (down >= up),
                 higher = ready && !lower && (up > stay);
     const Array best = where(lower, down, where(higher, up, stay));
-    // As many iterations as this step took leave less room.
     const Array longer = 0.9 * best;
     // Steps are left alone where there is little to win.
     const Array worth = (longer > 1.1) || (longer < 0.9);
     const Array good = where(ready && worth, longer, 1);
-    const Array rejected = where(*result.failed, 0.25, minimum(0.9 * stay, 0.9));
-    result.factor = where((here < 1) && !*result.failed, good, rejected);
+    const Array rejected = minimum(0.9 * stay, 0.9);
+    result.factor = where(here < 1, good, rejected);
     const Array changed = lower || higher;
     next.order = order + where(lower, -1, where(higher, 1, 0));
     next.since = where(changed || (ready && worth), 0, next.since);

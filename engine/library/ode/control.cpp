@@ -262,6 +262,8 @@ class Pid final : public StepControl {
         clip(o_.safety * power, where(keep, 1, o_.factormin), where(keep, o_.factormax, o_.safety));
     if (taken.step.factor)
       factor = clip(*taken.step.factor, o_.factormin, where(keep, o_.factormax, o_.safety));
+    // An equation that was not solved says nothing of the error.
+    if (taken.step.failed) factor = where(*taken.step.failed, 0.5, factor);
     factor = stop_gradient(factor);
     Array h = taken.h * factor;
     if (o_.dtmax) h = minimum(h, *o_.dtmax);

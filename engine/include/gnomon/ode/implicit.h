@@ -15,15 +15,16 @@ namespace gnomon::ode {
 /// How the equations of implicit stages are solved: Newton's method with one Jacobian and one
 /// factorisation for a step.
 ///
-/// An iteration ends when what is left is estimated to be below `kappa` of the tolerances. One that
-/// does not end rejects the step where the controller can, else the solve ends with
-/// Result::nonlinear_divergence. Derivatives are those of the equations (gnomon/implicit.h).
+/// An iteration ends when what is left is estimated to be below `kappa` of the tolerances. Where
+/// one does not end within `max_iterations` the step is taken again at half its length, or if the
+/// controller never does that the solve ends with Result::nonlinear_divergence. Derivatives are
+/// those of the equations (gnomon/implicit.h).
 struct NewtonOptions {
   /// Those of PidController unless given; other controllers have none, and need them here.
   std::optional<Tolerance> rtol = {}, atol = {};
   Norm norm = {};  // PidController's
-  double kappa = 1e-2;
-  int max_iterations = 10;
+  double kappa = 0.1;
+  int max_iterations = 6;
 };
 
 /// A diagonally implicit Runge-Kutta method, one of those below.
