@@ -18,6 +18,7 @@
 #include "gnomon/ode/adjoint.h"
 #include "gnomon/ode/controller.h"
 #include "gnomon/ode/event.h"
+#include "gnomon/ode/implicit.h"
 #include "gnomon/ode/interpolation.h"
 #include "gnomon/ode/result.h"
 #include "gnomon/ode/save.h"
