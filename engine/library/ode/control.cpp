@@ -258,9 +258,11 @@ class Pid final : public StepControl {
       ++at;
     }
     if (forces()) keep = keep || state[at];
-    const Array factor = stop_gradient(clip(o_.safety * power, where(keep, 1, o_.factormin),
-                                            where(keep, o_.factormax, o_.safety)));
-    Array h = taken.h * factor;
+    const Array factor =
+        clip(o_.safety * power, where(keep, 1, o_.factormin), where(keep, o_.factormax, o_.safety));
+    // Not the factor alone: what an event left of a step depends on its time, and the derivative of
+    // the next ones would grow with their lengths.
+    Array h = stop_gradient(taken.h * factor);
     if (o_.dtmax) h = minimum(h, *o_.dtmax);
     if (o_.dtmin) {
       if (o_.force_dtmin) {
