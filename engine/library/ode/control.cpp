@@ -264,8 +264,9 @@ class Pid final : public StepControl {
       factor = clip(*taken.step.factor, o_.factormin, where(keep, o_.factormax, o_.safety));
     // An equation that was not solved says nothing of the error.
     if (taken.step.failed) factor = where(*taken.step.failed, 0.5, factor);
-    factor = stop_gradient(factor);
-    Array h = taken.h * factor;
+    // Not the factor alone: what an event left of a step depends on its time, and the derivative of
+    // the next ones would grow with their lengths.
+    Array h = stop_gradient(taken.h * factor);
     if (o_.dtmax) h = minimum(h, *o_.dtmax);
     if (o_.dtmin) {
       if (o_.force_dtmin) {
