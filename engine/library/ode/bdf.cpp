@@ -154,7 +154,7 @@ class Bdf final : public Method {
     const Arrays& near = setup_->retries ? predicted : y;
     Newton newton(*setup_, f, 0, span.t1, near);
     newton.begin(length, 1);
-    newton.expect_rate(setup_->retries ? history.rate : ones({}, dtype));
+    if (setup_->retries) newton.go_on_from({history.rate, full({}, false), zeros({}, DType::i32)});
     const Arrays base = minus(predicted, past);
     const Arrays guess = weighted(1 / length, {1}, {minus(near, base)});
     const Arrays slope = newton.solve(span.t1, base, guess);
@@ -163,7 +163,7 @@ class Bdf final : public Method {
     Stepped result;
     result.y1 = plus(predicted, change);
     result.error = weighted(by_order(order, error_constant, dtype), {1}, {change});
-    result.failed = newton.failed();
+    result.failed = newton.progress().failed;
     result.evaluations = newton.evaluations();
 
     History next;
@@ -187,7 +187,7 @@ class Bdf final : public Method {
     const Array same = abs(ratio - 1) < 1e-3;
     next.since = where(same, history.since, 0) + 1;
     next.h = span.h;
-    next.rate = newton.rate();
+    next.rate = newton.progress().rate;
     choose_order(next, result, order, y, dtype);
     result.state = next.state();
     return result;
