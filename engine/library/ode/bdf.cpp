@@ -275,18 +275,17 @@ class Bdf final : public Method {
                               {difference(next.differences, order, ahead + 1)}));
     };
     const Array here = size_of(result.error);
-    const Array stay = reach(here, 0);
-    const Array down = where(order > 1, reach(estimate(-1), -1), 0);
-    const Array up = where(order < options_.max_order, reach(estimate(1), 1), 0);
+    const Array stay = reach(here, 0) / 1.2;
+    const Array down = where(order > 1, reach(estimate(-1), -1) / 1.3, 0);
+    const Array up = where(order < options_.max_order, reach(estimate(1), 1) / 1.4, 0);
     const Array ready = next.since > order;
     const Array lower = ready && (down > stay) && (down >= up),
                 higher = ready && !lower && (up > stay);
     const Array best = where(lower, down, where(higher, up, stay));
-    const Array longer = 0.9 * best;
     // Steps are left alone where there is little to win.
-    const Array worth = (longer > 1.1) || (longer < 0.9);
-    const Array good = where(ready && worth, longer, 1);
-    const Array rejected = minimum(0.9 * stay, 0.9);
+    const Array worth = (best > 1.1) || (best < 0.9);
+    const Array good = where(ready && worth, best, 1);
+    const Array rejected = minimum(stay, 0.9);
     result.factor = where(here < 1, good, rejected);
     const Array changed = lower || higher;
     next.order = order + where(lower, -1, where(higher, 1, 0));
