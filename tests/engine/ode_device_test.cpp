@@ -185,5 +185,33 @@ TEST_F(Ode, AStiffEnsembleIsOneKernel) {
   }
 }
 
+TEST_F(Ode, ALargeStiffSystemRuns) {
+  // Heat on a line of 16 points: the slowest mode is left.
+  const int n = 16;
+  const float pi = 3.14159265f;
+  const ode::OdeTerm heat{[&](const Array&, const Array& u, const None&) {
+    const Array cold = zeros({1});
+    const Array all = concatenate({cold, u, cold});
+    return 289.0f * (slice(all, {0}, {n}) - 2 * u + slice(all, {2}, {n + 2}));
+  }};
+  std::vector<float> start(n);
+  for (int i = 0; i < n; ++i) {
+    const float x = static_cast<float>(i + 1) / (n + 1);
+    start[static_cast<std::size_t>(i)] = std::sin(pi * x) + std::sin(7 * pi * x);
+  }
+  const double rate = 4 * 289 * std::pow(std::sin(pi / 34), 2);
+  for (const ode::Solver& solver : {ode::Solver(ode::Kvaerno3()), ode::Solver(ode::Rodas5P())}) {
+    auto solve = jit(rt, [&](const Array& u) {
+      return diffeqsolve(heat, solver, 0.0f, 0.1f, 1e-3f, u, none, {.controller = pid}).y1;
+    });
+    const auto u = rt.to_host<float>(solve(rt.from_host(start)));
+    for (int i = 0; i < n; ++i) {
+      const double x = static_cast<double>(i + 1) / (n + 1);
+      EXPECT_NEAR(u[static_cast<std::size_t>(i)], std::exp(-0.1 * rate) * std::sin(pi * x), 2e-4)
+          << solver.name() << ", " << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gnomon::testing

@@ -114,6 +114,79 @@ TEST(OdeImplicitAdjoint, EveryAdjointGoesThroughBackwardDifferences) {
   }
 }
 
+// ---- large systems: matrices in one array, stages in a loop
+
+/// Heat on a line of `n` points with a source, as one term or as two; args: conductivity.
+template <class F>
+auto heat(int n, const F& terms) {
+  const auto spread = [n](const Array&, const Array& u, const Array& a) {
+    const Array cold = zeros({1}, u.dtype());
+    const Array all = concatenate({cold, u, cold});
+    return a * (slice(all, {0}, {n}) - 2 * u + slice(all, {2}, {n + 2}));
+  };
+  const auto source = [](const Array&, const Array& u, const Array&) { return u * (1 - u); };
+  return terms(spread, source);
+}
+const auto together = [](const auto& spread, const auto& source) {
+  return ode::OdeTerm{[=](const Array& t, const Array& u, const Array& a) {
+    return spread(t, u, a) + source(t, u, a);
+  }};
+};
+const auto split = [](const auto& spread, const auto& source) {
+  return ode::MultiTerm(ode::OdeTerm{source}, ode::OdeTerm{spread});
+};
+
+template <class Term>
+Array warmth(const Term& term, const ode::Solver& s, int n, const Array& a) {
+  const Array x = (1.0 + iota({n}, 0, DType::f64)) / (n + 1.0);
+  return sum(diffeqsolve(term, s, 0.0, 0.5, 0.05, sin(3 * x), a, {.max_steps = 16}).y1);
+}
+
+template <class Term>
+void expect_derivative(const Term& term, const ode::Solver& s, int n) {
+  const auto f = [&](const Array& a) { return warmth(term, s, n, a); };
+  const auto all = test::run_all(
+      [&](const Array& a) {
+        return std::pair{vmap(f)(a), grad(f)(a[1])};
+      },
+      f64({50 - 1e-3, 50, 50 + 1e-3}));
+  const double want = (all[0][2] - all[0][0]) / 2e-3;
+  EXPECT_NEAR(all[1][0] / want, 1, 1e-6) << s.name() << ", " << n;
+}
+
+TEST(OdeImplicitAdjoint, LargeSystemsHaveDerivativesToo) {
+  const ode::NewtonOptions exact{.rtol = 1e-12, .atol = 1e-12, .max_iterations = 30};
+  for (int n : {6, 14}) {
+    for (const ode::Solver& s :
+         {ode::Solver(ode::Kvaerno4(exact)), ode::Solver(ode::Rodas5P()),
+          ode::Solver(ode::BDF({.newton = exact})), ode::Solver(ode::KenCarp4(exact))})
+      expect_derivative(heat(n, together), s, n);
+    for (const ode::Solver& s : {ode::Solver(ode::KenCarp4(exact)), ode::Solver(ode::Sil3(exact))})
+      expect_derivative(heat(n, split), s, n);
+  }
+}
+
+TEST(OdeImplicitAdjoint, StagesInALoopAreThoseWrittenOut) {
+  // Thirteen numbers of which the last one does nothing, and the twelve others alone.
+  const ode::NewtonOptions exact{.rtol = 1e-12, .atol = 1e-12, .max_iterations = 30};
+  const auto twelve = heat(12, together);
+  const ode::OdeTerm thirteen{[&](const Array& t, const Array& u, const Array& a) {
+    return concatenate({twelve.vector_field(t, slice(u, {0}, {12}), a), zeros({1}, DType::f64)});
+  }};
+  for (const ode::Solver& s : {ode::Solver(ode::Kvaerno5(exact)), ode::Solver(ode::KenCarp5(exact)),
+                               ode::Solver(ode::ImplicitEuler(exact))}) {
+    const auto all = test::run_all(
+        [&](const Array& start, const Array& a) {
+          const auto few = diffeqsolve(twelve, s, 0.0, 0.5, 0.1, slice(start, {0}, {12}), a);
+          const auto many = diffeqsolve(thirteen, s, 0.0, 0.5, 0.1, start, a);
+          return std::pair{few.y1, slice(many.y1, {0}, {12})};
+        },
+        f64(Numbers{.1, .2, .3, .4, .5, .6, .7, .6, .5, .4, .3, .2, .1}), f64(20.0));
+    for (std::size_t i = 0; i < 12; ++i)
+      EXPECT_NEAR(all[0][i], all[1][i], 1e-13) << s.name() << ", " << i;
+  }
+}
+
 TEST(OdeImplicitAdjoint, SecondDerivativesComeOut) {
   for (const ode::Solver& s :
        {ode::Solver(ode::Kvaerno3({.rtol = 1e-12, .atol = 1e-16, .max_iterations = 30})),

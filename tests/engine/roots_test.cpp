@@ -371,8 +371,8 @@ TEST(Roots, SayHowTheyEnded) {
   const auto constant = [](const Array& x) { return 0.0 * x + 1.0; };
   EXPECT_EQ(end([&](const Array& g) { return roots::newton(constant, g); }, {1.0}),
             Result::nonfinite);
-  for (const Result r : {Result::converged, Result::max_steps_reached, Result::diverged,
-                         Result::nonfinite, Result::no_bracket, Result::stagnated})
+  for (const Result r : {Result::converged, Result::max_steps_reached, Result::nonfinite,
+                         Result::no_bracket, Result::stagnated})
     EXPECT_GT(roots::message(r).size(), 10u);
 }
 

@@ -154,7 +154,7 @@ class Bdf final : public Method {
     const Arrays& near = setup_->retries ? predicted : y;
     Newton newton(*setup_, f, 0, span.t1, near);
     newton.begin(length, 1);
-    newton.expect_rate(setup_->retries ? history.rate : ones({}, dtype));
+    if (setup_->retries) newton.go_on_from({history.rate, full({}, false), zeros({}, DType::i32)});
     const Arrays base = minus(predicted, past);
     const Arrays guess = weighted(1 / length, {1}, {minus(near, base)});
     const Arrays slope = newton.solve(span.t1, base, guess);
@@ -163,7 +163,7 @@ class Bdf final : public Method {
     Stepped result;
     result.y1 = plus(predicted, change);
     result.error = weighted(by_order(order, error_constant, dtype), {1}, {change});
-    result.failed = newton.failed();
+    result.failed = newton.progress().failed;
     result.evaluations = newton.evaluations();
 
     History next;
@@ -187,7 +187,7 @@ class Bdf final : public Method {
     const Array same = abs(ratio - 1) < 1e-3;
     next.since = where(same, history.since, 0) + 1;
     next.h = span.h;
-    next.rate = newton.rate();
+    next.rate = newton.progress().rate;
     choose_order(next, result, order, y, dtype);
     result.state = next.state();
     return result;
@@ -275,18 +275,17 @@ class Bdf final : public Method {
                               {difference(next.differences, order, ahead + 1)}));
     };
     const Array here = size_of(result.error);
-    const Array stay = reach(here, 0);
-    const Array down = where(order > 1, reach(estimate(-1), -1), 0);
-    const Array up = where(order < options_.max_order, reach(estimate(1), 1), 0);
+    const Array stay = reach(here, 0) / 1.2;
+    const Array down = where(order > 1, reach(estimate(-1), -1) / 1.3, 0);
+    const Array up = where(order < options_.max_order, reach(estimate(1), 1) / 1.4, 0);
     const Array ready = next.since > order;
     const Array lower = ready && (down > stay) && (down >= up),
                 higher = ready && !lower && (up > stay);
     const Array best = where(lower, down, where(higher, up, stay));
-    const Array longer = 0.9 * best;
     // Steps are left alone where there is little to win.
-    const Array worth = (longer > 1.1) || (longer < 0.9);
-    const Array good = where(ready && worth, longer, 1);
-    const Array rejected = minimum(0.9 * stay, 0.9);
+    const Array worth = (best > 1.1) || (best < 0.9);
+    const Array good = where(ready && worth, best, 1);
+    const Array rejected = minimum(stay, 0.9);
     result.factor = where(here < 1, good, rejected);
     const Array changed = lower || higher;
     next.order = order + where(lower, -1, where(higher, 1, 0));

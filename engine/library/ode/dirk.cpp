@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "engine/library/ode/control.h"
 #include "engine/library/ode/newton.h"
+#include "gnomon/indexing.h"
 #include "gnomon/ops.h"
 
 namespace gnomon::ode {
@@ -60,32 +62,19 @@ class Dirk final : public Method {
 
   Stepped step(const Fields& f, const Span& span, const Arrays& y,
                const Arrays& state) const override {
-    const std::size_t stages = table_.stages(), part = split_ ? 1 : 0;
+    const std::size_t part = split_ ? 1 : 0;
     const auto middle = state.begin() + static_cast<std::ptrdiff_t>(y.size());
-    std::vector<Arrays> implicit{Arrays(state.begin(), middle)};
-    std::vector<Arrays> other;
-    if (split_) other.push_back(Arrays(middle, state.end()));
-    std::vector<Arrays> linear{{}};  // slopes if the field were linear
+    Stages stages{{Arrays(state.begin(), middle)}, {}, {}, 0};
+    if (split_) stages.other.push_back(Arrays(middle, state.end()));
     Newton newton(*setup_, f, part, span.t0, y);
-    int evaluated = 0;  // besides those of Newton's method
-    Arrays last;
-    for (std::size_t i = 0; i + 1 < stages; ++i) {
-      const double c = table_.c[i];
-      const Array t = c == 1 ? span.t1 : span.t0 + c * span.h;
-      Arrays base = advance(y, span.h, table_.a[i], implicit);
-      if (split_) base = advance(base, span.h, table_.explicit_a[i], other);
-      newton.begin(span.h * table_.diagonal[i], table_.diagonal[i]);
-      linear.push_back(newton.guess(implicit[0], moved(i, implicit, other)));
-      const Arrays guess = corrected(linear, predictor(i), implicit);
-      implicit.push_back(newton.solve(t, base, guess));
-      last = advance(base, span.h, {table_.diagonal[i]}, {implicit.back()});
-      if (split_ && explicit_stage_is_used(i + 1)) {
-        other.push_back(f(0, t, last));
-        ++evaluated;
-      } else if (split_) {
-        other.push_back({});
-      }
-    }
+    // Large fields are traced and compiled once for all stages.
+    if (newton.layout().written_out() || !constant_diagonal())
+      one_by_one(f, span, y, newton, stages);
+    else
+      in_a_loop(f, span, y, newton, stages);
+    const std::vector<Arrays>&implicit = stages.implicit, &other = stages.other;
+    Arrays& last = stages.last;
+    int evaluated = stages.evaluated;
 
     Stepped result;
     const bool ends =
@@ -110,7 +99,7 @@ class Dirk final : public Method {
       append(result.state, f(0, span.t1, result.y1));
       evaluated += 2;
     }
-    result.failed = newton.failed();
+    result.failed = newton.progress().failed;
     result.evaluations = newton.evaluations() + evaluated;
     result.slopes = slopes_between(implicit, other, state, result.state, y.size());
     return result;
@@ -153,6 +142,132 @@ class Dirk final : public Method {
                 looks(table_.explicit_error.empty() ? table_.error : table_.explicit_error);
     for (const auto& row : table_.explicit_a) used = used || looks(row);
     return used;
+  }
+
+  struct Stages {
+    std::vector<Arrays> implicit, other;  // slopes
+    Arrays last;                          // state of the last stage
+    int evaluated;                        // besides what Newton's method did
+  };
+
+  void one_by_one(const Fields& f, const Span& span, const Arrays& y, Newton& newton,
+                  Stages& s) const {
+    std::vector<Arrays> linear{{}};  // slopes if the field were linear
+    for (std::size_t i = 0; i + 1 < table_.stages(); ++i) {
+      const double c = table_.c[i];
+      const Array t = c == 1 ? span.t1 : span.t0 + c * span.h;
+      Arrays base = advance(y, span.h, table_.a[i], s.implicit);
+      if (split_) base = advance(base, span.h, table_.explicit_a[i], s.other);
+      newton.begin(span.h * table_.diagonal[i], table_.diagonal[i]);
+      linear.push_back(newton.guess(s.implicit[0], moved(i, s.implicit, s.other)));
+      const Arrays guess = corrected(linear, predictor(i), s.implicit);
+      s.implicit.push_back(newton.solve(t, base, guess));
+      s.last = advance(base, span.h, {table_.diagonal[i]}, {s.implicit.back()});
+      if (split_ && explicit_stage_is_used(i + 1)) {
+        s.other.push_back(f(0, t, s.last));
+        ++s.evaluated;
+      } else if (split_) {
+        s.other.push_back({});
+      }
+    }
+  }
+
+  bool constant_diagonal() const {
+    return std::all_of(table_.diagonal.begin(), table_.diagonal.end(),
+                       [&](double d) { return d == table_.diagonal[0]; });
+  }
+
+  /// The same with rows of the table that are looked up.
+  void in_a_loop(const Fields& f, const Span& span, const Arrays& y, Newton& newton,
+                 Stages& s) const {
+    const std::size_t stages = table_.stages();
+    const Dim n = static_cast<Dim>(stages);
+    const double diagonal = table_.diagonal[0];
+    const DType dtype = span.h.dtype();
+    newton.begin(span.h * diagonal, diagonal);
+    const auto rows = [&](const auto& row) {
+      std::vector<double> all;
+      for (std::size_t i = 0; i + 1 < stages; ++i) {
+        std::vector<double> r = row(i);
+        r.resize(stages, 0.0);
+        all.insert(all.end(), r.begin(), r.end());
+      }
+      return reshape(array_of(Times(all), dtype), {n - 1, n});
+    };
+    struct Row {
+      Array c, a, explicit_a, predictor;
+    };
+    const auto none = [](std::size_t) { return std::vector<double>{}; };
+    const auto of = [](const std::vector<std::vector<double>>& table) {
+      return [&table](std::size_t i) { return table[i]; };
+    };
+    const Row table{array_of(Times(table_.c), dtype), rows(of(table_.a)),
+                    split_ ? rows(of(table_.explicit_a)) : rows(none),
+                    rows([&](std::size_t i) { return predictor(i); })};
+
+    // Slopes, and what a linear field leaves out of them, stage by stage along axis 0.
+    struct Carry {
+      Arrays implicit, beyond, other, last;
+      Newton::Progress progress;
+      Array stage;
+    };
+    const auto first = [&](const Arrays& slopes, bool empty) {
+      Arrays all;
+      for (const Array& a : slopes) {
+        const Array zero = zeros(a.shape().with_inserted(0, n), a.dtype());
+        all.push_back(empty ? zero : zero.at(0).set(a));
+      }
+      return all;
+    };
+    const auto combination = [&](const Array& weights, const Arrays& slopes) {
+      Arrays all;
+      for (const Array& k : slopes) {
+        const Array w = weights.dtype() == k.dtype() ? weights : cast(weights, k.dtype());
+        const Shape shape = k.shape().without(0);
+        all.push_back(reshape(matmul(w, reshape(k, {n, shape.size()})), shape));
+      }
+      return all;
+    };
+    const auto put = [](const Arrays& slopes, const Array& row, const Arrays& values) {
+      Arrays all;
+      for (std::size_t i = 0; i < slopes.size(); ++i)
+        all.push_back(slopes[i].at(row).set(values[i]));
+      return all;
+    };
+    const auto body = [&](Carry c, const Row& row) {
+      const Array t = where(row.c == 1, span.t1, span.t0 + row.c * span.h);
+      Arrays way = combination(row.a, c.implicit);
+      if (split_) way = roots::detail::plus(way, combination(row.explicit_a, c.other));
+      const Arrays base = advance(y, span.h, {1}, {way});
+      newton.go_on_from(c.progress);
+      const Arrays linear = newton.guess(s.implicit[0], roots::detail::times(1 / diagonal, way));
+      const Arrays slope =
+          newton.solve(t, base, roots::detail::plus(linear, combination(row.predictor, c.beyond)));
+      Carry next;
+      next.last = advance(base, span.h, {diagonal}, {slope});
+      next.implicit = put(c.implicit, c.stage, slope);
+      next.beyond = put(c.beyond, c.stage, roots::detail::minus(slope, linear));
+      if (split_) next.other = put(c.other, c.stage, f(0, t, next.last));
+      next.progress = newton.progress();
+      next.stage = c.stage + 1;
+      return std::pair{next, None{}};
+    };
+    Carry start{first(s.implicit[0], false), first(s.implicit[0], true), {}, y,
+                newton.progress(),           ones({}, DType::i32)};
+    if (split_) start.other = first(s.other[0], false);
+    const Carry end = scan(body, start, table).first;
+    newton.go_on_from(end.progress);
+    const auto taken_apart = [&](const Arrays& stacked, std::vector<Arrays>& to) {
+      for (Dim j = 1; j < n; ++j) {
+        Arrays row;
+        for (const Array& a : stacked) row.push_back(a[j]);
+        to.push_back(std::move(row));
+      }
+    };
+    taken_apart(end.implicit, s.implicit);
+    if (split_) taken_apart(end.other, s.other);
+    s.last = end.last;
+    s.evaluated = split_ ? static_cast<int>(n) - 1 : 0;
   }
 
   /// How far the base of stage i + 1 is from y, as a slope over its own length.

@@ -81,7 +81,7 @@ Newton::Newton(const NewtonSetup& setup, const Fields& fields, std::size_t part,
       part_(part),
       frozen_(fields, part, t, y),
       jacobian_(frozen_.jacobian()),
-      rate_(ones({}, t.dtype())) {
+      progress_{ones({}, t.dtype()), full({}, false), zeros({}, DType::i32)} {
   for (const Array& a : frozen_.layout().flat(frozen_.y()))
     scale_.push_back(1 / (setup.atol + setup.rtol * abs(a)));
 }
@@ -141,13 +141,12 @@ Arrays Newton::solve(const Array& t, const Arrays& base, const Arrays& guess) {
   };
   const double infinity = std::numeric_limits<double>::infinity();
   // Another equation's rate is taken with care.
-  const State start{layout.flat(stopped(guess)), full({}, infinity, dtype), sqrt(rate_), yes, no};
+  const State start{layout.flat(stopped(guess)), full({}, infinity, dtype), sqrt(progress_.rate),
+                    yes, no};
   const auto found = while_loop_counted([](const State& s) { return s.on; }, iterate, start,
                                         {.max_steps = setup_.max_iterations});
-  const Array bad = !found.state.solved;
-  failed_ = failed_ ? *failed_ || bad : bad;
-  iterations_ = iterations_ ? *iterations_ + found.steps : found.steps;
-  rate_ = minimum(found.state.rate, 1);
+  progress_ = {minimum(found.state.rate, 1), progress_.failed || !found.state.solved,
+               progress_.iterations + found.steps};
 
   const auto equation = [&](const Arrays& slope) {
     const Arrays f = fields_(part_, t, advance(base, length_, {1}, {slope}));
@@ -164,8 +163,7 @@ Arrays Newton::solve(const Array& t, const Arrays& base, const Arrays& guess) {
 }
 
 Array Newton::evaluations() const {
-  const int columns = static_cast<int>(frozen_.layout().size());
-  return iterations_ ? *iterations_ + columns : full({}, columns, DType::i32);
+  return progress_.iterations + static_cast<int>(layout().size());
 }
 
 }  // namespace gnomon::ode::detail

@@ -53,12 +53,18 @@ class Newton {
   /// The slope that solves the equation; `guess` to begin with. Differentiable by the equation.
   Arrays solve(const Array& t, const Arrays& base, const Arrays& guess);
 
-  /// What iterations shrink by, as far as is known.
-  const Array& rate() const { return rate_; }
-  void expect_rate(const Array& rate) { rate_ = rate; }
-  const Array& failed() const { return *failed_; }
+  /// What became of the equations so far.
+  struct Progress {
+    Array rate;        // what iterations shrink by, as far as is known
+    Array failed;      // bool[]
+    Array iterations;  // i32[]
+  };
+  const Progress& progress() const { return progress_; }
+  void go_on_from(const Progress& p) { progress_ = p; }
   /// i32[]: of the field, Jacobians included.
   Array evaluations() const;
+
+  const roots::detail::Layout& layout() const { return frozen_.layout(); }
 
  private:
   const NewtonSetup& setup_;
@@ -69,8 +75,7 @@ class Newton {
   Array length_;
   double key_ = 0;
   roots::detail::Factors factors_;
-  Array rate_;
-  std::optional<Array> failed_, iterations_;
+  Progress progress_;
 };
 
 }  // namespace gnomon::ode::detail

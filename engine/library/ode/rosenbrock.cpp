@@ -14,6 +14,7 @@ using roots::detail::Factors;
 using roots::detail::Layout;
 using roots::detail::minus;
 using roots::detail::plus;
+using roots::detail::times;
 
 class RosenbrockMethod final : public Method {
  public:
@@ -54,7 +55,7 @@ class RosenbrockMethod final : public Method {
     };
     const Arrays by_time =
         jvp([&](const Array& t) { return f(0, t, y); }, span.t0, ones_like(span.t0)).second;
-    const Array square = span.h * span.h;
+    const Arrays drift = weighted(span.h * span.h, {1}, {by_time});
 
     Stepped result;
     std::vector<Arrays>& u = result.slopes;
@@ -66,7 +67,7 @@ class RosenbrockMethod final : public Method {
       Arrays slope = i > 0 ? f(0, t, last) : state.empty() ? f(0, t, y) : state;
       Arrays right = weighted(span.h, {table_.scale}, {slope});
       if (i > 0) right = plus(right, combined(table_.r[i - 1], u));
-      if (table_.d[i] != 0) right = plus(right, weighted(square, {table_.d[i]}, {by_time}));
+      if (table_.d[i] != 0) right = plus(right, times(table_.d[i], drift));
       u.push_back(custom_linear_solve(product, right, solve, solve_transposed));
       if (i + 1 == table_.stages() && table_.first_same_as_last) result.state = std::move(slope);
     }

@@ -16,8 +16,6 @@ std::string_view message(Result r) {
     case Result::max_steps_reached:
       return "the solve took `max_steps` steps and is not within its tolerances; allow more of "
              "them, or begin nearer to the solution";
-    case Result::diverged:
-      return "steps grow; begin nearer to the solution";
     case Result::nonfinite:
       return "the function, its derivative or a step is not finite: the matrix may be singular";
     case Result::no_bracket:

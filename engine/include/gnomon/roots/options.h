@@ -27,7 +27,6 @@ struct Options {
 enum class Result : std::int32_t {
   converged = 0,
   max_steps_reached,
-  diverged,
   nonfinite,
   no_bracket,
   stagnated,
