@@ -41,8 +41,17 @@ double error_of(int order, int n) {
           return std::vector<Array>{cos(t) * y[0]};
         };
         const ode::SolveOptions options;
-        const d::Request request{
-            solver, {d::FieldRef(field)}, 0.5, 1.0, h, {start}, {"y"}, options, {}, {}, {}};
+        d::Request request{.solver = solver,
+                           .fields = {d::FieldRef(field)},
+                           .t0 = 0.5,
+                           .t1 = 1.0,
+                           .dt0 = h,
+                           .y0 = {start},
+                           .paths = {"y"},
+                           .options = options,
+                           .saves = {},
+                           .events = {},
+                           .loc = {}};
         const d::Fields fields(request, std::nullopt);
         const auto method = solver.method().prepared(request);
         const auto number = [](double x) { return full({}, x, DType::f64); };
