@@ -41,15 +41,24 @@ double error_of(int order, int n) {
           return std::vector<Array>{cos(t) * y[0]};
         };
         const ode::SolveOptions options;
-        const d::Request request{
-            solver, {d::FieldRef(field)}, 0.5, 1.0, h, {start}, {"y"}, options, {}, {}, {}};
+        d::Request request{.solver = solver,
+                           .fields = {d::FieldRef(field)},
+                           .t0 = 0.5,
+                           .t1 = 1.0,
+                           .dt0 = h,
+                           .y0 = {start},
+                           .paths = {"y"},
+                           .options = options,
+                           .saves = {},
+                           .events = {},
+                           .loc = {}};
         const d::Fields fields(request, std::nullopt);
         const auto method = solver.method().prepared(request);
         const auto number = [](double x) { return full({}, x, DType::f64); };
         std::vector<Array> y{start}, state;
         for (double x : differences) state.push_back(number(x));
-        state.insert(state.end(),
-                     {full({}, order, DType::i32), zeros({}, DType::i32), number(h), number(1.0)});
+        state.insert(state.end(), {full({}, order, DType::i32), zeros({}, DType::i32), number(h),
+                                   number(1.0), number(h)});
         for (int i = 0; i < n; ++i) {
           const d::Span span{number(0.5 + i * h), number(0.5 + (i + 1) * h), number(h)};
           const d::Stepped s = method->step(fields, span, y, state);
@@ -129,6 +138,29 @@ TEST(OdeBdf, EqualStepsAndBackwardOnes) {
   };
   EXPECT_NEAR(end(0, 1, 0.005, 1), 0.5, 1e-4);
   EXPECT_NEAR(end(1, 0, -0.005, 0.5), 1, 1e-4);
+}
+
+TEST(OdeBdf, StepsEndWhereTheyAreToldTo) {
+  Numbers ts;
+  for (int i = 1; i < 30; ++i) ts.push_back(0.1 * i);
+  const auto run = [&](const ode::ClipStepSize& clip) {
+    const auto all = test::run_all(
+        [&](const Array& y) {
+          const auto sol =
+              diffeqsolve(hill_term, ode::BDF(), 0.0, 3.0, none, y, none, {.controller = clip});
+          return std::tuple{sol.y1, sol.stats.steps};
+        },
+        f64(1.0));
+    return std::pair{all[0][0], all[1][0]};
+  };
+  const ode::PidController pid{.rtol = 1e-4, .atol = 1e-4};
+  const auto stepped = run({pid, ts, {}});
+  EXPECT_NEAR(stepped.first, 0.1, 1e-4);
+  EXPECT_LT(stepped.second, 110);
+  // Behind a jump it begins with order 1.
+  const auto jumped = run({pid, {}, ts});
+  EXPECT_NEAR(jumped.first, 0.1, 2e-3);
+  EXPECT_GT(jumped.second, stepped.second);
 }
 
 TEST(OdeBdf, SaysWhatIsWrong) {

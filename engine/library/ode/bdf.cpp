@@ -72,6 +72,7 @@ struct History {
   std::vector<Arrays> differences;  // number 1, 2, ..
   Array order, since;               // i32[]: since: steps of this order and length
   Array h, rate;
+  Array wanted;  // how long this step was to be; the controller may have cut it short
 
   History() = default;
   History(const Arrays& state, std::size_t leaves) {
@@ -81,12 +82,13 @@ struct History {
     order = *at++;
     since = *at++;
     h = *at++;
-    rate = *at;
+    rate = *at++;
+    wanted = *at;
   }
   Arrays state() const {
     Arrays all;
     for (const Arrays& d : differences) all.insert(all.end(), d.begin(), d.end());
-    all.insert(all.end(), {order, since, h, rate});
+    all.insert(all.end(), {order, since, h, rate, wanted});
     return all;
   }
 };
@@ -120,6 +122,7 @@ class Bdf final : public Method {
     history.since = zeros({}, DType::i32);
     history.h = ones({}, t.dtype());
     history.rate = ones({}, t.dtype());
+    history.wanted = zeros({}, t.dtype());
     return history.state();
   }
 
@@ -188,12 +191,13 @@ class Bdf final : public Method {
     next.since = where(same, history.since, 0) + 1;
     next.h = span.h;
     next.rate = newton.progress().rate;
+    next.wanted = history.wanted;
     choose_order(next, result, order, y, dtype);
     result.state = next.state();
     return result;
   }
 
-  Polynomial interpolant(const Span&, const Arrays& y, const Stepped& s) const override {
+  Polynomial interpolant(const Span&, const Arrays&, const Stepped& s) const override {
     // Differences at the end of the step: number 1 is the way from its start.
     Polynomial powers;
     for (std::size_t p = 1; p <= s.slopes.size(); ++p) {
@@ -204,7 +208,6 @@ class Bdf final : public Method {
       }
       powers.push_back(combined(weights, s.slopes));
     }
-    (void)y;
     return powers;
   }
 
@@ -284,9 +287,13 @@ class Bdf final : public Method {
     const Array best = where(lower, down, where(higher, up, stay));
     // Steps are left alone where there is little to win.
     const Array worth = (best > 1.1) || (best < 0.9);
-    const Array good = where(ready && worth, best, 1);
+    // Behind one that was cut short, for a time to end at, the next is as long as that was to be.
+    const Array cut = next.h < 0.9 * next.wanted;
+    const Array again = maximum(minimum(next.wanted / next.h, stay), 1);
+    const Array good = where(ready && worth, best, where(cut, again, 1));
     const Array rejected = minimum(stay, 0.9);
     result.factor = where(here < 1, good, rejected);
+    next.wanted = stop_gradient(next.h * good);
     const Array changed = lower || higher;
     next.order = order + where(lower, -1, where(higher, 1, 0));
     next.since = where(changed || (ready && worth), 0, next.since);

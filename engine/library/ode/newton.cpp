@@ -143,18 +143,25 @@ Arrays Newton::solve(const Array& t, const Arrays& base, const Arrays& guess) {
   // Another equation's rate is taken with care.
   const State start{layout.flat(stopped(guess)), full({}, infinity, dtype), sqrt(progress_.rate),
                     yes, no};
-  const auto found = while_loop_counted([](const State& s) { return s.on; }, iterate, start,
-                                        {.max_steps = setup_.max_iterations});
-  progress_ = {minimum(found.state.rate, 1), progress_.failed || !found.state.solved,
-               progress_.iterations + found.steps};
+  // The first iteration always runs, and mostly is the last one: it needs no loop.
+  // The first iteration always runs, and mostly is the last one: it needs no loop.
+  State found = iterate(start);
+  Array iterations = ones({}, DType::i32);
+  if (setup_.max_iterations > 1) {
+    const auto loop = while_loop_counted([](const State& s) { return s.on; }, iterate, found,
+                                         {.max_steps = setup_.max_iterations - 1});
+    found = loop.state;
+    iterations = loop.steps + 1;
+  }
+  progress_ = {minimum(found.rate, 1), progress_.failed || !found.solved,
+               progress_.iterations + iterations};
 
   const auto equation = [&](const Arrays& slope) {
     const Arrays f = fields_(part_, t, advance(base, length_, {1}, {slope}));
     return roots::detail::minus(f, slope);
   };
   return custom_root(
-      equation, layout.leaves(found.state.x),
-      [](const auto&, const Arrays& x) { return tree::clone(x); },
+      equation, layout.leaves(found.x), [](const auto&, const Arrays& x) { return tree::clone(x); },
       [&](const auto& linear, const Arrays& y) {
         const auto map = [&](const Arrays& direction) { return linear(direction); };
         const Factors exact(layout, layout.matrix(map, false));
