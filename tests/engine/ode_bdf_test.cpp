@@ -43,6 +43,7 @@ double error_of(int order, int n) {
         const ode::SolveOptions options;
         d::Request request{.solver = solver,
                            .fields = {d::FieldRef(field)},
+                           .drives = {},
                            .t0 = 0.5,
                            .t1 = 1.0,
                            .dt0 = h,

@@ -93,6 +93,9 @@ class Constant final : public StepControl {
   std::optional<Dim> steps() const override {
     return known_ ? std::optional(std::max<Dim>(*known_, 1)) : std::nullopt;
   }
+  std::optional<Array> index(const Arrays& state) const override {
+    return infinite_ ? std::nullopt : std::optional(state[0]);
+  }
   Start start() const override {
     return {t0_ + first_, infinite_ ? Arrays{} : Arrays{zeros({}, DType::i32)}};
   }
@@ -158,6 +161,7 @@ class Given final : public StepControl {
   }
   bool ends_at_t1() const override { return true; }
   std::optional<Dim> steps() const override { return ts_.dim(0) - 1; }
+  std::optional<Array> index(const Arrays& state) const override { return state[0]; }
   Start start() const override { return {ts_[1], {zeros({}, DType::i32)}}; }
   Decision decide(const Taken& taken, const Arrays& state) const override {
     const Array i = state[0] + 1;
@@ -296,6 +300,8 @@ class Pid final : public StepControl {
   /// Source: E. Hairer, S. Norsett and G. Wanner, Solving Ordinary Differential Equations I, 2nd
   /// edition, section II.4.
   Array automatic() const {
+    // A path has no slope that a first step could be guessed from.
+    if (s_.method.is_driven()) return full({}, 0.01, dtype_);
     const Arrays f0 = s_.method.first_slope(s_.fields, s_.t0, s_.y0, s_.begun);
     const Array d0 = size_of(s_.y0), d1 = size_of(f0);
     const Array tiny = (d0 < 1e-5) || (d1 < 1e-5);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "engine/library/ode/method.h"
+#include "engine/library/ode/sde.h"
 #include "gnomon/ops.h"
 
 namespace gnomon::ode {
@@ -99,6 +100,10 @@ class ExplicitMethod final : public Method {
     Tableau table = reuses_ ? table_ : with_last_slope(table_);
     table.dense = hermite(table);
     return std::make_shared<ExplicitMethod>(std::move(table));
+  }
+
+  std::shared_ptr<const Method> driven(const Request& r) const override {
+    return driven_runge_kutta(table_, r);
   }
 
   Arrays begin(const Fields& f, const Array& t, const Arrays& y) const override {

@@ -1,5 +1,6 @@
 // engine/library/ode/integrate.cpp -- the loop over the steps of a solve, the same for every method
 // and controller.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -122,15 +123,13 @@ class Integration {
     method_ = &r.solver.method();
     prepared_ = method_->prepared(r);
     if (prepared_) method_ = prepared_.get();
-    if (method_->fields() != r.fields.size())
-      fail(r, method_->name() + " takes " + std::to_string(method_->fields()) + " terms, not " +
-                  std::to_string(r.fields.size()));
+    drive();
     bool between = r.options.saveat.dense || events_.finds_roots();
     for (const SaveRequest& s : r.saves) {
       savers_.emplace_back(r, s, fields_, dtype_);
       between = between || savers_.back().interpolates();
     }
-    if (between) {
+    if (between && !method_->is_driven()) {
       richer_ = method_->with_interpolant();
       if (richer_) method_ = richer_.get();
     }
@@ -177,6 +176,34 @@ class Integration {
     return where(time_of(r_.t1) < time_of(r_.t0), cast(-1.0, dtype_), cast(1.0, dtype_));
   }
 
+  /// Takes the method for driven parts where there are any.
+  void drive() {
+    const auto is_driven = [](const Driven& d) { return d.drive != nullptr; };
+    if (!method_->is_driven() && std::any_of(r_.drives.begin(), r_.drives.end(), is_driven)) {
+      driven_ = method_->driven(r_);
+      if (!driven_)
+        fail(r_, method_->name() +
+                     " solves no equation with a path in it; take one that does: EulerMaruyama "
+                     "(Ito), SPaRK (Stratonovich), or an explicit Runge-Kutta method");
+      method_ = driven_.get();
+    }
+    method_->check_terms(r_);
+    for (const Driven& d : r_.drives) {
+      if (!d.drive) continue;
+      if (d.drive->needs_index() && events_.can_go_on())
+        fail(r_,
+             "an event changes the state inside a step, and IndexedBrownianPath knows whole "
+             "steps only; take a VirtualBrownianTree");
+      const auto range = d.drive->range();
+      if (!range) continue;
+      for (const auto& t : {known(r_.t0), known(r_.t1)})
+        if (t && !(*t >= range->first && *t <= range->second))
+          fail(r_, "the solve comes to time " + to_string(Scalar(*t)) +
+                       ", and the Brownian path is from " + to_string(Scalar(range->first)) +
+                       " to " + to_string(Scalar(range->second)) + "; make the path as long");
+    }
+  }
+
   bool can_reject() const { return control_->can_reject(); }
   bool can_fail() const {
     return control_->can_fail() || events_.can_end() || (method_->can_fail() && !can_reject());
@@ -208,7 +235,7 @@ class Integration {
   }
 
   State step(State s) {
-    const Span span{s.t, s.next, s.next - s.t};
+    const Span span{s.t, s.next, s.next - s.t, control_->index(s.control)};
     const Stepped stepped = method_->step(fields_, span, s.y, s.method);
     Decision d = control_->decide({span.t0, span.t1, span.h, s.y, stepped}, s.control);
     const std::optional<Array>& keep = d.keep;
@@ -289,7 +316,7 @@ class Integration {
     Dense d{buffer({n}, dtype_), buffer({n}, dtype_), buffer({n}, dtype_), {}};
     const Polynomial like = eval_shape(
         [&](const Array& t, const Arrays& y, const Arrays& begun) {
-          const Span span{t, t, t};
+          const Span span{t, t, t, full({}, 0, DType::i32)};
           return method_->interpolant(span, y, method_->step(fields_, span, y, begun));
         },
         t0_, r_.y0, begun_);
@@ -352,7 +379,7 @@ class Integration {
   Array evaluations(const State& s, const Array& steps) const {
     const int begin = method_->evaluations_to_begin();
     const int terms = static_cast<int>(r_.fields.size());
-    const int first = automatic_ ? (begin == 0 ? 2 : 1) * terms : 0;
+    const int first = automatic_ && !method_->is_driven() ? (begin == 0 ? 2 : 1) * terms : 0;
     if (s.evaluations) return *s.evaluations + (begin + first);
     return steps * method_->evaluations_per_step() + (begin + first);
   }
@@ -364,7 +391,7 @@ class Integration {
   Array t0_, t1_, nearly_;  // in the direction of integration
   Events events_;
   const Method* method_ = nullptr;
-  std::shared_ptr<const Method> prepared_, richer_;
+  std::shared_ptr<const Method> prepared_, driven_, richer_;
   std::vector<Saver> savers_;
   bool interpolates_ = false, automatic_ = false;
   Arrays begun_;
