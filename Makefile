@@ -14,7 +14,7 @@ ARGS ?=
 
 build := build/release
 build_targets = cmake --build $(build) --target
-demos := lorenz_ensemble sde_ensemble triangles
+demos := lorenz_ensemble triangles bouncing_ball lynx_hare stiff_kinetics sde_ensemble
 
 drivers := $(CURDIR)/build/drivers
 # Looked up when used: setup may have just installed it.
@@ -37,7 +37,7 @@ ifeq ($(DRIVER),lavapipe-new)
     VK_LAYER_SYNCVAL_SHADER_ACCESSES_HEURISTIC=1
 endif
 
-.PHONY: demo test bench setup configure driver
+.PHONY: demo test bench setup opponents configure driver
 .DEFAULT_GOAL := demo
 
 demo: configure driver
@@ -46,19 +46,24 @@ demo: configure driver
 	@set -e; cd build/demo; for demo in $(demos); do \
 	  echo "--- $$demo"; $(on_driver) $(CURDIR)/$(build)/samples/$$demo; done
 
-test: configure driver
+test: opponents configure driver
 	@$(build_targets) all
 	@$(on_driver) ctest --test-dir $(build) -j2 --output-on-failure --no-tests=error \
 	  -LE slow $(if $(LABEL),-L '^$(LABEL)$$')
 	@awk '/: Skipped$$/ { getline why } /^\[  SKIPPED \] .* \(/ { n++; print "skipped: " $$4 ": " why } \
 	  END { print n + 0 " tests skipped themselves" }' $(build)/Testing/Temporary/LastTest.log
 
-bench: configure driver
+bench: opponents configure driver
 	@$(build_targets) gnomon_bench
 	@$(on_driver) $(build)/tests/bench/gnomon_bench --json $(build)/bench.json $(ARGS)
 
 setup:
 	@third_party/setup.sh
+
+# What is compared with; a tree that was configured without it is configured again.
+opponents:
+	@third_party/setup.sh opponents
+	@! grep -qs 'GNOMON_CVODE.*NOTFOUND' $(build)/CMakeCache.txt || cmake --preset release
 
 configure: setup
 	@[ -e $(build)/build.ninja ] || cmake --preset release

@@ -1,5 +1,7 @@
 #!/bin/sh
 # third_party/setup.sh -- installs the Debian packages that are missing; silent when there are none.
+#
+# With the word `opponents` also the libraries that tests and the benchmark compare with.
 set -eu
 
 packages="
@@ -11,6 +13,7 @@ packages="
   liblapacke-dev libfftw3-dev
   gnuplot-nox
 "
+[ "${1:-}" != opponents ] || packages="$packages libboost-dev libsundials-dev"
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "gnomon: this is not a Debian system; install what these Debian packages hold, then call" \

@@ -6,6 +6,7 @@
 
 #include "gnomon/ode.h"
 #include "gnomon/ops.h"
+#include "gnomon/transform.h"
 #include "tests/engine/ode_host.h"
 
 namespace gnomon::testing {
@@ -82,6 +83,33 @@ TEST(OdeEvents, ABallBouncesAndGoesOn) {
   EXPECT_NEAR(all[4][1], known(1.5).first, 1e-10);
 }
 
+TEST(OdeEvents, ASolveEndsInTheStateThatAnEffectLeft) {
+  struct Counted {
+    Array height, speed, bounces;
+  };
+  const ode::OdeTerm field{[](const Array&, const Counted& b, const None&) {
+    return Counted{b.speed, full_like(b.speed, -gravity), zeros_like(b.bounces)};
+  }};
+  const auto high = [](const Array&, const Counted& b, const None&) { return b.height; };
+  const auto often = [](const Array&, const Counted& b, const None&) { return b.bounces >= 6; };
+  const auto bounce = [](const Array&, const Counted& b, const None&) {
+    return Counted{zeros_like(b.height), -0.5 * b.speed, b.bounces + 1};
+  };
+  const auto all = test::run_all(
+      [&](const Array& from) {
+        const auto sol = diffeqsolve(
+            field, ode::Tsit5(), 0.0, 10.0, none, Counted{from, zeros_like(from), zeros_like(from)},
+            none, {.controller = pid}, ode::event(high, bounce), ode::event(often));
+        return std::tuple{sol.t1, sol.y1.bounces, sol.event, sol.result};
+      },
+      f64(1.0));
+  // Flights of 1/2, 1/4, ... of the first one behind half of it.
+  EXPECT_NEAR(all[0][0], std::sqrt(2 / gravity) * (1 + 2 * (1 - std::pow(0.5, 5))), 1e-12);
+  EXPECT_EQ(all[1][0], 6);
+  EXPECT_EQ(all[2][0], 1);
+  EXPECT_EQ(static_cast<ode::Result>(all[3][0]), ode::Result::event_occurred);
+}
+
 TEST(OdeEvents, TheEarliestOfSeveralCountsAndDirectionsDo) {
   const auto sine = [](const Array& t, const Ball&, const None&) { return sin(t); };
   const auto solve = [&](const ode::EventOptions& options, double low) {
@@ -137,6 +165,38 @@ TEST(OdeEvents, TheTimeOfAnEventIsDifferentiable) {
   EXPECT_NEAR(
       test::run([&](const Array& h) { return jvp(end, h, ones_like(h)).second; }, f64(2.0))[0],
       want, 1e-10);
+}
+
+TEST(OdeEvents, ManyEventsLeaveADerivativeItsDigits) {
+  struct Counted {
+    Array height, speed, bounces, at;
+  };
+  const auto last_bounce = [](const Array& restitution) {
+    const ode::OdeTerm field{[](const Array&, const Counted& b, const None&) {
+      return Counted{b.speed, full_like(b.speed, -gravity), zeros({}), zeros({})};
+    }};
+    const auto high = [](const Array&, const Counted& b, const None&) { return b.height; };
+    const auto often = [](const Array&, const Counted& b, const None&) { return b.bounces >= 8; };
+    const auto bounce = [&](const Array& t, const Counted& b, const None&) {
+      return Counted{zeros({}), -restitution * b.speed, b.bounces + 1, t};
+    };
+    return diffeqsolve(field, ode::Tsit5(), 0.0, 20.0, 0.1,
+                       Counted{ones({}), zeros({}), zeros({}), zeros({})}, none,
+                       {.controller = ode::PidController{.rtol = 1e-5, .atol = 1e-5}},
+                       ode::event(high, bounce), ode::event(often))
+        .y1.at;
+  };
+  const Numbers restitutions{0.5, 0.65, 0.75, 0.785, 0.83, 0.87, 0.92, 0.95};
+  const Numbers slopes = test::run(
+      [&](const Array& all) {
+        return vmap([&](const Array& x) { return jvp(last_bounce, x, ones({})).second; })(all);
+      },
+      test::f32(restitutions));
+  for (std::size_t i = 0; i < slopes.size(); ++i) {
+    double want = 0;
+    for (int k = 1; k < 8; ++k) want += 2 * k * std::pow(restitutions[i], k - 1);
+    EXPECT_NEAR(slopes[i], want * std::sqrt(2 / gravity), 1e-3 * want) << restitutions[i];
+  }
 }
 
 TEST(OdeEvents, ConditionsOfOtherShapesAreRefused) {

@@ -262,9 +262,15 @@ class Pid final : public StepControl {
       ++at;
     }
     if (forces()) keep = keep || state[at];
-    const Array factor = stop_gradient(clip(o_.safety * power, where(keep, 1, o_.factormin),
-                                            where(keep, o_.factormax, o_.safety)));
-    Array h = taken.h * factor;
+    Array factor =
+        clip(o_.safety * power, where(keep, 1, o_.factormin), where(keep, o_.factormax, o_.safety));
+    if (taken.step.factor)
+      factor = clip(*taken.step.factor, o_.factormin, where(keep, o_.factormax, o_.safety));
+    // An equation that was not solved says nothing of the error.
+    if (taken.step.failed) factor = where(*taken.step.failed, 0.5, factor);
+    // Not the factor alone: what an event left of a step depends on its time, and the derivative of
+    // the next ones would grow with their lengths.
+    Array h = stop_gradient(taken.h * factor);
     if (o_.dtmax) h = minimum(h, *o_.dtmax);
     if (o_.dtmin) {
       if (o_.force_dtmin) {
@@ -296,11 +302,11 @@ class Pid final : public StepControl {
   Array automatic() const {
     // A path has no slope that a first step could be guessed from.
     if (s_.method.is_driven()) return full({}, 0.01, dtype_);
-    const Arrays f0 = s_.begun.empty() ? s_.fields(0, s_.t0, s_.y0) : s_.begun;
+    const Arrays f0 = s_.method.first_slope(s_.fields, s_.t0, s_.y0, s_.begun);
     const Array d0 = size_of(s_.y0), d1 = size_of(f0);
     const Array tiny = (d0 < 1e-5) || (d1 < 1e-5);
     const Array h0 = where(tiny, 1e-6, 0.01 * d0 / where(tiny, 1, d1));
-    const Arrays f1 = s_.fields(0, s_.t0 + h0, advance(s_.y0, h0, {1}, {f0}));
+    const Arrays f1 = s_.fields.all(s_.t0 + h0, advance(s_.y0, h0, {1}, {f0}));
     Arrays change;
     for (std::size_t i = 0; i < f0.size(); ++i) change.push_back(f1[i] - f0[i]);
     const Array largest = maximum(d1, size_of(change) / h0);

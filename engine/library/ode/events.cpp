@@ -164,6 +164,11 @@ Events::Found Events::look(const Span& span, const Arrays& y0, const Polynomial&
     for (std::size_t j = 0; j < count; ++j)
       if (const auto& effect = request_.events[j].effect)
         f.y = choose(which == static_cast<int>(j), (*effect)(fields_.time(f.t), f.y), f.y);
+    // A state that an effect left may be one to end in.
+    const Array changed = can_go_on() ? f.which >= 0 && !ends(f.which) : full({}, false);
+    for (std::size_t j = count; can_go_on() && j-- > 0;)
+      if (!is_number_[j] && !request_.events[j].effect)
+        f.which = where(changed && condition(j, f.t, f.y), static_cast<int>(j), f.which);
     f.marks = marks(f.t, f.y);
     for (std::size_t j = 0; j < count; ++j) {
       if (!is_number_[j] || !request_.events[j].options.root_find || !request_.events[j].effect)

@@ -199,6 +199,12 @@ Arrays weighted(const Array& h, const std::vector<double>& weights,
   return result;
 }
 
+Arrays combined(const std::vector<double>& weights, const std::vector<Arrays>& slopes) {
+  Arrays result;
+  for (std::size_t i = 0; i < slopes[0].size(); ++i) result.push_back(*sum_of(i, weights, slopes));
+  return result;
+}
+
 Arrays evaluate(const Arrays& y, const Polynomial& powers, const Array& theta) {
   Arrays result;
   for (std::size_t i = 0; i < y.size(); ++i) {

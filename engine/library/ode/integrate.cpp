@@ -103,7 +103,7 @@ struct Dense {
 struct State {
   Array t, next;
   Arrays y, method, control;
-  std::optional<Array> accepted, code, event;
+  std::optional<Array> accepted, code, event, evaluations;
   Arrays marks;
   std::vector<Kept> kept;
   std::optional<Dense> dense;
@@ -121,6 +121,8 @@ class Integration {
         events_(r, fields_, t0_, r.y0) {
     check_step(r);
     method_ = &r.solver.method();
+    prepared_ = method_->prepared(r);
+    if (prepared_) method_ = prepared_.get();
     drive();
     bool between = r.options.saveat.dense || events_.finds_roots();
     for (const SaveRequest& s : r.saves) {
@@ -189,8 +191,9 @@ class Integration {
     for (const Driven& d : r_.drives) {
       if (!d.drive) continue;
       if (d.drive->needs_index() && events_.can_go_on())
-        fail(r_, "an event changes the state inside a step, and IndexedBrownianPath knows whole "
-                 "steps only; take a VirtualBrownianTree");
+        fail(r_,
+             "an event changes the state inside a step, and IndexedBrownianPath knows whole "
+             "steps only; take a VirtualBrownianTree");
       const auto range = d.drive->range();
       if (!range) continue;
       for (const auto& t : {known(r_.t0), known(r_.t1)})
@@ -218,6 +221,7 @@ class Integration {
     if (counts()) s.accepted = zeros({}, DType::i32);
     if (can_fail()) s.code = code(Result::successful);
     if (events_.can_end()) s.event = full({}, -1, DType::i32);
+    if (method_->counts_evaluations()) s.evaluations = zeros({}, DType::i32);
     for (const Saver& saver : savers_)
       if (saver.in_loop()) s.kept.push_back(saver.start(t0_, t1_, r_.y0));
     if (r_.options.saveat.dense) s.dense = empty_pieces();
@@ -249,6 +253,7 @@ class Integration {
     next.control = std::move(d.state);
     if (s.accepted)
       next.accepted = *s.accepted + (keep ? cast(*keep, DType::i32) : ones({}, DType::i32));
+    if (s.evaluations) next.evaluations = *s.evaluations + *stepped.evaluations;
     if (s.code) {
       next.code = *s.code;
       if (d.failed) next.code = where(*d.failed, code(Result::dt_min_reached), *next.code);
@@ -351,7 +356,7 @@ class Integration {
     out.t0 = fields_.time(t0_);
     out.t1 = fields_.time(s.t);
     out.y1 = s.y;
-    out.stats = {steps, accepted, steps - accepted, evaluations(steps)};
+    out.stats = {steps, accepted, steps - accepted, evaluations(s, steps)};
     out.event = s.event ? *s.event : full({}, -1, DType::i32);
     Array finite = full({}, true);
     for (const Array& a : s.y) finite = finite && all(isfinite(a));
@@ -371,9 +376,11 @@ class Integration {
     return out;
   }
 
-  Array evaluations(const Array& steps) const {
+  Array evaluations(const State& s, const Array& steps) const {
     const int begin = method_->evaluations_to_begin();
-    const int first = automatic_ && !method_->is_driven() ? (begin == 0 ? 2 : 1) : 0;
+    const int terms = static_cast<int>(r_.fields.size());
+    const int first = automatic_ && !method_->is_driven() ? (begin == 0 ? 2 : 1) * terms : 0;
+    if (s.evaluations) return *s.evaluations + (begin + first);
     return steps * method_->evaluations_per_step() + (begin + first);
   }
 
@@ -384,7 +391,7 @@ class Integration {
   Array t0_, t1_, nearly_;  // in the direction of integration
   Events events_;
   const Method* method_ = nullptr;
-  std::shared_ptr<const Method> richer_, driven_;
+  std::shared_ptr<const Method> prepared_, driven_, richer_;
   std::vector<Saver> savers_;
   bool interpolates_ = false, automatic_ = false;
   Arrays begun_;

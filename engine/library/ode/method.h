@@ -19,6 +19,8 @@ class Fields {
 
   std::size_t size() const { return request_.fields.size(); }
   Arrays operator()(std::size_t part, const Array& t, const Arrays& y) const;
+  /// The sum of all terms.
+  Arrays all(const Array& t, const Arrays& y) const;
   /// The user's time.
   Array time(const Array& t) const;
 
@@ -51,6 +53,7 @@ struct Stepped {
   std::vector<Arrays> slopes;
   std::optional<Array> failed;       // bool[]: y1 means nothing
   std::optional<Array> evaluations;  // i32[], where their number is known only when it runs
+  std::optional<Array> factor;       // of the step size, where the method chooses it
 };
 
 /// A method. Stateless: what it carries from step to step are arrays.
@@ -69,6 +72,12 @@ class Method {
   /// Of the vector field: to begin with, and in each step.
   virtual int evaluations_to_begin() const = 0;
   virtual int evaluations_per_step() const = 0;
+  /// Whether steps say how many evaluations they took, in place of `evaluations_per_step`.
+  virtual bool counts_evaluations() const { return false; }
+
+  /// The method for one request, where it depends on it: what it takes from the controller or the
+  /// number of terms. Throws UsageError where the method does not go with the request.
+  virtual std::shared_ptr<const Method> prepared(const Request&) const { return nullptr; }
 
   /// The method to step with when values between the steps are wanted; this one by default.
   virtual std::shared_ptr<const Method> with_interpolant() const { return nullptr; }
@@ -82,6 +91,11 @@ class Method {
 
   /// What the first step begins with, and one behind a jump.
   virtual Arrays begin(const Fields&, const Array& t, const Arrays& y) const = 0;
+  /// The slope of all terms together, at what the first step begins with.
+  virtual Arrays first_slope(const Fields& f, const Array& t, const Arrays& y,
+                             const Arrays& begun) const {
+    return begun.empty() ? f.all(t, y) : begun;
+  }
   virtual Stepped step(const Fields&, const Span&, const Arrays& y, const Arrays& state) const = 0;
   virtual Polynomial interpolant(const Span&, const Arrays& y, const Stepped&) const = 0;
 
@@ -98,6 +112,8 @@ Arrays advance(const Arrays& y, const Array& h, const std::vector<double>& weigh
 /// h sum_j weights[j] slopes[j].
 Arrays weighted(const Array& h, const std::vector<double>& weights,
                 const std::vector<Arrays>& slopes);
+/// sum_j weights[j] slopes[j]; not all weights are 0.
+Arrays combined(const std::vector<double>& weights, const std::vector<Arrays>& slopes);
 /// y(theta).
 Arrays evaluate(const Arrays& y, const Polynomial&, const Array& theta);
 /// Where `condition` holds the first, else the second.

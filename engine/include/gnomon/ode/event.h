@@ -30,10 +30,11 @@ struct Event {
 /// Ends the solve when `condition(t, y, args)` comes to hold: an argument of diffeqsolve behind the
 /// options.
 ///
-/// The condition gives a bool[], looked at behind each accepted step, or a number of which a change
-/// of sign counts. Of several events in one step the earliest counts, of those at the same time the
-/// first one that was given; Solution::event says which one it was. Where an event ends the solve
-/// nothing is saved behind it, and its time is differentiated by the implicit function theorem.
+/// The condition gives a bool[], looked at behind each accepted step and behind the effects of
+/// other events, or a number of which a change of sign counts. Of several events in one step the
+/// earliest counts, of those at the same time the first one that was given; Solution::event says
+/// which one it was. Where an event ends the solve nothing is saved behind it, and its time is
+/// differentiated by the implicit function theorem.
 template <class F>
 Event<F, None> event(F condition, EventOptions options = {}) {
   return {std::move(condition), {}, options};

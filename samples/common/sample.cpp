@@ -1,0 +1,87 @@
+// samples/common/sample.cpp -- what every sample does around its subject.
+#include "samples/common/sample.h"
+
+#include <gnomon/error.h>
+#include <gnomon/runtime.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+namespace sample {
+namespace {
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+File open(const std::string& path) {
+  File file(std::fopen(path.c_str(), "wb"), &std::fclose);
+  if (!file) throw gnomon::FileError("cannot write " + path);
+  return file;
+}
+
+}  // namespace
+
+int run(CLI::App& app, int argc, char** argv, const std::function<bool(gnomon::Runtime&)>& body) {
+  try {
+    app.parse(argc, argv);
+    gnomon::Runtime rt;
+    std::printf("device: %s\n", rt.device_name().c_str());
+    return body(rt) ? 0 : 1;
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 2;
+  }
+}
+
+double milliseconds_of(const std::function<void()>& f) {
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+bool check(bool right, const char* what) {
+  std::printf("%s: %s\n", right ? "ok" : "WRONG", what);
+  return right;
+}
+
+void write_csv(const std::string& path, const std::vector<Column>& columns) {
+  const File file = open(path);
+  std::size_t rows = 0;
+  for (const Column& c : columns) {
+    std::fprintf(file.get(), "%s%s", &c == columns.data() ? "" : ",", c.name.c_str());
+    rows = std::max(rows, c.values.size());
+  }
+  for (std::size_t i = 0; i < rows; ++i)
+    for (const Column& c : columns) {
+      std::fputs(&c == columns.data() ? "\n" : ",", file.get());
+      if (i < c.values.size()) std::fprintf(file.get(), "%.7g", c.values[i]);
+    }
+  std::fputs("\n", file.get());
+}
+
+void write_floats(const std::string& path, const std::vector<float>& values) {
+  const File file = open(path);
+  std::fwrite(values.data(), sizeof(float), values.size(), file.get());
+}
+
+void draw(const std::string& png, const std::string& commands, Size size) {
+  std::FILE* gnuplot = std::system("command -v gnuplot > /dev/null 2>&1") == 0
+                           ? popen("gnuplot > /dev/null 2>&1", "w")
+                           : nullptr;
+  if (gnuplot)
+    std::fprintf(gnuplot,
+                 "set terminal pngcairo size %d,%d font 'sans,11'\nset output '%s'\n"
+                 "set datafile separator ','\n%s\n",
+                 size.width, size.height, png.c_str(), commands.c_str());
+  if (gnuplot && pclose(gnuplot) == 0)
+    std::printf("picture: %s\n", png.c_str());
+  else
+    std::printf("no picture: gnuplot is not installed\n");
+}
+
+}  // namespace sample
