@@ -40,6 +40,7 @@ Emitter::Emitter(const kernel::Kernel& kernel, const EmitOptions& options)
       shareds_(kernel.shareds.size()) {
   for (const kernel::Buffer& buffer : kernel.buffers) has_coherent_ |= buffer.coherent;
   has_loops_ = holds_loop(kernel.body);
+  pair_private_arrays();
 }
 
 void Emitter::check_kernel() const {

@@ -37,6 +37,15 @@ constexpr std::uint32_t image_memory =
 constexpr std::uint32_t shared_memory =
     static_cast<std::uint32_t>(spv::MemorySemanticsMask::WorkgroupMemory);
 
+/// Calls `use(instruction)` for what reads or writes private arrays.
+template <class Use>
+void for_private_accesses(const kernel::Region& r, const Use& use) {
+  for (const kernel::Instruction& i : r.body) {
+    if (i.op == Op::private_load || i.op == Op::private_store) use(i);
+    for (const kernel::Region& inner : i.regions) for_private_accesses(inner, use);
+  }
+}
+
 }  // namespace
 
 // ---- Representation in memory: a bool is a byte in buffers, a word elsewhere
@@ -253,6 +262,24 @@ Ref Emitter::private_variable(std::uint32_t array, std::uint32_t component) {
   return variables[component];
 }
 
+// A CPU driver addresses every lane's element of a private array by itself, some thirty
+// instructions for a compiler a load of one component, of 64 bits as of 32: where all components
+// always go together, two of them are one element.
+void Emitter::pair_private_arrays() {
+  if (!options_.features.paired_stores || !options_.features.int64) return;
+  for (std::size_t k = 0; k < privates_.size(); ++k)
+    privates_[k].paired =
+        size_of(kernel_.privates[k].dtype) == 4 || kernel_.privates[k].dtype == DType::boolean;
+  for_private_accesses(kernel_.body, [&](const kernel::Instruction& i) {
+    const bool load = i.op == Op::private_load;
+    const std::uint32_t width = type_of(load ? i.results[0] : i.operands[1]).width;
+    const std::size_t mask = load ? load_mask : store_mask;
+    const bool together = width % 2 == 0 && type_of(i.operands[0]).width == 1 &&
+                          (i.operands.size() <= mask || type_of(i.operands[mask]).width == 1);
+    if (!together) privates_[static_cast<std::size_t>(i.immediate)].paired = false;
+  });
+}
+
 void Emitter::declare_private_variables() {
   for (std::size_t k = 0; k < privates_.size(); ++k) {
     const kernel::LocalArray& array = kernel_.privates[k];
@@ -261,7 +288,8 @@ void Emitter::declare_private_variables() {
       std::uint32_t length = array.length + (privates_[k].has_sink ? 1 : 0);
       constexpr std::uint32_t few = 4;
       if (length > few && options_.features.paired_stores) length = std::max(length, 33u);
-      const Ref elements = module_.array(type(in_local(array.dtype)), length);
+      const Ref elements =
+          module_.array(type(privates_[k].paired ? DType::u64 : in_local(array.dtype)), length);
       append(variables_, spv::Op::OpVariable,
              {module_.pointer(spv::StorageClass::Function, elements), variable,
               static_cast<std::uint32_t>(spv::StorageClass::Function)});
@@ -485,6 +513,21 @@ void Emitter::local_load(const Instruction& in) {
   const kernel::Type t = type_of(in.results[0]);
   const std::uint32_t index_width = type_of(in.operands[0]).width;
   std::vector<Ref> components;
+  if (is_private && privates_[array].paired) {
+    const DType stored = in_local(t.scalar);
+    for (std::uint32_t k = 0; k < t.width; k += 2) {
+      const Ref pair =
+          op({spv::Op::OpBitcast,
+              type(stored, 2),
+              {op({spv::Op::OpLoad,
+                   type(DType::u64),
+                   {local_pointer(true, array, k / 2, component(in.operands[0], 0))}})}});
+      for (std::uint32_t part = 0; part < 2; ++part)
+        components.push_back(from_memory(
+            t.scalar, stored, 1, op({spv::Op::OpCompositeExtract, type(stored), {pair, part}})));
+    }
+    return define(in, compose(t, components));
+  }
   for (std::uint32_t k = 0; k < t.width; ++k) {
     Ref index = component(in.operands[0], index_width == 1 ? 0 : k);
     if (!is_private && index_width == 1 && k > 0) index = add(index, module_.u32(k));
@@ -502,6 +545,23 @@ void Emitter::local_store(const Instruction& in) {
   const bool is_private = in.op == Op::private_store;
   const kernel::Type t = type_of(in.operands[1]);
   const std::uint32_t index_width = type_of(in.operands[0]).width;
+  if (is_private && privates_[array].paired) {
+    const DType stored = in_local(t.scalar);
+    Ref index = component(in.operands[0], 0);
+    if (const Ref mask = mask_of(in, store_mask, 0); mask != 0) {
+      index = guarded(mask, index, kernel_.privates[array].length);
+      privates_[array].has_sink = true;
+    }
+    for (std::uint32_t k = 0; k < t.width; k += 2) {
+      const Ref pair = op({spv::Op::OpCompositeConstruct,
+                           type(stored, 2),
+                           {to_memory(t.scalar, stored, 1, component(in.operands[1], k)),
+                            to_memory(t.scalar, stored, 1, component(in.operands[1], k + 1))}});
+      effect(spv::Op::OpStore, {local_pointer(true, array, k / 2, index),
+                                op({spv::Op::OpBitcast, type(DType::u64), {pair}})});
+    }
+    return;
+  }
   for (std::uint32_t k = 0; k < t.width; ++k) {
     const Ref mask = mask_of(in, store_mask, k);
     const auto store_element = [&] {
@@ -524,7 +584,9 @@ void Emitter::local_store(const Instruction& in) {
 
 Ref Emitter::local_pointer(bool is_private, std::uint32_t array, std::uint32_t component,
                            Ref index) {
-  const DType t = (is_private ? kernel_.privates : kernel_.shareds)[array].dtype;
+  const bool paired = is_private && privates_[array].paired;
+  const DType t =
+      paired ? DType::u64 : (is_private ? kernel_.privates : kernel_.shareds)[array].dtype;
   const Ref variable = is_private ? private_variable(array, component) : shared_variable(array);
   const spv::StorageClass storage =
       is_private ? spv::StorageClass::Function : spv::StorageClass::Workgroup;

@@ -143,6 +143,7 @@ class Emitter {
   Ref shared_variable(std::uint32_t array);
   Ref local_pointer(bool is_private, std::uint32_t array, std::uint32_t component, Ref index);
   void declare_private_variables();
+  void pair_private_arrays();
   Ref add(Ref a, Ref b);
   Ref quarter(Ref position, std::uint32_t part);
   Ref quad(std::uint32_t buffer, Value index, std::uint32_t part);
@@ -163,6 +164,7 @@ class Emitter {
   struct PrivateArray {
     std::vector<Ref> variables;  // per component; 0 until used
     bool has_sink = false;       // one more element, where masked-off components store
+    bool paired = false;         // two components of 32 bits are one element of 64
   };
 
   const kernel::Kernel& kernel_;
