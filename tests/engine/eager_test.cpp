@@ -167,6 +167,16 @@ TEST_F(Eager, AFourierTransformIsOneProgram) {
   EXPECT_THAT(rt.to_host<float>(back), Pointwise(FloatNear(1e-6f), {1.0f, 2.0f, 3.0f, 4.0f}));
 }
 
+TEST_F(Eager, WhatIsWrittenSaysWhereToRun) {
+  const Array x = rt.from_host({1.0f, 2.0f, 3.0f});
+  const std::uint64_t before = rt.counters().programs_compiled;
+  EXPECT_THAT(rt.to_host<float>(zeros({2}).at(1).set(x[2])), ElementsAre(0.0f, 3.0f));
+  EXPECT_THAT(rt.to_host<float>(buffer({2}, DType::f32).at(1).set(x[0])), Contains(1.0f));
+  EXPECT_THAT(rt.to_host<float>(ones({3}).at(Slice{1, 3}).add(x[1])),
+              ElementsAre(1.0f, 3.0f, 3.0f));
+  EXPECT_LE(rt.counters().programs_compiled - before, 4u) << "one each, and one for x[i]";
+}
+
 TEST_F(Eager, LoopsTraceTheirBodiesAndRun) {
   const Array x = rt.from_host({1.0f, 2.0f, 3.0f, 4.0f});
   const auto [total, sums] = scan(
