@@ -6,6 +6,7 @@
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/linalg.h"
 #include "codegen/primitives/random_draws.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/indexing.h"
 #include "gnomon/linalg.h"
 #include "gnomon/ops.h"
@@ -96,16 +97,22 @@ Array permutation(Key key, Dim n, Loc loc) {
   return shuffled(std::move(key), lax::iota(i32, {n}, 0, loc), 0, loc);
 }
 
+// A key may be on no device; the array says where the whole runs.
 Array permutation(Key key, Operand x, int axis) {
   const Loc loc = x.loc();
-  const Array a = align::as_array("random::permutation", x);
-  const int along = align::axis_of("random::permutation", axis, a, loc);
-  return take({a, loc}, {permutation(std::move(key), a.shape()[along], loc), loc}, along);
+  return at_once("random::permutation", loc, [&] {
+    const Array a = align::as_array("random::permutation", x);
+    const int along = align::axis_of("random::permutation", axis, a, loc);
+    return take({a, loc}, {permutation(std::move(key), a.shape()[along], loc), loc}, along);
+  });
 }
 
 Array shuffle(Key key, Operand x, int axis) {
-  const Array a = align::as_array("random::shuffle", x);
-  return shuffled(std::move(key), a, align::axis_of("random::shuffle", axis, a, x.loc()), x.loc());
+  const Loc loc = x.loc();
+  return at_once("random::shuffle", loc, [&] {
+    const Array a = align::as_array("random::shuffle", x);
+    return shuffled(std::move(key), a, align::axis_of("random::shuffle", axis, a, loc), loc);
+  });
 }
 
 Array choice(Key key, Dim n, const Shape& shape, ChoiceOptions options, Loc loc) {
@@ -114,10 +121,13 @@ Array choice(Key key, Dim n, const Shape& shape, ChoiceOptions options, Loc loc)
 
 Array choice(Key key, Operand x, const Shape& shape, ChoiceOptions options, int axis) {
   const Loc loc = x.loc();
-  const Array a = align::as_array("random::choice", x);
-  const int along = align::axis_of("random::choice", axis, a, loc);
-  const Array at = chosen("random::choice", std::move(key), a.shape()[along], shape, options, loc);
-  return take({a, loc}, {at, loc}, along);
+  return at_once("random::choice", loc, [&] {
+    const Array a = align::as_array("random::choice", x);
+    const int along = align::axis_of("random::choice", axis, a, loc);
+    const Array at =
+        chosen("random::choice", std::move(key), a.shape()[along], shape, options, loc);
+    return take({a, loc}, {at, loc}, along);
+  });
 }
 
 Array multivariate_normal(Key key, Operand mean, Operand covariance, const Shape& shape,

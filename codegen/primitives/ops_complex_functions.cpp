@@ -13,6 +13,7 @@
 #include "codegen/primitives/align.h"
 #include "codegen/primitives/matrix.h"
 #include "codegen/primitives/ops_linalg.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/complex.h"
 #include "gnomon/custom.h"
 #include "gnomon/numeric.h"
@@ -226,8 +227,7 @@ Complex complex_of(const Z& z) { return {z.re.a, z.im.a}; }
 
 /// value(z), whose derivative in the direction dz is slope(z, value(z), dz).
 template <class Slope>
-Complex holomorphic(const ComplexOperand& z, Z (*value)(const Z&),
-                    const Slope& slope) {
+Complex holomorphic(const ComplexOperand& z, Z (*value)(const Z&), const Slope& slope) {
   const Loc loc = z.loc();
   const linalg::At at(loc);
   const auto f = [&](const Complex& x) { return complex_of(value(z_of(x))); };
@@ -313,12 +313,10 @@ Complex atan(ComplexOperand z) {
   });
 }
 Complex asinh(ComplexOperand z) {
-  return holomorphic(z, asinh_of,
-                     [](C x, C, C dz) { return dz / roots_around(turned(x)); });
+  return holomorphic(z, asinh_of, [](C x, C, C dz) { return dz / roots_around(turned(x)); });
 }
 Complex acosh(ComplexOperand z) {
-  return holomorphic(z, acosh_of,
-                     [](C x, C, C dz) { return dz / (sqrt(x - 1) * sqrt(x + 1)); });
+  return holomorphic(z, acosh_of, [](C x, C, C dz) { return dz / (sqrt(x - 1) * sqrt(x + 1)); });
 }
 Complex atanh(ComplexOperand z) {
   return holomorphic(z, atanh_of, [](C x, C, C dz) { return dz / ((1 - x) * (1 + x)); });
@@ -388,22 +386,36 @@ Complex power(C z, const Array& w) {
   }
 }
 
+/// `power` of what `operands` are brought to, as one program at once.
+template <class Make>
+Complex power_at_once(std::initializer_list<Operand> operands, Loc loc, Make make) {
+  const Arrays r = at_once("pow", loc, [&] {
+    const Complex y = make(power_operands(operands));
+    return Arrays{y.re, y.im};
+  });
+  return {r[0], r[1]};
+}
+
 }  // namespace
 
 Complex pow(ComplexOperand z, const Complex& w) {
   const linalg::At at(z.loc());
-  const Arrays x = power_operands({z.re(), z.im(), {w.re, z.loc()}, {w.im, z.loc()}});
-  return power<2>(Complex{x[0], x[1]}, Complex{x[2], x[3]});
+  return power_at_once({z.re(), z.im(), {w.re, z.loc()}, {w.im, z.loc()}}, z.loc(),
+                       [](const Arrays& x) {
+                         return power<2>(Complex{x[0], x[1]}, Complex{x[2], x[3]});
+                       });
 }
 Complex pow(ComplexOperand z, Operand w) {
   const linalg::At at(z.loc());
-  const Arrays x = power_operands({z.re(), z.im(), w});
-  return power<2>(Complex{x[0], x[1]}, x[2]);
+  return power_at_once({z.re(), z.im(), w}, z.loc(), [](const Arrays& x) {
+    return power<2>(Complex{x[0], x[1]}, x[2]);
+  });
 }
 Complex pow(Operand z, const Complex& w) {
   const linalg::At at(z.loc());
-  const Arrays x = power_operands({z, {w.re, z.loc()}, {w.im, z.loc()}});
-  return power<2>(Complex{x[0], lax::zeros_like(x[0])}, Complex{x[1], x[2]});
+  return power_at_once({z, {w.re, z.loc()}, {w.im, z.loc()}}, z.loc(), [](const Arrays& x) {
+    return power<2>(Complex{x[0], lax::zeros_like(x[0])}, Complex{x[1], x[2]});
+  });
 }
 
 }  // namespace gnomon
