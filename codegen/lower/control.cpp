@@ -123,11 +123,13 @@ bool is_history(const Graph& body, const Uses& uses, std::size_t carried, const 
 }
 
 /// What loops begin with. `taken`: memory that already holds it. `empty`: whether a value has
-/// nothing in it that anybody looks at. `home`: the buffer that such an array may lie in.
+/// nothing in it that anybody looks at. `by_step`: whether a step writes a row of its own. `home`:
+/// the buffer that an empty array may lie in.
 Carried initial(Emitter& e, const Graph& body, int carried,
                 const std::function<int(const Aval&)>& pinned_axis, bool frozen,
                 const std::vector<std::optional<Tile>>& taken,
                 const std::function<bool(std::size_t)>& empty,
+                const std::function<bool(std::size_t)>& by_step,
                 const std::function<std::optional<std::uint32_t>(std::size_t, const Tile&)>& home,
                 const std::function<Value(std::size_t, const Index&)>& element) {
   Carried c;
@@ -150,8 +152,15 @@ Carried initial(Emitter& e, const Graph& body, int carried,
     } else if (history || t.count() > e.scalar_limit) {
       t = e.make_tile(t.dtype, t.shape, pinned, true);
     }
-    if (t.kind == Tile::Kind::elements || !empty(i))
+    if (t.kind == Tile::Kind::elements || !empty(i)) {
       e.fill(t, [&](const Index& index) { return element(i, index); });
+    } else if (history && by_step(i)) {
+      kernel::Kernel& k = e.k.kernel();
+      if (t.kind == Tile::Kind::private_array)
+        k.privates[t.memory].history = true;
+      else
+        k.buffers[t.memory].history = true;
+    }
     c.tiles.push_back(std::move(t));
   }
   return c;
@@ -195,6 +204,12 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
   Carried start = initial(
       e_, *p.body, p.carried, pinned, frozen, taken.tiles,
       [&](std::size_t i) { return is_empty(e.inputs[i]); },
+      [&](std::size_t i) {
+        return p.max_steps >= 0 &&
+               writes_row_of_step(
+                   *p.body, *e_.uses_of(*p.body), i, p.max_steps,
+                   [&](std::size_t c) { return is_everywhere(graph_, *uses_, e.inputs[c], 0); });
+      },
       [&](std::size_t i, const Tile& t) { return take_home(e.outputs[i], t); },
       [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
   write_before(taken);
@@ -295,7 +310,7 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
   const Taken taken = take_over(e, carried_count, axis);
   const Carried start = initial(
       e_, body, p.carried, axis, false, taken.tiles,
-      [&](std::size_t i) { return is_empty(e.inputs[i]); },
+      [&](std::size_t i) { return is_empty(e.inputs[i]); }, [](std::size_t) { return false; },
       [&](std::size_t i, const Tile& t) { return take_home(e.outputs[i], t); },
       [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
   write_before(taken);

@@ -5,6 +5,8 @@
 
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/host.h"
+#include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
 
 namespace gnomon {
@@ -50,6 +52,42 @@ bool written_in_slices(const Graph& body, std::size_t carried) {
     v = e->inputs[o];
   }
   return true;
+}
+
+bool is_everywhere(const Graph& g, const Uses& uses, ValueId v, std::int32_t number) {
+  const auto producer = [&](ValueId x) -> const Equation* {
+    return uses.producer[x] == Uses::none ? nullptr : &g.equations[uses.producer[x]];
+  };
+  const Equation* e = producer(v);
+  if (e != nullptr && e->primitive == &broadcast_p) e = producer(e->inputs[0]);
+  if (e == nullptr || e->primitive != &constant_p) return false;
+  const HostArray& a = e->params.as<ConstantParams>().value.array();
+  return a.aval.dtype == DType::i32 && a.size() == 1 && host::get<std::int32_t>(a, 0) == number;
+}
+
+bool writes_row_of_step(const Graph& body, const Uses& uses, std::size_t carried, Dim steps,
+                        const std::function<bool(std::size_t carried)>& starts_at_zero) {
+  const SliceChain chain = slices_below(body, uses, body.outputs[carried]);
+  if (chain.updates.size() != 1 || chain.bottom != body.inputs[carried]) return false;
+  const Equation& update = *chain.updates[0];
+  const auto first =
+      static_cast<std::size_t>(update.params.as<DynamicUpdateSliceParams>().batch_dims);
+  const Shape &all = body.avals[update.inputs[0]].shape, &part = body.avals[update.inputs[1]].shape;
+  for (std::size_t a = first; a < static_cast<std::size_t>(all.rank()); ++a) {
+    const ValueId at = update.inputs[2 + a - first];
+    const int axis = static_cast<int>(a);
+    if (part[axis] != 1 || all[axis] < steps) continue;
+    for (std::size_t c = 0; c < body.outputs.size(); ++c) {
+      if (body.inputs[c] != at) continue;
+      const std::uint32_t next = uses.producer[body.outputs[c]];
+      if (next == Uses::none || body.equations[next].primitive != &add_p) continue;
+      const Equation& count = body.equations[next];
+      if (count.inputs[0] == at && is_everywhere(body, uses, count.inputs[1], 1) &&
+          starts_at_zero(c))
+        return true;
+    }
+  }
+  return false;
 }
 
 bool read_in_slices(const Graph& g, ValueId update) {

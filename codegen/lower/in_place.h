@@ -4,6 +4,7 @@
 // An array of which every step writes slices costs a step a slice only if nobody copies it: neither
 // the step, nor a loop inside of it that carries the array on, nor what starts that loop.
 #pragma once
+#include <functional>
 #include <optional>
 #include <set>
 #include <vector>
@@ -25,6 +26,15 @@ SliceChain slices_below(const Graph&, const Uses&, ValueId);
 /// Whether all that a body does with this carried value is writing slices into it, itself or by
 /// loops inside.
 bool written_in_slices(const Graph& body, std::size_t carried);
+
+/// Whether all elements of an array of i32 are this number, written in the graph.
+bool is_everywhere(const Graph&, const Uses&, ValueId, std::int32_t number);
+
+/// Whether the next value of this carried value is the old one with a row of the step written: the
+/// row that another carried value counts up to, which begins at 0 as `starts_at_zero` says, of
+/// `steps` or more.
+bool writes_row_of_step(const Graph& body, const Uses&, std::size_t carried, Dim steps,
+                        const std::function<bool(std::size_t carried)>& starts_at_zero);
 
 /// Whether an array is looked at in slices only, before more is written into it or a loop goes on
 /// with it: then nobody needs slices written into another array as an array by itself.

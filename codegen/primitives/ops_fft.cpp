@@ -16,6 +16,17 @@ namespace {
 using fourier::Pair;
 using linalg::At;
 
+/// `f()`, both parts of one program.
+template <class F>
+Complex whole(std::string_view op, Loc loc, const F& f) {
+  const Arrays both = at_once(op, loc, [&] {
+    const At at(loc);
+    const Complex c = f();
+    return Arrays{c.re, c.im};
+  });
+  return {both[0], both[1]};
+}
+
 /// Both parts as floats of one type.
 Pair parts(std::string_view op, const Operand& re, const Operand& im) {
   const std::array both{re, im};
@@ -114,11 +125,12 @@ Complex along_each(std::string_view op, Complex x, std::span<const Options> axes
   return x;
 }
 
-Complex several(std::string_view op, const ComplexOperand& x, AxesOptions o, bool inverse) {
+Complex several(std::string_view op, const ComplexOperand& x, const AxesOptions& o, bool inverse) {
   const Loc loc = x.loc();
-  const At at(loc);
-  const Pair p = parts(op, x.re(), x.im());
-  return along_each(op, {p.re, p.im}, each_axis(op, p.re, std::move(o), loc), inverse, loc);
+  return whole(op, loc, [&] {
+    const Pair p = parts(op, x.re(), x.im());
+    return along_each(op, {p.re, p.im}, each_axis(op, p.re, o, loc), inverse, loc);
+  });
 }
 
 /// Axes of a transform of real arrays, at least one.
@@ -195,19 +207,23 @@ Array inverse_by_halves(const Pair& given, Dim n) {
 }  // namespace
 
 Complex fft(ComplexOperand x, Options options) {
-  const At at(x.loc());
-  return one_axis("fft::fft", parts("fft::fft", x.re(), x.im()), options, false, x.loc());
+  return whole("fft::fft", x.loc(), [&] {
+    return one_axis("fft::fft", parts("fft::fft", x.re(), x.im()), options, false, x.loc());
+  });
 }
 Complex fft(Operand x, Options options) {
-  return fft(ComplexOperand(complex(x), x.loc()), options);
+  return whole("fft::fft", x.loc(),
+               [&] { return fft(ComplexOperand(complex(x), x.loc()), options); });
 }
 
 Complex ifft(ComplexOperand x, Options options) {
-  const At at(x.loc());
-  return one_axis("fft::ifft", parts("fft::ifft", x.re(), x.im()), options, true, x.loc());
+  return whole("fft::ifft", x.loc(), [&] {
+    return one_axis("fft::ifft", parts("fft::ifft", x.re(), x.im()), options, true, x.loc());
+  });
 }
 Complex ifft(Operand x, Options options) {
-  return ifft(ComplexOperand(complex(x), x.loc()), options);
+  return whole("fft::ifft", x.loc(),
+               [&] { return ifft(ComplexOperand(complex(x), x.loc()), options); });
 }
 
 namespace {
@@ -258,41 +274,47 @@ Array real_inverse(std::string_view op, const Pair& p, const Options& options, L
   return lax::move_axis(scaled(y, scale), last, axis);
 }
 
-Complex real_forward(std::string_view op, const Operand& x, AxesOptions options) {
+Complex real_forward(std::string_view op, const Operand& x, const AxesOptions& options) {
   const Loc loc = x.loc();
-  const At at(loc);
-  const Array a = align::as_float(op, x);
-  const std::vector<Options> axes = real_axes(op, a, std::move(options), loc);
-  const std::span<const Options> others(axes.data(), axes.size() - 1);
-  return along_each(op, real_forward(op, a, axes.back(), loc), others, false, loc);
+  return whole(op, loc, [&] {
+    const Array a = align::as_float(op, x);
+    const std::vector<Options> axes = real_axes(op, a, options, loc);
+    const std::span<const Options> others(axes.data(), axes.size() - 1);
+    return along_each(op, real_forward(op, a, axes.back(), loc), others, false, loc);
+  });
 }
 
-Array real_inverse(std::string_view op, const ComplexOperand& x, AxesOptions options) {
+Array real_inverse(std::string_view op, const ComplexOperand& x, const AxesOptions& options) {
   const Loc loc = x.loc();
-  const At at(loc);
-  const Pair p = parts(op, x.re(), x.im());
-  const std::vector<Options> axes = real_axes(op, p.re, std::move(options), loc);
-  const std::span<const Options> others(axes.data(), axes.size() - 1);
-  const Complex y = along_each(op, {p.re, p.im}, others, true, loc);
-  return real_inverse(op, {y.re, y.im}, axes.back(), loc);
+  return at_once(op, loc, [&]() -> Array {
+    const At at(loc);
+    const Pair p = parts(op, x.re(), x.im());
+    const std::vector<Options> axes = real_axes(op, p.re, options, loc);
+    const std::span<const Options> others(axes.data(), axes.size() - 1);
+    const Complex y = along_each(op, {p.re, p.im}, others, true, loc);
+    return real_inverse(op, {y.re, y.im}, axes.back(), loc);
+  });
 }
 
 }  // namespace
 
 Complex rfft(Operand x, Options options) {
-  const At at(x.loc());
-  return real_forward("fft::rfft", align::as_float("fft::rfft", x), options, x.loc());
+  return whole("fft::rfft", x.loc(), [&] {
+    return real_forward("fft::rfft", align::as_float("fft::rfft", x), options, x.loc());
+  });
 }
 Array irfft(ComplexOperand x, Options options) {
-  const At at(x.loc());
-  return real_inverse("fft::irfft", parts("fft::irfft", x.re(), x.im()), options, x.loc());
+  return at_once("fft::irfft", x.loc(), [&]() -> Array {
+    const At at(x.loc());
+    return real_inverse("fft::irfft", parts("fft::irfft", x.re(), x.im()), options, x.loc());
+  });
 }
 
 Complex fftn(ComplexOperand x, AxesOptions options) {
-  return several("fft::fftn", x, std::move(options), false);
+  return several("fft::fftn", x, options, false);
 }
 Complex ifftn(ComplexOperand x, AxesOptions options) {
-  return several("fft::ifftn", x, std::move(options), true);
+  return several("fft::ifftn", x, options, true);
 }
 Complex fft2(ComplexOperand x, Norm norm) {
   return several("fft::fft2", x, {.axes = {-2, -1}, .norm = norm}, false);
@@ -300,11 +322,9 @@ Complex fft2(ComplexOperand x, Norm norm) {
 Complex ifft2(ComplexOperand x, Norm norm) {
   return several("fft::ifft2", x, {.axes = {-2, -1}, .norm = norm}, true);
 }
-Complex rfftn(Operand x, AxesOptions options) {
-  return real_forward("fft::rfftn", x, std::move(options));
-}
+Complex rfftn(Operand x, AxesOptions options) { return real_forward("fft::rfftn", x, options); }
 Array irfftn(ComplexOperand x, AxesOptions options) {
-  return real_inverse("fft::irfftn", x, std::move(options));
+  return real_inverse("fft::irfftn", x, options);
 }
 Complex rfft2(Operand x, Norm norm) {
   return real_forward("fft::rfft2", x, {.axes = {-2, -1}, .norm = norm});

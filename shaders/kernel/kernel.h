@@ -134,6 +134,9 @@ struct Buffer {
   bool coherent = false;  // one invocation may read what another wrote, after a barrier or atomic
   bool texel = false;     // read as 16-byte texels; set by passes/vectorize, access must be `read`
   std::string name;
+  /// What a loop stores to it in a trip has a place of that trip, which nobody looks at for a lane
+  /// that does not make the trip. In lane form only; see passes/widen.
+  bool history = false;
   bool operator==(const Buffer&) const = default;
 };
 
@@ -141,6 +144,7 @@ struct Buffer {
 struct LocalArray {
   DType dtype = DType::f32;
   std::uint32_t length = 0;
+  bool history = false;  // private ones; as that of a Buffer
   bool operator==(const LocalArray&) const = default;
 };
 

@@ -286,6 +286,7 @@ class Parser {
       }
       b.coherent = accept("coherent");
       b.texel = accept("texel");
+      b.history = accept("history");
       kernel_.buffers.push_back(std::move(b));
       return;
     }
@@ -297,6 +298,7 @@ class Parser {
     symbol("[");
     a.length = unsigned_number<std::uint32_t>();
     symbol("]");
+    a.history = accept("history");
     list.push_back(a);
   }
 

@@ -88,6 +88,7 @@ class Printer {
                                                 : " read_write";
       if (buffer.coherent) text_ += " coherent";
       if (buffer.texel) text_ += " texel";
+      if (buffer.history) text_ += " history";
       text_ += '\n';
     }
     arrays("private", kernel_.privates);
@@ -131,7 +132,8 @@ class Printer {
     for (std::size_t a = 0; a < list.size(); ++a) {
       text_ += std::string("  ") + kind + " " + std::to_string(a) + ": ";
       text_ += gnomon::name(list[a].dtype);
-      text_ += "[" + std::to_string(list[a].length) + "]\n";
+      text_ += "[" + std::to_string(list[a].length) + "]";
+      text_ += list[a].history ? " history\n" : "\n";
     }
   }
 

@@ -37,10 +37,9 @@ void check_supported(const Region& region) {
   for (const Instruction& i : region.body) {
     const bool between_lanes = i.op == Op::atomic_and || i.op == Op::atomic_or ||
                                is_collective(i.op) || i.op == Op::subgroup_index ||
-                               i.op == Op::subgroup_count ||
-                               i.op == Op::shared_load || i.op == Op::shared_store ||
-                               i.op == Op::group_index || i.op == Op::local_index ||
-                               i.op == Op::invocation;
+                               i.op == Op::subgroup_count || i.op == Op::shared_load ||
+                               i.op == Op::shared_store || i.op == Op::group_index ||
+                               i.op == Op::local_index || i.op == Op::invocation;
     GNOMON_CHECK(!between_lanes, "`" + std::string(name(i.op)) + "` has no meaning in lane form");
     for (const Region& r : i.regions) check_supported(r);
   }
@@ -56,6 +55,13 @@ Value numbered(Builder& out, const CoarsenOptions& options, std::uint32_t used) 
   const Value dealt = out.add(out.mul(out.rem(group, out.u32(parts)), out.u32(groups / parts)),
                               out.div(group, out.u32(parts)));
   return out.add(out.mul(dealt, out.u32(options.group_size)), out.source(Op::local_index));
+}
+
+/// Without what only lanes have.
+Kernel finished(Builder& out) {
+  for (Buffer& b : out.kernel().buffers) b.history = false;
+  for (LocalArray& a : out.kernel().privates) a.history = false;
+  return out.take();
 }
 
 }  // namespace
@@ -89,7 +95,7 @@ Kernel coarsen(const Kernel& source, CoarsenOptions options) {
   if (width == 1 || full == 0) {
     below(
         lanes, [&] { return one_lane(invocation, 0); }, nothing);
-    return out.take();
+    return finished(out);
   }
   const auto wide = [&] {
     const Value first = out.mul(invocation, out.u32(width));
@@ -110,7 +116,7 @@ Kernel coarsen(const Kernel& source, CoarsenOptions options) {
   } else {
     below(full, wide, left_over);
   }
-  return out.take();
+  return finished(out);
 }
 
 }  // namespace gnomon::kernel

@@ -36,6 +36,8 @@ bool needs_guard(const Region& region) {
 struct Lanes {
   Value mask;        // bool of the full width; invalid when all do
   bool some = true;  // at least one does
+  /// Some take no part because of a branch: they may in the next trip of a loop around it.
+  bool branched = false;
 };
 
 class Widener {
@@ -209,9 +211,11 @@ class Widener {
     const Value index = i.operands[0];
     const Value value = i.operands[1];
     const Affine& at = fact(index);
-    const AccessMask mask = access_mask(i, 2, lanes);
+    const bool contiguous = !at.varying && at.stride == 1;
+    // The place belongs to the trip, which lanes that have left the loop do not make.
+    const bool all = contiguous && source_.buffers[i.immediate].history && !lanes.branched;
+    const AccessMask mask = access_mask(i, 2, all ? Lanes{} : lanes);
     if (!at.uniform()) {
-      const bool contiguous = !at.varying && at.stride == 1;
       emit_store(i, contiguous ? base(index) : wide(index), wide(value), mask.wide);
     } else if (fact(value).uniform()) {
       emit_store(i, base(index), base(value), mask.scalar);
@@ -237,7 +241,9 @@ class Widener {
   void private_store(const Instruction& i, const Lanes& lanes) {
     const Value index = i.operands[0];
     const Value value = i.operands[1];
-    const AccessMask mask = access_mask(i, 2, lanes);
+    const bool all = fact(index).uniform() && source_.privates[i.immediate].history &&
+                     !lanes.branched;  // as in `store`
+    const AccessMask mask = access_mask(i, 2, all ? Lanes{} : lanes);
     if (!facts_.private_varies[i.immediate]) {
       emit_store(i, base(index), base(value), mask.scalar);
     } else {
@@ -317,10 +323,10 @@ class Widener {
     }
     Values results;
     if (!needs_guard(region)) {
-      emit(region, {mask, false});
+      emit(region, {mask, false, true});
     } else {
       const auto inside = [&] {
-        emit(region, {mask, true});
+        emit(region, {mask, true, true});
         Values yields;
         for (std::size_t k : own) yields.push_back(yield(k));
         return yields;
@@ -407,7 +413,7 @@ class Widener {
         init, i.immediate, [&](std::span<const Value> carried) { return out_.any(carried[0]); },
         [&](std::span<const Value> carried) {
           const Value active = carried[0];
-          const Lanes inside{active, true};
+          const Lanes inside{active, true, lanes.branched};
           map(body.arguments, carried.subspan(1, count));
           emit(body, inside);
           Values next{Value{}};

@@ -76,6 +76,8 @@ void add_gnomon_neural(std::vector<Workload>& workloads, const std::shared_ptr<g
 void add_gnomon_ode(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of the workloads that are gradients.
 void add_gnomon_gradients(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
+/// Ensembles of differential equations; in gnomon_sde.cpp.
+void add_gnomon_sde(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Gradients of checkpointed loops; in gnomon_checkpoints.cpp.
 void add_gnomon_checkpoints(std::vector<Workload>& workloads,
                             const std::shared_ptr<gn::Runtime>& rt);

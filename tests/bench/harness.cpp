@@ -114,6 +114,7 @@ std::vector<Workload> all_workloads() {
           {"cg", cg_check, {}},
           {"lanes_uniform", [] { return lanes_check(lanes_uniform_steps()); }, {}},
           {"lanes_heavy_tail", [] { return lanes_check(lanes_heavy_tail_steps()); }, {}},
+          {"ode_sde", sde_check, {}},
           {"history", history_check, {}},
           {"dead", dead_check, {}},
           {"ode_detest", detest_check, {}},

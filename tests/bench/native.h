@@ -44,6 +44,8 @@ void while_scalar(float start, float rate, size_t steps, float* result);
 void cg(const float* a, float* result);
 /// `in` is rho, then the numbers of steps, f32[2, n]. Unchecked: n is a multiple of 2.
 void lanes(Pair& pair, const float* in, float* state, size_t n);
+/// `in` is the starts.
+void sde(Pair& pair, const float* in, float* ends, size_t n);
 void history(const float* offsets, float* rows, size_t n);
 void dead(const float* matrix, const float* start, size_t steps, float* result);
 

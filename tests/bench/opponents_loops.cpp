@@ -142,6 +142,12 @@ void add_loop_opponents(std::vector<Workload>& workloads, const Device& device) 
   add("lanes_heavy_tail", [](const Device& d) {
     return lanes_opponents(d, lanes_heavy_tail_steps(), Counts::various);
   });
+  add("ode_sde", [](const Device&) {
+    return std::vector<Variant>{
+        on_host(sde_starts(), OdeSde::paths, [](native::Pair& pair, const float* in, float* out) {
+          native::sde(pair, in, out, OdeSde::paths);
+        })};
+  });
   add("history", history_opponents);
   add("dead", dead_opponents);
 }

@@ -218,6 +218,18 @@ struct NeuralOde {
 };
 std::vector<float> neural_ode_input();
 
+/// A million geometric Brownian motions dy = mu y dt + sigma y dW, by 128 steps of Euler and
+/// Maruyama from t = 0 to 1.
+///
+/// The random numbers are given: path i has the key split(key(seed), n)[i], of which the first word
+/// of fold_in(key, step) makes the noise of a step; see IndexedBrownianPath. Input
+/// f32[n] y(0); result f32[n] y(1).
+struct OdeSde {
+  static constexpr uint32_t paths = 1000000, steps = 128, seed = 17;
+  static constexpr float step = 1.0f / steps, mu = 0.1f, sigma = 0.3f;
+};
+std::vector<float> sde_starts();
+
 /// What a check found. `detail` says what was compared and the largest error, or what is wrong.
 struct Verdict {
   bool ok = false;
@@ -258,6 +270,7 @@ Check chain_grad_check();
 Check hutchinson_grad_check();
 Check matmul_grad_check(const Matmul&);
 Check neural_ode_check();
+Check sde_check();
 Check checkpointed_check(uint32_t steps);
 
 /// Factorisations of one f32[n, n]: cholesky, lu, qr, solve, slogdet, eigh, svd. Entries in [-1,

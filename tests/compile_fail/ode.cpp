@@ -47,3 +47,11 @@ auto bad(const State& start) {
       gn::ode::event([](const Array&, const State&, const None&) { return true; }));
 }
 #endif
+
+// CASE 5: expect "gnomon::ode::ControlTerm: behind the path comes Ito{} or Stratonovich{}"
+#ifdef CASE_5
+auto bad(const gn::ode::IndexedBrownianPath<Array>& path) {
+  const auto field = [](const Array&, const State& s, const None&) { return s; };
+  return gn::ode::ControlTerm(field, path, 1);
+}
+#endif

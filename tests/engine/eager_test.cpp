@@ -151,6 +151,22 @@ TEST_F(Eager, LinearAlgebra) {
   EXPECT_THAT(host(matmul(a, linalg::inv(a))), Pointwise(FloatNear(1e-6f), {1.0f, 0.f, 0.f, 1.f}));
 }
 
+TEST_F(Eager, AFourierTransformIsOneProgram) {
+  const Array x = rt.from_host({1.0f, 2.0f, 3.0f, 4.0f});
+  const auto programs = [&] {
+    const Counters c = rt.counters();
+    return c.programs_compiled + c.programs_loaded + c.programs_shared;
+  };
+  const std::uint64_t before = programs();
+  const Complex y = fft::fft(x);
+  EXPECT_EQ(programs() - before, 1u);
+  const Array back = fft::irfft(fft::rfft(x));
+  EXPECT_EQ(programs() - before, 3u);
+  EXPECT_THAT(rt.to_host<float>(y.re), Pointwise(FloatNear(1e-6f), {10.0f, -2.0f, -2.0f, -2.0f}));
+  EXPECT_THAT(rt.to_host<float>(y.im), Pointwise(FloatNear(1e-6f), {0.0f, 2.0f, 0.0f, -2.0f}));
+  EXPECT_THAT(rt.to_host<float>(back), Pointwise(FloatNear(1e-6f), {1.0f, 2.0f, 3.0f, 4.0f}));
+}
+
 TEST_F(Eager, LoopsTraceTheirBodiesAndRun) {
   const Array x = rt.from_host({1.0f, 2.0f, 3.0f, 4.0f});
   const auto [total, sums] = scan(

@@ -1,5 +1,6 @@
 // tests/engine/ode_device_test.cpp -- ensembles on the device: one kernel, steps by lane, and
 // gradients.
+#include <array>
 #include <cmath>
 
 #include "gnomon/jit.h"
@@ -133,6 +134,82 @@ TEST_F(Ode, FailedLanesAreCounted) {
   } catch (const ode::SolveFailed& e) {
     EXPECT_NE(std::string(e.what()).find("2 of 4 solves failed, first number 1"), std::string::npos)
         << e.what();
+  }
+}
+
+// ---- stiff ensembles
+
+/// Robertson's reactions, all rates times a factor: at t the state is that of the plain ones at
+/// factor * t.
+const ode::OdeTerm reactions{[](const Array&, const State& s, const Array& factor) {
+  const Array a = 0.04f * s.x, b = 3e7f * s.y * s.y, c = 1e4f * s.y * s.z;
+  return State{factor * (c - a), factor * (a - c - b), factor * b};
+}};
+
+struct Known {
+  double t;
+  std::array<double, 3> y;
+};
+/// Source: A. Hindmarsh, LSODE's example problem, with the digits that tighter tolerances give.
+const std::vector<Known> robertson{{0.4, {0.98517, 3.3864e-5, 0.014794}},
+                                   {4, {0.90552, 2.2405e-5, 0.094459}},
+                                   {40, {0.71583, 9.1855e-6, 0.28416}},
+                                   {400, {0.45052, 3.2232e-6, 0.54948}},
+                                   {4000, {0.18320, 8.9423e-7, 0.81680}}};
+
+TEST_F(Ode, AStiffEnsembleIsOneKernel) {
+  for (const ode::Solver& solver : {ode::Solver(ode::Kvaerno5()), ode::Solver(ode::Rodas5P())}) {
+    const auto one = [&](const Array& factor) {
+      const auto sol = diffeqsolve(
+          reactions, solver, 0.0f, 40.0f, 1e-5f, start(), factor,
+          {.controller = ode::PidController{.rtol = 1e-4f, .atol = 1e-9f}, .max_steps = 200});
+      return std::pair{sol.y1, sol.stats.steps};
+    };
+    auto solve = jit(rt, vmap(one), {.name = "ode_robertson", .max_traces = 1});
+    std::vector<float> factors;
+    for (int i = 0; i < 33; ++i) factors.push_back(static_cast<float>(robertson[i % 5].t / 40));
+    const auto [end, taken] = solve(rt.from_host(factors));
+    EXPECT_EQ(solve.kernel_count(), 1) << solve.text("fusion");
+    EXPECT_NE(solve.text("fusion").find("every lane runs its own trips"), std::string::npos)
+        << solve.text("fusion");
+    const auto x = rt.to_host<float>(end.x), y = rt.to_host<float>(end.y),
+               z = rt.to_host<float>(end.z);
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      const auto& want = robertson[i % 5].y;
+      EXPECT_NEAR(x[i], want[0], 3e-4) << solver.name() << ", " << i;
+      EXPECT_NEAR(y[i], want[1], 3e-3 * want[1]) << solver.name() << ", " << i;
+      EXPECT_NEAR(z[i], want[2], 3e-4) << solver.name() << ", " << i;
+    }
+    const auto steps = rt.to_host<std::int32_t>(taken);
+    EXPECT_LT(steps[0], steps[4]);
+  }
+}
+
+TEST_F(Ode, ALargeStiffSystemRuns) {
+  // Heat on a line of 16 points: the slowest mode is left.
+  const int n = 16;
+  const float pi = 3.14159265f;
+  const ode::OdeTerm heat{[&](const Array&, const Array& u, const None&) {
+    const Array cold = zeros({1});
+    const Array all = concatenate({cold, u, cold});
+    return 289.0f * (slice(all, {0}, {n}) - 2 * u + slice(all, {2}, {n + 2}));
+  }};
+  std::vector<float> start(n);
+  for (int i = 0; i < n; ++i) {
+    const float x = static_cast<float>(i + 1) / (n + 1);
+    start[static_cast<std::size_t>(i)] = std::sin(pi * x) + std::sin(7 * pi * x);
+  }
+  const double rate = 4 * 289 * std::pow(std::sin(pi / 34), 2);
+  for (const ode::Solver& solver : {ode::Solver(ode::Kvaerno3()), ode::Solver(ode::Rodas5P())}) {
+    auto solve = jit(rt, [&](const Array& u) {
+      return diffeqsolve(heat, solver, 0.0f, 0.1f, 1e-3f, u, none, {.controller = pid}).y1;
+    });
+    const auto u = rt.to_host<float>(solve(rt.from_host(start)));
+    for (int i = 0; i < n; ++i) {
+      const double x = static_cast<double>(i + 1) / (n + 1);
+      EXPECT_NEAR(u[static_cast<std::size_t>(i)], std::exp(-0.1 * rate) * std::sin(pi * x), 2e-4)
+          << solver.name() << ", " << i;
+    }
   }
 }
 

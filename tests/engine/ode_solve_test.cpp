@@ -272,6 +272,35 @@ TEST(OdeController, ErrorsFollowTheTolerance) {
   }
 }
 
+TEST(OdeController, NormsTakeAllNumbersOfAState) {
+  const auto all = test::run_all(
+      [](const Array& a, const Array& b) {
+        return std::tuple{ode::rms_norm({a, b}), ode::max_norm({a, b}),
+                          ode::rms_norm({zeros_like(a)})};
+      },
+      f64(Numbers{3, -4}), f64(12.0));
+  EXPECT_DOUBLE_EQ(all[0][0], std::sqrt((9.0 + 16 + 144) / 3));
+  EXPECT_EQ(all[1][0], 12);
+  EXPECT_EQ(all[2][0], 0);
+}
+
+TEST(OdeController, TheNormIsTheUsers) {
+  const auto steps = [](ode::Norm norm, double tolerance) {
+    return test::run_all(
+        [&](const Array& y) {
+          const auto sol = diffeqsolve(wave, ode::Tsit5(), 0.0, 3.5, none, y, none,
+                                       {.controller = ode::PidController{
+                                            .rtol = tolerance, .atol = tolerance, .norm = norm}});
+          return std::tuple{sol.stats.steps, sol.y1};
+        },
+        f64(1.0));
+  };
+  // Twice the size asks for half the error.
+  const auto twice = [](const std::vector<Array>& a) { return 2 * ode::max_norm(a); };
+  EXPECT_EQ(steps(twice, 1e-6), steps(ode::max_norm, 5e-7));
+  EXPECT_NE(steps(twice, 1e-6), steps(ode::max_norm, 1e-6));
+}
+
 TEST(OdeController, StepsStayWithinTheirBounds) {
   const auto lengths = [](const ode::PidController& o) {
     const auto all = test::run_all(

@@ -16,6 +16,7 @@
 namespace gnomon::kernel {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -220,6 +221,53 @@ TEST(Coarsen, ALoopOfManyLengthsFreezesTheLanesThatHaveLeft) {
   store 1 %1 %9
 }
 )") << "the counter is one number for all lanes that still run, and loads through it are one load";
+}
+
+/// A loop of as many trips as the lane's element says, in each of which it does `step`; %place is
+/// the lane's place of the trip.
+std::string rows(bool history, const std::string& step) {
+  std::string text = kernel(256, R"(
+  %v: f32 = load 0 %l
+  %n: u32 = convert %v
+  %all: u32 = constant 256
+  %i: u32 = loop (%i0: u32 = %zero) max=9 {
+    %go: bool = lt %i0 %n
+    yield %go
+  } do (%i1: u32) {
+    %row: u32 = mul %i1 %all
+    %place: u32 = add %row %l
+)" + step + R"(
+    %i2: u32 = add %i1 %one
+    yield %i2
+  }
+)");
+  if (history) {
+    text.replace(text.find("read_write"), 10, "read_write history");
+    text.replace(text.find("f32[4]"), 6, "f32[4] history");
+  }
+  const Kernel result = simplify(coarsen(parse_kernel(text), {4, 64}));
+  verify(result);
+  return print(result);
+}
+
+TEST(Coarsen, LanesThatHaveLeftALoopWriteInAHistoryAsWell) {
+  const auto masked = testing::ContainsRegex("store [01] %[0-9]+ %[0-9]+ %[0-9]+\n");
+  const auto whole = testing::ContainsRegex("store [01] %[0-9]+ %[0-9]+\n");
+  const std::string store = "    store 1 %place %v\n";
+  const std::string keep =
+      "    private_store 0 %i1 %v\n    %got: f32 = private_load 0 %zero\n"
+      "    store 1 %place %got\n";
+  for (const std::string& step : {store, keep}) {
+    EXPECT_THAT(rows(false, step), AllOf(masked, Not(whole))) << step;
+    EXPECT_THAT(rows(true, step), AllOf(whole, Not(masked))) << step;
+  }
+  EXPECT_THAT(rows(true, store), Not(HasSubstr("history"))) << "only lanes know what that is";
+  // A lane that takes another branch has not left: its place is that of an earlier trip.
+  const std::string sometimes = "    %p: bool = lt %v %v\n    if %p {\n  " + store + "    }\n";
+  EXPECT_THAT(rows(true, sometimes), AllOf(masked, Not(whole)));
+  // Neither may lanes of different places write in each other's.
+  const std::string own = "    %mine: u32 = mul %place %n\n    store 1 %mine %v\n";
+  EXPECT_THAT(rows(true, own), AllOf(masked, Not(whole)));
 }
 
 TEST(Coarsen, ABranchThatLanesDisagreeOnIsASelectOfBothSides) {

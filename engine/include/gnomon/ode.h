@@ -16,11 +16,14 @@
 //   ode::throw_if_failed(rt, sol);
 #pragma once
 #include "gnomon/ode/adjoint.h"
+#include "gnomon/ode/brownian.h"
 #include "gnomon/ode/controller.h"
 #include "gnomon/ode/event.h"
+#include "gnomon/ode/implicit.h"
 #include "gnomon/ode/interpolation.h"
 #include "gnomon/ode/result.h"
 #include "gnomon/ode/save.h"
+#include "gnomon/ode/sde.h"
 #include "gnomon/ode/solve.h"
 #include "gnomon/ode/solvers.h"
 #include "gnomon/ode/tableau.h"

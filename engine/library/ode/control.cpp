@@ -93,6 +93,9 @@ class Constant final : public StepControl {
   std::optional<Dim> steps() const override {
     return known_ ? std::optional(std::max<Dim>(*known_, 1)) : std::nullopt;
   }
+  std::optional<Array> index(const Arrays& state) const override {
+    return infinite_ ? std::nullopt : std::optional(state[0]);
+  }
   Start start() const override {
     return {t0_ + first_, infinite_ ? Arrays{} : Arrays{zeros({}, DType::i32)}};
   }
@@ -158,6 +161,7 @@ class Given final : public StepControl {
   }
   bool ends_at_t1() const override { return true; }
   std::optional<Dim> steps() const override { return ts_.dim(0) - 1; }
+  std::optional<Array> index(const Arrays& state) const override { return state[0]; }
   Start start() const override { return {ts_[1], {zeros({}, DType::i32)}}; }
   Decision decide(const Taken& taken, const Arrays& state) const override {
     const Array i = state[0] + 1;
@@ -258,8 +262,12 @@ class Pid final : public StepControl {
       ++at;
     }
     if (forces()) keep = keep || state[at];
-    const Array factor =
+    Array factor =
         clip(o_.safety * power, where(keep, 1, o_.factormin), where(keep, o_.factormax, o_.safety));
+    if (taken.step.factor)
+      factor = clip(*taken.step.factor, o_.factormin, where(keep, o_.factormax, o_.safety));
+    // An equation that was not solved says nothing of the error.
+    if (taken.step.failed) factor = where(*taken.step.failed, 0.5, factor);
     // Not the factor alone: what an event left of a step depends on its time, and the derivative of
     // the next ones would grow with their lengths.
     Array h = stop_gradient(taken.h * factor);
@@ -292,11 +300,13 @@ class Pid final : public StepControl {
   /// Source: E. Hairer, S. Norsett and G. Wanner, Solving Ordinary Differential Equations I, 2nd
   /// edition, section II.4.
   Array automatic() const {
-    const Arrays f0 = s_.begun.empty() ? s_.fields(0, s_.t0, s_.y0) : s_.begun;
+    // A path has no slope that a first step could be guessed from.
+    if (s_.method.is_driven()) return full({}, 0.01, dtype_);
+    const Arrays f0 = s_.method.first_slope(s_.fields, s_.t0, s_.y0, s_.begun);
     const Array d0 = size_of(s_.y0), d1 = size_of(f0);
     const Array tiny = (d0 < 1e-5) || (d1 < 1e-5);
     const Array h0 = where(tiny, 1e-6, 0.01 * d0 / where(tiny, 1, d1));
-    const Arrays f1 = s_.fields(0, s_.t0 + h0, advance(s_.y0, h0, {1}, {f0}));
+    const Arrays f1 = s_.fields.all(s_.t0 + h0, advance(s_.y0, h0, {1}, {f0}));
     Arrays change;
     for (std::size_t i = 0; i < f0.size(); ++i) change.push_back(f1[i] - f0[i]);
     const Array largest = maximum(d1, size_of(change) / h0);

@@ -51,6 +51,8 @@ class StepControl {
     Arrays state;
   };
   virtual Start start() const = 0;
+  /// The number of the next step, where the steps do not depend on what they lead to.
+  virtual std::optional<Array> index(const Arrays&) const { return {}; }
   virtual Decision decide(const Taken&, const Arrays& state) const = 0;
 };
 

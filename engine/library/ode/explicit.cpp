@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "engine/library/ode/method.h"
+#include "engine/library/ode/sde.h"
 #include "gnomon/ops.h"
 
 namespace gnomon::ode {
@@ -101,6 +102,10 @@ class ExplicitMethod final : public Method {
     return std::make_shared<ExplicitMethod>(std::move(table));
   }
 
+  std::shared_ptr<const Method> driven(const Request& r) const override {
+    return driven_runge_kutta(table_, r);
+  }
+
   Arrays begin(const Fields& f, const Array& t, const Arrays& y) const override {
     return reuses_ ? f(0, t, y) : Arrays{};
   }
@@ -191,6 +196,12 @@ Arrays weighted(const Array& h, const std::vector<double>& weights,
     const auto sum = sum_of(i, weights, slopes);
     result.push_back(sum ? in_dtype_of(h, slopes[0][i]) * *sum : zeros_like(slopes[0][i]));
   }
+  return result;
+}
+
+Arrays combined(const std::vector<double>& weights, const std::vector<Arrays>& slopes) {
+  Arrays result;
+  for (std::size_t i = 0; i < slopes[0].size(); ++i) result.push_back(*sum_of(i, weights, slopes));
   return result;
 }
 

@@ -25,4 +25,13 @@ Arrays Fields::operator()(std::size_t part, const Array& t, const Arrays& y) con
   return slope;
 }
 
+Arrays Fields::all(const Array& t, const Arrays& y) const {
+  Arrays sum = (*this)(0, t, y);
+  for (std::size_t part = 1; part < size(); ++part) {
+    const Arrays more = (*this)(part, t, y);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = sum[i] + more[i];
+  }
+  return sum;
+}
+
 }  // namespace gnomon::ode::detail

@@ -87,6 +87,7 @@ struct EventRequest {
 struct Request {
   const Solver& solver;
   std::vector<FieldRef> fields;
+  std::vector<Driven> drives;  // one for each field
   Operand t0, t1;
   FirstStep dt0;
   Arrays y0;
@@ -216,7 +217,8 @@ struct WatchersOf<Event<F, E>, Y, Args> {
 
 /// Solves dy/dt = f(t, y, args) from y(t0) = y0 to t1.
 ///
-/// terms: an OdeTerm (what the solver asks for). y0: any tree of float arrays. t0, t1 and dt0 are
+/// terms: what the solver asks for: an OdeTerm, or MultiTerm(OdeTerm, ControlTerm) for a stochastic
+/// equation (gnomon/ode/sde.h). y0: any tree of float arrays. t0, t1 and dt0 are
 /// numbers, or arrays of rank 0; t1 below t0 solves backwards, with a negative dt0. Time is f64
 /// where an array of the state or a time is, else f32. `extra`: any number of events (gnomon/ode/
 /// event.h) and of functions to `save` (gnomon/ode/save.h).
@@ -251,9 +253,10 @@ auto diffeqsolve(const Term& terms, const Solver& solver, Operand t0, Operand t1
   auto fields = std::apply([&](const auto&... f) { return std::tuple{erase(f)...}; },
                            detail::fields_of(terms));
   auto keepers = std::tuple_cat(detail::keepers_of(extra, like, args)...);
-  detail::Request request{solver,  {}, t0, t1, dt0, tree::leaves(like), tree::leaf_paths(like, "y"),
+  detail::Request request{solver, {}, {}, t0, t1, dt0, tree::leaves(like), tree::leaf_paths(like, "y"),
                           options, {}, {}, loc};
   std::apply([&](auto&... f) { (request.fields.emplace_back(f), ...); }, fields);
+  detail::add_drives(terms, request.drives);
   request.saves.push_back({options.saveat, {}});
   std::apply(
       [&](auto&... k) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gnomon/array.h"
+#include "gnomon/ode/brownian.h"
 #include "gnomon/tree.h"
 
 namespace gnomon::ode {
@@ -20,7 +21,33 @@ struct OdeTerm {
 template <class F>
 OdeTerm(F) -> OdeTerm<F>;
 
-/// The sum of terms that a solver treats differently: (explicit, implicit).
+/// How an integral along a Brownian path is meant: by the left ends of steps.
+struct Ito {};
+/// By the middles of steps, which keeps the chain rule.
+struct Stratonovich {};
+
+/// dy = g(t, y, args) dX of a path X, for one a Brownian path: the diffusion of a stochastic
+/// equation.
+///
+/// g: (Array t, Y y, Args args) -> Y in which arrays have their own shapes. X has as many arrays as
+/// y, or one that all of them share. Each array of y[s..] takes of g and X
+///   g[s..], X[s..] or X[]:  g X, element by element: every element has its own noise, or shares
+///   it; g[s.., m..], X[m..]:    the sum of g X over all axes of X.
+/// X is a VirtualBrownianTree, an IndexedBrownianPath (gnomon/ode/brownian.h) or any type with
+/// evaluate(t0, t1), the change between two times or a BrownianIncrement, or with evaluate(t).
+/// The third argument, Ito{} or Stratonovich{}, says which integral the equation means: a solver of
+/// the other one is refused. Without it the solver decides.
+template <class F, class Path, class Kind = None>
+struct ControlTerm {
+  static_assert(std::is_same_v<Kind, None> || std::is_same_v<Kind, Ito> ||
+                    std::is_same_v<Kind, Stratonovich>,
+                "gnomon::ode::ControlTerm: behind the path comes Ito{} or Stratonovich{}");
+  F vector_field;
+  Path control;
+  ControlTerm(F f, Path path, Kind = {}) : vector_field(std::move(f)), control(std::move(path)) {}
+};
+
+/// The sum of terms that a solver treats differently: (explicit, implicit), (drift, diffusion).
 template <class... Terms>
 struct MultiTerm {
   std::tuple<Terms...> terms;
@@ -52,11 +79,42 @@ template <class F>
 std::tuple<const F&> fields_of(const OdeTerm<F>& term) {
   return {term.vector_field};
 }
+template <class F, class P, class K>
+std::tuple<const F&> fields_of(const ControlTerm<F, P, K>& term) {
+  return {term.vector_field};
+}
 template <class... T>
 auto fields_of(const MultiTerm<T...>& all) {
   return std::apply([](const auto&... term) { return std::tuple_cat(fields_of(term)...); },
                     all.terms);
 }
 
+/// What drives each of them: nothing for an OdeTerm.
+template <class F>
+void add_drives(const OdeTerm<F>&, std::vector<Driven>& to) {
+  to.emplace_back();
+}
+template <class F, class P, class K>
+void add_drives(const ControlTerm<F, P, K>& term, std::vector<Driven>& to) {
+  to.push_back({drive_of(term.control), std::is_same_v<K, Ito>            ? Calculus::ito
+                                        : std::is_same_v<K, Stratonovich> ? Calculus::stratonovich
+                                                                          : Calculus::unsaid});
+}
+template <class... T>
+void add_drives(const MultiTerm<T...>& all, std::vector<Driven>& to) {
+  std::apply([&](const auto&... term) { (add_drives(term, to), ...); }, all.terms);
+}
+
 }  // namespace detail
+
+/// The ordinary equation dy/dt = g(t, y, args) dX/dt along a smooth path: one with derivative(t).
+template <class F, class P, class K>
+auto to_ode(ControlTerm<F, P, K> term) {
+  return OdeTerm{[term = std::move(term)](const Array& t, const auto& y, const auto& args) {
+    return tree::with_leaves(
+        y, detail::product(tree::leaves(detail::slope_of(term.vector_field, t, y, args)),
+                           tree::leaves(term.control.derivative(t)), tree::leaves(y)));
+  }};
+}
+
 }  // namespace gnomon::ode
