@@ -72,6 +72,8 @@ void add_gnomon_loops(std::vector<Workload>& workloads, const std::shared_ptr<gn
 void add_gnomon_linalg(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of neural_ode_step.
 void add_gnomon_neural(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
+/// Adds the variants of ensembles of differential equations.
+void add_gnomon_ode(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of the workloads that are gradients.
 void add_gnomon_gradients(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Ensembles of differential equations; in gnomon_sde.cpp.

@@ -210,6 +210,7 @@ void add_gnomon_variants(std::vector<Workload>& workloads) {
   });
   add_gnomon_dense(workloads, rt);
   add_gnomon_loops(workloads, rt);
+  add_gnomon_ode(workloads, rt);
   add_gnomon_gradients(workloads, rt);
   add_gnomon_checkpoints(workloads, rt);
   add_gnomon_sde(workloads, rt);

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <exception>
 
+#include "problems_ode.h"
+
 namespace bench {
 namespace {
 
@@ -115,6 +117,9 @@ std::vector<Workload> all_workloads() {
           {"ode_sde", sde_check, {}},
           {"history", history_check, {}},
           {"dead", dead_check, {}},
+          {"ode_detest", detest_check, {}},
+          {"ode_events", bouncing_check, {}},
+          {"ode_robertson", robertson_check, {}},
           {"lorenz_rk4_grad", lorenz_rk4_grad_check, {}},
           {"lorenz_adaptive_grad", lorenz_adaptive_grad_check, {}},
           {"chain_grad", chain_grad_check, {}},

@@ -54,6 +54,9 @@ void add_dense_opponents(std::vector<Workload>& workloads, const vk::Device& dev
 /// The part of it that is loops.
 void add_loop_opponents(std::vector<Workload>& workloads, const vk::Device& device);
 
+/// Adds the solvers of others, those that are installed.
+void add_ode_opponents(std::vector<Workload>& workloads);
+
 /// Adds gnomon and its own variants; defined where the library is built.
 void add_gnomon_variants(std::vector<Workload>& workloads);
 

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,36 +27,36 @@ inline constexpr double end = 20;
 
 struct A1 {
   static constexpr std::array<double, 1> start{1};
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     d[0] = -1.0 * y[0];
   }
 };
 struct A2 {
   static constexpr std::array<double, 1> start{1};
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     d[0] = -0.5 * (y[0] * y[0] * y[0]);
   }
 };
 struct A3 {
   static constexpr std::array<double, 1> start{1};
-  template <class T, class Y>
-  void operator()(const T& t, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T& t, const Y& y, D& d) const {
     d[0] = y[0] * cos(t);
   }
 };
 struct A4 {
   static constexpr std::array<double, 1> start{1};
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     d[0] = 0.25 * y[0] * (1.0 - 0.05 * y[0]);
   }
 };
 struct A5 {
   static constexpr std::array<double, 1> start{4};
-  template <class T, class Y>
-  void operator()(const T& t, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T& t, const Y& y, D& d) const {
     d[0] = (y[0] - t) / (y[0] + t);
   }
 };
@@ -65,8 +66,8 @@ struct A5 {
 /// Two populations in conflict.
 struct B1 {
   static constexpr std::array<double, 2> start{1, 3};
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     const auto meet = y[0] * y[1];
     d[0] = 2.0 * (y[0] - meet);
     d[1] = meet - y[1];
@@ -75,8 +76,8 @@ struct B1 {
 /// A linear chemical reaction.
 struct B2 {
   static constexpr std::array<double, 3> start{2, 0, 1};
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     d[0] = y[1] - y[0];
     d[1] = y[0] - 2.0 * y[1] + y[2];
     d[2] = y[1] - y[2];
@@ -85,8 +86,8 @@ struct B2 {
 /// A chemical reaction that is not.
 struct B3 {
   static constexpr std::array<double, 3> start{1, 0, 0};
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     const auto square = y[1] * y[1];
     d[0] = -1.0 * y[0];
     d[1] = y[0] - square;
@@ -96,8 +97,8 @@ struct B3 {
 /// The integral surface of a torus.
 struct B4 {
   static constexpr std::array<double, 3> start{3, 0, 0};
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     const auto inverse = 1.0 / sqrt(y[0] * y[0] + y[1] * y[1]);
     d[0] = -1.0 * y[1] - y[0] * y[2] * inverse;
     d[1] = y[0] - y[1] * y[2] * inverse;
@@ -107,8 +108,8 @@ struct B4 {
 /// Euler's equations of a rigid body without forces.
 struct B5 {
   static constexpr std::array<double, 3> start{0, 1, 1};
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     d[0] = y[1] * y[2];
     d[1] = -1.0 * (y[0] * y[2]);
     d[2] = -0.51 * (y[0] * y[1]);
@@ -126,8 +127,8 @@ constexpr std::array<double, N> one_then_zeros() {
 /// A radioactive decay chain, all rates 1.
 struct C1 {
   static constexpr std::array<double, 10> start = one_then_zeros<10>();
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     d[0] = -1.0 * y[0];
     for (std::size_t i = 1; i < 9; ++i) d[i] = y[i - 1] - y[i];
     d[9] = y[8];
@@ -136,8 +137,8 @@ struct C1 {
 /// The same with rates 1, 2, 3, ...
 struct C2 {
   static constexpr std::array<double, 10> start = one_then_zeros<10>();
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     d[0] = -1.0 * y[0];
     for (std::size_t i = 1; i < 9; ++i) {
       const auto rate = static_cast<double>(i);
@@ -150,8 +151,8 @@ struct C2 {
 template <std::size_t N>
 struct Lines {
   static constexpr std::array<double, N> start = one_then_zeros<N>();
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     d[0] = y[1] - 2.0 * y[0];
     for (std::size_t i = 1; i + 1 < N; ++i) d[i] = y[i - 1] - 2.0 * y[i] + y[i + 1];
     d[N - 1] = y[N - 2] - 2.0 * y[N - 1];
@@ -168,8 +169,8 @@ struct C5 {
       -.557160570446, .505696783289,  .230578543901,  -.415570776342, .365682722812,
       .169143213293,  -.325325669158, .189706021964,  .0877265322780, -.0240476254170,
       -.287659532608, -.117219543175, -.176860753121, -.216393453025, -.0148647893090};
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     constexpr double gravity = 2.95912208286, sun = 1.00000597682;
     constexpr std::array<double, 5> mass{.000954786104043, .000285583733151, .0000437273164546,
                                          .0000517759138449, .00000277777777778};
@@ -177,7 +178,7 @@ struct C5 {
       const auto square = a * a + b * b + c * c;
       return 1.0 / (square * sqrt(square));
     };
-    Y r = y;  // r[j]: of planet j's distance from the sun
+    std::array<std::remove_cvref_t<decltype(y[0] * y[0])>, 5> r;  // of distances from the sun
     for (std::size_t j = 0; j < 5; ++j) r[j] = inverse_cube(y[3 * j], y[3 * j + 1], y[3 * j + 2]);
     for (std::size_t i = 0; i < 15; ++i) {
       d[i] = y[15 + i];
@@ -209,8 +210,8 @@ struct Orbit {
                                   : Tenths == 7 ? 2.3804761428476167
                                                 : 4.358898943540674;
   static constexpr std::array<double, 4> start{(10 - Tenths) / 10.0, 0, 0, speed};
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     const auto square = y[0] * y[0] + y[1] * y[1];
     const auto pull = -1.0 / (square * sqrt(square));
     d[0] = y[2];
@@ -230,8 +231,8 @@ using D5 = Orbit<9>;
 /// Bessel's equation of order 1/2, from t + 1 = 1.
 struct E1 {
   static constexpr std::array<double, 2> start{0.6713967071418031, 0.0954005144474745};
-  template <class T, class Y>
-  void operator()(const T& t, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T& t, const Y& y, D& d) const {
     const auto inverse = 1.0 / (t + 1.0);
     d[0] = y[1];
     d[1] = (0.25 * (inverse * inverse) - 1.0) * y[0] - y[1] * inverse;
@@ -240,8 +241,8 @@ struct E1 {
 /// Van der Pol's.
 struct E2 {
   static constexpr std::array<double, 2> start{2, 0};
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     d[0] = y[1];
     d[1] = (1.0 - y[0] * y[0]) * y[1] - y[0];
   }
@@ -249,8 +250,8 @@ struct E2 {
 /// Duffing's.
 struct E3 {
   static constexpr std::array<double, 2> start{0, 0};
-  template <class T, class Y>
-  void operator()(const T& t, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T& t, const Y& y, D& d) const {
     d[0] = y[1];
     d[1] = y[0] * y[0] * y[0] * (1.0 / 6.0) - y[0] + 2.0 * sin(2.78535 * t);
   }
@@ -258,8 +259,8 @@ struct E3 {
 /// A body that falls through air.
 struct E4 {
   static constexpr std::array<double, 2> start{30, 0};
-  template <class T, class Y>
-  void operator()(const T&, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T&, const Y& y, D& d) const {
     d[0] = y[1];
     d[1] = 0.032 - 0.4 * (y[1] * y[1]);
   }
@@ -267,8 +268,8 @@ struct E4 {
 /// A curve of pursuit.
 struct E5 {
   static constexpr std::array<double, 2> start{0, 0};
-  template <class T, class Y>
-  void operator()(const T& t, const Y& y, Y& d) const {
+  template <class T, class Y, class D>
+  void operator()(const T& t, const Y& y, D& d) const {
     d[0] = y[1];
     d[1] = sqrt(1.0 + y[1] * y[1]) / (25.0 - t);
   }
@@ -309,56 +310,66 @@ std::vector<Problem<T>> problems() {
           problem<T>("E5", E5{})};
 }
 
-/// The state at `until`, to about 1e-15 of the largest component.
+/// The state at `until` of y' = field(t, y) from y at 0, T the type of its numbers: errors of steps
+/// stay below so many times 1 + |y|.
 ///
-/// Extrapolated midpoint steps in long double: shares nothing with the methods that are tested.
+/// Extrapolated midpoint steps: shares nothing with the methods that are tested.
 /// Source: E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equations I, section
 /// II.9.
-inline std::vector<double> reference(const Problem<long double>& p, double until = end) {
-  using State = std::vector<long double>;
+template <class T, class State, class F>
+State extrapolate(const F& field, State y, T until, T tolerance) {
   constexpr std::size_t rows = 8;
-  State y(p.start.begin(), p.start.end());
-  const auto along = [](const State& a, long double c, const State& k) {
+  const auto along = [](const State& a, T c, const State& k) {
     State b = a;
     for (std::size_t i = 0; i < b.size(); ++i) b[i] += c * k[i];
     return b;
   };
-  long double t = 0, h = 0.05L;
+  T t = 0, h = static_cast<T>(0.05);
+  std::array<State, rows> row, before_row;  // of the tableau
+  row.fill(y);
   while (t < until) {
     h = std::min(h, until - t);
-    std::vector<State> row;  // of the tableau: the newest
-    long double worst = 0;
+    T worst = 0;
+    const State slope = field(t, y);
     for (std::size_t j = 0; j < rows; ++j) {
       const std::size_t parts = 2 * (j + 1);
-      const long double part = h / static_cast<long double>(parts);
-      State before = y, now = along(y, part, p.field(t, y));
+      const T part = h / static_cast<T>(parts);
+      State before = y, now = along(y, part, slope);
       for (std::size_t i = 1; i < parts; ++i) {
-        State next = along(before, 2 * part, p.field(t + static_cast<long double>(i) * part, now));
+        State next = along(before, 2 * part, field(t + static_cast<T>(i) * part, now));
         before = std::exchange(now, std::move(next));
       }
-      std::vector<State> next{along(along(before, part, p.field(t + h, now)), 1, now)};
-      for (long double& x : next[0]) x /= 2;
+      before_row = row;
+      row[0] = along(along(before, part, field(t + h, now)), 1, now);
+      for (T& x : row[0]) x /= 2;
       for (std::size_t k = 1; k <= j; ++k) {
-        const long double ratio =
-            static_cast<long double>(parts) / static_cast<long double>(2 * (j - k + 1));
-        State entry = next[k - 1];
+        const T ratio = static_cast<T>(parts) / static_cast<T>(2 * (j - k + 1));
+        row[k] = row[k - 1];
         worst = 0;
         for (std::size_t i = 0; i < y.size(); ++i) {
-          const long double change = (next[k - 1][i] - row[k - 1][i]) / (ratio * ratio - 1);
-          entry[i] += change;
-          worst = std::max(worst, std::fabs(change) / (1 + std::fabs(entry[i])));
+          const T change = (row[k - 1][i] - before_row[k - 1][i]) / (ratio * ratio - 1);
+          row[k][i] += change;
+          worst = std::max(worst, std::fabs(change) / (1 + std::fabs(row[k][i])));
         }
-        next.push_back(std::move(entry));
       }
-      row = std::move(next);
     }
-    if (worst < 1e-17L) {
+    if (worst < tolerance) {
       t = h < until - t ? t + h : until;
-      y = row.back();
+      y = row[rows - 1];
     }
     // Of an error of order 16 per step.
-    h *= std::clamp(0.8L * std::pow(1e-17L / (worst + 1e-25L), 1.0L / 16), 0.3L, 2.0L);
+    const T factor = static_cast<T>(0.8) *
+                     std::pow(tolerance / std::max(worst, tolerance * static_cast<T>(1e-8)),
+                              static_cast<T>(1.0 / 16));
+    h *= std::clamp(factor, static_cast<T>(0.3), static_cast<T>(2));
   }
+  return y;
+}
+
+/// The state at `until`, to about 1e-15 of the largest component.
+inline std::vector<double> reference(const Problem<long double>& p, double until = end) {
+  std::vector<long double> y(p.start.begin(), p.start.end());
+  y = extrapolate<long double>(p.field, std::move(y), static_cast<long double>(until), 1e-17L);
   return {y.begin(), y.end()};
 }
 

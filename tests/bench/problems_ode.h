@@ -1,0 +1,47 @@
+// tests/bench/problems_ode.h -- what the ensembles of differential equations compute.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "problems.h"
+#include "robertson.h"
+#include "tests/support/detest.h"
+
+namespace bench {
+
+/// Copies of one problem of each class of DETEST to t = 20, copy i with its start times scale[i].
+///
+/// Input f64[n] scale; result for each problem f32[components, n]. A tolerance is both the relative
+/// and the absolute one.
+struct Detest {
+  static constexpr uint32_t systems = 10000;
+  static constexpr double tolerance = 1e-6, first_step = 1e-2;
+  template <class F>
+  static void for_each(const F& f) {
+    using namespace gnomon::testing::detest;
+    f(A4{}), f(B1{}), f(C3{}), f(D3{}), f(E2{});
+  }
+};
+/// An even sweep over [0.95, 1.05].
+std::vector<double> detest_scale();
+Check detest_check();
+
+/// Balls dropped from a height of 1, each until it has bounced eight times and lost a share of its
+/// speed every time; f32.
+///
+/// Input f32[n] what is left of the speed; result f32[n] when it bounced for the last time.
+struct Bouncing {
+  static constexpr uint32_t balls = 65536;
+  static constexpr int bounces = 8;
+  static constexpr float gravity = 9.81f, tolerance = 1e-5f, first_step = 0.1f;
+};
+/// An even sweep over [0.5, 0.95].
+std::vector<float> bouncing_restitution();
+Check bouncing_check();
+
+/// For Robertson: 0.04 times six decades, from 1e-3 to 1e3.
+std::vector<double> robertson_rate();
+Check robertson_check();
+
+}  // namespace bench
