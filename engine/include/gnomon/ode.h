@@ -26,5 +26,6 @@
 #include "gnomon/ode/sde.h"
 #include "gnomon/ode/solve.h"
 #include "gnomon/ode/solvers.h"
+#include "gnomon/ode/symplectic.h"
 #include "gnomon/ode/tableau.h"
 #include "gnomon/ode/terms.h"
