@@ -15,6 +15,7 @@
 //   auto sol = solve(stiffnesses);          // sol.y1.x: where every oscillator is at t = 10
 //   ode::throw_if_failed(rt, sol);
 #pragma once
+#include "gnomon/ode/adams.h"
 #include "gnomon/ode/adjoint.h"
 #include "gnomon/ode/brownian.h"
 #include "gnomon/ode/controller.h"

@@ -223,7 +223,7 @@ struct WatchersOf<Event<F, E>, Y, Args> {
 /// equation (gnomon/ode/sde.h), or a PartitionedTerm (gnomon/ode/symplectic.h). y0: any tree of
 /// float arrays. t0, t1 and dt0 are numbers, or arrays of rank 0; t1 below t0 solves backwards,
 /// with a negative dt0. Time is f64 where an array of the state or a time is, else f32. `extra`:
-/// any number of events (gnomon/ode/ event.h) and of functions to `save` (gnomon/ode/save.h).
+/// any number of events (gnomon/ode/event.h) and of functions to `save` (gnomon/ode/save.h).
 /// Nothing throws when the program runs: Solution::result says how the solve ended, under vmap for
 /// every lane. A lane takes its own steps and ends on its own.
 /// Differentiable in y0, args, t0, t1 and what `f` captured; reverse mode as SolveOptions::adjoint

@@ -1,0 +1,498 @@
+// engine/library/ode/adams.cpp -- Adams methods on modified divided differences of slopes.
+//
+// Names as in the source, which counts differences from 1: with psi_i the length of the last i
+// steps and phi_i the difference of i slopes times psi_1 .. psi_(i - 1), the polynomial through the
+// last k slopes is the sum of c_i(theta) beta_i phi_i over i <= k, and g_i the integral of c_i.
+// Source: L. Shampine and M. Gordon, Computer Solution of Ordinary Differential Equations, 1975,
+// chapter 5.
+#include "gnomon/ode/adams.h"
+
+#include <cmath>
+#include <limits>
+#include <variant>
+
+#include "engine/library/ode/method.h"
+#include "engine/library/roots/linear_system.h"
+#include "gnomon/ops.h"
+#include "gnomon/transform.h"
+
+namespace gnomon::ode {
+namespace detail {
+namespace {
+
+using roots::detail::minus;
+using roots::detail::plus;
+
+// ---- weights: numbers where all steps are equal, else arrays
+
+Arrays scaled(double w, const Arrays& a) { return w == 1 ? a : roots::detail::times(w, a); }
+Arrays scaled(const Array& w, const Arrays& a) { return weighted(w, {1}, {a}); }
+Array times_step(const Array& h, double w) { return w == 1 ? h : w * h; }
+Array times_step(const Array& h, const Array& w) { return w * h; }
+
+/// c_i as the coefficients of its powers, lowest first, for i = 1, 2, ..
+template <class Number>
+using Rows = std::vector<std::vector<Number>>;
+
+template <class Number>
+struct Weights {
+  std::vector<Number> g, beta, alpha, sigma;  // [0] is number 1
+};
+
+/// g_1 .. g_(count), of alpha_1 .. alpha_(count - 1): by c_iq = c_(i-1)q - alpha_(i-1)
+/// c_(i-1)(q+1). `like`: makes a Number of a double.
+template <class Number, class Like>
+std::vector<Number> integrals(const std::vector<Number>& alpha, std::size_t count,
+                              const Like& like) {
+  std::vector<Number> g{like(1), like(0.5)};
+  // alpha_1 is 1, so the first two rows are 1 / q and 1 / (q (q + 1)).
+  std::vector<double> first;
+  for (std::size_t q = 1; q + 1 <= count; ++q)
+    first.push_back(1.0 / (static_cast<double>(q) * static_cast<double>(q + 1)));
+  std::vector<Number> c;
+  for (std::size_t i = 3; i <= count; ++i) {
+    std::vector<Number> next;
+    for (std::size_t q = 0; q + i <= count; ++q) {
+      if (i == 3)
+        next.push_back(first[q] - alpha[i - 2] * first[q + 1]);
+      else
+        next.push_back(c[q] - alpha[i - 2] * c[q + 1]);
+    }
+    c = std::move(next);
+    g.push_back(c[0]);
+  }
+  return g;
+}
+
+/// c_1 .. c_(count): c_(i+1)(theta) = c_i(theta) (1 - alpha_i + alpha_i theta), but c_2 = theta.
+template <class Number, class Like>
+Rows<Number> polynomials(const std::vector<Number>& alpha, std::size_t count, const Like& like) {
+  Rows<Number> rows{{like(1)}, {like(0), like(1)}};
+  for (std::size_t i = 2; i < count; ++i) {
+    const std::vector<Number>& c = rows.back();
+    const Number &a = alpha[i - 1], rest = 1.0 - a;
+    std::vector<Number> next{like(0)};
+    for (std::size_t p = 1; p <= c.size(); ++p) {
+      if (p == 1)
+        next.push_back(rest * c[1]);
+      else if (p == c.size())
+        next.push_back(a * c[p - 1]);
+      else
+        next.push_back(rest * c[p] + a * c[p - 1]);
+    }
+    rows.push_back(std::move(next));
+  }
+  return rows;
+}
+
+/// The errors of predictors of 1, 2, .. slopes where steps are equal, or of correctors of as many,
+/// in differences.
+std::vector<double> error_constants(std::size_t count, bool corrects) {
+  std::vector<double> alpha, result;
+  for (std::size_t i = 1; i <= count + 1; ++i) alpha.push_back(1.0 / static_cast<double>(i));
+  const std::vector<double> g = integrals(alpha, count + 1, [](double x) { return x; });
+  for (std::size_t i = 0; i < count; ++i)
+    result.push_back(std::fabs(g[i + 1] - (corrects ? g[i] : 0)));
+  return result;
+}
+
+// ---- methods
+
+/// What a method is.
+struct Plan {
+  std::string name;
+  int order;
+  bool corrects;  // PECE
+  bool chooses;   // its order
+
+  /// Slopes that its predictor looks at.
+  int terms() const { return corrects ? std::max(order - 1, 1) : order; }
+  /// The corrector looks at as many slopes as the predictor, and not at one more.
+  bool is_first() const { return corrects && order == 1; }
+  int lowest() const { return chooses ? 2 : 1; }
+  int highest() const { return chooses ? 12 : 8; }
+};
+
+/// How the steps of a request are chosen.
+struct Steps {
+  bool by_errors = false;
+  bool equal = false;
+  Operand rtol = 0, atol = 0;
+  Norm norm = {};
+};
+
+Steps steps_of(const Request& r) {
+  Steps s;
+  const auto* pid = std::get_if<PidController>(&r.options.controller);
+  if (const auto* clip = std::get_if<ClipStepSize>(&r.options.controller))
+    pid = std::get_if<PidController>(&clip->controller);
+  if (pid) {
+    s.by_errors = true;
+    s.rtol = pid->rtol.value();
+    s.atol = pid->atol.value();
+    s.norm = pid->norm;
+    return s;
+  }
+  const auto& dt0 = r.dt0.value();
+  if (!std::holds_alternative<ConstantStepSize>(r.options.controller) || !r.events.empty() ||
+      !dt0 || r.t0.is_array() || r.t1.is_array() || dt0->is_array())
+    return s;
+  const double span = std::fabs(r.t1.scalar().floating - r.t0.scalar().floating),
+               h = std::fabs(dt0->scalar().floating), count = std::round(span / h);
+  s.equal = std::isinf(span) || std::fabs(count * h - span) <= 1e-12 * span;
+  return s;
+}
+
+/// What a step begins with.
+struct History {
+  std::vector<Arrays> phi;
+  Arrays psi;                          // empty where steps are equal
+  std::optional<Array> order, ramp;    // i32[], bool[]: slopes looked at; one more in each step
+  std::optional<Array> wanted, count;  // how long this step was to be; i32[]: steps so far
+};
+
+class AdamsMethod final : public Method {
+ public:
+  AdamsMethod(Plan plan, Steps steps, bool dense)
+      // Errors are of the order that they begin with.
+      : Method(plan.name, plan.order, 2),
+        plan_(std::move(plan)),
+        steps_(std::move(steps)),
+        dense_(dense),
+        terms_(static_cast<std::size_t>(std::max(plan_.terms(), 1))),
+        start_(plan_.order > 5 ? Solver(Vern7()) : Solver(RK4())) {}
+
+  int evaluations_to_begin() const override { return 1; }
+  int evaluations_per_step() const override { return plan_.corrects ? 2 : 1; }
+  bool counts_evaluations() const override { return starts(); }
+
+  std::shared_ptr<const Method> prepared(const Request& r) const override {
+    if (plan_.order < plan_.lowest() || plan_.order > plan_.highest())
+      usage_error("diffeqsolve",
+                  (plan_.chooses ? "max_order of " : "the order of ") + name() + " is " +
+                      std::to_string(plan_.order) + "; there are orders " +
+                      std::to_string(plan_.lowest()) + " to " + std::to_string(plan_.highest()),
+                  r.loc);
+    return std::make_shared<AdamsMethod>(plan_, steps_of(r), false);
+  }
+  std::shared_ptr<const Method> with_interpolant() const override {
+    return std::make_shared<AdamsMethod>(plan_, steps_, true);
+  }
+
+  Arrays begin(const Fields& f, const Array& t, const Arrays& y) const override {
+    History h;
+    h.phi.push_back(f(0, t, y));
+    for (std::size_t i = 1; i < terms_; ++i) {
+      h.phi.emplace_back();
+      for (const Array& a : y) h.phi.back().push_back(zeros_like(a));
+    }
+    if (!steps_.equal) h.psi = Arrays(terms_, ones({}, t.dtype()));
+    if (changes_order()) h.order = ones({}, DType::i32);
+    if (changes_order() && plan_.chooses) h.ramp = full({}, true);
+    if (steps_.by_errors) h.wanted = zeros({}, t.dtype());
+    if (starts()) h.count = zeros({}, DType::i32);
+    return state_of(h);
+  }
+  Arrays first_slope(const Fields&, const Array&, const Arrays& y,
+                     const Arrays& begun) const override {
+    return Arrays(begun.begin(), begun.begin() + static_cast<std::ptrdiff_t>(y.size()));
+  }
+
+  Stepped step(const Fields& f, const Span& span, const Arrays& y,
+               const Arrays& state) const override {
+    const History history = history_of(state, y.size());
+    const DType dtype = span.h.dtype();
+    if (steps_.equal) {
+      Weights<double> w;
+      for (std::size_t i = 1; i <= terms_ + 1; ++i) {
+        w.alpha.push_back(1.0 / static_cast<double>(i));
+        w.beta.push_back(1);
+      }
+      const auto number = [](double x) { return x; };
+      w.g = integrals(w.alpha, terms_ + 2, number);
+      return step(f, span, y, history, {}, w, number);
+    }
+    // The length of the last i steps, with this one.
+    Arrays psi{span.h};
+    for (const Array& before : history.psi) psi.push_back(before + span.h);
+    const auto number = [&](double x) { return full({}, x, dtype); };
+    Weights<Array> w;
+    w.alpha.push_back(number(1));
+    w.beta.push_back(number(1));
+    w.sigma.push_back(number(1));
+    for (std::size_t i = 1; i <= terms_; ++i) {
+      w.alpha.push_back(span.h / psi[i]);
+      if (i < terms_) w.beta.push_back(w.beta.back() * (psi[i - 1] / history.psi[i - 1]));
+      w.sigma.push_back(static_cast<double>(i) * (w.sigma.back() * w.alpha[i - 1]));
+    }
+    w.g = integrals(w.alpha, terms_ + 2, number);
+    return step(f, span, y, history, psi, w, number);
+  }
+
+  Polynomial interpolant(const Span&, const Arrays&, const Stepped& s) const override {
+    return s.slopes;
+  }
+
+ private:
+  /// Whether the number of slopes looked at is different from lane to lane.
+  bool changes_order() const { return steps_.by_errors && terms_ > 1; }
+  /// Whether it begins with Runge-Kutta steps.
+  bool starts() const { return !steps_.by_errors && terms_ > 1; }
+
+  Arrays state_of(const History& h) const {
+    Arrays all;
+    for (const Arrays& phi : h.phi) all.insert(all.end(), phi.begin(), phi.end());
+    all.insert(all.end(), h.psi.begin(), h.psi.end());
+    for (const auto& a : {h.order, h.ramp, h.wanted, h.count})
+      if (a) all.push_back(*a);
+    return all;
+  }
+  History history_of(const Arrays& state, std::size_t leaves) const {
+    History h;
+    auto at = state.begin();
+    for (std::size_t i = 0; i < terms_; ++i, at += static_cast<std::ptrdiff_t>(leaves))
+      h.phi.emplace_back(at, at + static_cast<std::ptrdiff_t>(leaves));
+    if (!steps_.equal)
+      for (std::size_t i = 0; i < terms_; ++i) h.psi.push_back(*at++);
+    if (changes_order()) h.order = *at++;
+    if (changes_order() && plan_.chooses) h.ramp = *at++;
+    if (steps_.by_errors) h.wanted = *at++;
+    if (starts()) h.count = *at++;
+    return h;
+  }
+
+  /// all[k - 1 + ahead] for the order k of a lane.
+  template <class T, class Choose>
+  T by_order(const std::optional<Array>& order, const std::vector<T>& all, std::size_t ahead,
+             const Choose& pick) const {
+    T result = all[std::min(terms_ - 1 + ahead, all.size() - 1)];
+    if (!order) return result;
+    for (std::size_t k = terms_ - 1; k >= 1; --k)
+      result =
+          pick(*order == static_cast<int>(k), all[std::min(k - 1 + ahead, all.size() - 1)], result);
+    return result;
+  }
+  Arrays arrays_by_order(const std::optional<Array>& order, const std::vector<Arrays>& all,
+                         std::size_t ahead) const {
+    return by_order(order, all, ahead, choose);
+  }
+  template <class Number>
+  Number number_by_order(const std::optional<Array>& order, const std::vector<Number>& all,
+                         std::size_t ahead) const {
+    if constexpr (std::is_same_v<Number, double>) {
+      return all[terms_ - 1 + ahead];
+    } else {
+      return by_order(order, all, ahead, [](const Array& c, const Array& a, const Array& b) {
+        return where(c, a, b);
+      });
+    }
+  }
+
+  template <class Number, class Like>
+  Stepped step(const Fields& f, const Span& span, const Arrays& y, const History& history,
+               const Arrays& psi, const Weights<Number>& w, const Like& number) const {
+    const std::optional<Array>& order = history.order;
+    const Array& h = span.h;
+    std::vector<Arrays> phi;  // those of the polynomial that goes on
+    Arrays predicted = y;
+    for (std::size_t i = 0; i < terms_; ++i) {
+      phi.push_back(scaled(w.beta[i], history.phi[i]));
+      Array weight = times_step(h, w.g[i]);
+      if (order && i > 0) weight = where(*order > static_cast<int>(i), weight, 0);
+      predicted = advance(predicted, weight, {1}, {phi[i]});
+    }
+
+    Stepped result;
+    // Differences at the end of the step of the slopes that the predictor leads to.
+    std::vector<Arrays> ahead{};
+    Arrays off;  // from the polynomial
+    const auto difference = [&](const Arrays& slope) {
+      ahead = {slope};
+      for (std::size_t i = 0; i < terms_; ++i) ahead.push_back(minus(ahead.back(), phi[i]));
+      off = arrays_by_order(order, ahead, 1);
+    };
+    const Array error_weight = times_step(
+        h, plan_.corrects ? Number(number_by_order(order, w.g, 1) - number_by_order(order, w.g, 0))
+                          : number_by_order(order, w.g, 1));
+    const auto corrected = [&] {
+      const Number g = plan_.is_first() ? w.g[0] : number_by_order(order, w.g, 1);
+      return advance(predicted, times_step(h, g), {1}, {off});
+    };
+    if (history.count) {
+      // Without enough slopes the step is one of the method to start with.
+      const Array early = *history.count < static_cast<int>(terms_ - 1);
+      const Method& start = start_.method();
+      result.y1 = cond(
+          early,
+          [&] {
+            return start
+                .step(f, span, y, start.evaluations_to_begin() > 0 ? history.phi[0] : Arrays{})
+                .y1;
+          },
+          [&] {
+            if (!plan_.corrects) return predicted;
+            difference(f(0, span.t1, predicted));
+            return corrected();
+          });
+      result.evaluations = where(early, start.evaluations_per_step() + 1, plan_.corrects ? 2 : 1);
+      difference(f(0, span.t1, result.y1));
+    } else {
+      difference(f(0, span.t1, predicted));
+      result.y1 = predicted;
+      if (plan_.corrects) result.y1 = corrected();
+    }
+    if (steps_.by_errors) result.error = scaled(error_weight, off);
+
+    const std::vector<Arrays> foreseen = ahead;
+    const Arrays foreseen_off = off;
+    if (plan_.corrects && !history.count) difference(f(0, span.t1, result.y1));
+
+    History next;
+    next.phi.assign(ahead.begin(), ahead.begin() + static_cast<std::ptrdiff_t>(terms_));
+    if (!psi.empty())
+      next.psi.assign(psi.begin(), psi.begin() + static_cast<std::ptrdiff_t>(terms_));
+    next.ramp = history.ramp;
+    if (history.count) next.count = minimum(*history.count + 1, static_cast<int>(terms_ - 1));
+    if (dense_) {
+      std::optional<Array> looked_at = order;
+      if (history.count) looked_at = *history.count + 1;
+      result.slopes = powers(span, y, result.y1, phi, ahead, looked_at, w, number);
+    }
+    if constexpr (std::is_same_v<Number, Array>)
+      if (steps_.by_errors)
+        choose_step(next, history, span, y, result, foreseen, foreseen_off, ahead, w);
+    result.state = state_of(next);
+    return result;
+  }
+
+  /// The polynomial that has the slopes of all steps looked at, that at the end, and y1 there.
+  template <class Number, class Like>
+  Polynomial powers(const Span& span, const Arrays& y, const Arrays& y1,
+                    const std::vector<Arrays>& phi, const std::vector<Arrays>& ahead,
+                    const std::optional<Array>& order, const Weights<Number>& w,
+                    const Like& number) const {
+    // The way that is left where the slopes lead to.
+    Arrays rest = minus(y1, y);
+    const Arrays off = arrays_by_order(order, ahead, 1);
+    std::vector<Arrays> shares;
+    for (std::size_t i = 0; i < terms_ + 1; ++i) {
+      const int number_of_it = static_cast<int>(i) + 1;
+      Arrays share = i < terms_ ? phi[i] : off;
+      if (order && i > 0) {
+        const Arrays beyond =
+            i < terms_ ? choose(*order + 1 == number_of_it, off, zeros_of(y)) : off;
+        share = i < terms_ ? choose(*order >= number_of_it, phi[i], beyond)
+                           : choose(*order == static_cast<int>(terms_), off, zeros_of(y));
+      }
+      rest = advance(rest, times_step(span.h, w.g[i]), {-1}, {share});
+      shares.push_back(share);
+    }
+    const Array length = times_step(span.h, number_or_by_order(order, w.g));
+    const Arrays last = scaled(1 / length, rest);
+    for (std::size_t i = 2; i < terms_ + 2; ++i) {
+      if (i == terms_ + 1) {
+        shares.push_back(order ? choose(*order == static_cast<int>(terms_), last, zeros_of(y))
+                               : last);
+      } else if (order) {
+        shares[i] = choose(*order + 2 == static_cast<int>(i) + 1, last, shares[i]);
+      }
+    }
+    const Rows<Number> c = polynomials(w.alpha, terms_ + 2, number);
+    Polynomial all;
+    for (std::size_t p = 0; p < terms_ + 2; ++p) {
+      Arrays sum = zeros_of(y);
+      for (std::size_t i = 0; i < terms_ + 2; ++i) {
+        if (p >= c[i].size() || (i > 0 && p == 0)) continue;
+        sum = advance(sum, times_step(span.h, c[i][p]), {1.0 / static_cast<double>(p + 1)},
+                      {shares[i]});
+      }
+      all.push_back(sum);
+    }
+    return all;
+  }
+  template <class Number>
+  Number number_or_by_order(const std::optional<Array>& order, const std::vector<Number>& g) const {
+    return number_by_order(order, g, 2);
+  }
+  static Arrays zeros_of(const Arrays& y) {
+    Arrays all;
+    for (const Array& a : y) all.push_back(zeros_like(a));
+    return all;
+  }
+
+  /// How long the next step is, and how many slopes it looks at.
+  void choose_step(History& next, const History& history, const Span& span, const Arrays& y,
+                   Stepped& result, const std::vector<Arrays>& foreseen, const Arrays& off,
+                   const std::vector<Arrays>& ahead, const Weights<Array>& w) const {
+    const DType dtype = span.h.dtype();
+    const std::optional<Array>& order = history.order;
+    const auto size_of = [&](const Arrays& error) {
+      Arrays all;
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        const Array size = maximum(abs(y[i]), abs(result.y1[i]));
+        const Array r = stop_gradient(error[i] / (steps_.atol + steps_.rtol * size));
+        all.push_back(r.dtype() == dtype ? r : cast(r, dtype));
+      }
+      const Array e = steps_.norm ? steps_.norm(all) : rms_norm(all);
+      return where(isnan(e), std::numeric_limits<double>::infinity(), e);
+    };
+    // The error of k slopes in steps as long as this one, were all before it as long.
+    const std::vector<double> constants = error_constants(terms_, plan_.corrects);
+    Arrays factors{span.h};  // of difference number 1, 2, ..
+    for (std::size_t i = 1; i <= terms_; ++i)
+      factors.push_back(span.h * (constants[i - 1] * w.sigma[i]));
+    const auto error = [&](const Arrays& what, std::size_t number) {
+      return number_by_order(order, factors, number) * size_of(what);
+    };
+    Array here = error(off, 1);
+    const Array k = order ? *order : ones({}, DType::i32);
+    Array chosen = k;
+    if (order && !plan_.chooses) chosen = minimum(k + 1, static_cast<int>(terms_));
+    Array cap = full({}, 2.0, dtype);
+    if (plan_.chooses && order) {
+      const Array below = where(k > 1, error(arrays_by_order(order, foreseen, 0), 0), INFINITY);
+      const Array above =
+          where(k < static_cast<int>(terms_), error(arrays_by_order(order, ahead, 2), 2), INFINITY);
+      const Array& ramp = *history.ramp;
+      const Array worse = where(k == 2, 2 * below, below) <= here;
+      next.ramp = ramp && !worse && k < static_cast<int>(terms_);
+      const Array lower = where(ramp, worse, (k > 1) && (below <= minimum(here, above)));
+      const Array higher =
+          *next.ramp || (!ramp && !lower && (where(k == 1, 2 * above, above) < here));
+      chosen = k + where(lower, -1, where(higher, 1, 0));
+      here = where(lower, below, where(higher && !ramp, above, here));
+    }
+    // Behind one that was cut short, for a time to end at, the next may be as long as that was to
+    // be.
+    const Array longest = maximum(cap, *history.wanted / span.h);
+    const Array kept = size_of(result.error) < 1;
+    const Array exponent = -1 / cast(where(kept, chosen, k) + 1, dtype);
+    const Array best =
+        pow(maximum(where(kept, 2 * here, 2 * size_of(result.error)), 1e-12), exponent);
+    const Array good = minimum(best, longest);
+    result.factor = where(kept, good, minimum(best, 0.5));
+    next.wanted = stop_gradient(span.h * good);
+    if (order) next.order = chosen;
+  }
+
+  Plan plan_;
+  Steps steps_;
+  bool dense_;
+  std::size_t terms_;
+  Solver start_;
+};
+
+Solver adams(Plan plan) {
+  return Solver(std::make_shared<AdamsMethod>(std::move(plan), Steps{}, false));
+}
+
+}  // namespace
+}  // namespace detail
+
+AdamsBashforth::AdamsBashforth(int order)
+    : Solver(detail::adams({"AdamsBashforth", order, false, false})) {}
+AdamsMoulton::AdamsMoulton(int order)
+    : Solver(detail::adams({"AdamsMoulton", order, true, false})) {}
+Adams::Adams(int max_order) : Solver(detail::adams({"Adams", max_order, true, true})) {}
+
+}  // namespace gnomon::ode
