@@ -2,8 +2,8 @@
 // steps, the choice among orders.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "engine/library/ode/method.h"
 #include "gnomon/ode.h"
@@ -17,10 +17,6 @@ namespace {
 
 using ode::diffeqsolve;
 using ::testing::HasSubstr;
-
-/// y' = cos(t) y.
-double wave(double t) { return std::exp(std::sin(t)); }
-double wave_slope(double t) { return std::cos(t) * wave(t); }
 
 /// y1 by steps that end at `ts`, of a method whose slopes at ts[0 .. slopes) are exact.
 template <class Field, class Slope>
@@ -116,39 +112,47 @@ TEST(OdeAdams, KnownValuesWithARungeKuttaStart) {
 
 // ---- orders
 
-std::vector<ode::Solver> of_order(int order) {
-  std::vector<ode::Solver> all{ode::AdamsBashforth(order), ode::AdamsMoulton(order)};
-  if (order >= 2) all.push_back(ode::Adams(order));
-  return all;
-}
-
 TEST(OdeAdams, MethodsHaveTheirOrders) {
-  for (int order = 1; order <= 8; ++order)
-    for (const ode::Solver& solver : of_order(order)) {
-      const std::vector<int> steps = order < 3   ? std::vector{200, 400, 800}
-                                     : order < 6 ? std::vector{100, 200, 400}
-                                                 : std::vector{160, 200, 240};
-      EXPECT_NEAR(slope(errors(solver, short_way, steps)), order, order <= 5 ? 0.1 : 0.3)
-          << solver.name() << " " << order;
-    }
+  const auto measured = [](const ode::Solver& solver, const std::vector<int>& steps) {
+    const int order = solver.order();
+    EXPECT_NEAR(slope(errors(solver, short_way, steps)), order, order <= 5 ? 0.1 : 0.3)
+        << solver.name() << " " << order;
+  };
+  for (int order = 1; order <= 8; ++order) {
+    // Few enough steps that rounding is not seen.
+    const std::vector<int> steps =
+        order < 3 ? std::vector{400, 800, 1600} : std::vector{200, 400, 800};
+    measured(ode::AdamsBashforth(order), order < 6 ? steps : std::vector{100, 120, 140});
+    measured(ode::AdamsMoulton(order), order < 6 ? steps : std::vector{50, 60, 70});
+  }
 }
 
-TEST(OdeAdams, UnequalStepsKeepTheOrder) {
-  for (int order = 1; order <= 8; ++order) {
-    std::vector<std::pair<double, double>> points;
-    for (int n : {16, 24, 32}) {
-      // Steps of three lengths by turns, to 1.
-      Numbers ts{0};
-      const auto slopes = static_cast<std::size_t>(order);
-      for (int i = 0; i < n; ++i)
-        ts.push_back(ts.back() + (i % 3 == 0 ? 0.7 : i % 3 == 1 ? 1.4 : 0.9) / n);
-      const double got = run_from(
-          ode::AdamsBashforth(order), [](const Array& t, const Array& y) { return cos(t) * y; },
-          wave_slope, wave(ts[slopes - 1]), ts, slopes);
-      points.emplace_back(1.0 / n, std::fabs(got - wave(ts.back())));
+TEST(OdeAdams, StepsOfAnyLengthsIntegratePolynomialsOfTheirDegree) {
+  // y' = degree (t - 0.3)^(degree - 1) by steps of three lengths.
+  Numbers ts{0};
+  for (int i = 0; i < 20; ++i)
+    ts.push_back(ts.back() + (i % 3 == 0 ? 0.02 : i % 3 == 1 ? 0.1 : 0.05));
+  for (int order = 1; order <= 8; ++order)
+    for (const bool corrects : {false, true}) {
+      const ode::Solver solver = corrects ? ode::Solver(ode::AdamsMoulton(order))
+                                          : ode::Solver(ode::AdamsBashforth(order));
+      const std::size_t slopes =
+          static_cast<std::size_t>(corrects ? std::max(order - 1, 1) : order);
+      const auto error = [&](int degree) {
+        const auto value = [&](double t) { return std::pow(t - 0.3, degree); };
+        const auto field = [&](const Array& t, const Array& y) {
+          Array power = degree * ones_like(y);
+          for (int i = 1; i < degree; ++i) power = power * (t - 0.3);
+          return power;
+        };
+        const double got = run_from(
+            solver, field, [&](double t) { return degree * std::pow(t - 0.3, degree - 1); },
+            value(ts[slopes - 1]), ts, slopes);
+        return std::fabs(got - value(ts.back()));
+      };
+      EXPECT_LT(error(order), 1e-14) << solver.name() << " " << order;
+      EXPECT_GT(error(order + 1), 1e-9) << solver.name() << " " << order;
     }
-    EXPECT_NEAR(slope(points), order, order <= 5 ? 0.25 : 0.5) << order;
-  }
 }
 
 // ---- steps by their errors
@@ -170,27 +174,29 @@ Solved solve(const ode::Solver& solver, double tolerance) {
         return std::tuple{sol.y1, sol.stats.steps, sol.stats.rejected, sol.stats.evaluations};
       },
       f64(1.0));
-  if (getenv("SHOW"))
-    std::printf("%s %d %g: err %g steps %g rej %g ev %g\n", solver.name().c_str(), solver.order(),
-                tolerance, std::fabs(all[0][0] - 0.1), all[1][0], all[2][0], all[3][0]);
   return {all[0][0], all[1][0], all[2][0], all[3][0]};
 }
 
 TEST(OdeAdams, ErrorsFollowTheTolerance) {
   for (double tolerance : {1e-4, 1e-6, 1e-8})
-    for (int order : {2, 3, 4, 5, 8})
-      for (const ode::Solver& solver : of_order(order))
-        EXPECT_LT(std::fabs(solve(solver, tolerance).y - 0.1), 50 * tolerance)
+    for (int order : {3, 5, 8})
+      for (const ode::Solver& solver :
+           {ode::Solver(ode::AdamsBashforth(order)), ode::Solver(ode::AdamsMoulton(order)),
+            ode::Solver(ode::Adams(order))})
+        EXPECT_LT(std::fabs(solve(solver, tolerance).y - 0.1), 20 * tolerance)
             << solver.name() << " " << order << " " << tolerance;
 }
 
 TEST(OdeAdams, HigherOrdersTakeFewerSteps) {
   double before = INFINITY;
-  for (int order : {2, 3, 4, 6, 8}) {
+  for (int order : {3, 4, 6, 8}) {
     const Solved s = solve(ode::Adams(order), 1e-8);
     EXPECT_LT(s.steps, 0.9 * before) << order;
+    EXPECT_LE(s.rejected, 6) << order;
+    EXPECT_EQ(s.evaluations, 2 * s.steps + 2) << order;  // and two for the first step
     before = s.steps;
   }
+  EXPECT_LT(before, 60);
 }
 
 TEST(OdeAdams, ValuesBetweenTheStepsAreThoseOfThePolynomial) {
@@ -235,9 +241,9 @@ TEST(OdeAdams, EqualStepsAndGivenOnesAndBackwardOnesAgree) {
   for (int i = 0; i <= 50; ++i) ts.push_back(0.02 * i);
   ts.back() = 1;
   const double equal = end(0, 1, 0.02, 1, ode::ConstantStepSize{});
-  EXPECT_NEAR(equal, 0.5, 1e-9);
+  EXPECT_NEAR(equal, 0.5, 1e-8);
   EXPECT_NEAR(end(0, 1, none, 1, ode::StepTo{ts}), equal, 1e-14);
-  EXPECT_NEAR(end(1, 0, -0.02, 0.5, ode::ConstantStepSize{}), 1, 1e-9);
+  EXPECT_NEAR(end(1, 0, -0.02, 0.5, ode::ConstantStepSize{}), 1, 1e-8);
 }
 
 TEST(OdeAdams, StepsEndWhereTheyAreToldTo) {

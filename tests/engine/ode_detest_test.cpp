@@ -52,9 +52,8 @@ void expect_solutions(char of, double allowed) {
     const auto& problem = problems[n];
     if (problem.name[0] != of) continue;
     const Numbers want = detest::reference(exact[n]);
-    for (const ode::Solver& solver :
-         {ode::Solver(ode::Tsit5()), ode::Solver(ode::Dopri8()), ode::Solver(ode::Vern7()),
-          ode::Solver(ode::Adams())}) {
+    for (const ode::Solver& solver : {ode::Solver(ode::Tsit5()), ode::Solver(ode::Dopri8()),
+                                      ode::Solver(ode::Vern7()), ode::Solver(ode::Adams())}) {
       const Solved got = solve(problem, solver);
       for (std::size_t k = 0; k < 3; ++k) {
         const double tolerance = tolerances[k];
@@ -62,7 +61,6 @@ void expect_solutions(char of, double allowed) {
         for (std::size_t i = 0; i < want.size(); ++i)
           worst = std::max(worst, std::fabs(got.y1[k][i] - want[i]) /
                                       (tolerance * std::max(1.0, std::fabs(want[i]))));
-        if(getenv("SHOW")) std::printf("%s %s %g worst %.3g steps %g\n",problem.name.c_str(),solver.name().c_str(),tolerance,worst,got.steps[k]);
         EXPECT_LE(worst, allowed) << problem.name << " by " << solver.name() << " at " << tolerance;
       }
     }
