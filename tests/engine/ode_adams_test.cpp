@@ -226,6 +226,45 @@ TEST(OdeAdams, ValuesBetweenTheStepsAreThoseOfThePolynomial) {
   }
 }
 
+TEST(OdeAdams, ValuesBetweenTheFirstStepsAreOnACubicThroughBothEnds) {
+  // Where the slopes known are few: in the first of equal steps, which are those of RK4.
+  std::vector<std::pair<double, double>> points;
+  for (int n : {10, 20, 40}) {
+    const double h = 1.0 / n;
+    const auto got = test::run_all(
+        [&](const Array& y) {
+          const auto sol = diffeqsolve(hill_term, ode::AdamsMoulton(5), 0.0, 1.0, h, y, none,
+                                       {.saveat = {.ts = {0.5 * h, h - 1e-9 * h}}});
+          const auto steps = diffeqsolve(hill_term, ode::AdamsMoulton(5), 0.0, 1.0, h, y, none,
+                                         {.saveat = {.steps = 1}, .max_steps = n});
+          return std::tuple{sol.ys, steps.ys};
+        },
+        f64(1.0));
+    EXPECT_NEAR(got[0][1], got[1][0], 1e-9 * h) << n;
+    points.emplace_back(h, std::fabs(got[0][0] - hill(0.5 * h)));
+  }
+  EXPECT_NEAR(slope(points), 4, 0.2);
+}
+
+TEST(OdeAdams, DerivativesAreThoseOfTheSolution) {
+  // y = 1 / (1 / start + t^2), so its derivative by the start is 1 / (1 + start t^2)^2.
+  for (const ode::Solver& solver :
+       {ode::Solver(ode::Adams()), ode::Solver(ode::AdamsBashforth(3))}) {
+    const auto end = [&](const Array& y) {
+      return diffeqsolve(hill_term, solver, 0.0, 3.0, none, y, none,
+                         {.controller = ode::PidController{.rtol = 1e-9, .atol = 1e-9}})
+          .y1;
+    };
+    const auto all = test::run_all(
+        [&](const Array& y) {
+          return std::tuple{jvp(end, y, ones_like(y)).second, grad(end)(y)};
+        },
+        f64(1.0));
+    EXPECT_NEAR(all[0][0], 0.01, 1e-7) << solver.name();
+    EXPECT_NEAR(all[1][0], all[0][0], 1e-14) << solver.name();
+  }
+}
+
 TEST(OdeAdams, EqualStepsAndGivenOnesAndBackwardOnesAgree) {
   const auto end = [](double from, double to, ode::FirstStep h, double start,
                       const ode::Controller& c) {

@@ -27,12 +27,10 @@ using roots::detail::plus;
 
 Arrays scaled(double w, const Arrays& a) { return w == 1 ? a : roots::detail::times(w, a); }
 Arrays scaled(const Array& w, const Arrays& a) { return weighted(w, {1}, {a}); }
+Array array_of(double w, DType dtype) { return full({}, w, dtype); }
+Array array_of(const Array& w, DType) { return w; }
 Array times_step(const Array& h, double w) { return w == 1 ? h : w * h; }
 Array times_step(const Array& h, const Array& w) { return w * h; }
-
-/// c_i as the coefficients of its powers, lowest first, for i = 1, 2, ..
-template <class Number>
-using Rows = std::vector<std::vector<Number>>;
 
 template <class Number>
 struct Weights {
@@ -64,22 +62,17 @@ std::vector<Number> integrals(const std::vector<Number>& alpha, std::size_t coun
   return g;
 }
 
-/// c_1 .. c_(count): c_(i+1)(theta) = c_i(theta) (1 - alpha_i + alpha_i theta), but c_2 = theta.
-template <class Number, class Like>
-Rows<Number> polynomials(const std::vector<Number>& alpha, std::size_t count, const Like& like) {
-  Rows<Number> rows{{like(1)}, {like(0), like(1)}};
+/// c_1 .. c_(count), as the coefficients of their powers, lowest first: c_1 = 1, c_2 = theta,
+/// c_(i + 1)(theta) = c_i(theta) (1 - alpha_i + alpha_i theta).
+std::vector<Arrays> polynomials(const Arrays& alpha, std::size_t count) {
+  const Array zero = zeros_like(alpha[0]), one = ones_like(alpha[0]);
+  std::vector<Arrays> rows{{one}, {zero, one}};
   for (std::size_t i = 2; i < count; ++i) {
-    const std::vector<Number>& c = rows.back();
-    const Number &a = alpha[i - 1], rest = 1.0 - a;
-    std::vector<Number> next{like(0)};
-    for (std::size_t p = 1; p <= c.size(); ++p) {
-      if (p == 1)
-        next.push_back(rest * c[1]);
-      else if (p == c.size())
-        next.push_back(a * c[p - 1]);
-      else
-        next.push_back(rest * c[p] + a * c[p - 1]);
-    }
+    const Arrays& c = rows.back();
+    const Array &slope = alpha[i - 1], constant = 1 - slope;
+    Arrays next{zero, constant * c[1]};
+    for (std::size_t p = 2; p < c.size(); ++p) next.push_back(constant * c[p] + slope * c[p - 1]);
+    next.push_back(slope * c.back());
     rows.push_back(std::move(next));
   }
   return rows;
@@ -217,7 +210,7 @@ class AdamsMethod final : public Method {
       }
       const auto number = [](double x) { return x; };
       w.g = integrals(w.alpha, terms_ + 2, number);
-      return step(f, span, y, history, {}, w, number);
+      return step(f, span, y, history, {}, w);
     }
     // The length of the last i steps, with this one.
     Arrays psi{span.h};
@@ -233,7 +226,7 @@ class AdamsMethod final : public Method {
       w.sigma.push_back(static_cast<double>(i) * (w.sigma.back() * w.alpha[i - 1]));
     }
     w.g = integrals(w.alpha, terms_ + 2, number);
-    return step(f, span, y, history, psi, w, number);
+    return step(f, span, y, history, psi, w);
   }
 
   Polynomial interpolant(const Span&, const Arrays&, const Stepped& s) const override {
@@ -295,9 +288,9 @@ class AdamsMethod final : public Method {
     }
   }
 
-  template <class Number, class Like>
+  template <class Number>
   Stepped step(const Fields& f, const Span& span, const Arrays& y, const History& history,
-               const Arrays& psi, const Weights<Number>& w, const Like& number) const {
+               const Arrays& psi, const Weights<Number>& w) const {
     const std::optional<Array>& order = history.order;
     const Array& h = span.h;
     std::vector<Arrays> phi;  // those of the polynomial that goes on
@@ -319,8 +312,9 @@ class AdamsMethod final : public Method {
       off = arrays_by_order(order, ahead, 1);
     };
     const Array error_weight = times_step(
-        h, plan_.corrects ? Number(number_by_order(order, w.g, 1) - number_by_order(order, w.g, 0))
-                          : number_by_order(order, w.g, 1));
+        caution * h, plan_.corrects
+                         ? Number(number_by_order(order, w.g, 1) - number_by_order(order, w.g, 0))
+                         : number_by_order(order, w.g, 1));
     const auto corrected = [&] {
       const Number g = plan_.is_first() ? w.g[0] : number_by_order(order, w.g, 1);
       return advance(predicted, times_step(h, g), {1}, {off});
@@ -348,7 +342,7 @@ class AdamsMethod final : public Method {
       result.y1 = predicted;
       if (plan_.corrects) result.y1 = corrected();
     }
-    if (steps_.by_errors) result.error = scaled(caution * error_weight, off);
+    if (steps_.by_errors) result.error = scaled(error_weight, off);
 
     const std::vector<Arrays> foreseen = ahead;
     const Arrays foreseen_off = off;
@@ -363,63 +357,51 @@ class AdamsMethod final : public Method {
     if (dense_) {
       std::optional<Array> looked_at = order;
       if (history.count) looked_at = *history.count + 1;
-      result.slopes = powers(span, y, result.y1, phi, ahead, looked_at, w, number);
+      Arrays g, alpha;
+      for (const Number& x : w.g) g.push_back(array_of(x, h.dtype()));
+      for (const Number& x : w.alpha) alpha.push_back(array_of(x, h.dtype()));
+      result.slopes = powers(span, y, result.y1, phi, ahead, looked_at, g, alpha);
     }
     if constexpr (std::is_same_v<Number, Array>)
       if (steps_.by_errors)
-        choose_step(next, history, span, y, result, foreseen, foreseen_off, ahead, w);
+        choose_step(next, history, span, y, result, foreseen, foreseen_off, error_weight, ahead, w);
     result.state = state_of(next);
     return result;
   }
 
   /// The polynomial that has the slopes of all steps looked at, that at the end, and y1 there.
-  template <class Number, class Like>
   Polynomial powers(const Span& span, const Arrays& y, const Arrays& y1,
                     const std::vector<Arrays>& phi, const std::vector<Arrays>& ahead,
-                    const std::optional<Array>& order, const Weights<Number>& w,
-                    const Like& number) const {
-    // The way that is left where the slopes lead to.
-    Arrays rest = minus(y1, y);
-    const Arrays off = arrays_by_order(order, ahead, 1);
+                    const std::optional<Array>& order, const Arrays& g, const Arrays& alpha) const {
+    const Array looked_at = order ? *order : full({}, static_cast<int>(terms_), DType::i32);
+    const auto is_number = [&](std::size_t n, int behind) {
+      return looked_at + behind == static_cast<int>(n);
+    };
+    // c_1, .. have the differences up to the number of slopes looked at, then what the slope at the
+    // end is off by, then what is left of the way to y1.
+    const Arrays off = arrays_by_order(order, ahead, 1), zero = zeros_of(y);
+    Arrays left = minus(y1, y);
     std::vector<Arrays> shares;
-    for (std::size_t i = 0; i < terms_ + 1; ++i) {
-      const int number_of_it = static_cast<int>(i) + 1;
-      Arrays share = i < terms_ ? phi[i] : off;
-      if (order && i > 0) {
-        const Arrays beyond =
-            i < terms_ ? choose(*order + 1 == number_of_it, off, zeros_of(y)) : off;
-        share = i < terms_ ? choose(*order >= number_of_it, phi[i], beyond)
-                           : choose(*order == static_cast<int>(terms_), off, zeros_of(y));
-      }
-      rest = advance(rest, times_step(span.h, w.g[i]), {-1}, {share});
-      shares.push_back(share);
+    for (std::size_t n = 1; n <= terms_ + 1; ++n) {
+      Arrays share = choose(is_number(n, 1), off, zero);
+      if (n <= terms_) share = choose(looked_at >= static_cast<int>(n), phi[n - 1], share);
+      left = advance(left, span.h * g[n - 1], {-1}, {share});
+      shares.push_back(std::move(share));
     }
-    const Array length = times_step(span.h, number_or_by_order(order, w.g));
-    const Arrays last = scaled(1 / length, rest);
-    for (std::size_t i = 2; i < terms_ + 2; ++i) {
-      if (i == terms_ + 1) {
-        shares.push_back(order ? choose(*order == static_cast<int>(terms_), last, zeros_of(y))
-                               : last);
-      } else if (order) {
-        shares[i] = choose(*order + 2 == static_cast<int>(i) + 1, last, shares[i]);
-      }
-    }
-    const Rows<Number> c = polynomials(w.alpha, terms_ + 2, number);
+    left = scaled(1 / (span.h * number_by_order(order, g, 2)), left);
+    shares.push_back(zero);
+    for (std::size_t n = 3; n <= terms_ + 2; ++n)
+      shares[n - 1] = choose(is_number(n, 2), left, shares[n - 1]);
+
+    const std::vector<Arrays> c = polynomials(alpha, terms_ + 2);
     Polynomial all;
     for (std::size_t p = 0; p < terms_ + 2; ++p) {
-      Arrays sum = zeros_of(y);
-      for (std::size_t i = 0; i < terms_ + 2; ++i) {
-        if (p >= c[i].size() || (i > 0 && p == 0)) continue;
-        sum = advance(sum, times_step(span.h, c[i][p]), {1.0 / static_cast<double>(p + 1)},
-                      {shares[i]});
-      }
+      Arrays sum = p == 0 ? scaled(span.h, shares[0]) : zero;
+      for (std::size_t i = std::max<std::size_t>(p, 1); p > 0 && i < terms_ + 2; ++i)
+        sum = advance(sum, span.h * c[i][p], {1.0 / static_cast<double>(p + 1)}, {shares[i]});
       all.push_back(sum);
     }
     return all;
-  }
-  template <class Number>
-  Number number_or_by_order(const std::optional<Array>& order, const std::vector<Number>& g) const {
-    return number_by_order(order, g, 2);
   }
   static Arrays zeros_of(const Arrays& y) {
     Arrays all;
@@ -430,7 +412,8 @@ class AdamsMethod final : public Method {
   /// How long the next step is, and how many slopes it looks at.
   void choose_step(History& next, const History& history, const Span& span, const Arrays& y,
                    Stepped& result, const std::vector<Arrays>& foreseen, const Arrays& off,
-                   const std::vector<Arrays>& ahead, const Weights<Array>& w) const {
+                   const Array& error_weight, const std::vector<Arrays>& ahead,
+                   const Weights<Array>& w) const {
     const DType dtype = span.h.dtype();
     const std::optional<Array>& order = history.order;
     const auto size_of = [&](const Arrays& error) {
@@ -445,9 +428,10 @@ class AdamsMethod final : public Method {
     };
     // The error of k slopes in steps as long as this one, were all before it as long.
     const std::vector<double> constants = error_constants(terms_, plan_.corrects);
-    Arrays factors{span.h};  // of difference number 1, 2, ..
+    const Array h = stop_gradient(span.h);
+    Arrays factors{h};  // of difference number 1, 2, ..
     for (std::size_t i = 1; i <= terms_; ++i)
-      factors.push_back(span.h * (constants[i - 1] * w.sigma[i]));
+      factors.push_back(h * (constants[i - 1] * stop_gradient(w.sigma[i])));
     const auto error = [&](const Arrays& what, std::size_t number) {
       return number_by_order(order, factors, number) * size_of(what);
     };
@@ -470,13 +454,13 @@ class AdamsMethod final : public Method {
     }
     // Behind one that was cut short, for a time to end at, the next may be as long as that was to
     // be.
-    const Array longest = maximum(most_growth, *history.wanted / span.h);
-    const Array wrong = size_of(result.error), kept = wrong < 1;
+    const Array longest = maximum(most_growth, *history.wanted / h);
+    const Array wrong = stop_gradient(abs(error_weight)) * size_of(off), kept = wrong < 1;
     const Array best = pow(maximum(where(kept, aim * here, 2 * wrong), 1e-12),
                            -1 / cast(where(kept, chosen, k) + 1, dtype));
     const Array good = minimum(best, longest);
     result.factor = where(kept, good, minimum(best, 0.5));
-    next.wanted = stop_gradient(span.h * good);
+    next.wanted = h * good;
     if (order) next.order = chosen;
   }
 

@@ -1,0 +1,85 @@
+// tests/engine/ode_methods_device_test.cpp -- ensembles by multistep and symplectic methods on the
+// device: one kernel, steps by lane.
+#include <algorithm>
+#include <cmath>
+
+#include "gnomon/jit.h"
+#include "gnomon/ode.h"
+#include "gnomon/ops.h"
+#include "gnomon/transform.h"
+#include "tests/engine/fixture.h"
+
+namespace gnomon::testing {
+namespace {
+
+using ode::diffeqsolve;
+
+class OdeMethods : public DeviceTest {};
+
+struct Spring {
+  Array v, x;
+};
+/// Springs of lanes: x = cos(rate t).
+std::vector<float> rates() {
+  std::vector<float> all;
+  for (int i = 0; i < 33; ++i) all.push_back(0.5f + 0.25f * static_cast<float>(i));
+  return all;
+}
+const ode::PartitionedTerm spring(
+    ode::OdeTerm{[](const Array&, const Array& x, const Array& rate) { return -rate * rate * x; }},
+    ode::OdeTerm{[](const Array&, const Array& v, const Array&) { return v; }});
+
+TEST_F(OdeMethods, AnEnsembleByAdamsIsOneKernelInWhichEveryLaneHasItsOrderAndSteps) {
+  const auto one = [](const Array& rate) {
+    const auto sol = diffeqsolve(
+        ode::to_ode(spring), ode::Adams(), 0.0f, 3.0f, 0.01f, Spring{zeros({}), ones({})}, rate,
+        {.controller = ode::PidController{.rtol = 1e-4f, .atol = 1e-4f}, .max_steps = 1000});
+    return std::pair{sol.y1.x, sol.stats.steps};
+  };
+  auto solve = jit(rt, vmap(one), {.name = "ode_adams", .max_traces = 1});
+  const auto [x, taken] = solve(rt.from_host(rates()));
+  EXPECT_EQ(solve.kernel_count(), 1) << solve.text("fusion");
+  EXPECT_NE(solve.text("fusion").find("every lane runs its own trips"), std::string::npos)
+      << solve.text("fusion");
+  const auto got = rt.to_host<float>(x);
+  const auto steps = rt.to_host<std::int32_t>(taken);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], std::cos(3 * rates()[i]), 0.02) << rates()[i];
+  EXPECT_LT(2 * steps.front(), steps.back());
+}
+
+TEST_F(OdeMethods, EqualStepsOfAdamsBeginWithARungeKuttaMethodInTheSameKernel) {
+  const auto one = [](const Array& rate) {
+    return diffeqsolve(ode::to_ode(spring), ode::AdamsBashforth(4), 0.0f, 3.0f, 0.01f,
+                       Spring{zeros({}), ones({})}, rate)
+        .y1.x;
+  };
+  auto solve = jit(rt, vmap(one), {.name = "ode_bashforth", .max_traces = 1});
+  const auto got = rt.to_host<float>(solve(rt.from_host(rates())));
+  EXPECT_EQ(solve.kernel_count(), 1) << solve.text("fusion");
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], std::cos(3 * rates()[i]), 1e-3) << rates()[i];
+}
+
+TEST_F(OdeMethods, ASymplecticEnsembleIsOneKernel) {
+  const auto one = [](const Array& rate) {
+    const Spring end =
+        diffeqsolve(spring, ode::Yoshida4(), 0.0f, 3.0f, 0.02f, Spring{zeros({}), ones({})}, rate)
+            .y1;
+    return std::pair{end.x, end.v};
+  };
+  auto solve = jit(rt, vmap(one), {.name = "ode_yoshida", .max_traces = 1});
+  const auto [x, v] = solve(rt.from_host(rates()));
+  EXPECT_EQ(solve.kernel_count(), 1) << solve.text("fusion");
+  const auto got = rt.to_host<float>(x), speed = rt.to_host<float>(v);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const float rate = rates()[i];
+    EXPECT_NEAR(got[i], std::cos(3 * rate), 2e-3) << rate;
+    EXPECT_NEAR(speed[i] * speed[i] + rate * rate * got[i] * got[i], rate * rate,
+                1e-3 * rate * rate)
+        << rate;
+  }
+}
+
+}  // namespace
+}  // namespace gnomon::testing
