@@ -81,5 +81,22 @@ TEST_F(OdeMethods, ASymplecticEnsembleIsOneKernel) {
   }
 }
 
+TEST_F(OdeMethods, StepsOfLanesByTheirHalvesAreOneKernel) {
+  const auto one = [](const Array& rate) {
+    const auto sol = diffeqsolve(spring, ode::HalfSolver(ode::Yoshida4()), 0.0f, 3.0f, 0.01f,
+                                 Spring{zeros({}), ones({})}, rate,
+                                 {.controller = ode::PidController{.rtol = 1e-4f, .atol = 1e-4f}});
+    return std::pair{sol.y1.x, sol.stats.steps};
+  };
+  auto solve = jit(rt, vmap(one), {.name = "ode_halves", .max_traces = 1});
+  const auto [x, taken] = solve(rt.from_host(rates()));
+  EXPECT_EQ(solve.kernel_count(), 1) << solve.text("fusion");
+  const auto got = rt.to_host<float>(x);
+  const auto steps = rt.to_host<std::int32_t>(taken);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], std::cos(3 * rates()[i]), 0.01) << rates()[i];
+  EXPECT_LT(2 * steps.front(), steps.back());
+}
+
 }  // namespace
 }  // namespace gnomon::testing

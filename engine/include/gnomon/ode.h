@@ -20,6 +20,7 @@
 #include "gnomon/ode/brownian.h"
 #include "gnomon/ode/controller.h"
 #include "gnomon/ode/event.h"
+#include "gnomon/ode/half_solver.h"
 #include "gnomon/ode/implicit.h"
 #include "gnomon/ode/interpolation.h"
 #include "gnomon/ode/result.h"

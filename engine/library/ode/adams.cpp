@@ -162,6 +162,7 @@ class AdamsMethod final : public Method {
         terms_(static_cast<std::size_t>(std::max(plan_.terms(), 1))),
         start_(plan_.order > 5 ? Solver(Vern7()) : Solver(RK4())) {}
 
+  bool looks_back() const override { return true; }
   int evaluations_to_begin() const override { return 1; }
   int evaluations_per_step() const override { return plan_.corrects ? 2 : 1; }
   bool counts_evaluations() const override { return starts(); }

@@ -69,6 +69,8 @@ class Method {
   double error_order() const { return error_order_; }
   virtual std::size_t fields() const { return 1; }
   virtual bool can_fail() const { return false; }
+  /// Whether a step looks at steps before it.
+  virtual bool looks_back() const { return false; }
   /// Of the vector field: to begin with, and in each step.
   virtual int evaluations_to_begin() const = 0;
   virtual int evaluations_per_step() const = 0;
