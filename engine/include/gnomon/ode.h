@@ -27,6 +27,7 @@
 #include "gnomon/ode/save.h"
 #include "gnomon/ode/sde.h"
 #include "gnomon/ode/solve.h"
+#include "gnomon/ode/solver_state.h"
 #include "gnomon/ode/solvers.h"
 #include "gnomon/ode/symplectic.h"
 #include "gnomon/ode/tableau.h"

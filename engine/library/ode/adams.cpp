@@ -134,6 +134,8 @@ Steps steps_of(const Request& r) {
     return s;
   }
   const auto& dt0 = r.dt0.value();
+  // Another solve may go on with other steps.
+  if (r.options.saveat.solver_state || r.options.solver_state) return s;
   if (!std::holds_alternative<ConstantStepSize>(r.options.controller) || !r.events.empty() ||
       !dt0 || r.t0.is_array() || r.t1.is_array() || dt0->is_array())
     return s;

@@ -104,6 +104,7 @@ struct State {
   Array t, next;
   Arrays y, method, control;
   std::optional<Array> accepted, code, event, evaluations;
+  std::optional<Array> wanted;  // `next` without an end at t1, where another solve may go on
   Arrays marks;
   std::vector<Kept> kept;
   std::optional<Dense> dense;
@@ -136,7 +137,7 @@ class Integration {
     interpolates_ = between;
     if (r.options.saveat.dense && !r.options.max_steps.bounded())
       fail(r, "SaveAt keeps every step, and max_steps is `unbounded`; say how many there may be");
-    begun_ = method_->begin(fields_, t0_, r.y0);
+    begun_ = r.options.solver_state ? resumed() : method_->begin(fields_, t0_, r.y0);
     Setup setup{r, *method_, fields_, r.y0, begun_, t0_, t1_, {}, {}, {}};
     const auto t0 = known(r.t0), t1 = known(r.t1);
     if (t0 && t1) setup.span = std::fabs(*t1 - *t0);
@@ -144,7 +145,8 @@ class Integration {
       setup.dt0 = fields_.time(time_of(*dt0));
       if (const auto length = known(*dt0)) setup.first = std::fabs(*length);
     }
-    automatic_ = !setup.dt0.has_value();
+    if (r.options.solver_state) setup.resumed = &*r.options.solver_state;
+    automatic_ = !setup.dt0 && !setup.resumed;
     control_ = make_control(setup);
     const double eps = dtype_ == DType::f64 ? std::numeric_limits<double>::epsilon()
                                             : std::numeric_limits<float>::epsilon();
@@ -204,6 +206,21 @@ class Integration {
     }
   }
 
+  /// What the method of another solve ended with.
+  const Arrays& resumed() const {
+    const Arrays& state = r_.options.solver_state->method;
+    const Arrays like = eval_shape(
+        [&](const Array& t, const Arrays& y) { return method_->begin(fields_, t, y); }, t0_, r_.y0);
+    bool fits = state.size() == like.size();
+    for (std::size_t i = 0; fits && i < like.size(); ++i) fits = state[i].aval() == like[i].aval();
+    if (!fits)
+      fail(r_, "solver_state is not one of " + method_->name() +
+                   " for this state and these times; take that of a solve by the same solver, with "
+                   "values between the steps (SaveAt::ts, dense, events with roots) in both or in "
+                   "neither");
+    return state;
+  }
+
   bool can_reject() const { return control_->can_reject(); }
   bool can_fail() const {
     return control_->can_fail() || events_.can_end() || (method_->can_fail() && !can_reject());
@@ -217,6 +234,7 @@ class Integration {
     s.y = r_.y0;
     s.method = begun_;
     s.control = std::move(start.state);
+    if (r_.options.saveat.solver_state) s.wanted = start.next;
     s.marks = events_.start();
     if (counts()) s.accepted = zeros({}, DType::i32);
     if (can_fail()) s.code = code(Result::successful);
@@ -248,6 +266,7 @@ class Integration {
       const Array end = keep ? where(*keep, t1_, d.t + 0.5 * (t1_ - d.t)) : t1_;
       next.next = where(d.next > nearly_, end, d.next);
     }
+    if (s.wanted) next.wanted = keep ? where(*keep, d.next, next.next) : d.next;
     next.y = keep ? choose(*keep, stepped.y1, s.y) : stepped.y1;
     next.method = keep ? choose(*keep, stepped.state, s.method) : stepped.state;
     next.control = std::move(d.state);
@@ -296,6 +315,7 @@ class Integration {
     // What is left of the step is next.
     const Array inside = found.which >= 0 && found.t < end;
     next.next = where(inside, span.t1, next.next);
+    if (next.wanted) next.wanted = where(inside, span.t1, *next.wanted);
     next.control = choose(inside, s.control, next.control);
     if (!next.method.empty())
       next.method = cond(
@@ -373,11 +393,12 @@ class Integration {
       out.rows.push_back(saver.finish(std::move(kept), t0_, r_.y0, s.t, s.y, accepted));
     }
     if (s.dense) out.pieces = pieces(*s.dense, accepted);
+    if (s.wanted) out.solver_state = SolverState{s.method, control_->lasting(s.control), *s.wanted};
     return out;
   }
 
   Array evaluations(const State& s, const Array& steps) const {
-    const int begin = method_->evaluations_to_begin();
+    const int begin = r_.options.solver_state ? 0 : method_->evaluations_to_begin();
     const int terms = static_cast<int>(r_.fields.size());
     const int first = automatic_ && !method_->is_driven() ? (begin == 0 ? 2 : 1) * terms : 0;
     if (s.evaluations) return *s.evaluations + (begin + first);

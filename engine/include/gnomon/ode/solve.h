@@ -16,6 +16,7 @@
 #include "gnomon/ode/interpolation.h"
 #include "gnomon/ode/result.h"
 #include "gnomon/ode/save.h"
+#include "gnomon/ode/solver_state.h"
 #include "gnomon/ode/solvers.h"
 #include "gnomon/ode/symplectic.h"
 #include "gnomon/ode/terms.h"
@@ -43,6 +44,9 @@ struct SolveOptions {
   Adjoint adjoint = RecursiveCheckpointAdjoint{};
   /// Accepted and rejected steps at most; `unbounded` where nothing is kept of them.
   StepBound max_steps = 4096;
+  /// Of a solve that ended at t0 with y0: this one goes on with it. A dt0 that is given counts
+  /// more.
+  std::optional<SolverState> solver_state = {};
 };
 
 /// What a solve gives. Rows of `ts`, `ys` and of sub-saves count up to `count`; those behind are 0
@@ -59,6 +63,7 @@ struct Solution {
   Array result;  // i32[]: a Result
   Array event;   // i32[]: which event ended the solve; -1: none
   std::optional<Interpolation<Y>> interpolation;
+  std::optional<SolverState> solver_state;  // SaveAt::solver_state
 };
 
 /// Rows that `save` kept.
@@ -113,6 +118,7 @@ struct Outcome {
   Statistics stats;
   Array result, event;
   std::optional<Pieces> pieces;
+  std::optional<SolverState> solver_state;
 };
 
 Outcome integrate(const Request&);
@@ -292,7 +298,8 @@ auto diffeqsolve(const Term& terms, const Solver& solver, Operand t0, Operand t1
                                         out.stats,
                                         out.result,
                                         out.event,
-                                        std::move(interpolation)};
+                                        std::move(interpolation),
+                                        out.solver_state};
   };
   return assemble(subs);
 }
