@@ -98,5 +98,36 @@ TEST_F(OdeMethods, StepsOfLanesByTheirHalvesAreOneKernel) {
   EXPECT_LT(2 * steps.front(), steps.back());
 }
 
+TEST_F(OdeMethods, LanesGoOnWhereTheyEnded) {
+  // From one program to another: all at one time, and each where its steps are used up.
+  const ode::PidController pid{.rtol = 1e-4f, .atol = 1e-4f};
+  const auto solve = [&](const Array& t0, const Spring& y, const Array& rate, ode::SolveOptions o) {
+    o.controller = pid;
+    o.saveat = {.t1 = true, .solver_state = true};
+    return diffeqsolve(ode::to_ode(spring), ode::Adams(), t0, 3.0f, 0.01f, y, rate, o);
+  };
+  auto whole = jit(rt, vmap([&](const Array& rate) {
+                     return solve(zeros({}), {zeros({}), ones({})}, rate, {}).y1;
+                   }));
+  auto first =
+      jit(rt, vmap([&](const Array& rate) {
+            const auto sol = solve(zeros({}), {zeros({}), ones({})}, rate, {.max_steps = 12});
+            return std::tuple{sol.t1, sol.y1, *sol.solver_state};
+          }));
+  auto second = jit(rt, vmap([&](const Array& t, const Spring& y, const ode::SolverState& state,
+                                 const Array& rate) {
+                      return diffeqsolve(ode::to_ode(spring), ode::Adams(), t, 3.0f, none, y, rate,
+                                         {.controller = pid, .solver_state = state})
+                          .y1;
+                    }));
+  const Array all = rt.from_host(rates());
+  const auto [t, y, state] = first(all);
+  const auto times = rt.to_host<float>(t);
+  EXPECT_GT(times.front(), times.back());
+  const auto got = rt.to_host<float>(second(t, y, state, all).x),
+             want = rt.to_host<float>(whole(all).x);
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-5) << i;
+}
+
 }  // namespace
 }  // namespace gnomon::testing
