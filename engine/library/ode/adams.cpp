@@ -419,11 +419,15 @@ class AdamsMethod final : public Method {
                    const Weights<Array>& w) const {
     const DType dtype = span.h.dtype();
     const std::optional<Array>& order = history.order;
+    Arrays allowed;  // 1 / the error of each number
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const Array size = maximum(abs(y[i]), abs(result.y1[i]));
+      allowed.push_back(stop_gradient(1 / (steps_.atol + steps_.rtol * size)));
+    }
     const auto size_of = [&](const Arrays& error) {
       Arrays all;
       for (std::size_t i = 0; i < y.size(); ++i) {
-        const Array size = maximum(abs(y[i]), abs(result.y1[i]));
-        const Array r = stop_gradient(error[i] / (steps_.atol + steps_.rtol * size));
+        const Array r = stop_gradient(error[i]) * allowed[i];
         all.push_back(r.dtype() == dtype ? r : cast(r, dtype));
       }
       const Array e = steps_.norm ? steps_.norm(all) : rms_norm(all);
@@ -438,7 +442,8 @@ class AdamsMethod final : public Method {
     const auto error = [&](const Arrays& what, std::size_t number) {
       return number_by_order(order, factors, number) * size_of(what);
     };
-    Array here = error(off, 1);
+    const Array miss = size_of(off);
+    Array here = number_by_order(order, factors, 1) * miss;
     const Array k = order ? *order : ones({}, DType::i32);
     Array chosen = k;
     if (order && !plan_.chooses) chosen = minimum(k + 1, static_cast<int>(terms_));
@@ -458,7 +463,7 @@ class AdamsMethod final : public Method {
     // Behind one that was cut short, for a time to end at, the next may be as long as that was to
     // be.
     const Array longest = maximum(most_growth, *history.wanted / h);
-    const Array wrong = stop_gradient(abs(error_weight)) * size_of(off), kept = wrong < 1;
+    const Array wrong = stop_gradient(abs(error_weight)) * miss, kept = wrong < 1;
     const Array best = pow(maximum(where(kept, aim * here, 2 * wrong), 1e-12),
                            -1 / cast(where(kept, chosen, k) + 1, dtype));
     const Array good = minimum(best, longest);
