@@ -308,6 +308,26 @@ TEST(OdeAdams, StepsEndWhereTheyAreToldTo) {
   EXPECT_GT(jumped.second, stepped.second);
 }
 
+TEST(OdeAdams, LanesTakeTheStepsThatTheyTakeAlone) {
+  const Numbers starts{0.5, 1, 3};
+  for (const bool by_errors : {true, false}) {
+    const auto one = [&](const Array& y) {
+      const auto sol =
+          by_errors ? diffeqsolve(hill_term, ode::Adams(), 0.0, 3.0, none, y, none,
+                                  {.controller = ode::PidController{.rtol = 1e-6, .atol = 1e-6}})
+                    : diffeqsolve(hill_term, ode::AdamsBashforth(3), 0.0, 3.0, 0.05, y);
+      return std::tuple{sol.y1, sol.stats.steps};
+    };
+    const auto together = test::run_all([&](const Array& y) { return vmap(one)(y); }, f64(starts));
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      const auto alone = test::run_all(one, f64(starts[i]));
+      EXPECT_EQ(together[0][i], alone[0][0]) << starts[i];
+      EXPECT_EQ(together[1][i], alone[1][0]) << starts[i];
+    }
+    EXPECT_EQ(together[1][0] != together[1][2], by_errors);
+  }
+}
+
 TEST(OdeAdams, SaysWhatIsWrong) {
   const auto complaint = [](const ode::Solver& s) {
     return test::usage_error_of(

@@ -217,7 +217,9 @@ TEST(OdeSymplectic, SaysWhatIsWrong) {
               HasSubstr("Tsit5 takes 1 terms, not 2; ode::to_ode makes one of a PartitionedTerm"));
   EXPECT_THAT(
       complaint(spring, ode::VelocityVerlet(), ode::PidController{.rtol = 1e-3, .atol = 1e-3}),
-      HasSubstr("VelocityVerlet has no estimate of its error"));
+      HasSubstr("VelocityVerlet has no estimate of its error, which PidController needs; take "
+                "ConstantStepSize, a method with an embedded one (Tsit5, Heun), or "
+                "HalfSolver(VelocityVerlet)"));
   const ode::PartitionedTerm longer(
       OdeTerm{[](const Array&, const Array&, const None&) { return zeros({2}, DType::f64); }},
       OdeTerm{[](const Array&, const Array& v, const None&) { return v; }});

@@ -1,16 +1,12 @@
-// engine/library/ode/adams.cpp -- Adams methods on modified divided differences of slopes.
-//
-// Names as in the source, which counts differences from 1: with psi_i the length of the last i
-// steps and phi_i the difference of i slopes times psi_1 .. psi_(i - 1), the polynomial through the
-// last k slopes is the sum of c_i(theta) beta_i phi_i over i <= k, and g_i the integral of c_i.
-// Source: L. Shampine and M. Gordon, Computer Solution of Ordinary Differential Equations, 1975,
-// chapter 5.
+// engine/library/ode/adams.cpp -- Adams methods on modified divided differences of slopes: steps,
+// their errors, and how many slopes they look at.
 #include "gnomon/ode/adams.h"
 
 #include <cmath>
 #include <limits>
 #include <variant>
 
+#include "engine/library/ode/adams_weights.h"
 #include "engine/library/ode/method.h"
 #include "engine/library/roots/linear_system.h"
 #include "gnomon/ops.h"
@@ -23,8 +19,7 @@ namespace {
 using roots::detail::minus;
 using roots::detail::plus;
 
-// ---- weights: numbers where all steps are equal, else arrays
-
+// Of numbers where all steps are equal, else of arrays.
 Arrays scaled(double w, const Arrays& a) { return w == 1 ? a : roots::detail::times(w, a); }
 Arrays scaled(const Array& w, const Arrays& a) { return weighted(w, {1}, {a}); }
 Array array_of(double w, DType dtype) { return full({}, w, dtype); }
@@ -32,69 +27,10 @@ Array array_of(const Array& w, DType) { return w; }
 Array times_step(const Array& h, double w) { return w == 1 ? h : w * h; }
 Array times_step(const Array& h, const Array& w) { return w * h; }
 
-template <class Number>
-struct Weights {
-  std::vector<Number> g, beta, alpha, sigma;  // [0] is number 1
-};
-
-/// g_1 .. g_(count), of alpha_1 .. alpha_(count - 1): by c_iq = c_(i-1)q - alpha_(i-1)
-/// c_(i-1)(q+1). `like`: makes a Number of a double.
-template <class Number, class Like>
-std::vector<Number> integrals(const std::vector<Number>& alpha, std::size_t count,
-                              const Like& like) {
-  std::vector<Number> g{like(1), like(0.5)};
-  // alpha_1 is 1, so the first two rows are 1 / q and 1 / (q (q + 1)).
-  std::vector<double> first;
-  for (std::size_t q = 1; q + 1 <= count; ++q)
-    first.push_back(1.0 / (static_cast<double>(q) * static_cast<double>(q + 1)));
-  std::vector<Number> c;
-  for (std::size_t i = 3; i <= count; ++i) {
-    std::vector<Number> next;
-    for (std::size_t q = 0; q + i <= count; ++q) {
-      if (i == 3)
-        next.push_back(first[q] - alpha[i - 2] * first[q + 1]);
-      else
-        next.push_back(c[q] - alpha[i - 2] * c[q + 1]);
-    }
-    c = std::move(next);
-    g.push_back(c[0]);
-  }
-  return g;
-}
-
-/// c_1 .. c_(count), as the coefficients of their powers, lowest first: c_1 = 1, c_2 = theta,
-/// c_(i + 1)(theta) = c_i(theta) (1 - alpha_i + alpha_i theta).
-std::vector<Arrays> polynomials(const Arrays& alpha, std::size_t count) {
-  const Array zero = zeros_like(alpha[0]), one = ones_like(alpha[0]);
-  std::vector<Arrays> rows{{one}, {zero, one}};
-  for (std::size_t i = 2; i < count; ++i) {
-    const Arrays& c = rows.back();
-    const Array &slope = alpha[i - 1], constant = 1 - slope;
-    Arrays next{zero, constant * c[1]};
-    for (std::size_t p = 2; p < c.size(); ++p) next.push_back(constant * c[p] + slope * c[p - 1]);
-    next.push_back(slope * c.back());
-    rows.push_back(std::move(next));
-  }
-  return rows;
-}
-
-/// The errors of predictors of 1, 2, .. slopes where steps are equal, or of correctors of as many,
-/// in differences.
-std::vector<double> error_constants(std::size_t count, bool corrects) {
-  std::vector<double> alpha, result;
-  for (std::size_t i = 1; i <= count + 1; ++i) alpha.push_back(1.0 / static_cast<double>(i));
-  const std::vector<double> g = integrals(alpha, count + 1, [](double x) { return x; });
-  for (std::size_t i = 0; i < count; ++i)
-    result.push_back(std::fabs(g[i + 1] - (corrects ? g[i] : 0)));
-  return result;
-}
-
-// ---- methods
-
-/// Errors of steps are told to be so many times what they are estimated to be, and steps are as
-/// long as lets the estimate be one in `aim` of what the controller allows. Estimates are for steps
-/// as long as those before them, and errors where steps shrink are larger. (DETEST's orbits D1 to
-/// D5 lose up to 1,700 tolerances by 1 and 2, and 300 by these, for a tenth more steps.)
+/// Errors are given out as `caution` times their estimates, and a step is so long that the estimate
+/// for it is 1 / `aim` of what the controller allows: that one is for steps as long as those before
+/// them, and where steps shrink errors are larger. (DETEST's orbits D1 to D5 end within 1,710
+/// tolerances by 1 and 2, within 280 by these, for a tenth more steps.)
 constexpr double caution = 2, aim = 8;
 constexpr double most_growth = 2;  // of a step to the next
 
@@ -211,8 +147,7 @@ class AdamsMethod final : public Method {
         w.alpha.push_back(1.0 / static_cast<double>(i));
         w.beta.push_back(1);
       }
-      const auto number = [](double x) { return x; };
-      w.g = integrals(w.alpha, terms_ + 2, number);
+      w.g = integrals(w.alpha, terms_ + 2, [](double x) { return x; });
       return step(f, span, y, history, {}, w);
     }
     // The length of the last i steps, with this one.

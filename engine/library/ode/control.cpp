@@ -199,7 +199,8 @@ class Pid final : public StepControl {
     if (order == 0)
       fail(s, s.method.name() +
                   " has no estimate of its error, which PidController needs; take "
-                  "ConstantStepSize, or a method with an embedded one (Tsit5, Heun)");
+                  "ConstantStepSize, a method with an embedded one (Tsit5, Heun), or HalfSolver(" +
+                  s.method.name() + ")");
     const auto require_finite = [&](const Tolerance& tolerance, const char* name) {
       const Operand& x = tolerance.value();
       if (!x.is_array() && !(std::isfinite(x.scalar().floating) && x.scalar().floating >= 0))

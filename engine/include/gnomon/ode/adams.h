@@ -1,15 +1,15 @@
 // engine/include/gnomon/ode/adams.h -- multistep methods for equations that are not stiff: few
 // evaluations a step, whatever the order.
 //
-// All carry differences of the slopes at earlier steps, of any lengths: steps change from one to
-// the next as a controller wants.
+// All carry differences of the slopes at earlier steps, which may have any lengths.
 //
-// Beginning. With PidController they begin with two slopes and short steps, and take one more slope
-// with each step until they have all. With other controllers the first order - 1 steps are those of
-// a Runge-Kutta method, RK4 up to order 5 and Vern7 above.
-// Behind a jump (ClipStepSize) or an event that changes the state they begin again. Of
-// PidController tolerances, norm, factors and bounds of steps count; pcoeff, icoeff and dcoeff do
-// not. Between the steps they are the polynomial that has the slopes of all steps looked at, and
+// With PidController they begin with one slope and short steps, and look at one more with each step
+// until they have all; of its options tolerances, norm, factors and bounds of steps count, and
+// pcoeff, icoeff and dcoeff do not. Errors are given out as twice what they are estimated to be.
+// With other controllers the first order - 1 steps are those of a Runge-Kutta method, RK4 up to
+// order 5 and Vern7 above; in an ensemble that is not one kernel all steps cost as much as these.
+// Behind a jump (ClipStepSize) or an event that changes the state they begin again. Between the
+// steps they are the polynomial that has the slopes of all steps looked at, that at the end, and
 // the states at both ends.
 #pragma once
 #include "gnomon/ode/solvers.h"
