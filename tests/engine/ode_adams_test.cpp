@@ -265,6 +265,32 @@ TEST(OdeAdams, DerivativesAreThoseOfTheSolution) {
   }
 }
 
+TEST(OdeAdams, TheFirstStepsAreCountedAsAllOthers) {
+  const auto solved = [](Dim bound) {
+    return test::run_all(
+        [&](const Array& y) {
+          const auto sol = diffeqsolve(hill_term, ode::AdamsBashforth(4), 0.0, 1.0, 0.1, y, none,
+                                       {.saveat = {.steps = 1}, .max_steps = bound});
+          return std::tuple{sol.t1, sol.result, sol.stats.steps, sol.stats.evaluations, sol.count};
+        },
+        f64(1.0));
+  };
+  const auto expect = [&](Dim bound, double t1, ode::Result result, double steps,
+                          double evaluations) {
+    const auto got = solved(bound);
+    EXPECT_NEAR(got[0][0], t1, 1e-15) << bound;
+    EXPECT_EQ(static_cast<ode::Result>(got[1][0]), result) << bound;
+    EXPECT_EQ(got[2][0], steps) << bound;
+    EXPECT_EQ(got[3][0], evaluations) << bound;
+    EXPECT_EQ(got[4][0], steps) << bound;
+  };
+  // Three steps of RK4, with the slopes at their ends.
+  expect(64, 1, ode::Result::successful, 10, 1 + 3 * 5 + 7);
+  expect(5, 0.5, ode::Result::max_steps_reached, 5, 1 + 3 * 5 + 2);
+  expect(3, 0.3, ode::Result::max_steps_reached, 3, 1 + 3 * 5);
+  expect(2, 0.2, ode::Result::max_steps_reached, 2, 1 + 2 * 5);
+}
+
 TEST(OdeAdams, EqualStepsAndGivenOnesAndBackwardOnesAgree) {
   const auto end = [](double from, double to, ode::FirstStep h, double start,
                       const ode::Controller& c) {

@@ -53,6 +53,7 @@ struct Plan {
 struct Steps {
   bool by_errors = false;
   bool equal = false;
+  bool apart = false;  // the first ones are taken before all others, and never again
   Operand rtol = 0, atol = 0;
   Norm norm = {};
 };
@@ -70,8 +71,9 @@ Steps steps_of(const Request& r) {
     return s;
   }
   const auto& dt0 = r.dt0.value();
-  // Another solve may go on with other steps.
+  // Another solve may go on with other steps, and with fewer than it begins with.
   if (r.options.saveat.solver_state || r.options.solver_state) return s;
+  s.apart = r.events.empty();
   if (!std::holds_alternative<ConstantStepSize>(r.options.controller) || !r.events.empty() ||
       !dt0 || r.t0.is_array() || r.t1.is_array() || dt0->is_array())
     return s;
@@ -91,12 +93,13 @@ struct History {
 
 class AdamsMethod final : public Method {
  public:
-  AdamsMethod(Plan plan, Steps steps, bool dense)
+  AdamsMethod(Plan plan, Steps steps, bool dense, bool is_starter = false)
       // Errors are of the order that they begin with.
       : Method(plan.name, plan.order, 2),
         plan_(std::move(plan)),
         steps_(std::move(steps)),
         dense_(dense),
+        is_starter_(is_starter),
         terms_(static_cast<std::size_t>(std::max(plan_.terms(), 1))),
         start_(plan_.order > 5 ? Solver(Vern7()) : Solver(RK4())) {}
 
@@ -104,6 +107,12 @@ class AdamsMethod final : public Method {
   int evaluations_to_begin() const override { return 1; }
   int evaluations_per_step() const override { return plan_.corrects ? 2 : 1; }
   bool counts_evaluations() const override { return starts(); }
+  int starting_steps() const override {
+    return starts() && steps_.apart ? static_cast<int>(terms_ - 1) : 0;
+  }
+  std::shared_ptr<const Method> starter() const override {
+    return std::make_shared<AdamsMethod>(plan_, steps_, dense_, true);
+  }
 
   std::shared_ptr<const Method> prepared(const Request& r) const override {
     if (plan_.order < plan_.lowest() || plan_.order > plan_.highest())
@@ -257,34 +266,36 @@ class AdamsMethod final : public Method {
       const Number g = plan_.is_first() ? w.g[0] : number_by_order(order, w.g, 1);
       return advance(predicted, times_step(h, g), {1}, {off});
     };
-    if (history.count) {
+    const auto usual = [&] {
+      difference(f(0, span.t1, predicted));
+      return plan_.corrects ? corrected() : predicted;
+    };
+    const auto by_start = [&] {
+      const Method& start = start_.method();
+      const bool reuses = start.evaluations_to_begin() > 0;
+      return start.step(f, span, y, reuses ? history.phi[0] : Arrays{}).y1;
+    };
+    bool looked = false;  // at the slope at y1
+    if (!history.count || (steps_.apart && !is_starter_)) {
+      result.y1 = usual();
+      looked = !plan_.corrects;
+    } else if (is_starter_) {
+      result.y1 = by_start();
+    } else {
       // Without enough slopes the step is one of the method to start with.
       const Array early = *history.count < static_cast<int>(terms_ - 1);
-      const Method& start = start_.method();
-      result.y1 = cond(
-          early,
-          [&] {
-            return start
-                .step(f, span, y, start.evaluations_to_begin() > 0 ? history.phi[0] : Arrays{})
-                .y1;
-          },
-          [&] {
-            if (!plan_.corrects) return predicted;
-            difference(f(0, span.t1, predicted));
-            return corrected();
-          });
-      result.evaluations = where(early, start.evaluations_per_step() + 1, plan_.corrects ? 2 : 1);
-      difference(f(0, span.t1, result.y1));
-    } else {
-      difference(f(0, span.t1, predicted));
-      result.y1 = predicted;
-      if (plan_.corrects) result.y1 = corrected();
+      result.y1 = cond(early, by_start, [&] { return plan_.corrects ? usual() : predicted; });
+    }
+    if (history.count) {
+      const Array early = *history.count < static_cast<int>(terms_ - 1);
+      const int evaluations = evaluations_per_step();
+      result.evaluations = where(early, start_.method().evaluations_per_step() + 1, evaluations);
     }
     if (steps_.by_errors) result.error = scaled(error_weight, off);
 
     const std::vector<Arrays> foreseen = ahead;
     const Arrays foreseen_off = off;
-    if (plan_.corrects && !history.count) difference(f(0, span.t1, result.y1));
+    if (!looked) difference(f(0, span.t1, result.y1));
 
     History next;
     next.phi.assign(ahead.begin(), ahead.begin() + static_cast<std::ptrdiff_t>(terms_));
@@ -410,6 +421,7 @@ class AdamsMethod final : public Method {
   Plan plan_;
   Steps steps_;
   bool dense_;
+  bool is_starter_;  // of a method whose first steps are taken apart
   std::size_t terms_;
   Solver start_;
 };

@@ -157,10 +157,28 @@ class Integration {
     // An event takes a step apart.
     const WhileOptions options =
         loop_options(r_, events_.can_go_on() ? std::optional<Dim>() : control_->steps());
-    const auto loop =
-        while_loop_counted([&](const State& s) { return goes_on(s); },
-                           [&](State s) { return step(std::move(s)); }, begin(), options, r_.loc);
-    return finish(loop.state, loop.steps, loop.bound_hit);
+    const auto loop_by = [&](const Method& method, State s, const WhileOptions& o) {
+      return while_loop_counted([&](const State& now) { return goes_on(now); },
+                                [&](State now) { return step(method, std::move(now)); },
+                                std::move(s), o, r_.loc);
+    };
+    const Dim first = method_->starting_steps();
+    if (first == 0) {
+      const auto loop = loop_by(*method_, begin(), options);
+      return finish(loop.state, loop.steps, loop.bound_hit);
+    }
+    const std::shared_ptr<const Method> starter = method_->starter();
+    WhileOptions few = options, rest = options;
+    if (few.kind == LoopKind::checkpointed) few.kind = LoopKind::stored;
+    few.checkpoints = {};
+    const bool bounded = options.max_steps.bounded();
+    few.max_steps = bounded ? std::min(first, options.max_steps.steps()) : first;
+    const auto start = loop_by(*starter, begin(), few);
+    if (bounded && options.max_steps.steps() <= first)
+      return finish(start.state, start.steps, start.bound_hit);
+    if (bounded) rest.max_steps = options.max_steps.steps() - first;
+    const auto loop = loop_by(*method_, start.state, rest);
+    return finish(loop.state, start.steps + loop.steps, loop.bound_hit);
   }
 
  private:
@@ -252,9 +270,9 @@ class Integration {
     return s.code ? on && *s.code == 0 : on;
   }
 
-  State step(State s) {
+  State step(const Method& method, State s) {
     const Span span{s.t, s.next, s.next - s.t, control_->index(s.control)};
-    const Stepped stepped = method_->step(fields_, span, s.y, s.method);
+    const Stepped stepped = method.step(fields_, span, s.y, s.method);
     Decision d = control_->decide({span.t0, span.t1, span.h, s.y, stepped}, s.control);
     const std::optional<Array>& keep = d.keep;
 
@@ -284,8 +302,7 @@ class Integration {
           *d.jumped, [&] { return method_->begin(fields_, next.t, next.y); },
           [&] { return next.method; });
 
-    const Polynomial powers =
-        interpolates_ ? method_->interpolant(span, s.y, stepped) : Polynomial{};
+    const Polynomial powers = interpolates_ ? method.interpolant(span, s.y, stepped) : Polynomial{};
     if (events_.any()) look_for_events(s, next, span, powers, keep);
     std::size_t at = 0;
     for (const Saver& saver : savers_) {

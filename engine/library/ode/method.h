@@ -84,6 +84,11 @@ class Method {
   /// The method to step with when values between the steps are wanted; this one by default.
   virtual std::shared_ptr<const Method> with_interpolant() const { return nullptr; }
 
+  /// How many of the first steps are taken by another method, and which: one that carries the same.
+  /// The loop for them is another one, so that later steps do not pay for it.
+  virtual int starting_steps() const { return 0; }
+  virtual std::shared_ptr<const Method> starter() const { return nullptr; }
+
   /// Whether it solves equations with driven parts, and only these.
   virtual bool is_driven() const { return false; }
   /// The method of this name for such equations; null: there is none.

@@ -7,7 +7,7 @@
 // until they have all; of its options tolerances, norm, factors and bounds of steps count, and
 // pcoeff, icoeff and dcoeff do not. Errors are given out as twice what they are estimated to be.
 // With other controllers the first order - 1 steps are those of a Runge-Kutta method, RK4 up to
-// order 5 and Vern7 above; in an ensemble that is not one kernel all steps cost as much as these.
+// order 5 and Vern7 above.
 // Behind a jump (ClipStepSize) or an event that changes the state they begin again. Between the
 // steps they are the polynomial that has the slopes of all steps looked at, that at the end, and
 // the states at both ends.
