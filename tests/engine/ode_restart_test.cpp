@@ -28,18 +28,17 @@ const std::vector<ode::Solver>& solvers() {
 }
 
 TEST(OdeRestart, OfAnEndIsWhatWouldHaveComeNext) {
+  const ode::ClipStepSize both{.controller = smooth, .step_ts = {1.25, 2}};
   for (const ode::Solver& solver : solvers()) {
     const auto all = test::run_all(
         [&](const Array& y) {
-          const auto whole = diffeqsolve(
-              hill_term, solver, 0.0, 3.0, none, y, none,
-              {.controller = ode::ClipStepSize{.controller = smooth, .step_ts = {1.25}}});
+          const auto whole =
+              diffeqsolve(hill_term, solver, 0.0, 3.0, none, y, none, {.controller = both});
           const auto first =
               diffeqsolve(hill_term, solver, 0.0, 1.25, none, y, none,
                           {.saveat = {.t1 = true, .solver_state = true}, .controller = smooth});
-          const auto second =
-              diffeqsolve(hill_term, solver, first.t1, 3.0, none, first.y1, none,
-                          {.controller = smooth, .solver_state = first.solver_state});
+          const auto second = diffeqsolve(hill_term, solver, first.t1, 3.0, none, first.y1, none,
+                                          {.controller = both, .solver_state = first.solver_state});
           return std::tuple{whole.y1,
                             second.y1,
                             whole.stats.steps,

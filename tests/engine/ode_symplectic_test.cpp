@@ -8,6 +8,7 @@
 
 #include "gnomon/ode.h"
 #include "gnomon/ops.h"
+#include "gnomon/transform.h"
 #include "tests/engine/ode_host.h"
 #include "tests/engine/ode_orders.h"
 
@@ -197,6 +198,30 @@ TEST(OdeSymplectic, BothHalvesTogetherAreAnOrdinaryEquation) {
       },
       f64(1.0))[0];
   EXPECT_NEAR(x, std::cos(1.0), 1e-13);
+}
+
+TEST(OdeSymplectic, MethodsOfTwoTermsTakeTheHalvesAsTheirs) {
+  const auto x = test::run(
+      [](const Array& start_x) {
+        return diffeqsolve(spring, ode::KenCarp5({.rtol = 1e-10, .atol = 1e-10}), 0.0, 1.0, 0.02,
+                           Spring{zeros_like(start_x), start_x})
+            .y1.x;
+      },
+      f64(1.0))[0];
+  EXPECT_NEAR(x, std::cos(1.0), 1e-8);
+}
+
+TEST(OdeSymplectic, DerivativesAreThoseOfTheSteps) {
+  // Of the whole way, by central differences.
+  const auto end = [](const Array& v) {
+    return diffeqsolve(orbit, ode::Yoshida4(), 0.0, 3.0, 0.05, start(full({}, 0.7, DType::f64), v))
+        .y1.place.x;
+  };
+  const double v = std::sqrt(1.3 / 0.7), h = 1e-5;
+  const auto derivative = [&](const Array& at) { return grad(end)(at); };
+  const double got = test::run(derivative, f64(v))[0], up = test::run(end, f64(v + h))[0],
+               down = test::run(end, f64(v - h))[0];
+  EXPECT_NEAR(got, (up - down) / (2 * h), 1e-8 * std::fabs(got));
 }
 
 TEST(OdeSymplectic, SaysWhatIsWrong) {
