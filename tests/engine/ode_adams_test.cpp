@@ -246,6 +246,20 @@ TEST(OdeAdams, ValuesBetweenTheFirstStepsAreOnACubicThroughBothEnds) {
   EXPECT_NEAR(slope(points), 4, 0.2);
 }
 
+TEST(OdeAdams, TheWholeSolutionIsKeptFromTheFirstStepOn) {
+  const Numbers ts{0.01, 0.05, 0.3, 0.77, 1.9};
+  const auto got = test::run(
+      [&](const Array& y) {
+        const auto sol = diffeqsolve(hill_term, ode::AdamsMoulton(4), 0.0, 2.0, 0.02, y, none,
+                                     {.saveat = {.dense = true}, .max_steps = 128});
+        std::vector<Array> values;
+        for (double t : ts) values.push_back(sol.interpolation->evaluate(t));
+        return stack(values);
+      },
+      f64(1.0));
+  for (std::size_t i = 0; i < ts.size(); ++i) EXPECT_NEAR(got[i], hill(ts[i]), 1e-6) << ts[i];
+}
+
 TEST(OdeAdams, DerivativesAreThoseOfTheSolution) {
   // y = 1 / (1 / start + t^2), so its derivative by the start is 1 / (1 + start t^2)^2.
   for (const ode::Solver& solver :

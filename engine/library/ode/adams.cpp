@@ -77,9 +77,15 @@ Steps steps_of(const Request& r) {
   if (!std::holds_alternative<ConstantStepSize>(r.options.controller) || !r.events.empty() ||
       !dt0 || r.t0.is_array() || r.t1.is_array() || dt0->is_array())
     return s;
+  bool wide = false;
+  for (const Array& y : r.y0) wide = wide || y.dtype() == DType::f64;
   const double span = std::fabs(r.t1.scalar().floating - r.t0.scalar().floating),
-               h = std::fabs(dt0->scalar().floating), count = std::round(span / h);
-  s.equal = std::isinf(span) || std::fabs(count * h - span) <= 1e-12 * span;
+               h = std::fabs(dt0->scalar().floating);
+  // As many as ConstantStepSize takes; all but the first are equal.
+  const double next = wide ? std::nextafter(h, INFINITY)
+                           : std::nextafter(static_cast<float>(h), INFINITY),
+               count = std::ceil(span / next);
+  s.equal = std::isinf(span) || std::fabs(count * h - span) <= (wide ? 1e-12 : 1e-6) * span;
   return s;
 }
 
