@@ -189,6 +189,36 @@ TEST(OdeSymplectic, FieldsThatDependOnTimeKeepTheOrder) {
   }
 }
 
+TEST(OdeSymplectic, MovesOfLargeFieldsAreALoop) {
+  // -x + cos(2 t) in two hundred parts, as above.
+  const auto parts = [](const Array& t, const Array& x) {
+    Array sum = cos(2.0 * t) - 0.5 * x;
+    double rest = 0.5;
+    for (int i = 0; i < 99; ++i, rest /= 2) sum = sum - (i < 98 ? rest / 2 : rest) * x;
+    return sum;
+  };
+  const auto solve = [&](const auto& force, const ode::Solver& solver) {
+    const ode::PartitionedTerm term(
+        OdeTerm{[&](const Array& t, const Array& x, const None&) { return force(t, x); }},
+        OdeTerm{[](const Array&, const Array& v, const None&) { return v; }});
+    return test::run_all(
+        [&](const Array& x) {
+          const auto sol = diffeqsolve(term, solver, 0.0, 2.0, 0.1, std::pair{zeros_like(x), x},
+                                       none, {.saveat = {.t1 = true, .ts = {0.53}}});
+          return std::tuple{sol.ys.first, sol.ys.second, sol.stats.evaluations};
+        },
+        f64(2.0 / 3));
+  };
+  for (const ode::Solver& solver : {ode::Solver(ode::Yoshida4()), ode::Solver(ode::Yoshida8())}) {
+    const auto loop = solve(parts, solver);
+    const auto written_out =
+        solve([](const Array& t, const Array& x) { return cos(2.0 * t) - x; }, solver);
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t k = 0; k < loop[i].size(); ++k)
+        EXPECT_NEAR(loop[i][k], written_out[i][k], 1e-13) << solver.name();
+  }
+}
+
 TEST(OdeSymplectic, BothHalvesTogetherAreAnOrdinaryEquation) {
   const auto x = test::run(
       [](const Array& start_x) {
