@@ -36,9 +36,10 @@ std::vector<Move> verlet(const std::vector<double>& lengths) {
   return moves;
 }
 
-/// Operations of the fields for each number of the state from which on moves are a loop. (Yoshida8
-/// with a sine in its field takes ten times as long as Yoshida4 where all of them stand there.)
-constexpr double many_operations = 64;
+/// Operations of the fields in a step, for each number of the state, from which on moves are a
+/// loop. (Yoshida8 of a pendulum, 110 of them, takes 2.5 times as long where all moves stand there;
+/// Yoshida6, 50, as long as by a loop. Zen 5, lavapipe 22.3.)
+constexpr double many_operations = 80;
 
 std::vector<double> there_and_back(std::vector<double> lengths) {
   for (std::size_t i = lengths.size() - 1; i-- > 0;) lengths.push_back(lengths[i]);
@@ -136,7 +137,7 @@ class SymplecticMethod final : public Method {
   }
 
   /// Whether the fields are too large to stand there once for each move.
-  static bool is_large(const Fields& f, const Span& span, const Arrays& y) {
+  bool is_large(const Fields& f, const Span& span, const Arrays& y) const {
     double numbers = 0;
     for (const Array& a : y) numbers += static_cast<double>(a.size());
     const auto both = [&](const Array& t, const Arrays& at) {
@@ -144,7 +145,8 @@ class SymplecticMethod final : public Method {
       for (const Array& a : f(1, t, at)) all.push_back(a);
       return all;
     };
-    return count_operations(both, span.t0, y) > many_operations * std::max(1.0, numbers);
+    const double fields = static_cast<double>(moves_.size() / 2);
+    return fields * count_operations(both, span.t0, y) > many_operations * std::max(1.0, numbers);
   }
 
   /// The moves as a loop over those of both halves, with the field of the first one behind them.
