@@ -37,9 +37,9 @@ std::vector<Move> verlet(const std::vector<double>& lengths) {
 }
 
 /// Operations of the fields in a step, for each number of the state, from which on moves are a
-/// loop. (Yoshida8 of a pendulum, 110 of them, takes 2.5 times as long where all moves stand there;
-/// Yoshida6, 50, as long as by a loop. Zen 5, lavapipe 22.3.)
-constexpr double many_operations = 80;
+/// loop. (Of 4,096 pendulums, on two cores by lavapipe: Yoshida8, 105 operations, takes 1.8 times
+/// as long written out as by a loop, Yoshida6, 49, 1.3 times, and Yoshida4, 21, three quarters.)
+constexpr double many_operations = 40;
 
 std::vector<double> there_and_back(std::vector<double> lengths) {
   for (std::size_t i = lengths.size() - 1; i-- > 0;) lengths.push_back(lengths[i]);
