@@ -55,3 +55,22 @@ auto bad(const gn::ode::IndexedBrownianPath<Array>& path) {
   return gn::ode::ControlTerm(field, path, 1);
 }
 #endif
+
+// CASE 6: expect "PartitionedTerm: the state has two members, {p, q}"
+#ifdef CASE_6
+auto bad(const Array& start) {
+  const auto same = [](const Array&, const Array& a, const None&) { return a; };
+  const gn::ode::PartitionedTerm term(gn::ode::OdeTerm{same}, gn::ode::OdeTerm{same});
+  return gn::ode::diffeqsolve(term, gn::ode::VelocityVerlet(), 0.0, 1.0, 0.1, start);
+}
+#endif
+
+// CASE 7: expect "PartitionedTerm: a vector field must return the type of the member"
+#ifdef CASE_7
+auto bad(const State& start) {
+  const auto same = [](const Array&, const Array& a, const None&) { return a; };
+  const auto both = [](const Array&, const Array& a, const None&) { return State{a, a}; };
+  const gn::ode::PartitionedTerm term(gn::ode::OdeTerm{both}, gn::ode::OdeTerm{same});
+  return gn::ode::diffeqsolve(term, gn::ode::VelocityVerlet(), 0.0, 1.0, 0.1, start);
+}
+#endif

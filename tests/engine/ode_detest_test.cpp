@@ -52,8 +52,8 @@ void expect_solutions(char of, double allowed) {
     const auto& problem = problems[n];
     if (problem.name[0] != of) continue;
     const Numbers want = detest::reference(exact[n]);
-    for (const ode::Solver& solver :
-         {ode::Solver(ode::Tsit5()), ode::Solver(ode::Dopri8()), ode::Solver(ode::Vern7())}) {
+    for (const ode::Solver& solver : {ode::Solver(ode::Tsit5()), ode::Solver(ode::Dopri8()),
+                                      ode::Solver(ode::Vern7()), ode::Solver(ode::Adams())}) {
       const Solved got = solve(problem, solver);
       for (std::size_t k = 0; k < 3; ++k) {
         const double tolerance = tolerances[k];

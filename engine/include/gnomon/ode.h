@@ -15,16 +15,20 @@
 //   auto sol = solve(stiffnesses);          // sol.y1.x: where every oscillator is at t = 10
 //   ode::throw_if_failed(rt, sol);
 #pragma once
+#include "gnomon/ode/adams.h"
 #include "gnomon/ode/adjoint.h"
 #include "gnomon/ode/brownian.h"
 #include "gnomon/ode/controller.h"
 #include "gnomon/ode/event.h"
+#include "gnomon/ode/half_solver.h"
 #include "gnomon/ode/implicit.h"
 #include "gnomon/ode/interpolation.h"
 #include "gnomon/ode/result.h"
 #include "gnomon/ode/save.h"
 #include "gnomon/ode/sde.h"
 #include "gnomon/ode/solve.h"
+#include "gnomon/ode/solver_state.h"
 #include "gnomon/ode/solvers.h"
+#include "gnomon/ode/symplectic.h"
 #include "gnomon/ode/tableau.h"
 #include "gnomon/ode/terms.h"

@@ -101,6 +101,7 @@ class Bdf final : public Method {
         setup_(std::move(setup)) {}
 
   bool can_fail() const override { return true; }
+  bool looks_back() const override { return true; }
   bool counts_evaluations() const override { return true; }
   int evaluations_to_begin() const override { return 1; }
   int evaluations_per_step() const override { return 0; }

@@ -199,7 +199,8 @@ class Pid final : public StepControl {
     if (order == 0)
       fail(s, s.method.name() +
                   " has no estimate of its error, which PidController needs; take "
-                  "ConstantStepSize, or a method with an embedded one (Tsit5, Heun)");
+                  "ConstantStepSize, a method with an embedded one (Tsit5, Heun), or HalfSolver(" +
+                  s.method.name() + ")");
     const auto require_finite = [&](const Tolerance& tolerance, const char* name) {
       const Operand& x = tolerance.value();
       if (!x.is_array() && !(std::isfinite(x.scalar().floating) && x.scalar().floating >= 0))
@@ -220,7 +221,9 @@ class Pid final : public StepControl {
   bool can_reject() const override { return true; }
   bool can_fail() const override { return o_.dtmin && !o_.force_dtmin; }
 
+  Arrays lasting(const Arrays& state) const override { return state; }
   Start start() const override {
+    if (s_.resumed && !s_.dt0) return {s_.resumed->next, resumed()};
     Array h = s_.dt0 ? *s_.dt0 : automatic();
     if (o_.dtmax) h = minimum(h, *o_.dtmax);
     if (o_.dtmin) h = maximum(h, *o_.dtmin);
@@ -228,6 +231,7 @@ class Pid final : public StepControl {
     if (before_ != 0) state.push_back(ones({}, dtype_));
     if (oldest_ != 0) state.push_back(ones({}, dtype_));
     if (forces()) state.push_back(h <= *o_.dtmin);
+    if (s_.resumed) state = resumed();
     return {s_.t0 + h, state};
   }
 
@@ -291,6 +295,16 @@ class Pid final : public StepControl {
  private:
   bool forces() const { return o_.dtmin && o_.force_dtmin; }
 
+  const Arrays& resumed() const {
+    const Arrays& state = s_.resumed->controller;
+    const std::size_t carried = (before_ != 0) + (oldest_ != 0) + forces();
+    if (state.size() != carried)
+      fail(s_, "solver_state is of a controller that carries " + std::to_string(state.size()) +
+                   " numbers from step to step, and this PidController carries " +
+                   std::to_string(carried) + "; take the same one");
+    return state;
+  }
+
   Array size_of(const Arrays& what) const {
     const Arrays y = stopped(s_.y0);
     const Arrays r = scaled(o_, stopped(what), y, y, dtype_);
@@ -346,6 +360,9 @@ class Clipped final : public StepControl {
   bool can_fail() const override { return inner_->can_fail(); }
   bool ends_at_t1() const override { return inner_->ends_at_t1(); }
   bool can_jump() const override { return jumps_ || inner_->can_jump(); }
+  Arrays lasting(const Arrays& state) const override {
+    return inner_->lasting(Arrays(state.begin(), state.end() - 1));
+  }
   Start start() const override {
     Start all = inner_->start();
     const Array passed = sum(cast(ts_ <= t0_, DType::i32));

@@ -18,6 +18,7 @@ struct Setup {
   std::optional<Array> dt0;    // absent: automatic
   std::optional<double> span;  // t1 - t0 and dt0, where they are C++ numbers
   std::optional<double> first;
+  const SolverState* resumed = nullptr;  // of the solve that this one goes on with
 };
 
 /// A step that was taken.
@@ -54,6 +55,8 @@ class StepControl {
   /// The number of the next step, where the steps do not depend on what they lead to.
   virtual std::optional<Array> index(const Arrays&) const { return {}; }
   virtual Decision decide(const Taken&, const Arrays& state) const = 0;
+  /// What of a state means something to a solve of other times.
+  virtual Arrays lasting(const Arrays&) const { return {}; }
 };
 
 /// The controller of a request. Throws UsageError when it does not go with the method or the times.

@@ -105,6 +105,7 @@ struct State {
   Array t, next;
   Arrays y, method, control;
   std::optional<Array> accepted, code, event, evaluations;
+  std::optional<Array> wanted;  // `next` without an end at t1, where another solve may go on
   Arrays marks;
   std::vector<Kept> kept;
   std::optional<Dense> dense;
@@ -137,7 +138,7 @@ class Integration {
     interpolates_ = between;
     if (r.options.saveat.dense && !r.options.max_steps.bounded())
       fail(r, "SaveAt keeps every step, and max_steps is `unbounded`; say how many there may be");
-    begun_ = method_->begin(fields_, t0_, r.y0);
+    begun_ = r.options.solver_state ? resumed() : method_->begin(fields_, t0_, r.y0);
     Setup setup{r, *method_, fields_, r.y0, begun_, t0_, t1_, {}, {}, {}};
     const auto t0 = known(r.t0), t1 = known(r.t1);
     if (t0 && t1) setup.span = std::fabs(*t1 - *t0);
@@ -145,7 +146,9 @@ class Integration {
       setup.dt0 = fields_.time(time_of(*dt0));
       if (const auto length = known(*dt0)) setup.first = std::fabs(*length);
     }
-    automatic_ = !setup.dt0.has_value() && !std::holds_alternative<StepTo>(r.options.controller);
+    if (r.options.solver_state) setup.resumed = &*r.options.solver_state;
+    automatic_ =
+        !setup.dt0 && !setup.resumed && !std::holds_alternative<StepTo>(r.options.controller);
     control_ = make_control(setup);
     const double eps = dtype_ == DType::f64 ? std::numeric_limits<double>::epsilon()
                                             : std::numeric_limits<float>::epsilon();
@@ -157,10 +160,28 @@ class Integration {
     // An event takes a step apart.
     const WhileOptions options =
         loop_options(r_, events_.can_go_on() ? std::optional<Dim>() : control_->steps());
-    const auto loop =
-        while_loop_counted([&](const State& s) { return goes_on(s); },
-                           [&](State s) { return step(std::move(s)); }, begin(), options, r_.loc);
-    return finish(loop.state, loop.steps, loop.bound_hit);
+    const auto loop_by = [&](const Method& method, State s, const WhileOptions& o) {
+      return while_loop_counted([&](const State& now) { return goes_on(now); },
+                                [&](State now) { return step(method, std::move(now)); },
+                                std::move(s), o, r_.loc);
+    };
+    const Dim first = method_->starting_steps();
+    if (first == 0) {
+      const auto loop = loop_by(*method_, begin(), options);
+      return finish(loop.state, loop.steps, loop.bound_hit);
+    }
+    const std::shared_ptr<const Method> starter = method_->starter();
+    WhileOptions few = options, rest = options;
+    if (few.kind == LoopKind::checkpointed) few.kind = LoopKind::stored;
+    few.checkpoints = {};
+    const bool bounded = options.max_steps.bounded();
+    few.max_steps = bounded ? std::min(first, options.max_steps.steps()) : first;
+    const auto start = loop_by(*starter, begin(), few);
+    if (bounded && options.max_steps.steps() <= first)
+      return finish(start.state, start.steps, start.bound_hit);
+    if (bounded) rest.max_steps = options.max_steps.steps() - first;
+    const auto loop = loop_by(*method_, start.state, rest);
+    return finish(loop.state, start.steps + loop.steps, loop.bound_hit);
   }
 
  private:
@@ -206,6 +227,21 @@ class Integration {
     }
   }
 
+  /// What the method of another solve ended with.
+  const Arrays& resumed() const {
+    const Arrays& state = r_.options.solver_state->method;
+    const Arrays like = eval_shape(
+        [&](const Array& t, const Arrays& y) { return method_->begin(fields_, t, y); }, t0_, r_.y0);
+    bool fits = state.size() == like.size();
+    for (std::size_t i = 0; fits && i < like.size(); ++i) fits = state[i].aval() == like[i].aval();
+    if (!fits)
+      fail(r_, "solver_state is not one of " + method_->name() +
+                   " for this state and these times; take that of a solve by the same solver, with "
+                   "values between the steps (SaveAt::ts, dense, events with roots) in both or in "
+                   "neither");
+    return state;
+  }
+
   /// Whether all steps are known, and what is kept of them.
   bool is_uniform() const {
     const auto t0 = known(r_.t0), t1 = known(r_.t1);
@@ -219,7 +255,8 @@ class Integration {
                                                : std::numeric_limits<float>::epsilon();
     if (std::fabs(*dt0) < 8 * digits * std::max(std::fabs(*t0), std::fabs(*t1))) return false;
     if (method_->is_driven() || method_->can_fail() || method_->counts_evaluations() ||
-        events_.any() || r_.options.saveat.dense)
+        events_.any() || r_.options.saveat.dense || r_.options.saveat.solver_state ||
+        r_.options.solver_state)
       return false;
     return std::all_of(savers_.begin(), savers_.end(),
                        [](const Saver& s) { return s.is_uniform(); });
@@ -257,6 +294,7 @@ class Integration {
     s.y = r_.y0;
     s.method = begun_;
     s.control = std::move(start.state);
+    if (r_.options.saveat.solver_state) s.wanted = start.next;
     s.marks = events_.start();
     if (counts()) s.accepted = zeros({}, DType::i32);
     if (can_fail()) s.code = code(Result::successful);
@@ -274,9 +312,9 @@ class Integration {
     return s.code ? on && *s.code == 0 : on;
   }
 
-  State step(State s) {
+  State step(const Method& method, State s) {
     const Span span{s.t, s.next, s.next - s.t, control_->index(s.control)};
-    const Stepped stepped = method_->step(fields_, span, s.y, s.method);
+    const Stepped stepped = method.step(fields_, span, s.y, s.method);
     Decision d = control_->decide({span.t0, span.t1, span.h, s.y, stepped}, s.control);
     const std::optional<Array>& keep = d.keep;
 
@@ -288,6 +326,7 @@ class Integration {
       const Array end = keep ? where(*keep, t1_, d.t + 0.5 * (t1_ - d.t)) : t1_;
       next.next = where(d.next > nearly_, end, d.next);
     }
+    if (s.wanted) next.wanted = keep ? where(*keep, d.next, next.next) : d.next;
     next.y = keep ? choose(*keep, stepped.y1, s.y) : stepped.y1;
     next.method = keep ? choose(*keep, stepped.state, s.method) : stepped.state;
     next.control = std::move(d.state);
@@ -305,8 +344,7 @@ class Integration {
           *d.jumped, [&] { return method_->begin(fields_, next.t, next.y); },
           [&] { return next.method; });
 
-    const Polynomial powers =
-        interpolates_ ? method_->interpolant(span, s.y, stepped) : Polynomial{};
+    const Polynomial powers = interpolates_ ? method.interpolant(span, s.y, stepped) : Polynomial{};
     if (events_.any()) look_for_events(s, next, span, powers, keep);
     std::size_t at = 0;
     for (const Saver& saver : savers_) {
@@ -336,6 +374,7 @@ class Integration {
     // What is left of the step is next.
     const Array inside = found.which >= 0 && found.t < end;
     next.next = where(inside, span.t1, next.next);
+    if (next.wanted) next.wanted = where(inside, span.t1, *next.wanted);
     next.control = choose(inside, s.control, next.control);
     if (!next.method.empty())
       next.method = cond(
@@ -421,11 +460,12 @@ class Integration {
       out.rows.push_back(saver.finish(std::move(kept), t0_, r_.y0, s.t, s.y, accepted));
     }
     if (s.dense) out.pieces = pieces(*s.dense, accepted);
+    if (s.wanted) out.solver_state = SolverState{s.method, control_->lasting(s.control), *s.wanted};
     return out;
   }
 
   Array evaluations(const State& s, const Array& steps) const {
-    const int begin = method_->evaluations_to_begin();
+    const int begin = r_.options.solver_state ? 0 : method_->evaluations_to_begin();
     const int terms = static_cast<int>(r_.fields.size());
     const int first = automatic_ && !method_->is_driven() ? (begin == 0 ? 2 : 1) * terms : 0;
     if (s.evaluations) return *s.evaluations + (begin + first);

@@ -69,6 +69,8 @@ class Method {
   double error_order() const { return error_order_; }
   virtual std::size_t fields() const { return 1; }
   virtual bool can_fail() const { return false; }
+  /// Whether a step looks at steps before it.
+  virtual bool looks_back() const { return false; }
   /// Of the vector field: to begin with, and in each step.
   virtual int evaluations_to_begin() const = 0;
   virtual int evaluations_per_step() const = 0;
@@ -81,6 +83,11 @@ class Method {
 
   /// The method to step with when values between the steps are wanted; this one by default.
   virtual std::shared_ptr<const Method> with_interpolant() const { return nullptr; }
+
+  /// How many of the first steps are taken by another method, and which: one that carries the same.
+  /// The loop for them is another one, so that later steps do not pay for it.
+  virtual int starting_steps() const { return 0; }
+  virtual std::shared_ptr<const Method> starter() const { return nullptr; }
 
   /// Whether it solves equations with driven parts, and only these.
   virtual bool is_driven() const { return false; }

@@ -16,7 +16,8 @@ void Method::check_terms(const Request& r) const {
   if (fields() != r.fields.size())
     usage_error("diffeqsolve",
                 name() + " takes " + std::to_string(fields()) + " terms, not " +
-                    std::to_string(r.fields.size()),
+                    std::to_string(r.fields.size()) +
+                    (r.first_half > 0 ? "; ode::to_ode makes one of a PartitionedTerm" : ""),
                 r.loc);
 }
 

@@ -15,6 +15,7 @@ struct SaveAt {
   Dim steps = 0;  // n: every n-th accepted step; 0: none. Room for max_steps / n
   bool dense = false;          // the interpolant of every step: Solution::interpolation
   bool fill_infinity = false;  // rows behind the last one are inf, as in Diffrax, and not 0
+  bool solver_state = false;   // what another solve goes on with: Solution::solver_state
 };
 
 /// Values of a function of the state, kept at times of their own; see `save`.
@@ -24,8 +25,8 @@ struct SubSave {
   SaveAt at;
 };
 
-/// f(t, y, args) kept at the times `at` (all but its `dense`): an argument of diffeqsolve behind
-/// the options. What it gives is in Solution::subs, in order.
+/// f(t, y, args) kept at the times `at` (all but its `dense` and `solver_state`): an argument of
+/// diffeqsolve behind the options. What it gives is in Solution::subs, in order.
 template <class F>
 SubSave<F> save(F f, SaveAt at) {
   return {std::move(f), std::move(at)};

@@ -16,7 +16,9 @@
 #include "gnomon/ode/interpolation.h"
 #include "gnomon/ode/result.h"
 #include "gnomon/ode/save.h"
+#include "gnomon/ode/solver_state.h"
 #include "gnomon/ode/solvers.h"
+#include "gnomon/ode/symplectic.h"
 #include "gnomon/ode/terms.h"
 #include "gnomon/transform.h"
 
@@ -42,6 +44,9 @@ struct SolveOptions {
   Adjoint adjoint = RecursiveCheckpointAdjoint{};
   /// Accepted and rejected steps at most; `unbounded` where nothing is kept of them.
   StepBound max_steps = 4096;
+  /// Of a solve that ended at t0 with y0: this one goes on with it. A dt0 that is given counts
+  /// more.
+  std::optional<SolverState> solver_state = {};
 };
 
 /// What a solve gives. Rows of `ts`, `ys` and of sub-saves count up to `count`; those behind are 0
@@ -58,6 +63,7 @@ struct Solution {
   Array result;  // i32[]: a Result
   Array event;   // i32[]: which event ended the solve; -1: none
   std::optional<Interpolation<Y>> interpolation;
+  std::optional<SolverState> solver_state;  // SaveAt::solver_state
 };
 
 /// Rows that `save` kept.
@@ -96,6 +102,7 @@ struct Request {
   std::vector<SaveRequest> saves;  // that of SolveOptions, then sub-saves
   std::vector<EventRequest> events;
   Loc loc;
+  std::size_t first_half = 0;  // arrays in the first half of a PartitionedTerm's state
 };
 
 struct Rows {
@@ -111,6 +118,7 @@ struct Outcome {
   Statistics stats;
   Array result, event;
   std::optional<Pieces> pieces;
+  std::optional<SolverState> solver_state;
 };
 
 Outcome integrate(const Request&);
@@ -217,11 +225,11 @@ struct WatchersOf<Event<F, E>, Y, Args> {
 
 /// Solves dy/dt = f(t, y, args) from y(t0) = y0 to t1.
 ///
-/// terms: what the solver asks for: an OdeTerm, or MultiTerm(OdeTerm, ControlTerm) for a stochastic
-/// equation (gnomon/ode/sde.h). y0: any tree of float arrays. t0, t1 and dt0 are
-/// numbers, or arrays of rank 0; t1 below t0 solves backwards, with a negative dt0. Time is f64
-/// where an array of the state or a time is, else f32. `extra`: any number of events (gnomon/ode/
-/// event.h) and of functions to `save` (gnomon/ode/save.h).
+/// terms: what the solver asks for: an OdeTerm, MultiTerm(OdeTerm, ControlTerm) for a stochastic
+/// equation (gnomon/ode/sde.h), or a PartitionedTerm (gnomon/ode/symplectic.h). y0: any tree of
+/// float arrays. t0, t1 and dt0 are numbers, or arrays of rank 0; t1 below t0 solves backwards,
+/// with a negative dt0. Time is f64 where an array of the state or a time is, else f32. `extra`:
+/// any number of events (gnomon/ode/event.h) and of functions to `save` (gnomon/ode/save.h).
 /// Nothing throws when the program runs: Solution::result says how the solve ended, under vmap for
 /// every lane. A lane takes its own steps and ends on its own.
 /// Differentiable in y0, args, t0, t1 and what `f` captured; reverse mode as SolveOptions::adjoint
@@ -253,10 +261,12 @@ auto diffeqsolve(const Term& terms, const Solver& solver, Operand t0, Operand t1
   auto fields = std::apply([&](const auto&... f) { return std::tuple{erase(f)...}; },
                            detail::fields_of(terms));
   auto keepers = std::tuple_cat(detail::keepers_of(extra, like, args)...);
-  detail::Request request{solver, {}, {}, t0, t1, dt0, tree::leaves(like), tree::leaf_paths(like, "y"),
-                          options, {}, {}, loc};
+  detail::Request request{
+      solver,  {}, {}, t0, t1, dt0, tree::leaves(like), tree::leaf_paths(like, "y"),
+      options, {}, {}, loc};
   std::apply([&](auto&... f) { (request.fields.emplace_back(f), ...); }, fields);
   detail::add_drives(terms, request.drives);
+  request.first_half = detail::first_half_of(terms, like);
   request.saves.push_back({options.saveat, {}});
   std::apply(
       [&](auto&... k) {
@@ -288,7 +298,8 @@ auto diffeqsolve(const Term& terms, const Solver& solver, Operand t0, Operand t1
                                         out.stats,
                                         out.result,
                                         out.event,
-                                        std::move(interpolation)};
+                                        std::move(interpolation),
+                                        out.solver_state};
   };
   return assemble(subs);
 }
