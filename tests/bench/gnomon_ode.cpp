@@ -89,6 +89,34 @@ std::vector<float> host(gn::Runtime& rt, const Ends& ends) {
   return all;
 }
 
+// ---- Robertson
+
+/// Where systems of these rates end, f32[3, n].
+Array robertson_ends(const ode::Solver& solver, const Array& rates) {
+  using R = Robertson;
+  struct Y {
+    Array a, b, c;
+  };
+  const auto kinetics = [](const Array&, const Y& y, const Array& rate) {
+    const Array first = -rate * y.a + R::k3 * (y.b * y.c), third = R::k2 * (y.b * y.b);
+    return Y{first, -first - third, third};
+  };
+  const auto one = [&](const Array& rate) {
+    const Array none = gn::zeros_like(rate);
+    const Y end = ode::diffeqsolve(
+                      ode::OdeTerm{kinetics}, solver, 0.0, R::end, R::first_step,
+                      Y{gn::ones_like(rate), none, none}, rate,
+                      {.controller = ode::PidController{.rtol = R::relative, .atol = R::absolute}})
+                      .y1;
+    return std::vector<Array>{end.a, end.b, end.c};
+  };
+  std::vector<Array> rows;
+  for (const Array& a : gn::vmap(one)(rates)) rows.push_back(gn::cast(a, gn::DType::f32));
+  return gn::stack(rows);
+}
+Array robertson_kvaerno(const Array& rates) { return robertson_ends(ode::Kvaerno5(), rates); }
+Array robertson_rodas(const Array& rates) { return robertson_ends(ode::Rodas5P(), rates); }
+
 // ---- events
 
 struct Ball {
@@ -132,6 +160,10 @@ void add_gnomon_ode(std::vector<Workload>& workloads, const std::shared_ptr<gn::
                   rt->from_host(lorenz_rho(LorenzAdaptive::systems)));
   });
   add("ode_detest", [=] { return jitted(rt, "gnomon", detest, rt->from_host(detest_scale())); });
+  add("ode_robertson",
+      [=] { return jitted(rt, "gnomon", robertson_kvaerno, rt->from_host(robertson_rate())); });
+  add("ode_robertson",
+      [=] { return jitted(rt, "rodas5p", robertson_rodas, rt->from_host(robertson_rate())); });
   add("ode_events",
       [=] { return jitted(rt, "gnomon", last_bounce, rt->from_host(bouncing_restitution())); });
 }

@@ -31,7 +31,7 @@ void append_ends(const P& field, std::vector<double>& values, std::vector<double
         },
         y, detest::end, 1e-11);
     // Of orbits the errors of steps add up.
-    const double allowed = (P::start.size() == 4 ? 500 : 100) * Detest::tolerance;
+    const double allowed = (P::start.size() == 4 ? 500 : 100) * Detest::allowed;
     for (size_t c = 0; c < y.size(); c++) {
       values[first + c * n + i] = y[c];
       bounds[first + c * n + i] = allowed * std::max(1.0, std::abs(y[c]));

@@ -12,15 +12,16 @@ namespace bench {
 
 /// Copies of one problem of each class of DETEST to t = 20, copy i with its start times scale[i].
 ///
-/// Input f64[n] scale; result for each problem f32[components, n]. A tolerance is both the relative
-/// and the absolute one.
+/// Input f64[n] scale; result for each problem f32[components, n]. Solvers get the same tolerance,
+/// relative and absolute; what is `allowed` at the end is a multiple of another one, ten times as
+/// large, since errors of steps add up.
 struct Detest {
   static constexpr uint32_t systems = 10000;
-  static constexpr double tolerance = 1e-6, first_step = 1e-2;
+  static constexpr double tolerance = 1e-7, allowed = 1e-6, first_step = 1e-2;
   template <class F>
   static void for_each(const F& f) {
     using namespace gnomon::testing::detest;
-    f(A4{}), f(B1{}), f(C3{}), f(D3{}), f(E2{});
+    f(A4{}), f(B1{}), f(C3{}), f(D1{}), f(E2{});
   }
 };
 /// An even sweep over [0.95, 1.05].
