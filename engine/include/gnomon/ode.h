@@ -18,6 +18,7 @@
 #include "gnomon/ode/adjoint.h"
 #include "gnomon/ode/brownian.h"
 #include "gnomon/ode/controller.h"
+#include "gnomon/ode/data.h"
 #include "gnomon/ode/event.h"
 #include "gnomon/ode/implicit.h"
 #include "gnomon/ode/interpolation.h"
