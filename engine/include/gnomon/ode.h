@@ -25,6 +25,7 @@
 #include "gnomon/ode/result.h"
 #include "gnomon/ode/save.h"
 #include "gnomon/ode/sde.h"
+#include "gnomon/ode/signature.h"
 #include "gnomon/ode/solve.h"
 #include "gnomon/ode/solvers.h"
 #include "gnomon/ode/tableau.h"
