@@ -19,6 +19,7 @@
 #include "gnomon/ode/brownian.h"
 #include "gnomon/ode/controller.h"
 #include "gnomon/ode/data.h"
+#include "gnomon/ode/delay.h"
 #include "gnomon/ode/event.h"
 #include "gnomon/ode/implicit.h"
 #include "gnomon/ode/interpolation.h"

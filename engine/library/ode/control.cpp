@@ -9,6 +9,7 @@
 
 #include "gnomon/indexing.h"
 #include "gnomon/numeric.h"
+#include "gnomon/ode/delay.h"
 #include "gnomon/ops.h"
 
 namespace gnomon::ode {
@@ -376,9 +377,31 @@ class Clipped final : public StepControl {
   bool jumps_;
 };
 
-}  // namespace
+/// Steps that none of the stages of a delay equation looks back into.
+class Short final : public StepControl {
+ public:
+  Short(std::unique_ptr<StepControl> inner, const Array& t0, const Array& longest)
+      : inner_(std::move(inner)), t0_(t0), longest_(longest) {}
+  bool can_reject() const override { return inner_->can_reject(); }
+  bool can_fail() const override { return inner_->can_fail(); }
+  bool can_jump() const override { return inner_->can_jump(); }
+  Start start() const override {
+    Start all = inner_->start();
+    all.next = minimum(all.next, t0_ + longest_);
+    return all;
+  }
+  Decision decide(const Taken& taken, const Arrays& state) const override {
+    Decision d = inner_->decide(taken, state);
+    d.next = minimum(d.next, d.t + longest_);
+    return d;
+  }
 
-std::unique_ptr<StepControl> make_control(const Setup& s) {
+ private:
+  std::unique_ptr<StepControl> inner_;
+  Array t0_, longest_;
+};
+
+std::unique_ptr<StepControl> make_plain_control(const Setup& s) {
   const Controller& c = s.request.options.controller;
   if (const auto* to = std::get_if<StepTo>(&c)) return std::make_unique<Given>(s, *to);
   if (const auto* pid = std::get_if<PidController>(&c)) return std::make_unique<Pid>(s, *pid);
@@ -395,6 +418,26 @@ std::unique_ptr<StepControl> make_control(const Setup& s) {
     return inner;
   }
   return std::make_unique<Constant>(s);
+}
+
+}  // namespace
+
+std::unique_ptr<StepControl> make_control(const Setup& s) {
+  std::unique_ptr<StepControl> control = make_plain_control(s);
+  const Past* past = s.request.past.get();
+  if (!past) return control;
+  if (!control->can_reject()) {
+    const auto longest = past->known_longest_step();
+    // Steps of a whole delay are fine but for rounding.
+    if (longest && s.first && *s.first > *longest * (1 + 1e-6))
+      fail(s, "dt0 is " + to_string(Scalar(*s.first)) + " and the smallest delay " +
+                  to_string(Scalar(*longest)) +
+                  "; a step looks back at what was solved before it: take shorter ones");
+    return control;
+  }
+  control = std::make_unique<Short>(std::move(control), s.t0, past->longest_step());
+  if (past->delays() == 0) return control;
+  return std::make_unique<Clipped>(s, std::move(control), past->breaks(s.method.order()), false);
 }
 
 }  // namespace detail

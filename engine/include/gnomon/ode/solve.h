@@ -96,6 +96,7 @@ struct Request {
   std::vector<SaveRequest> saves;  // that of SolveOptions, then sub-saves
   std::vector<EventRequest> events;
   Loc loc;
+  std::shared_ptr<Past> past = {};  // of a delay equation
 };
 
 struct Rows {
@@ -257,6 +258,7 @@ auto diffeqsolve(const Term& terms, const Solver& solver, Operand t0, Operand t1
                           options, {}, {}, loc};
   std::apply([&](auto&... f) { (request.fields.emplace_back(f), ...); }, fields);
   detail::add_drives(terms, request.drives);
+  request.past = detail::past_of(terms);
   request.saves.push_back({options.saveat, {}});
   std::apply(
       [&](auto&... k) {
