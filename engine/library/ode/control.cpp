@@ -377,28 +377,41 @@ class Clipped final : public StepControl {
   bool jumps_;
 };
 
-/// Steps that none of the stages of a delay equation looks back into.
-class Short final : public StepControl {
+/// Steps of a delay equation: none looks back into itself, and none goes over a break.
+class Delayed final : public StepControl {
  public:
-  Short(std::unique_ptr<StepControl> inner, const Array& t0, const Array& longest)
-      : inner_(std::move(inner)), t0_(t0), longest_(longest) {}
+  Delayed(std::unique_ptr<StepControl> inner, const Array& t0, const Past& past, int order)
+      : inner_(std::move(inner)),
+        t0_(t0),
+        longest_(past.longest_step()),
+        breaks_(past.breaks(order)) {}
   bool can_reject() const override { return inner_->can_reject(); }
   bool can_fail() const override { return inner_->can_fail(); }
   bool can_jump() const override { return inner_->can_jump(); }
   Start start() const override {
     Start all = inner_->start();
-    all.next = minimum(all.next, t0_ + longest_);
+    all.next = shortened(t0_, all.next);
     return all;
   }
   Decision decide(const Taken& taken, const Arrays& state) const override {
     Decision d = inner_->decide(taken, state);
-    d.next = minimum(d.next, d.t + longest_);
+    d.next = shortened(d.t, d.next);
     return d;
   }
 
  private:
+  Array shortened(const Array& t, Array next) const {
+    next = minimum(next, t + longest_);
+    // Breaks that are the same but for rounding are one.
+    const double eps = t.dtype() == DType::f64 ? 1e-13 : 1e-6;
+    const Array here = t + eps * (abs(t) + longest_);
+    for (const Array& b : breaks_) next = where(b > here, minimum(next, b), next);
+    return next;
+  }
+
   std::unique_ptr<StepControl> inner_;
   Array t0_, longest_;
+  Arrays breaks_;
 };
 
 std::unique_ptr<StepControl> make_plain_control(const Setup& s) {
@@ -435,9 +448,7 @@ std::unique_ptr<StepControl> make_control(const Setup& s) {
                   "; a step looks back at what was solved before it: take shorter ones");
     return control;
   }
-  control = std::make_unique<Short>(std::move(control), s.t0, past->longest_step());
-  if (past->delays() == 0) return control;
-  return std::make_unique<Clipped>(s, std::move(control), past->breaks(s.method.order()), false);
+  return std::make_unique<Delayed>(std::move(control), s.t0, *past, s.method.order());
 }
 
 }  // namespace detail

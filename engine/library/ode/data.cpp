@@ -4,11 +4,12 @@
 #include <limits>
 
 #include "engine/library/ode/control.h"
+#include "engine/library/ode/search.h"
 #include "gnomon/arrange.h"
 #include "gnomon/cumulative.h"
 #include "gnomon/indexing.h"
+#include "gnomon/numeric.h"
 #include "gnomon/ops.h"
-#include "gnomon/sorting.h"
 
 namespace gnomon::ode::detail {
 namespace {
@@ -23,7 +24,10 @@ struct Place {
 };
 Place place(const Array& ts, const Operand& t) {
   const Array at = t.is_array() ? in(ts.dtype(), t.array()) : cast(t, ts.dtype());
-  const Array piece = clip(searchsorted(ts, at) - 1, 0, ts.dim(0) - 2);
+  // At a point the piece before it.
+  const Array piece = last_before(nextafter(at, -std::numeric_limits<double>::infinity()),
+                                  zeros({}, DType::i32), static_cast<int>(ts.dim(0) - 1),
+                                  ts.dim(0) - 1, [&](const Array& i) { return ts[i]; });
   return {piece, at - ts[piece]};
 }
 

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "engine/library/ode/method.h"
+#include "engine/library/ode/search.h"
 #include "gnomon/buffer.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"
-#include "gnomon/sorting.h"
 
 namespace gnomon::ode::detail {
 namespace {
@@ -85,40 +86,42 @@ Array Past::longest_step() const {
   return least;
 }
 
-Times Past::breaks(int order) const {
+Arrays Past::breaks(int order) const {
   // Each way to have up to `order` delays: how often which one.
-  std::vector<std::vector<int>> ways{std::vector<int>(delays(), 0)};
+  std::vector<std::vector<int>> ways{{}};
   for (std::size_t i = 0; i < delays(); ++i) {
     std::vector<std::vector<int>> more;
-    for (const auto& way : ways) {
-      int used = 0;
-      for (int n : way) used += n;
-      for (int n = 0; used + n <= order; ++n) {
+    for (const auto& way : ways)
+      for (int n = 0, used = std::accumulate(way.begin(), way.end(), 0); used + n <= order; ++n) {
         more.push_back(way);
-        more.back()[i] = n;
+        more.back().push_back(n);
       }
-    }
     ways = std::move(more);
   }
-  Arrays sums;
-  for (const auto& way : ways) {
-    Array at = t0_;
-    bool none = true;
-    for (std::size_t i = 0; i < delays(); ++i) {
-      if (way[i] == 0) continue;
-      at = at + static_cast<double>(way[i]) * taus_[i];
-      none = false;
+  const auto traced = [](const Operand& tau) { return tau.is_array(); };
+  Arrays all;
+  if (std::any_of(options_.delays.begin(), options_.delays.end(), traced)) {
+    for (const auto& way : ways) {
+      std::optional<Array> sum;
+      for (std::size_t i = 0; i < delays(); ++i) {
+        if (way[i] == 0) continue;
+        const Array part = way[i] == 1 ? taus_[i] : static_cast<double>(way[i]) * taus_[i];
+        sum = sum ? *sum + part : part;
+      }
+      if (sum) all.push_back(t0_ + *sum);
     }
-    if (!none) sums.push_back(at);
+    return all;
   }
-  if (delays() == 1) return stack(sums);  // in order, and each at its own time
-  const Array ts = sort(stack(sums));
-  // Those that are the same but for rounding are one.
-  const Dim n = ts.dim(0);
-  const double eps = dtype_ == DType::f64 ? 1e-13 : 1e-6;
-  const Array behind = slice_axis(ts, 0, 1, n), before = slice_axis(ts, 0, 0, n - 1);
-  const Array again = behind - before <= eps * (abs(behind) + abs(t0_));
-  return sort(concatenate({slice_axis(ts, 0, 0, 1), where(again, infinity, behind)}));
+  std::vector<double> sums;
+  for (const auto& way : ways) {
+    double sum = 0;
+    for (std::size_t i = 0; i < delays(); ++i) sum += way[i] * options_.delays[i].scalar().floating;
+    sums.push_back(sum);
+  }
+  std::sort(sums.begin(), sums.end());
+  for (std::size_t i = 1; i < sums.size(); ++i)
+    if (sums[i] - sums[i - 1] > 1e-12 * sums[i]) all.push_back(t0_ + full({}, sums[i], dtype_));
+  return all;
 }
 
 PastPieces Past::first(std::size_t powers) const {
@@ -186,14 +189,8 @@ Arrays Past::at(const Operand& when) const {
     const Array x = where(is_before, t0_, t);
     // The last piece that begins at or before x.
     const Array first = oldest(p);
-    Array index = first;
-    Dim stride = 1;
-    while (2 * stride < rows_) stride *= 2;
-    for (; stride > 0; stride /= 2) {
-      const Array next = index + static_cast<int>(stride);
-      const Array there = next < p.count;
-      index = where(there && p.starts[row(where(there, next, index))] <= x, next, index);
-    }
+    const Array index =
+        last_before(x, first, p.count, rows_, [&](const Array& i) { return p.starts[row(i)]; });
     const Array at = row(index);
     const Array theta = (x - p.starts[at]) / p.lengths[at];
     // Time rounds, and steps may be as long as a delay.

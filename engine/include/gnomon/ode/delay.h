@@ -45,8 +45,8 @@ class Past {
   std::size_t delays() const { return options_.delays.size(); }
   Array longest_step() const;
   std::optional<double> known_longest_step() const;
-  /// Sums of up to `order` delays behind t0, ascending.
-  Times breaks(int order) const;
+  /// Sums of up to `order` delays behind t0.
+  std::vector<Array> breaks(int order) const;
 
   PastPieces first(std::size_t powers) const;
   /// What is looked back at from now on: pieces that end at `end`.
