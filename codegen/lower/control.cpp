@@ -379,6 +379,10 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
           std::find_if(filled.begin(), filled.end(), [&](const auto& x) { return x.second == o; });
       if (with_tile != filled.end()) {
         const ValueId v = with_tile->first;
+        if (const Equation* sums = f.also_.contains(v) ? f.sums_of(v) : nullptr) {
+          f.sum_while_computing(*sums);
+          continue;
+        }
         if (f.also_.contains(v)) {
           // Asked for, a value that is worth a tile has one.
           Tile all;

@@ -132,9 +132,22 @@ class Frame {
   bool worth_a_tile(ValueId v, const Index& index) const;
   Tile& materialise(ValueId v, const Index& index);
   const Equation* shown_product(ValueId v) const;
+  /// Elements of `v` that are best computed side by side; 0: as many as suit the driver.
+  Dim neighbours(ValueId v) const;
   Dim terms_of(const Equation& product) const;
   /// Whether every element of a product with a vector that the lane holds is written out.
   bool is_written_out(const Equation& product) const;
+  /// A product whose sums are added up while the elements of one operand, which nobody else needs,
+  /// are computed: that one is in no array then.
+  struct Summed {
+    ValueId vector = 0, matrix = 0;
+    int axis = 0, matrix_axis = 0;  // that is summed over
+    int pinned = -1;                // the lane axis of the result
+  };
+  std::optional<Summed> summed_by(const Equation&) const;
+  /// The product that `v` is to be summed up for as it is computed; null: none.
+  const Equation* sums_of(ValueId v) const;
+  void sum_while_computing(const Equation&);
   /// What is done with the elements of a value as a tile of it is filled.
   std::unordered_map<ValueId, std::function<void(const Index&, kernel::Value)>> also_;
   /// Whether the lane has `v` in registers or a private array.
@@ -242,6 +255,8 @@ class Emitter {
   /// Fills a tile. Scalars unrolled, arrays by a loop, of whose trips each does as many elements as
   /// suit the driver, or `together` where that is more and divides evenly.
   void fill(Tile&, const std::function<kernel::Value(const Index&)>& value, Dim together = 0);
+  /// How many of `count` elements a trip of a loop over them does.
+  Dim elements_of_trip(Dim count, Dim together) const;
   /// for residual in 0..count-1, a few unrolled.
   void for_each(Dim count, const std::function<void(kernel::Value)>& body, Dim together = 0);
   /// Pinned axis of a position: the axis whose coordinate is the lane.

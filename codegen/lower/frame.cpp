@@ -137,6 +137,10 @@ Value Frame::compute(ValueId v, const Index& index) {
   e_.k.at_line(e.loc.file, e.loc.line);
   switch (e.primitive->lower.kind) {
     case Lowering::Kind::element:
+      if (const auto s = summed_by(e); s && e_.pinned_axis(index) == s->pinned) {
+        sum_while_computing(e);
+        return e_.tile_load(tiles_.at(v), index);
+      }
       if (worth_a_tile(v, index)) return e_.tile_load(materialise(v, index), index);
       return rule(v, e, index);
     case Lowering::Kind::cond:
@@ -188,17 +192,23 @@ bool Frame::worth_a_tile(ValueId v, const Index& index) const {
   return count > 1 && (e_.pins || count <= e_.private_limit);
 }
 
+Dim Frame::neighbours(ValueId v) const {
+  // Neighbours that are products read the same vector: their loops become one (loops_merged). One
+  // that is written out reads it at constant positions, and is long enough; a short one has no
+  // loop.
+  constexpr Dim side_by_side = 4;
+  const Equation* product = shown_product(v);
+  return product == nullptr || terms_of(*product) <= e_.unroll_limit ? 0
+         : is_written_out(*product)                                  ? 1
+                                                                     : side_by_side;
+}
+
 Tile& Frame::materialise(ValueId v, const Index& index) {
   const Aval& a = graph_.avals[v];
   const Equation& e = graph_.equations[uses_->producer[v]];
   const int pinned = e_.pinned_axis(index);
   e_.k.at_depth(base_depth_, [&] {
     Tile t = e_.make_tile(a.dtype, a.shape, pinned, false);
-    // Neighbours that are products read the same vector: their loops become one (loops_merged). One
-    // that is written out reads it at constant positions, and is long enough.
-    constexpr Dim side_by_side = 4;
-    const Equation* product = shown_product(v);
-    const Dim neighbours = product == nullptr ? 0 : is_written_out(*product) ? 1 : side_by_side;
     const auto also = also_.find(v);
     e_.fill(
         t,
@@ -207,7 +217,7 @@ Tile& Frame::materialise(ValueId v, const Index& index) {
           if (also != also_.end()) also->second(i, element);
           return element;
         },
-        neighbours);
+        neighbours(v));
     if (also != also_.end()) also_.erase(also);
     tiles_[v] = std::move(t);
   });

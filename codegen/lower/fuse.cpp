@@ -16,6 +16,7 @@
 #include "codegen/lower/sharing.h"
 #include "codegen/lower/slicing.h"
 #include "codegen/lower/updates.h"
+#include "codegen/lower/work.h"
 #include "codegen/lower/workgroup.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"

@@ -8,7 +8,7 @@
 
 #include "codegen/graph/effects.h"
 #include "codegen/graph/primitive.h"
-#include "codegen/lower/loop_region.h"
+#include "codegen/lower/work.h"
 #include "codegen/lower/loop_rewrite.h"
 #include "codegen/lower/uses.h"
 #include "codegen/primitives/control.h"

@@ -8,7 +8,7 @@
 #include "codegen/graph/primitive.h"
 #include "codegen/graph/rewriter.h"
 #include "codegen/graph/simplify.h"
-#include "codegen/lower/loop_region.h"
+#include "codegen/lower/work.h"
 #include "codegen/lower/uses.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/table.h"

@@ -107,10 +107,4 @@ Cluster cluster_of(std::shared_ptr<BranchRegion>, std::string reason);
 /// does there.
 double starting_per_iteration(const LoopRegion&, double start);
 
-/// Instructions that an equation of `g` takes when one lane does everything, inner loops included.
-double work(const Graph& g, const Equation&);
-
-/// Instructions that one iteration takes when one lane does everything, inner loops included.
-double work_per_iteration(const Equation& loop);
-
 }  // namespace gnomon

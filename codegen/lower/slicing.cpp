@@ -6,6 +6,7 @@
 
 #include "codegen/lower/in_place.h"
 #include "codegen/lower/loop_region.h"
+#include "codegen/lower/work.h"
 #include "codegen/primitives/control.h"
 #include "shaders/kernel/trips.h"
 

@@ -136,6 +136,8 @@ class Loop {
       const Equation* e = maker(v);
       if (e && e->primitive == &add_p && uses_.count[v] == 1) {
         open.insert(open.end(), e->inputs.rbegin(), e->inputs.rend());
+      } else if (is_zero(v)) {
+        // What a loop inside began with, whose sums have left it.
       } else if (auto terms = products(v, i)) {
         r.leaving.insert(r.leaving.end(), terms->begin(), terms->end());
       } else {
@@ -143,6 +145,17 @@ class Loop {
       }
     }
     return found ? std::optional(r) : std::nullopt;
+  }
+
+  bool is_zero(ValueId v) const {
+    const Equation* e = maker(v);
+    while (e && (e->primitive == &broadcast_p || e->primitive == &reshape_p))
+      e = maker(e->inputs[0]);
+    if (!e || e->primitive != &constant_p) return false;
+    const HostArray& value = e->params.as<ConstantParams>().value.array();
+    for (Dim i = 0; i < value.size(); ++i)
+      if (value.number(i) != 0) return false;
+    return true;
   }
 
   /// `v` as products and sums over lanes under views; nothing where there is anything else in it.

@@ -148,18 +148,21 @@ void Emitter::tile_store(const Tile& t, Value residual, Value value, Value mask)
   k.store(t.memory, residual, value, mask);
 }
 
+Dim Emitter::elements_of_trip(Dim count, Dim together) const {
+  // Several where that divides evenly: loop trips are a budget on some drivers. Not so many that at
+  // most 32 trips are left: Mesa unrolls those, and an array that is then indexed by hundreds of
+  // constants takes LLVM seconds.
+  Dim unroll = 8;
+  while (unroll > 1 && (count % unroll != 0 || count / unroll <= 32)) unroll /= 2;
+  return together > unroll && count % together == 0 ? together : unroll;
+}
+
 void Emitter::for_each(Dim count, const std::function<void(Value)>& body, Dim together) {
   if (count <= 16) {
     for (Dim i = 0; i < count; ++i) body(k.u32(word(i)));
     return;
   }
-  // A trip does several elements where that divides evenly: loop trips are a budget on some
-  // drivers.
-  // Not so many that at most 32 trips are left: Mesa unrolls those, and an array that is then
-  // indexed by hundreds of constants takes LLVM seconds.
-  Dim unroll = 8;
-  while (unroll > 1 && (count % unroll != 0 || count / unroll <= 32)) unroll /= 2;
-  if (together > unroll && count % together == 0) unroll = together;
+  const Dim unroll = elements_of_trip(count, together);
   k.count_loop(k.u32(word(count / unroll)), static_cast<std::uint64_t>(count / unroll), {},
                [&](Value trip, std::span<const Value>) {
                  const Value first = k.mul(trip, k.u32(word(unroll)));

@@ -10,6 +10,7 @@
 
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/positions.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"
 
@@ -297,8 +298,8 @@ struct Update {
 };
 
 /// `x` with `value` combined into what is named.
-Array update(const Update& u, const Array& x, const std::vector<AxisIndex>& indices,
-             const Operand& value, const WriteOptions& options) {
+Array updated(const Update& u, const Array& x, const std::vector<AxisIndex>& indices,
+              const Operand& value, const WriteOptions& options) {
   const Loc loc = value.loc();
   if (const auto mask = lone_mask(u.op, x, indices, loc)) {
     const int r = mask->rank();
@@ -343,6 +344,11 @@ Array update(const Update& u, const Array& x, const std::vector<AxisIndex>& indi
   return lax::reshape(put_back(n.x, part, n.ranges, loc), n.given, loc);
 }
 
+Array update(const Update& u, const Array& x, const std::vector<AxisIndex>& indices,
+             const Operand& value, const WriteOptions& options) {
+  return at_once(u.op, value.loc(), [&] { return updated(u, x, indices, value, options); });
+}
+
 Array replace(const Array&, const Array& value, Loc) { return value; }
 Array plus(const Array& old, const Array& value, Loc loc) { return lax::add(old, value, loc); }
 Array times(const Array& old, const Array& value, Loc loc) { return lax::mul(old, value, loc); }
@@ -353,21 +359,20 @@ Array higher(const Array& old, const Array& value, Loc loc) {
   return emit1(max_p, {}, {old, value}, loc);
 }
 
-}  // namespace
-
-Array At::get(ReadOptions options, Loc loc) const {
+Array read(const Array& x, const std::vector<AxisIndex>& indices, const ReadOptions& options,
+           Loc loc) {
   constexpr std::string_view op = "at.get";
-  if (lone_mask(op, x_, indices_, loc))
+  if (lone_mask(op, x, indices, loc))
     usage_error(op,
                 "how many elements a mask names is known only when a program runs; use `where`, or "
                 "write with the mask",
                 loc);
-  const Named n = resolve(op, x_, indices_, options.wrap_negative, loc);
+  const Named n = resolve(op, x, indices, options.wrap_negative, loc);
   const bool fill = options.mode == ReadMode::fill;
   const auto filler = [&](const Shape& shape) {
-    if (options.fill_value) return lax::full({x_.dtype(), shape}, *options.fill_value, loc);
+    if (options.fill_value) return lax::full({x.dtype(), shape}, *options.fill_value, loc);
     // What a gather fills with, read from nowhere.
-    const Array nothing = lax::full({x_.dtype(), {0}}, 0, loc);
+    const Array nothing = lax::full({x.dtype(), {0}}, 0, loc);
     const Array one = emit1(gather_p, GatherParams{0, 0, GatherMode::fill},
                             {nothing, lax::full({DType::i32, {1}}, 0, loc)}, loc);
     return lax::broadcast(lax::reshape(one, {}, loc), shape, {}, loc);
@@ -384,6 +389,12 @@ Array At::get(ReadOptions options, Loc loc) const {
   const Merged m = merge(n);
   const Array at = flat_index(n, !fill);
   return lax::reshape(positions::gather(op, m.x, at, m.axis, 0, options, loc), n.result(), loc);
+}
+
+}  // namespace
+
+Array At::get(ReadOptions options, Loc loc) const {
+  return at_once("at.get", loc, [&] { return read(x_, indices_, options, loc); });
 }
 
 Array At::set(Operand value, WriteOptions options) const {

@@ -40,6 +40,9 @@ Emitter::Emitter(const kernel::Kernel& kernel, const EmitOptions& options)
       shareds_(kernel.shareds.size()) {
   for (const kernel::Buffer& buffer : kernel.buffers) has_coherent_ |= buffer.coherent;
   has_loops_ = holds_loop(kernel.body);
+  if (!options.features.paired_stores || !options.features.int64) return;
+  const std::vector<PrivateForm> forms = share_elements(kernel);
+  for (std::size_t k = 0; k < forms.size(); ++k) privates_[k].form = forms[k];
 }
 
 void Emitter::check_kernel() const {

@@ -1,7 +1,7 @@
-// shaders/spirv/emit_memory.cpp -- buffers, texels, private and shared arrays, atomics, barriers.
+// shaders/spirv/emit_memory.cpp -- buffers, texels, atomics, barriers.
 //
 // Masked-off components of a load read some element that is in bounds; those of a store write
-// nothing (private arrays keep one more element for them to write).
+// nothing.
 #include <spirv/unified1/GLSL.std.450.h>
 
 #include <algorithm>
@@ -15,9 +15,6 @@ using kernel::Op;
 
 namespace {
 
-// Operands of a load are (index, mask), of a store (index, value, mask).
-constexpr std::size_t load_mask = 1, store_mask = 2;
-
 // Contiguous accesses of this kind are made of 16-byte ones; see emit.h for what they may assume.
 bool is_quad_access(DType t, std::uint32_t width, std::uint32_t index_width) {
   return index_width == 1 && width >= 4 && size_of(t) == 4;
@@ -26,7 +23,6 @@ bool is_quad_access(DType t, std::uint32_t width, std::uint32_t index_width) {
 std::uint32_t word(spv::Scope scope) { return static_cast<std::uint32_t>(scope); }
 
 constexpr DType in_buffer(DType t) { return t == DType::boolean ? DType::u8 : t; }
-constexpr DType in_local(DType t) { return t == DType::boolean ? DType::u32 : t; }
 
 constexpr std::uint32_t acquire_release =
     static_cast<std::uint32_t>(spv::MemorySemanticsMask::AcquireRelease);
@@ -244,40 +240,6 @@ Ref Emitter::texel_image(std::uint32_t window) {
   return image = in_prologue([&] { return op({spv::Op::OpLoad, image_type, {variable}}); });
 }
 
-// One variable per component: one dynamically indexed array of vectors takes Mesa's coroutine pass
-// ten times as long. Declared at the end, when their lengths are known.
-Ref Emitter::private_variable(std::uint32_t array, std::uint32_t component) {
-  std::vector<Ref>& variables = privates_[array].variables;
-  if (variables.size() <= component) variables.resize(component + 1, 0);
-  if (variables[component] == 0) variables[component] = module_.fresh();
-  return variables[component];
-}
-
-void Emitter::declare_private_variables() {
-  for (std::size_t k = 0; k < privates_.size(); ++k) {
-    const kernel::LocalArray& array = kernel_.privates[k];
-    for (Ref variable : privates_[k].variables) {
-      if (variable == 0) continue;
-      std::uint32_t length = array.length + (privates_[k].has_sink ? 1 : 0);
-      constexpr std::uint32_t few = 4;
-      if (length > few && options_.features.paired_stores) length = std::max(length, 33u);
-      const Ref elements = module_.array(type(in_local(array.dtype)), length);
-      append(variables_, spv::Op::OpVariable,
-             {module_.pointer(spv::StorageClass::Function, elements), variable,
-              static_cast<std::uint32_t>(spv::StorageClass::Function)});
-    }
-  }
-}
-
-Ref Emitter::shared_variable(std::uint32_t array) {
-  if (shareds_[array] == 0) {
-    const kernel::LocalArray& a = kernel_.shareds[array];
-    shareds_[array] = module_.variable(spv::StorageClass::Workgroup,
-                                       module_.array(type(in_local(a.dtype)), a.length));
-  }
-  return shareds_[array];
-}
-
 // ---- Indices and masks
 
 Ref Emitter::add(Ref a, Ref b) { return op({spv::Op::OpIAdd, word_type(), {a, b}}); }
@@ -475,61 +437,6 @@ void Emitter::store(const Instruction& in) {
   if (type_of(mask).width == 1) return branch(scalar(mask), store_quads, {});
   // Nearly always all components are there: only the last group of lanes ends early.
   branch(reduce(Op::all, parts(mask), t.width), store_quads, store_elements);
-}
-
-// ---- Private and shared arrays
-
-void Emitter::local_load(const Instruction& in) {
-  const auto array = static_cast<std::uint32_t>(in.immediate);
-  const bool is_private = in.op == Op::private_load;
-  const kernel::Type t = type_of(in.results[0]);
-  const std::uint32_t index_width = type_of(in.operands[0]).width;
-  std::vector<Ref> components;
-  for (std::uint32_t k = 0; k < t.width; ++k) {
-    Ref index = component(in.operands[0], index_width == 1 ? 0 : k);
-    if (!is_private && index_width == 1 && k > 0) index = add(index, module_.u32(k));
-    index = guarded(mask_of(in, load_mask, k), index, 0);
-    components.push_back(from_memory(t.scalar, in_local(t.scalar), 1,
-                                     op({spv::Op::OpLoad,
-                                         type(in_local(t.scalar)),
-                                         {local_pointer(is_private, array, k, index)}})));
-  }
-  define(in, compose(t, components));
-}
-
-void Emitter::local_store(const Instruction& in) {
-  const auto array = static_cast<std::uint32_t>(in.immediate);
-  const bool is_private = in.op == Op::private_store;
-  const kernel::Type t = type_of(in.operands[1]);
-  const std::uint32_t index_width = type_of(in.operands[0]).width;
-  for (std::uint32_t k = 0; k < t.width; ++k) {
-    const Ref mask = mask_of(in, store_mask, k);
-    const auto store_element = [&] {
-      Ref index = component(in.operands[0], index_width == 1 ? 0 : k);
-      if (is_private && mask != 0) {
-        index = guarded(mask, index, kernel_.privates[array].length);
-        privates_[array].has_sink = true;
-      }
-      if (!is_private && index_width == 1 && k > 0) index = add(index, module_.u32(k));
-      const Ref stored = to_memory(t.scalar, in_local(t.scalar), 1, component(in.operands[1], k));
-      effect(spv::Op::OpStore, {local_pointer(is_private, array, k, index), stored});
-    };
-    if (is_private || mask == 0) {
-      store_element();
-    } else {
-      branch(mask, store_element, {});
-    }
-  }
-}
-
-Ref Emitter::local_pointer(bool is_private, std::uint32_t array, std::uint32_t component,
-                           Ref index) {
-  const DType t = (is_private ? kernel_.privates : kernel_.shareds)[array].dtype;
-  const Ref variable = is_private ? private_variable(array, component) : shared_variable(array);
-  const spv::StorageClass storage =
-      is_private ? spv::StorageClass::Function : spv::StorageClass::Workgroup;
-  return op(
-      {spv::Op::OpAccessChain, module_.pointer(storage, type(in_local(t))), {variable, index}});
 }
 
 // ---- Synchronisation

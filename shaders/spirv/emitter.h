@@ -7,6 +7,7 @@
 
 #include "shaders/spirv/emit.h"
 #include "shaders/spirv/module.h"
+#include "shaders/spirv/private_arrays.h"
 #include "shaders/spirv/shared_reads.h"
 
 namespace gnomon::spirv {
@@ -30,6 +31,9 @@ struct Code {
   Ref type;
   std::initializer_list<std::uint32_t> operands;
 };
+
+/// What local memory holds a truth value as.
+constexpr DType in_local(DType t) { return t == DType::boolean ? DType::u32 : t; }
 
 /// Walks a kernel once. Code goes to one of three streams of the function: its variables, the
 /// prologue (what is computed once whichever block asks first) and the code itself.
@@ -143,6 +147,14 @@ class Emitter {
   Ref shared_variable(std::uint32_t array);
   Ref local_pointer(bool is_private, std::uint32_t array, std::uint32_t component, Ref index);
   void declare_private_variables();
+  Ref load_pair(std::uint32_t array, std::uint32_t variable, Ref index, DType stored);
+  void store_pair(std::uint32_t array, std::uint32_t variable, Ref index, DType stored, Ref first,
+                  Ref second);
+  Ref private_index(const Instruction& in, std::uint32_t array, std::uint32_t k);
+  void load_by_components(const Instruction& in);
+  void store_by_components(const Instruction& in);
+  void load_half(const Instruction& in);
+  void store_half(const Instruction& in);
   Ref add(Ref a, Ref b);
   Ref quarter(Ref position, std::uint32_t part);
   Ref quad(std::uint32_t buffer, Value index, std::uint32_t part);
@@ -161,8 +173,15 @@ class Emitter {
   std::vector<Ref> flatten(std::span<const Value> values) const;
 
   struct PrivateArray {
-    std::vector<Ref> variables;  // per component; 0 until used
+    PrivateForm form;
+    std::vector<Ref> variables;  // per component, or two of them; 0 until used
     bool has_sink = false;       // one more element, where masked-off components store
+    std::vector<Ref> waiting;    // components whose other halves are not computed yet
+    struct {
+      Value index, mask;
+      Ref block = 0;
+      std::vector<Ref> pairs;  // per component
+    } read;                    // what was read last of words that it is a half of
   };
 
   const kernel::Kernel& kernel_;

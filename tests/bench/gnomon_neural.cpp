@@ -1,4 +1,5 @@
 // tests/bench/gnomon_neural.cpp -- neural_ode_step as a user of the library writes it.
+#include "gnomon/ode.h"
 #include "gnomon_jitted.h"
 #include "problems.h"
 
@@ -69,6 +70,17 @@ Array loss_of_steps(const Network& n, const Batch& batch) {
   return gn::mean(gn::square(states.second - batch.targets));
 }
 
+/// The same by the library of solvers.
+Array loss_of_library(const Network& n, const Batch& batch) {
+  const gn::ode::OdeTerm term{
+      [](const Array&, const Array& y, const Network& net) { return field(net, y); }};
+  const auto solution = gn::ode::diffeqsolve(
+      term, gn::ode::RK4(), 0.0, P::steps * static_cast<double>(P::step),
+      static_cast<double>(P::step), batch.start, n,
+      {.saveat = {.steps = 1}, .adjoint = gn::ode::StoredAdjoint{}, .max_steps = P::steps});
+  return gn::mean(gn::square(solution.ys - batch.targets));
+}
+
 template <class Loss>
 Trained trained(const Loss& of, const Network& n, const Batch& batch) {
   const auto [value, g] = gn::value_and_grad(of)(n, batch);
@@ -92,6 +104,10 @@ Trained trained(const Loss& of, const Network& n, const Batch& batch) {
 Trained train(const Network& n, const Batch& batch) { return trained(loss, n, batch); }
 Trained train_by_steps(const Network& n, const Batch& batch) {
   return trained(loss_of_steps, n, batch);
+}
+
+Trained train_by_library(const Network& n, const Batch& batch) {
+  return trained(loss_of_library, n, batch);
 }
 
 /// RK4's stages, for all steps.
@@ -139,7 +155,8 @@ void add_gnomon_neural(std::vector<Workload>& workloads, const std::shared_ptr<g
     Variant forward = jitted(rt, "forward", loss, network, batch);
     forward.check = is_finite;
     return std::vector<Variant>{jitted(rt, "gnomon", train, network, batch), forward,
-                                jitted(rt, "by_steps", train_by_steps, network, batch)};
+                                jitted(rt, "by_steps", train_by_steps, network, batch),
+                                jitted(rt, "library", train_by_library, network, batch)};
   });
 }
 

@@ -153,5 +153,37 @@ TEST(Turned, WhileLoopsHaveTheirWeightsTurnedToo) {
   expect_function_lowers(f, f32({24, 24}), f32({lanes, 24}));
 }
 
+// The last layer's sums are added up while the layer before it is computed, one unit after the
+// other: only the first layer's units lie in an array of the lane.
+TEST(Turned, SumsOverWhatNobodyElseReadsNeedNoArray) {
+  const auto last_layer = [](Dim out) {
+    return [out](const Array& in, const Array& hidden, const Array& weights, const Array& start) {
+      const Array w = 0.1f * slice(weights, {0, 0}, {width, out});
+      return fori_loop(
+          0, 5,
+          [&](Array, Array y) {
+            const Array second = tanh(matmul(tanh(matmul(y, in * 0.3f)), hidden * 0.2f));
+            return y + reshape(sum(matmul(second, w), {1}), {lanes, 1});
+          },
+          start);
+    };
+  };
+  const auto check = [&](Dim units, std::size_t arrays) {
+    SCOPED_TRACE(units);
+    const auto f = last_layer(units);
+    const auto in = f32({2, width}), hidden = f32({width, width}), out = f32({width, 12});
+    expect_function_lowers(f, in, hidden, out, f32({lanes, 2}));
+    const Program p = compiled(f, Target::cpu_like(), in, hidden, out, f32({lanes, 2}));
+    std::size_t most = 0;
+    for (const auto& k : p.kernels)
+      most = std::max(most, static_cast<std::size_t>(
+                                std::count_if(k.privates.begin(), k.privates.end(),
+                                              [](const auto& a) { return a.length == width; })));
+    EXPECT_EQ(most, arrays);
+  };
+  check(2, 1);
+  check(12, 2);
+}
+
 }  // namespace
 }  // namespace gnomon

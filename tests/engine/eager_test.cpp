@@ -167,6 +167,22 @@ TEST_F(Eager, AFourierTransformIsOneProgram) {
   EXPECT_THAT(rt.to_host<float>(back), Pointwise(FloatNear(1e-6f), {1.0f, 2.0f, 3.0f, 4.0f}));
 }
 
+TEST_F(Eager, WhatIsWrittenSaysWhereToRun) {
+  const Array x = rt.from_host({1.0f, 2.0f, 3.0f});
+  const Array last = x[2];
+  const auto once = [&](const auto& f) {
+    const std::uint64_t before = rt.counters().programs_compiled;
+    const Array y = f();
+    EXPECT_EQ(rt.counters().programs_compiled - before, 1u);
+    return rt.to_host<float>(y);
+  };
+  EXPECT_THAT(once([&] { return zeros({2}).at(1).set(last); }), ElementsAre(0.0f, 3.0f));
+  EXPECT_EQ(once([&] { return buffer({2}, DType::f32).at(1).set(last); })[1], 3.0f);
+  EXPECT_THAT(once([&] { return ones({3}).at(Slice{1, 3}).add(last); }),
+              ElementsAre(1.0f, 4.0f, 4.0f));
+  EXPECT_EQ(once([&] { return x.at(-1).get(); })[0], 3.0f);
+}
+
 TEST_F(Eager, LoopsTraceTheirBodiesAndRun) {
   const Array x = rt.from_host({1.0f, 2.0f, 3.0f, 4.0f});
   const auto [total, sums] = scan(

@@ -80,10 +80,10 @@ Family control() {
        [](T x) -> Exacts { const Tensor y = mapped(x, cubic_of); return {y, y, y, y}; }, sums},
       {"checkpoint checkpoint_name optimization_barrier", floats, {v}, [](A x) -> Results { return {gn::checkpoint(cubic)(x[0]), gn::checkpoint([](const Array& a) -> Array { return cubic(gn::checkpoint_name(gn::sin(a), "s")); }, {.names = {"s"}})(x[0]), gn::optimization_barrier(x[0]) * 2}; },
        [](T x) -> Exacts { return {mapped(x, cubic_of), mapped(x, [](Number e) { return cubic_of(std::sin(e)); }), mapped(x, [](Number e) { return 2 * e; })}; }, sums},
-      {"nondifferentiable nondifferentiable_backward closure_convert(F,A) closure_convert_at Converted::operator() eval_shape abstract_array", floats, {v}, [](A x) -> Results {
+      {"nondifferentiable nondifferentiable_backward closure_convert(F,A) closure_convert_at Converted::operator() eval_shape abstract_array count_operations", floats, {v}, [](A x) -> Results {
          const auto converted = gn::closure_convert([&](const Array& a) -> Array { return a * x[0]; }, x[0]); const Array shape = gn::eval_shape(cubic, gn::abstract_array(x[0].dtype(), {3}));
-         return {gn::nondifferentiable(x[0]) * 2, gn::nondifferentiable_backward(x[0]) * 2, converted(converted.captures, x[0] + 1), gn::zeros(shape.shape(), shape.dtype())}; },
-       [](T x) -> Exacts { const Tensor two = mapped(x, [](Number e) { return 2 * e; }); return {two, two, mapped(x, [](Number e) { return e * (e + 1); }), like(x, {3}, [](I) { return 0; })}; }, value_only},
+         return {gn::nondifferentiable(x[0]) * 2, gn::nondifferentiable_backward(x[0]) * 2, converted(converted.captures, x[0] + 1), gn::zeros(shape.shape(), shape.dtype()), gn::full({}, gn::count_operations([](const Array& a, const Array& b) -> Array { return gn::exp(gn::matmul(a, b)); }, gn::abstract_array(DType::f32, {4, 8}), gn::abstract_array(DType::f32, {8, 3})), x[0].dtype())}; },
+       [](T x) -> Exacts { const Tensor two = mapped(x, [](Number e) { return 2 * e; }); return {two, two, mapped(x, [](Number e) { return e * (e + 1); }), like(x, {3}, [](I) { return 0; }), like(x, {}, [](I) { return 4 * 8 * 3 + 12 * 4 * 3; })}; }, value_only},
       {"custom_linear_solve(Matvec,X,Solve,LinearSolveOptions) custom_linear_solve(Matvec,X,Solve,TransposeSolve)", floats, {positive({4}), v}, [](A x) -> Results {
          const auto times = [&](const Array& a) -> Array { return a * x[0]; }; const auto solve = [&](const auto&, const Array& b) -> Array { return b / gn::stop_gradient(x[0]); };
          return {gn::custom_linear_solve(times, x[1], solve, {.symmetric = true}), gn::custom_linear_solve(times, x[1], solve, solve)}; },

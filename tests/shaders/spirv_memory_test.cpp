@@ -312,6 +312,55 @@ TEST(SpirvMemory, PrivateArraysAreOneVariablePerComponent) {
   }
 }
 
+Features pairing() {
+  Features f = everything();
+  f.paired_stores = true;
+  return f;
+}
+
+TEST(SpirvMemory, ComponentsThatAreAlwaysAtOnePositionShareElements) {
+  for (const bool spread : {false, true}) {
+    Sketch s;
+    const std::uint32_t array = s.b.private_array({DType::f32, 40});
+    const Value x = s.b.load(s.input(DType::f32), s.index, 8);
+    s.b.private_store(array, s.index, x);
+    s.keep(s.b.private_load(array, s.b.u32(3), 8));
+    if (spread) s.keep(s.b.private_load(array, s.b.load(s.input(DType::u32), s.index, 8), 8));
+    const kernel::Kernel k = s.b.take();
+    const std::string text = emitted(k, with(pairing()));
+    EXPECT_EQ(count(text, "OpVariable %_ptr_Function__arr_ulong"), spread ? 0u : 4u) << text;
+    EXPECT_EQ(count(text, "OpVariable %_ptr_Function__arr_float"), spread ? 8u : 0u) << text;
+    EXPECT_EQ(count(emitted(k, with(everything())), "OpVariable %_ptr_Function"), 8u);
+  }
+}
+
+TEST(SpirvMemory, ArraysThatAreAlwaysStoredToTogetherShareElements) {
+  enum class Case { together, other_position, read_between, once_alone };
+  for (const Case c :
+       {Case::together, Case::other_position, Case::read_between, Case::once_alone}) {
+    SCOPED_TRACE(static_cast<int>(c));
+    Sketch s;
+    const std::uint32_t first = s.b.private_array({DType::f32, 40}),
+                        second = s.b.private_array({DType::f32, 40});
+    const Value x = s.b.load(s.input(DType::f32), s.index, 4),
+                at = s.b.load(s.input(DType::u32), s.index, 4),
+                other = s.b.load(s.input(DType::u32), s.b.u32(8), 4);
+    s.b.private_store(first, at, x);
+    if (c == Case::read_between) s.keep(s.b.private_load(first, at, 4));
+    s.b.private_store(second, c == Case::other_position ? other : at, s.b.add(x, x));
+    if (c == Case::once_alone) s.b.private_store(second, other, x);
+    s.keep(s.b.private_load(first, other, 4));
+    s.keep(s.b.private_load(second, other, 4));
+    const std::string text = emitted(s.b.take(), with(pairing()));
+    const bool shared = c == Case::together;
+    EXPECT_EQ(count(text, "OpVariable %_ptr_Function__arr_ulong"), shared ? 4u : 0u) << text;
+    EXPECT_EQ(count(text, "OpVariable %_ptr_Function__arr_float"), shared ? 0u : 8u) << text;
+    if (shared) {
+      EXPECT_EQ(count(text, "OpLoad %ulong"), 4u) << "once for both halves" << text;
+    }
+  }
+}
+
 TEST(SpirvMemory, AMaskedPrivateStoreGoesToASinkInsteadOfABranch) {
   Sketch s;
   const std::uint32_t array = s.b.private_array({DType::f32, 10});

@@ -295,6 +295,19 @@ auto eval_shape(const F& f, const A&... args) {
   return make_graph(f, args...).result;
 }
 
+namespace detail {
+double operations(const Graph&);
+}
+
+/// How many scalar operations a call of `f` is, as far as its trace shows: an estimate for choosing
+/// between forms of a computation. A transcendental function counts 12, a product of matrices its
+/// terms, a loop 16 of its steps or all, where it is known how many there are. Nothing is recorded
+/// where it is called, and nothing runs.
+template <class F, class... A>
+double count_operations(const F& f, const A&... args) {
+  return detail::operations(make_graph(f, args...).graph);
+}
+
 /// A last argument of grad and value_and_grad, and the first one of vjp: the function returns a
 /// std::pair of what is differentiated and anything else, which comes back as it is.
 ///

@@ -102,6 +102,8 @@ class ExplicitMethod final : public Method {
     return std::make_shared<ExplicitMethod>(std::move(table));
   }
 
+  const Tableau* table() const override { return &table_; }
+
   std::shared_ptr<const Method> driven(const Request& r) const override {
     return driven_runge_kutta(table_, r);
   }

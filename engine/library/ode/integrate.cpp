@@ -8,6 +8,7 @@
 #include "engine/library/ode/events.h"
 #include "engine/library/ode/method.h"
 #include "engine/library/ode/saver.h"
+#include "engine/library/ode/uniform.h"
 #include "gnomon/buffer.h"
 #include "gnomon/indexing.h"
 #include "gnomon/loops.h"
@@ -147,7 +148,7 @@ class Integration {
       setup.dt0 = fields_.time(time_of(*dt0));
       if (const auto length = known(*dt0)) setup.first = std::fabs(*length);
     }
-    automatic_ = !setup.dt0.has_value();
+    automatic_ = !setup.dt0.has_value() && !std::holds_alternative<StepTo>(r.options.controller);
     control_ = make_control(setup);
     const double eps = dtype_ == DType::f64 ? std::numeric_limits<double>::epsilon()
                                             : std::numeric_limits<float>::epsilon();
@@ -155,6 +156,7 @@ class Integration {
   }
 
   Outcome run() {
+    if (is_uniform()) return run_uniformly();
     // An event takes a step apart.
     const WhileOptions options =
         loop_options(r_, events_.can_go_on() ? std::optional<Dim>() : control_->steps());
@@ -206,6 +208,44 @@ class Integration {
                        ", and the Brownian path is from " + to_string(Scalar(range->first)) +
                        " to " + to_string(Scalar(range->second)) + "; make the path as long");
     }
+  }
+
+  /// Whether all steps are known, and what is kept of them.
+  bool is_uniform() const {
+    const auto t0 = known(r_.t0), t1 = known(r_.t1);
+    const auto dt0 = r_.dt0.value() ? known(*r_.dt0.value()) : std::nullopt;
+    if (!std::holds_alternative<ConstantStepSize>(r_.options.controller) || !t0 || !t1 || !dt0 ||
+        *t0 == *t1 || !control_->steps() || !control_->index(control_->start().state))
+      return false;
+    const StepBound& most = r_.options.max_steps;
+    if (most.bounded() && *control_->steps() > most.steps()) return false;
+    const double digits = dtype_ == DType::f64 ? std::numeric_limits<double>::epsilon()
+                                               : std::numeric_limits<float>::epsilon();
+    if (std::fabs(*dt0) < 8 * digits * std::max(std::fabs(*t0), std::fabs(*t1))) return false;
+    if (method_->is_driven() || method_->can_fail() || method_->counts_evaluations() ||
+        events_.any() || r_.options.saveat.dense)
+      return false;
+    return std::all_of(savers_.begin(), savers_.end(),
+                       [](const Saver& s) { return s.is_uniform(); });
+  }
+
+  Outcome run_uniformly() {
+    const Dim n = *control_->steps();
+    const StepControl::Start start = control_->start();
+    Array ends = reshape(where(start.next > nearly_, t1_, start.next), {1});
+    if (n > 1) {
+      const Decision later =
+          control_->decide({t0_, t0_, t0_, r_.y0, Stepped{}}, {iota({n - 1}, 0, DType::i32)});
+      ends = concatenate({ends, later.next});
+    }
+    const WhileOptions loop = loop_options(r_, n);
+    const UniformStates states = step_uniformly(
+        {r_, *method_, fields_, begun_, savers_, t0_, ends, loop.kind, loop.checkpoints});
+    const Array steps = full({}, n, DType::i32);
+    State last;
+    last.t = t1_;
+    last.y = states.y1;
+    return finish(last, steps, full({}, false), &states);
   }
 
   bool can_reject() const { return control_->can_reject(); }
@@ -368,13 +408,16 @@ class Integration {
 
   // ---- the end
 
-  Outcome finish(const State& s, const Array& steps, const Array& bound_hit) const {
+  Outcome finish(const State& s, const Array& steps, const Array& bound_hit,
+                 const UniformStates* uniform = nullptr) const {
     const Array accepted = s.accepted ? *s.accepted : steps;
     Outcome out;
     out.t0 = fields_.time(t0_);
     out.t1 = fields_.time(s.t);
     out.y1 = s.y;
-    out.stats = {steps, accepted, steps - accepted, evaluations(s, steps)};
+    out.stats = {
+        steps, accepted, steps - accepted,
+        uniform != nullptr ? full({}, uniform->evaluations, DType::i32) : evaluations(s, steps)};
     out.event = s.event ? *s.event : full({}, -1, DType::i32);
     Array finite = full({}, true);
     for (const Array& a : s.y) finite = finite && all(isfinite(a));
@@ -385,7 +428,12 @@ class Integration {
                        code(Result::nonfinite));
     if (s.code) out.result = where(*s.code != 0, *s.code, out.result);
     std::size_t at = 0;
-    for (const Saver& saver : savers_) {
+    for (std::size_t i = 0; i < savers_.size(); ++i) {
+      const Saver& saver = savers_[i];
+      if (uniform != nullptr && saver.in_loop()) {
+        out.rows.push_back(saver.all(t0_, r_.y0, uniform->ends, uniform->of_savers[i]));
+        continue;
+      }
       Kept kept;
       if (saver.in_loop()) kept = s.kept[at++];
       out.rows.push_back(saver.finish(std::move(kept), t0_, r_.y0, s.t, s.y, accepted));

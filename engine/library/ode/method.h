@@ -86,6 +86,8 @@ class Method {
   virtual bool is_driven() const { return false; }
   /// The method of this name for such equations; null: there is none.
   virtual std::shared_ptr<const Method> driven(const Request&) const { return nullptr; }
+  /// The table, if it is an explicit Runge-Kutta method and nothing else.
+  virtual const Tableau* table() const { return nullptr; }
   /// Throws UsageError for terms that it does not take.
   virtual void check_terms(const Request&) const;
 

@@ -130,6 +130,39 @@ Kept Saver::step(Kept k, const Span& span, const Arrays& y0, const Polynomial& p
   return k;
 }
 
+Rows Saver::filled(Rows rows) const {
+  if (!request_.at.fill_infinity) return rows;
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto fill = [&](const Array& a) {
+    Shape shape = a.shape();
+    for (int axis = 1; axis < shape.rank(); ++axis) shape[axis] = 1;
+    return where(iota(shape, 0) < rows.count, a, infinity);
+  };
+  rows.ts = fill(rows.ts);
+  for (Array& a : rows.ys) a = fill(a);
+  return rows;
+}
+
+Rows Saver::all(const Array& t0, const Arrays& y0, const Array& ts, const Arrays& steps) const {
+  const Arrays first = request_.at.t0 ? values(t0, y0) : Arrays{};
+  const Dim used = ts.dim(0) + (request_.at.t0 ? 1 : 0);
+  const auto rows_of = [&](const Array& all, const std::optional<Array>& start) {
+    std::vector<Array> parts;
+    if (start) parts.push_back(expand_dims(*start, 0));
+    parts.push_back(all);
+    if (rows_ > used) parts.push_back(zeros(all.shape().with(0, rows_ - used), all.dtype()));
+    return parts.size() == 1 ? all : concatenate(parts);
+  };
+  Rows rows{rows_of(ts, request_.at.t0 ? std::optional(t0) : std::nullopt),
+            {},
+            full({}, used, DType::i32)};
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    rows.ys.push_back(rows_of(steps[i], request_.at.t0 ? std::optional(first[i]) : std::nullopt));
+  rows = filled(std::move(rows));
+  rows.ts = fields_.time(rows.ts);
+  return rows;
+}
+
 Rows Saver::finish(Kept k, const Array& t0, const Arrays& y0, const Array& t1, const Arrays& y1,
                    const Array& accepted) const {
   Rows rows;
@@ -165,16 +198,7 @@ Rows Saver::finish(Kept k, const Array& t0, const Arrays& y0, const Array& t1, c
       }
     }
     rows = {k.ts, k.values, k.row};
-    if (request_.at.fill_infinity) {
-      const double infinity = std::numeric_limits<double>::infinity();
-      const auto filled = [&](const Array& a) {
-        Shape shape = a.shape();
-        for (int axis = 1; axis < shape.rank(); ++axis) shape[axis] = 1;
-        return where(iota(shape, 0) < rows.count, a, infinity);
-      };
-      rows.ts = filled(rows.ts);
-      for (Array& a : rows.ys) a = filled(a);
-    }
+    rows = filled(std::move(rows));
   }
   rows.ts = fields_.time(rows.ts);
   return rows;

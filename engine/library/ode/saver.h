@@ -24,6 +24,10 @@ class Saver {
   /// Whether rows are written while the solve runs.
   bool in_loop() const { return ts_ || steps_ > 0; }
   bool interpolates() const { return ts_.has_value(); }
+  /// Whether it keeps all steps or none.
+  bool is_uniform() const { return !ts_ && steps_ <= 1; }
+  /// What it keeps of a state.
+  Arrays values(const Array& t, const Arrays& y) const;
 
   /// With the row of t0, and those of `ts` if the solve ends where it begins.
   Kept start(const Array& t0, const Array& t1, const Arrays& y0) const;
@@ -34,9 +38,11 @@ class Saver {
   /// With the row of t1.
   Rows finish(Kept, const Array& t0, const Arrays& y0, const Array& t1, const Arrays& y1,
               const Array& accepted) const;
+  /// The rows of a saver of all steps: with those of t0, and of `steps` at times `ts`.
+  Rows all(const Array& t0, const Arrays& y0, const Array& ts, const Arrays& steps) const;
 
  private:
-  Arrays values(const Array& t, const Arrays& y) const;
+  Rows filled(Rows) const;
   Kept write(Kept, const Array& row, const Array& t, const Arrays& values) const;
 
   const Fields& fields_;

@@ -1,0 +1,84 @@
+// codegen/lower/work.cpp -- how many operations equations are.
+#include "codegen/lower/work.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "codegen/graph/primitive.h"
+#include "codegen/lower/in_place.h"
+#include "codegen/lower/loop_body.h"
+#include "codegen/primitives/control.h"
+#include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/lax.h"
+#include "gnomon/transform.h"
+
+namespace gnomon {
+
+namespace {
+
+double elements(const Aval& a) { return static_cast<double>(a.shape.size()); }
+
+double work_of(const Graph& g) {
+  double sum = 0;
+  for (const Equation& e : g.equations) sum += work(g, e);
+  return sum;
+}
+
+}  // namespace
+
+double work(const Graph& g, const Equation& e) {
+  switch (e.primitive->lower.kind) {
+    case Lowering::Kind::while_loop: {
+      // How often is not known; a few times at least.
+      const auto& p = e.params.as<WhileParams>();
+      const double trips = p.max_steps < 0 ? 16 : std::min<double>(16, p.max_steps);
+      return trips * work_per_iteration(e);
+    }
+    case Lowering::Kind::scan:
+      return static_cast<double>(e.params.as<ScanParams>().length) * work_per_iteration(e);
+    case Lowering::Kind::cond: {
+      double sum = 0;
+      for (const GraphPtr& branch : e.params.graphs()) sum += work_of(*branch);
+      return sum;
+    }
+    case Lowering::Kind::scatter:
+      return elements(g.avals[e.inputs[2]]) + elements(g.avals[e.outputs[0]]);
+    case Lowering::Kind::element:
+    case Lowering::Kind::expand:
+      break;
+  }
+  // In place, as far as anyone can tell here.
+  if (e.primitive == &dynamic_update_slice_p) return elements(g.avals[e.inputs[1]]);
+  if (e.primitive->lower.cost == Cost::view) return 0;  // whoever reads it pays
+  double size = 0;
+  for (ValueId v : e.outputs) size += elements(g.avals[v]);
+  if (e.primitive == &dot_general_p) {
+    const double a = elements(g.avals[e.inputs[0]]), b = elements(g.avals[e.inputs[1]]);
+    return std::sqrt(a * b * std::max(1.0, size));
+  }
+  for (ValueId v : e.inputs) size = std::max(size, elements(g.avals[v]));
+  return e.primitive->lower.cost == Cost::heavy ? 12 * size : size;
+}
+
+double work_per_iteration(const Equation& loop) {
+  double sum = 0;
+  for (const GraphPtr& g : loop.params.graphs()) {
+    sum += work_of(*g);
+    std::set<ValueId> in_place(g->inputs.begin(), g->inputs.end());
+    for (const Equation& e : g->equations) {
+      if (e.primitive == &dynamic_update_slice_p) in_place.insert(e.outputs[0]);
+      if (e.primitive != &while_p && e.primitive != &scan_p) continue;
+      const LoopOperands operands = loop_operands(e);
+      for (std::size_t i = 0; i < operands.carried; ++i)
+        if (written_in_slices(operands.body, i)) in_place.insert(e.outputs[i]);
+    }
+    for (ValueId v : g->outputs)
+      if (!in_place.contains(v)) sum += elements(g->avals[v]);
+  }
+  return sum;
+}
+
+double detail::operations(const Graph& g) { return work_of(g); }
+
+}  // namespace gnomon
