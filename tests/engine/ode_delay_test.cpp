@@ -2,6 +2,7 @@
 // in plain C++.
 #include <gtest/gtest.h>
 
+#include "gnomon/indexing.h"
 #include "gnomon/ops.h"
 #include "tests/engine/ode_host.h"
 

@@ -223,7 +223,7 @@ class Integration {
                                                : std::numeric_limits<float>::epsilon();
     if (std::fabs(*dt0) < 8 * digits * std::max(std::fabs(*t0), std::fabs(*t1))) return false;
     if (method_->is_driven() || method_->can_fail() || method_->counts_evaluations() ||
-        events_.any() || r_.options.saveat.dense)
+        events_.any() || r_.past || r_.options.saveat.dense)
       return false;
     return std::all_of(savers_.begin(), savers_.end(),
                        [](const Saver& s) { return s.is_uniform(); });

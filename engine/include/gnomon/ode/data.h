@@ -1,10 +1,13 @@
 // engine/include/gnomon/ode/data.h -- data as functions of time: what drives a controlled equation.
 #pragma once
+#include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "gnomon/array.h"
+#include "gnomon/ode/brownian.h"
 #include "gnomon/ode/controller.h"
 #include "gnomon/tree.h"
 
@@ -18,8 +21,6 @@ struct MissingData {
 };
 
 namespace detail {
-
-using PathArrays = std::vector<Array>;
 
 /// Where data is, for the messages of what it is given to.
 struct DataOf {
@@ -43,6 +44,20 @@ Array twice(const Array& ts);
 /// From the highest power to the lowest one.
 std::vector<PathArrays> hermite_powers(const Array& ts, const PathArrays& ys,
                                        const std::optional<PathArrays>& deriv0, const MissingData&);
+
+/// A path that is a function of time: steps that meet look it up once there.
+template <class P>
+class SmoothDrive final : public Drive {
+ public:
+  explicit SmoothDrive(const P& path) : path_(path) {}
+  PathArrays at(const Array& t) const override { return tree::leaves(path_.evaluate(t)); }
+  Noise between(const Stretch&, const PathArrays& start, const PathArrays& end) const override {
+    return {change_between(start, end), {}};
+  }
+
+ private:
+  P path_;
+};
 
 }  // namespace detail
 
@@ -75,6 +90,9 @@ struct LinearInterpolation {
     return like(detail::line_at(ts, tree::leaves(ys), t, true));
   }
 
+  std::shared_ptr<const detail::Drive> drive() const {
+    return std::make_shared<detail::SmoothDrive<LinearInterpolation>>(*this);
+  }
   template <class Self>
   static auto fields(Self& self) {
     return std::tie(self.ts, self.ys);
@@ -111,6 +129,9 @@ struct CubicInterpolation {
   }
   Y derivative(const Operand& t) const { return at(t, true); }
 
+  std::shared_ptr<const detail::Drive> drive() const {
+    return std::make_shared<detail::SmoothDrive<CubicInterpolation>>(*this);
+  }
   template <class Self>
   static auto fields(Self& self) {
     return std::tie(self.ts, self.coefficients);
