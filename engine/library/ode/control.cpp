@@ -9,6 +9,7 @@
 
 #include "gnomon/indexing.h"
 #include "gnomon/numeric.h"
+#include "gnomon/ode/delay.h"
 #include "gnomon/ops.h"
 
 namespace gnomon::ode {
@@ -393,9 +394,44 @@ class Clipped final : public StepControl {
   bool jumps_;
 };
 
-}  // namespace
+/// Steps of a delay equation: none looks back into itself, and none goes over a break.
+class Delayed final : public StepControl {
+ public:
+  Delayed(std::unique_ptr<StepControl> inner, const Array& t0, const Past& past, int order)
+      : inner_(std::move(inner)),
+        t0_(t0),
+        longest_(past.longest_step()),
+        breaks_(past.breaks(order)) {}
+  bool can_reject() const override { return inner_->can_reject(); }
+  bool can_fail() const override { return inner_->can_fail(); }
+  bool can_jump() const override { return inner_->can_jump(); }
+  Start start() const override {
+    Start all = inner_->start();
+    all.next = shortened(t0_, all.next);
+    return all;
+  }
+  Decision decide(const Taken& taken, const Arrays& state) const override {
+    Decision d = inner_->decide(taken, state);
+    d.next = shortened(d.t, d.next);
+    return d;
+  }
 
-std::unique_ptr<StepControl> make_control(const Setup& s) {
+ private:
+  Array shortened(const Array& t, Array next) const {
+    next = minimum(next, t + longest_);
+    // Breaks that are the same but for rounding are one.
+    const double eps = t.dtype() == DType::f64 ? 1e-13 : 1e-6;
+    const Array here = t + eps * (abs(t) + longest_);
+    for (const Array& b : breaks_) next = where(b > here, minimum(next, b), next);
+    return next;
+  }
+
+  std::unique_ptr<StepControl> inner_;
+  Array t0_, longest_;
+  Arrays breaks_;
+};
+
+std::unique_ptr<StepControl> make_plain_control(const Setup& s) {
   const Controller& c = s.request.options.controller;
   if (const auto* to = std::get_if<StepTo>(&c)) return std::make_unique<Given>(s, *to);
   if (const auto* pid = std::get_if<PidController>(&c)) return std::make_unique<Pid>(s, *pid);
@@ -412,6 +448,24 @@ std::unique_ptr<StepControl> make_control(const Setup& s) {
     return inner;
   }
   return std::make_unique<Constant>(s);
+}
+
+}  // namespace
+
+std::unique_ptr<StepControl> make_control(const Setup& s) {
+  std::unique_ptr<StepControl> control = make_plain_control(s);
+  const Past* past = s.request.past.get();
+  if (!past) return control;
+  if (!control->can_reject()) {
+    const auto longest = past->known_longest_step();
+    // Steps of a whole delay are fine but for rounding.
+    if (longest && s.first && *s.first > *longest * (1 + 1e-6))
+      fail(s, "dt0 is " + to_string(Scalar(*s.first)) + " and the smallest delay " +
+                  to_string(Scalar(*longest)) +
+                  "; a step looks back at what was solved before it: take shorter ones");
+    return control;
+  }
+  return std::make_unique<Delayed>(std::move(control), s.t0, *past, s.method.order());
 }
 
 }  // namespace detail

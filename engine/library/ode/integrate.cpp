@@ -12,6 +12,7 @@
 #include "gnomon/buffer.h"
 #include "gnomon/indexing.h"
 #include "gnomon/loops.h"
+#include "gnomon/ode/delay.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"
 
@@ -109,6 +110,7 @@ struct State {
   Arrays marks;
   std::vector<Kept> kept;
   std::optional<Dense> dense;
+  std::optional<PastPieces> past;
 };
 
 class Integration {
@@ -126,7 +128,7 @@ class Integration {
     prepared_ = method_->prepared(r);
     if (prepared_) method_ = prepared_.get();
     drive();
-    bool between = r.options.saveat.dense || events_.finds_roots();
+    bool between = r.options.saveat.dense || events_.finds_roots() || r.past != nullptr;
     for (const SaveRequest& s : r.saves) {
       savers_.emplace_back(r, s, fields_, dtype_);
       between = between || savers_.back().interpolates();
@@ -138,6 +140,11 @@ class Integration {
     interpolates_ = between;
     if (r.options.saveat.dense && !r.options.max_steps.bounded())
       fail(r, "SaveAt keeps every step, and max_steps is `unbounded`; say how many there may be");
+    if (r.past && (r.options.solver_state || r.options.saveat.solver_state))
+      fail(r,
+           "a delay equation cannot go on from a solver_state, which does not hold its past; "
+           "start another solve whose history(t) is the first one's dense solution");
+    if (r.past) r.past->begin(r, t0_, r.y0);
     begun_ = r.options.solver_state ? resumed() : method_->begin(fields_, t0_, r.y0);
     Setup setup{r, *method_, fields_, r.y0, begun_, t0_, t1_, {}, {}, {}};
     const auto t0 = known(r.t0), t1 = known(r.t1);
@@ -192,6 +199,7 @@ class Integration {
 
   std::optional<Array> sign() const {
     const auto t0 = known(r_.t0), t1 = known(r_.t1);
+    if (r_.past) return {};  // what comes later is not known
     if (t0 && t1) {
       if (*t0 <= *t1) return {};
       return cast(-1.0, dtype_);
@@ -255,7 +263,7 @@ class Integration {
                                                : std::numeric_limits<float>::epsilon();
     if (std::fabs(*dt0) < 8 * digits * std::max(std::fabs(*t0), std::fabs(*t1))) return false;
     if (method_->is_driven() || method_->can_fail() || method_->counts_evaluations() ||
-        events_.any() || r_.options.saveat.dense || r_.options.saveat.solver_state ||
+        events_.any() || r_.past || r_.options.saveat.dense || r_.options.saveat.solver_state ||
         r_.options.solver_state)
       return false;
     return std::all_of(savers_.begin(), savers_.end(),
@@ -283,7 +291,8 @@ class Integration {
 
   bool can_reject() const { return control_->can_reject(); }
   bool can_fail() const {
-    return control_->can_fail() || events_.can_end() || (method_->can_fail() && !can_reject());
+    return control_->can_fail() || events_.can_end() || (r_.past && r_.past->can_lose()) ||
+           (method_->can_fail() && !can_reject());
   }
 
   State begin() {
@@ -303,6 +312,7 @@ class Integration {
     for (const Saver& saver : savers_)
       if (saver.in_loop()) s.kept.push_back(saver.start(t0_, t1_, r_.y0));
     if (r_.options.saveat.dense) s.dense = empty_pieces();
+    if (r_.past) s.past = r_.past->first(powers_of_interpolant());
     return s;
   }
 
@@ -314,6 +324,7 @@ class Integration {
 
   State step(const Method& method, State s) {
     const Span span{s.t, s.next, s.next - s.t, control_->index(s.control)};
+    if (s.past) r_.past->hold(*s.past, s.t);
     const Stepped stepped = method.step(fields_, span, s.y, s.method);
     Decision d = control_->decide({span.t0, span.t1, span.h, s.y, stepped}, s.control);
     const std::optional<Array>& keep = d.keep;
@@ -353,6 +364,12 @@ class Integration {
                                      keep, s.accepted ? *next.accepted : s.t));
     }
     if (s.dense) next.dense = add_piece(*s.dense, s, next.t, span, powers, keep);
+    if (s.past) {
+      next.past = r_.past->with(*s.past, span.t0, span.h, s.y, powers, keep);
+      if (r_.past->can_lose())
+        next.code = where(r_.past->lost(*next.past, next.t) && next.t < t1_,
+                          code(Result::history_lost), *next.code);
+    }
     return next;
   }
 
@@ -390,16 +407,21 @@ class Integration {
 
   // ---- dense output
 
-  Dense empty_pieces() const {
-    const Dim n = r_.options.max_steps.steps();
-    Dense d{buffer({n}, dtype_), buffer({n}, dtype_), buffer({n}, dtype_), {}};
+  std::size_t powers_of_interpolant() const {
     const Polynomial like = eval_shape(
         [&](const Array& t, const Arrays& y, const Arrays& begun) {
           const Span span{t, t, t, full({}, 0, DType::i32)};
           return method_->interpolant(span, y, method_->step(fields_, span, y, begun));
         },
         t0_, r_.y0, begun_);
-    for (std::size_t p = 0; p <= like.size(); ++p) {
+    return like.size();
+  }
+
+  Dense empty_pieces() const {
+    const Dim n = r_.options.max_steps.steps();
+    Dense d{buffer({n}, dtype_), buffer({n}, dtype_), buffer({n}, dtype_), {}};
+    const std::size_t powers = powers_of_interpolant();
+    for (std::size_t p = 0; p <= powers; ++p) {
       d.powers.emplace_back();
       for (const Array& a : r_.y0)
         d.powers.back().push_back(buffer(a.shape().with_inserted(0, n), a.dtype()));

@@ -26,6 +26,9 @@ std::string_view message(Result r) {
              "that does";
     case Result::bad_times:
       return "dt0 points away from t1 or is 0, or a time is not a number";
+    case Result::history_lost:
+      return "a delay reaches further back than the steps that are remembered; remember more of "
+             "them (DelayOptions::remembered), or all";
   }
   return "no result of a solve";
 }

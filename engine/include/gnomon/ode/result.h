@@ -20,6 +20,7 @@ enum class Result : std::int32_t {
   nonfinite,
   nonlinear_divergence,
   bad_times,
+  history_lost,
 };
 /// "the solve took `max_steps` steps and is not at t1; ..."
 std::string_view message(Result);

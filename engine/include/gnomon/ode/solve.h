@@ -102,7 +102,8 @@ struct Request {
   std::vector<SaveRequest> saves;  // that of SolveOptions, then sub-saves
   std::vector<EventRequest> events;
   Loc loc;
-  std::size_t first_half = 0;  // arrays in the first half of a PartitionedTerm's state
+  std::size_t first_half = 0;       // arrays in the first half of a PartitionedTerm's state
+  std::shared_ptr<Past> past = {};  // of a delay equation
 };
 
 struct Rows {
@@ -267,6 +268,7 @@ auto diffeqsolve(const Term& terms, const Solver& solver, Operand t0, Operand t1
   std::apply([&](auto&... f) { (request.fields.emplace_back(f), ...); }, fields);
   detail::add_drives(terms, request.drives);
   request.first_half = detail::first_half_of(terms, like);
+  request.past = detail::past_of(terms);
   request.saves.push_back({options.saveat, {}});
   std::apply(
       [&](auto&... k) {

@@ -56,6 +56,22 @@ struct MultiTerm {
 
 namespace detail {
 
+/// A field that looks back: what a DelayTerm (gnomon/ode/delay.h) becomes.
+class Past;
+template <class F>
+struct DelayedTerm {
+  F vector_field;
+  std::shared_ptr<Past> past;
+};
+template <class Term>
+std::shared_ptr<Past> past_of(const Term&) {
+  return nullptr;
+}
+template <class F>
+std::shared_ptr<Past> past_of(const DelayedTerm<F>& term) {
+  return term.past;
+}
+
 template <class T>
 inline constexpr bool is_ode_term = false;
 template <class F>
@@ -79,6 +95,10 @@ template <class F>
 std::tuple<const F&> fields_of(const OdeTerm<F>& term) {
   return {term.vector_field};
 }
+template <class F>
+std::tuple<const F&> fields_of(const DelayedTerm<F>& term) {
+  return {term.vector_field};
+}
 template <class F, class P, class K>
 std::tuple<const F&> fields_of(const ControlTerm<F, P, K>& term) {
   return {term.vector_field};
@@ -92,6 +112,10 @@ auto fields_of(const MultiTerm<T...>& all) {
 /// What drives each of them: nothing for an OdeTerm.
 template <class F>
 void add_drives(const OdeTerm<F>&, std::vector<Driven>& to) {
+  to.emplace_back();
+}
+template <class F>
+void add_drives(const DelayedTerm<F>&, std::vector<Driven>& to) {
   to.emplace_back();
 }
 template <class F, class P, class K>
