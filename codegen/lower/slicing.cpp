@@ -27,7 +27,7 @@ bool may_end_early(const Equation& e) {
 Slicing slices_by_trips(const Equation& e, const kernel::Kernel& k, const Target& target) {
   // A slice of all the trips that a kernel may take is worth a dispatch, unless loops inside end
   // early.
-  const std::uint64_t worth_a_dispatch = may_end_early(e) ? 64 : 1;
+  const std::uint64_t worth_a_dispatch = may_end_early(e) ? 2 : 1;
   const std::uint64_t steps = most_steps(e);
   const std::uint64_t one = kernel::worst_case_trips(k, steps, 1),
                       two = kernel::worst_case_trips(k, steps, 2);

@@ -165,7 +165,8 @@ Check lorenz_adaptive_check() {
             false, text("system %zu tried %g steps instead of %g", i, tried, reference->tried[i])};
       mean += tried / n;
     }
-    if (std::abs(mean / reference->mean_tried - 1.0) > 0.01)
+    // Steps that errors of the right size allow may grow a little sooner.
+    if (!(mean >= 0.95 * reference->mean_tried && mean <= 1.01 * reference->mean_tried))
       return Verdict{false,
                      text("%.1f steps in the mean instead of %.1f", mean, reference->mean_tried)};
     verdict.detail += text(", %.1f steps in the mean", mean);

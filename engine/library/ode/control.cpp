@@ -180,11 +180,19 @@ Arrays scaled(const PidController& o, const Arrays& what, const Arrays& a, const
               DType dtype) {
   Arrays result;
   for (std::size_t i = 0; i < what.size(); ++i) {
-    const Array size = &a == &b ? abs(a[i]) : maximum(abs(a[i]), abs(b[i]));
+    // What is no number in b goes on to the error; a is the state, and accepted.
+    const Array of_a = abs(a[i]), of_b = abs(b[i]);
+    const Array size = &a == &b ? of_a : where(of_a > of_b, of_a, of_b);
     const Array r = what[i] / (o.atol.value() + o.rtol.value() * size);
     result.push_back(r.dtype() == dtype ? r : cast(r, dtype));
   }
   return result;
+}
+
+/// clip for what is a number, which needs no look at NaNs.
+Array within(const Array& x, const Operand& least, const Array& most) {
+  const Array low = where(x < least, least, x);
+  return where(low > most, most, low);
 }
 
 Arrays stopped(const Arrays& arrays) {
@@ -267,10 +275,9 @@ class Pid final : public StepControl {
       ++at;
     }
     if (forces()) keep = keep || state[at];
-    Array factor =
-        clip(o_.safety * power, where(keep, 1, o_.factormin), where(keep, o_.factormax, o_.safety));
-    if (taken.step.factor)
-      factor = clip(*taken.step.factor, o_.factormin, where(keep, o_.factormax, o_.safety));
+    const Array most = where(keep, o_.factormax, o_.safety);
+    Array factor = within(o_.safety * power, where(keep, 1, o_.factormin), most);
+    if (taken.step.factor) factor = within(*taken.step.factor, o_.factormin, most);
     // An equation that was not solved says nothing of the error.
     if (taken.step.failed) factor = where(*taken.step.failed, 0.5, factor);
     // Not the factor alone: what an event left of a step depends on its time, and the derivative of

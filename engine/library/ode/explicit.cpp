@@ -80,13 +80,14 @@ std::vector<std::vector<double>> hermite(const Tableau& t) {
 
 class ExplicitMethod final : public Method {
  public:
-  explicit ExplicitMethod(Tableau table)
+  /// `carries`: whether a step hands its last slope on, where that is the first of the next one.
+  explicit ExplicitMethod(Tableau table, bool carries = true)
       : Method(table.name, table.order,
                table.error.empty() ? 0
                : table.error_order ? table.error_order
                                    : table.order),
         table_(std::move(table)),
-        reuses_(table_.first_same_as_last()) {
+        reuses_(carries && table_.first_same_as_last()) {
     for (std::size_t i = 0; i < table_.b.size(); ++i) used_.push_back(is_used(i));
   }
 
@@ -97,9 +98,12 @@ class ExplicitMethod final : public Method {
 
   std::shared_ptr<const Method> with_interpolant() const override {
     if (!table_.dense.empty()) return nullptr;
-    Tableau table = reuses_ ? table_ : with_last_slope(table_);
+    Tableau table = table_.first_same_as_last() ? table_ : with_last_slope(table_);
     table.dense = hermite(table);
     return std::make_shared<ExplicitMethod>(std::move(table));
+  }
+  std::shared_ptr<const Method> without_slopes() const override {
+    return reuses_ ? std::make_shared<ExplicitMethod>(table_, false) : nullptr;
   }
 
   const Tableau* table() const override { return &table_; }

@@ -38,6 +38,9 @@ class HalfMethod final : public Method {
   std::shared_ptr<const Method> with_interpolant() const override {
     return around(inner_->with_interpolant());
   }
+  std::shared_ptr<const Method> without_slopes() const override {
+    return around(inner_->without_slopes());
+  }
   std::shared_ptr<const Method> driven(const Request& r) const override {
     return around(inner_->driven(r));
   }

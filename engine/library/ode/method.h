@@ -84,6 +84,10 @@ class Method {
   /// The method to step with when values between the steps are wanted; this one by default.
   virtual std::shared_ptr<const Method> with_interpolant() const { return nullptr; }
 
+  /// The method that does not carry slopes from step to step, but evaluates the field once more;
+  /// null: it carries none, or has to.
+  virtual std::shared_ptr<const Method> without_slopes() const { return nullptr; }
+
   /// How many of the first steps are taken by another method, and which: one that carries the same.
   /// The loop for them is another one, so that later steps do not pay for it.
   virtual int starting_steps() const { return 0; }
