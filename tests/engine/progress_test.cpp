@@ -12,6 +12,7 @@
 #include "gnomon/debug.h"
 #include "gnomon/jit.h"
 #include "gnomon/numeric.h"
+#include "gnomon/ode.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"
 #include "tests/engine/fixture.h"
@@ -115,6 +116,25 @@ TEST_F(LongCalls, EndWhenTheyAreCancelledAndCanBeMadeAgain) {
   rt.on_step({});
   rt.cancel_with({});
   EXPECT_EQ(rt.to_host<float>(steered(x, near))[9], 100);
+}
+
+TEST_F(LongCalls, OfSolversAreHeardAndEndedLikeOtherLoops) {
+  const ode::OdeTerm rotation{[](const Array&, const Array& y, const None&) { return flip(y); }};
+  auto solve = walk([&](const Array& y, const Array& t1) {
+    return ode::diffeqsolve(
+               rotation, ode::Tsit5(), 0.0, t1, 1e-6, y, none,
+               {.controller = ode::PidController{.rtol = 1e-3, .atol = 1e-3, .dtmax = 1e-6},
+                .max_steps = 2000000000})
+        .stats.steps;
+  });
+  const Array y = rt.from_host(std::vector<float>{1, -1});
+  ear.enough = 1000000;
+  EXPECT_THAT(cancelled([&] { solve(y, rt.from_host(10.0f)); }),
+              HasSubstr("of at most 2000000000 steps"));
+  ASSERT_FALSE(ear.heard.empty());
+  EXPECT_EQ(ear.heard.back().bound, 2000000000u);
+  ear.token.reset();
+  EXPECT_NEAR(rt.to_host<std::int32_t>(solve(y, rt.from_host(1e-3f)))[0], 1000, 5);
 }
 
 TEST_F(LongCalls, EndWhileLanesAreInSlices) {

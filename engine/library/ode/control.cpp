@@ -190,7 +190,7 @@ Arrays scaled(const PidController& o, const Arrays& what, const Arrays& a, const
 }
 
 /// clip for what is a number, which needs no look at NaNs.
-Array within(const Array& x, const Operand& least, const Array& most) {
+Array within(const Array& x, const Array& least, const Array& most) {
   const Array low = where(x < least, least, x);
   return where(low > most, most, low);
 }
@@ -275,9 +275,10 @@ class Pid final : public StepControl {
       ++at;
     }
     if (forces()) keep = keep || state[at];
-    const Array most = where(keep, o_.factormax, o_.safety);
-    Array factor = within(o_.safety * power, where(keep, 1, o_.factormin), most);
-    if (taken.step.factor) factor = within(*taken.step.factor, o_.factormin, most);
+    const Array most = where(keep, full({}, o_.factormax, dtype_), o_.safety);
+    const Array least = full({}, o_.factormin, dtype_);
+    Array factor = within(o_.safety * power, where(keep, 1, least), most);
+    if (taken.step.factor) factor = within(*taken.step.factor, least, most);
     // An equation that was not solved says nothing of the error.
     if (taken.step.failed) factor = where(*taken.step.failed, 0.5, factor);
     // Not the factor alone: what an event left of a step depends on its time, and the derivative of
@@ -401,6 +402,53 @@ class Clipped final : public StepControl {
   bool jumps_;
 };
 
+/// Steps that end where rejected ones would have: none goes over such a time.
+class Revisiting final : public StepControl {
+ public:
+  Revisiting(const Setup& s, std::unique_ptr<StepControl> inner, Dim room)
+      : inner_(std::move(inner)), room_(room), dtype_(s.t0.dtype()) {
+    if (room < 0)
+      fail(s, "rejected_ends of ClipStepSize is " + std::to_string(room) +
+                  "; give the number of times that are remembered, or 0");
+  }
+  bool can_reject() const override { return true; }
+  bool can_fail() const override { return true; }
+  bool ends_at_t1() const override { return inner_->ends_at_t1(); }
+  bool can_jump() const override { return inner_->can_jump(); }
+  Arrays lasting(const Arrays& state) const override { return inner_->lasting(of_inner(state)); }
+  Start start() const override {
+    Start all = inner_->start();
+    all.state.push_back(full({room_}, std::numeric_limits<double>::infinity(), dtype_));
+    return all;
+  }
+  /// The state: ends, the earliest one first, infinities behind them.
+  Decision decide(const Taken& taken, const Arrays& state) const override {
+    Decision d = inner_->decide(taken, of_inner(state));
+    const Array& ends = state.back();
+    const Array first = ends[0];
+    // A step that was kept may have come to the first one; a rejected one puts its end in front,
+    // unless that is there already.
+    const Array reached = *d.keep && d.t >= first;
+    const Array adds = !*d.keep && taken.t1 < first;
+    d.full = adds && ends[room_ - 1] < std::numeric_limits<double>::infinity();
+    const Array end = reshape(taken.t1, {1});
+    const Array never = full({1}, std::numeric_limits<double>::infinity(), dtype_);
+    const Array behind = room_ == 1 ? never : concatenate({slice_axis(ends, 0, 1, room_), never});
+    const Array added = room_ == 1 ? end : concatenate({end, slice_axis(ends, 0, 0, room_ - 1)});
+    const Array next = where(adds, added, where(reached, behind, ends));
+    d.next = minimum(d.next, next[0]);
+    d.state.push_back(next);
+    return d;
+  }
+
+ private:
+  static Arrays of_inner(const Arrays& state) { return Arrays(state.begin(), state.end() - 1); }
+
+  std::unique_ptr<StepControl> inner_;
+  Dim room_;
+  DType dtype_;
+};
+
 /// Steps of a delay equation: none looks back into itself, and none goes over a break.
 class Delayed final : public StepControl {
  public:
@@ -452,6 +500,8 @@ std::unique_ptr<StepControl> make_plain_control(const Setup& s) {
       inner = std::make_unique<Clipped>(s, std::move(inner), clip->jump_ts, true);
     if (!clip->step_ts.empty())
       inner = std::make_unique<Clipped>(s, std::move(inner), clip->step_ts, false);
+    if (clip->rejected_ends != 0)
+      inner = std::make_unique<Revisiting>(s, std::move(inner), clip->rejected_ends);
     return inner;
   }
   return std::make_unique<Constant>(s);

@@ -35,6 +35,7 @@ struct Decision {
   Arrays state;
   std::optional<Array> failed = {};  // bool[]: the solve ends with Result::dt_min_reached
   std::optional<Array> jumped = {};  // bool[]: the field may be another one at t
+  std::optional<Array> full = {};    // bool[]: the solve ends with Result::too_many_rejected
 };
 
 class StepControl {

@@ -364,6 +364,7 @@ class Integration {
     if (s.code) {
       next.code = *s.code;
       if (d.failed) next.code = where(*d.failed, code(Result::dt_min_reached), *next.code);
+      if (d.full) next.code = where(*d.full, code(Result::too_many_rejected), *next.code);
       if (stepped.failed && !can_reject())
         next.code = where(*stepped.failed, code(Result::nonlinear_divergence), *next.code);
     }

@@ -29,6 +29,9 @@ std::string_view message(Result r) {
     case Result::history_lost:
       return "a delay reaches further back than the steps that are remembered; remember more of "
              "them (DelayOptions::remembered), or all";
+    case Result::too_many_rejected:
+      return "more steps were rejected in a row than there is room for their ends; allow more of "
+             "them (ClipStepSize::rejected_ends), or a smaller dt0";
   }
   return "no result of a solve";
 }

@@ -83,9 +83,17 @@ struct PidController {
 
 /// Another controller whose steps end at each of `step_ts`; and in front of each of `jump_ts`,
 /// where the field jumps, and begin again behind it. Both ascend in the direction of integration.
+///
+/// rejected_ends: how many ends of rejected steps are remembered until a step has ended there; a
+/// solve that has more of them at once ends with Result::too_many_rejected. Steps of a stochastic
+/// equation that look at a path and shorten their step for what they saw would prefer calm paths
+/// otherwise: what was seen has to be seen again. O(rejected_ends) per step.
+/// Source of that: J. Foster, A. Jelincic, On the convergence of adaptive approximations for
+/// stochastic differential equations, 2023.
 struct ClipStepSize {
   std::variant<ConstantStepSize, PidController> controller;
   Times step_ts = {}, jump_ts = {};
+  Dim rejected_ends = 0;
 };
 
 using Controller = std::variant<ConstantStepSize, StepTo, PidController, ClipStepSize>;

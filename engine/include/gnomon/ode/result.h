@@ -21,6 +21,7 @@ enum class Result : std::int32_t {
   nonlinear_divergence,
   bad_times,
   history_lost,
+  too_many_rejected,
 };
 /// "the solve took `max_steps` steps and is not at t1; ..."
 std::string_view message(Result);
