@@ -5,6 +5,7 @@
 #include <map>
 
 #include "codegen/graph/effects.h"
+#include "codegen/primitives/calls.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/op_params.h"
@@ -165,8 +166,12 @@ class Unbatcher {
     if (is(concatenate_p)) return joined(e);
     if (is(dot_general_p)) return product(e);
     if (is(dynamic_slice_p, dynamic_update_slice_p)) return slices(e);
+    if (is(stop_gradient_p, checkpoint_name_p, nondifferentiable_p, nondifferentiable_backward_p))
+      return viewed(e, *axes_[e.inputs[0]], e.params);
+    if (is(gather_p)) return gathered(e);
     if (is(while_p)) return loop(e);
     if (is(scan_p)) return scanned(e);
+    if (is(cond_p)) return branches(e);
     throw ElementsMeet{};
   }
 
@@ -263,6 +268,37 @@ class Unbatcher {
     if (update) return made(e, 0, DynamicUpdateSliceParams{batch - 1}, in);
     // Sizes are those of the axes behind the batch.
     return made(e, 0, DynamicSliceParams{e.params.as<DynamicSliceParams>().sizes, batch - 1}, in);
+  }
+
+  Arrays gathered(const Equation& e) {
+    auto p = e.params.as<GatherParams>();
+    const ValueId x = e.inputs[0], indices = e.inputs[1];
+    if (p.batch_dims > 0) {
+      --p.axis;
+      --p.batch_dims;
+      return made(e, 0, p, {without_axis(x, 0), without_axis(indices, 0)});
+    }
+    // Indices have one axis, so one of them alone varies: of the operand's rows another axis.
+    const int axis = axes_[x].value_or(p.axis);
+    if (axis == p.axis) throw ElementsMeet{};
+    if (axis < p.axis) --p.axis;
+    return viewed(e, axis, p);
+  }
+
+  /// Branches of which every element takes its own, or all take the same.
+  Arrays branches(const Equation& e) {
+    auto p = e.params.as<CondParams>();
+    if (p.lanes != 0 && p.lanes != size_) throw ElementsMeet{};
+    Arrays in{p.lanes > 0 ? without_axis(e.inputs[0], 0) : shared(e.inputs[0])};
+    std::vector<bool> flags;
+    for (std::size_t i = 1; i < e.inputs.size(); ++i) {
+      const ValueId v = e.inputs[i];
+      flags.push_back(axes_[v].has_value());
+      in.push_back(flags.back() ? without_axis(v, 0) : values_[v]);
+    }
+    for (GraphPtr& branch : p.branches) branch = inner(*branch, flags, size_);
+    p.lanes = 0;
+    return made(e, 0, p, in);
   }
 
   /// Operands of a loop, which vary along axis 0 (sequences along axis 1) or not at all.

@@ -1,5 +1,7 @@
 // tests/bench/gnomon_gradients.cpp -- what gradients cost: each workload's loss alone (forward) and
 // with its gradient.
+#include <gnomon/ode.h>
+
 #include <utility>
 
 #include "gnomon_jitted.h"
@@ -28,6 +30,20 @@ Array rk4_loss(const Ensemble& e) {
 Array adaptive_loss(const Ensemble& e) {
   return gn::sum(gn::vmap([](const State& s, const Array& rho) {
     return half_square(dopri5(s, rho).state);
+  })(e.start, e.rho));
+}
+
+Array solve_loss(const Ensemble& e) {
+  namespace ode = gnomon::ode;
+  return gn::sum(gn::vmap([](const State& s, const Array& rho) {
+    using P = LorenzAdaptive;
+    const ode::OdeTerm lorenz{
+        [](const Array&, const State& at, const Array& r) { return field(at, r); }};
+    return half_square(ode::diffeqsolve(lorenz, ode::Dopri5(), 0.0f, P::end, P::first_step, s, rho,
+                                        {.controller = ode::PidController{.rtol = P::tolerance,
+                                                                          .atol = P::tolerance},
+                                         .max_steps = P::max_steps})
+                           .y1);
   })(e.start, e.rho));
 }
 
@@ -96,6 +112,12 @@ void add_gnomon_gradients(std::vector<Workload>& workloads,
   add("lorenz_rk4_grad", [=] { return both(rt, rk4_loss, ensemble(*rt, LorenzRk4::systems)); });
   add("lorenz_adaptive_grad",
       [=] { return both(rt, adaptive_loss, ensemble(*rt, LorenzAdaptive::systems)); });
+  add("lorenz_adaptive_grad", [=] {
+    std::vector<Variant> solves = both(rt, solve_loss, ensemble(*rt, LorenzAdaptive::systems));
+    solves[0].name = "solve_forward";
+    solves[1].name = "solve_gradient";
+    return solves;
+  });
   add("chain_grad", [=] { return both(rt, chain_loss, rt->from_host(stream_input())); });
   add("hutchinson_grad", [=] {
     return both(rt, hutchinson_loss,

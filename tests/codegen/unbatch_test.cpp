@@ -48,9 +48,9 @@ TEST(Unbatch, IsVmapUndoneForWhateverItKnows) {
       expect_same(*back, one, sample(c, 1), label(c));
     }
   }
-  for (const Primitive* p :
-       {&add_p, &select_p, &exp_p, &integer_pow_p, &convert_p, &broadcast_p, &reshape_p, &permute_p,
-        &slice_p, &reverse_p, &concatenate_p, &pad_p, &sum_p, &reduce_max_p, &dot_general_p})
+  for (const Primitive* p : {&add_p, &select_p, &exp_p, &integer_pow_p, &convert_p, &broadcast_p,
+                             &reshape_p, &permute_p, &slice_p, &reverse_p, &concatenate_p, &pad_p,
+                             &sum_p, &reduce_max_p, &dot_general_p, &stop_gradient_p, &gather_p})
     EXPECT_TRUE(known.contains(p->name)) << p->name;
 }
 
@@ -78,6 +78,21 @@ TEST(Unbatch, LoopsBecomeTheLoopsOfOneLane) {
                       {.max_steps = 20});
   };
   expect_undone(f, f32({0.25, 0.5}), f32(3.0));
+}
+
+TEST(Unbatch, BranchesBecomeTheBranchesOfOneLane) {
+  const auto f = [](const Array& x, const Array& limit) {
+    return cond(
+        x[0] < limit,
+        [&] {
+          return std::pair{sin(x) * limit, stop_gradient(x)};
+        },
+        [&] {
+          return std::pair{square(x), take(x, arange(2) - 1)};
+        });
+  };
+  expect_undone(f, f32({0.25, 0.5}), f32(3.0));
+  expect_undone(f, f32({4, 0.5}), f32(3.0));
 }
 
 TEST(Unbatch, NothingWhereElementsMeet) {
