@@ -80,8 +80,7 @@ void odeint_events(const float* restitution, float* time, size_t n) {
         h = stepper.current_time_step();
         int side = -1;
         for (int k = 0; k < 60 && b - a > 2e-7f * b; k++) {
-          const float x = b - gb / (gb - ga) * (b - a), before = t;
-          t = x;
+          t = b - gb / (gb - ga) * (b - a);
           stepper.calc_state(t, y);
           const int replaced = (y[0] > 0) == (gb > 0);
           if (replaced) {
@@ -92,7 +91,7 @@ void odeint_events(const float* restitution, float* time, size_t n) {
             if (side == 0) gb *= 0.5f;
           }
           side = replaced;
-          if (y[0] == 0 || (k > 0 && std::abs(t - before) <= 2e-7f * t)) break;
+          if (y[0] == 0) break;
         }
         y = {0, -restitution[i] * y[1]};
         bounces++;
