@@ -64,6 +64,9 @@ std::map<ValueId, std::vector<ValueId>> group_by_loops(const std::vector<ValueId
   return groups;
 }
 
+/// Rows that one kernel writes into histories, at most: a device binds so many buffers.
+constexpr std::size_t most_updates = 8;
+
 std::vector<std::vector<ValueId>> group_elements(const Placement& place, const Updates& updates,
                                                  const Cones& cones, std::vector<ValueId> roots,
                                                  Companions& companions) {
@@ -75,7 +78,36 @@ std::vector<std::vector<ValueId>> group_elements(const Placement& place, const U
   for (ValueId v : roots) {
     const Equation& e = g.equations[uses.producer[v]];
     bool joined = false;
-    if (e.primitive->lower.kind == Lowering::Kind::element && !updates.contains(v))
+    // Rows of histories, which nobody reads before the loop is over.
+    const auto joins_updates = [&](const std::vector<ValueId>& group) {
+      const Equation& first = g.equations[uses.producer[group[0]]];
+      if (!updates.contains(group[0]) || group.size() >= most_updates ||
+          g.avals[first.inputs[1]].shape != g.avals[e.inputs[1]].shape)
+        return false;
+      const auto only_written = [&](ValueId to) {
+        const ValueId old = updates.operands().at(to);
+        std::ptrdiff_t own = 0;  // reads of what it overwrites
+        for (std::uint32_t i : cones.at(to).equations)
+          own += std::count(g.equations[i].inputs.begin(), g.equations[i].inputs.end(), old);
+        return own == uses.count[old] && uses.count[to] == 1 &&
+               std::find(g.outputs.begin(), g.outputs.end(), to) != g.outputs.end();
+      };
+      return only_written(v) && std::all_of(group.begin(), group.end(), only_written);
+    };
+    if (updates.contains(v)) {
+      for (std::vector<ValueId>& group : groups) {
+        if (!joins_updates(group)) continue;
+        std::set<ValueId> reads;
+        for (ValueId r : group) reads.insert(cones.at(r).memory.begin(), cones.at(r).memory.end());
+        if (companions.depends_on(cones, cones.at(v).memory, group) ||
+            companions.depends_on(cones, reads, {v}))
+          continue;
+        group.push_back(v);
+        companions.set(group);
+        joined = true;
+        break;
+      }
+    } else if (e.primitive->lower.kind == Lowering::Kind::element)
       for (std::vector<ValueId>& group : groups) {
         if (updates.contains(group[0])) continue;
         const Equation& first = g.equations[uses.producer[group[0]]];

@@ -324,12 +324,12 @@ class Partitioner {
 
   /// The kernel of a scatter or of an update in place.
   template <class Drafting>
-  static Draft draft_updates(DraftRequest r, const Equation& e, Drafting drafting) {
+  static Draft draft_in_place(DraftRequest r, Drafting drafting) {
     try {
-      return drafting(r, e);
+      return drafting(r);
     } catch (const NotLaneLocal&) {
       r.pins = false;  // as in draft_elements
-      return drafting(r, e);
+      return drafting(r);
     }
   }
 
@@ -337,7 +337,7 @@ class Partitioner {
     const Equation& e = g_.equations[uses_.producer[roots[0]]];
     const Shape& shape = g_.avals[roots[0]].shape;
     if (shape.size() == 0) return true;
-    if (updates_.contains(roots[0])) return update_cluster(roots[0], e, cones);
+    if (updates_.contains(roots[0])) return update_cluster(roots, cones);
     if (e.primitive->lower.kind == Lowering::Kind::scatter) {
       scatter_cluster(roots[0], e);
       return true;
@@ -477,10 +477,16 @@ class Partitioner {
     if (loop.by_group) reason += "; one workgroup, since starting kernels would take longer";
   }
 
-  bool update_cluster(ValueId v, const Equation& e, const Cones& cones) {
-    if (updates_.store_operands(placement(), in_memory_, e)) return false;
-    Draft d = draft_updates(request({v}, Mapping::map, 1), e, draft_update);
-    add(std::move(d), {v}, cones, "in place, one lane per element of the update");
+  bool update_cluster(const std::vector<ValueId>& roots, const Cones& cones) {
+    std::vector<const Equation*> updates;
+    for (ValueId v : roots) updates.push_back(&g_.equations[uses_.producer[v]]);
+    bool changed = false;
+    for (const Equation* e : updates)
+      changed = updates_.store_operands(placement(), in_memory_, *e) || changed;
+    if (changed) return false;
+    Draft d = draft_in_place(request(roots, Mapping::map, 1),
+                             [&](const DraftRequest& r) { return draft_updates(r, updates); });
+    add(std::move(d), roots, cones, "in place, one lane per element of the update");
     return true;
   }
 
@@ -501,7 +507,8 @@ class Partitioner {
     if (g_.avals[e.inputs[2]].shape.size() == 0) return;
 
     Cluster c;
-    c.draft = draft_updates(request({v}, Mapping::lane, 1), e, draft_scatter);
+    c.draft = draft_in_place(request({v}, Mapping::lane, 1),
+                             [&](const DraftRequest& of) { return draft_scatter(of, e); });
     std::set<ValueId> reads{v};
     for (ValueId in : {e.inputs[1], e.inputs[2]}) {
       if (in_memory_[in]) {

@@ -1,6 +1,7 @@
 // tests/codegen/in_place_test.cpp -- an array of which steps write slices costs slices, whatever
 // loops and branches it is carried through: counted, and held against the reference.
 #include <algorithm>
+#include <sstream>
 
 #include "codegen/graph/simplify.h"
 #include "codegen/lower/narrow_choices.h"
@@ -91,6 +92,38 @@ TEST(LoopsInLoops, WriteTheSlicesOfACarriedArrayInPlace) {
       // Filled and handed out; not 40 times.
       EXPECT_LE(of(4096), of(256) + 8 * (4096 - 256)) << where.name;
     }
+  }
+}
+
+/// Three histories of a loop, of rows of one shape and another, and one that is read again.
+std::vector<Array> recorded(const Array& x, bool reads) {
+  const auto room = [&](Dim width) { return zeros({8, 40, width}, DType::f32); };
+  return fori_loop(
+      0, 8,
+      [&](const Array& i, std::vector<Array> a) {
+        const Array row = matmul(a[0], x), narrow = slice_axis(row, 1, 0, 24);
+        const Array before = reads ? a[3].at(maximum(i - 1, 0)).get() : zeros({40, 24}, DType::f32);
+        return std::vector<Array>{sin(0.03f * row), a[1].at(i).set(row),
+                                  a[2].at(7 - i).set(cos(row)), a[3].at(i).set(narrow + before)};
+      },
+      std::vector<Array>{x, room(40), room(40), room(24)});
+}
+
+TEST(Histories, OfOneShapeAreWrittenByOneKernel) {
+  for (const bool reads : {false, true}) {
+    const auto f = [&](const Array& x) { return recorded(x, reads); };
+    const Graph g = [&] {
+      Trace outer;
+      return make_graph(f, outer.input(f32({40, 40}))).graph;
+    }();
+    const Program p = compile(g, Target::cpu_like(),
+                              {.name = "test", .loops = LoopMapping::device, .keep_text = true});
+    std::istringstream lines(p.fusion_text);
+    int updates = 0;
+    for (std::string line; std::getline(lines, line);)
+      updates += line.find(" update lanes=") != std::string::npos;
+    EXPECT_EQ(updates, 2) << p.fusion_text;
+    expect_function_lowers(f, f32({40, 40}));
   }
 }
 
