@@ -108,6 +108,18 @@ class Method {
   virtual Stepped step(const Fields&, const Span&, const Arrays& y, const Arrays& state) const = 0;
   virtual Polynomial interpolant(const Span&, const Arrays& y, const Stepped&) const = 0;
 
+  /// Whether `undone` gives what a step began with, but for rounding.
+  virtual bool is_reversible() const { return false; }
+  /// What the step was given that led to these; `before`: where the step before it began, its own
+  /// start if it is the first.
+  struct Begun {
+    Arrays y, state;
+  };
+  virtual Begun undone(const Fields&, const Span&, const Array& /*before*/, const Arrays& y1,
+                       const Arrays& state1) const {
+    return {y1, state1};
+  }
+
  private:
   std::string name_;
   int order_;
