@@ -37,6 +37,11 @@ class Fields {
   std::optional<Array> sign_;
 };
 
+/// The dtype of time: f64 where the state or a time is.
+DType time_dtype(const Request&);
+/// What times are multiplied by so that they grow; nothing where they do for sure.
+std::optional<Array> direction(const Request&, DType time);
+
 /// One step as a method sees it.
 struct Span {
   Array t0, t1, h;

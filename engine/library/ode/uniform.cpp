@@ -101,7 +101,7 @@ UniformStates by_steps(const Uniform& u) {
            ScanOptions{.kind = u.kind, .checkpoints = u.checkpoints}, u.request.loc);
   const Dim evaluations =
       u.method.evaluations_to_begin() + u.ends.dim(0) * u.method.evaluations_per_step();
-  return {last.y, u.ends, evaluations, by_saver(u, rows)};
+  return {last.y, u.ends, evaluations, by_saver(u, rows), last.method};
 }
 
 UniformStates by_stages(const Uniform& u, const Stages& table) {

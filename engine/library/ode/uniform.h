@@ -29,9 +29,10 @@ struct Uniform {
 /// (a network), so that it is compiled once, and at once for the way back.
 struct UniformStates {
   Arrays y1;
-  Array ends;                     // [steps]: of steps
+  Array ends;  // [steps]: of steps
   Dim evaluations;
   std::vector<Arrays> of_savers;  // of those that keep steps: [steps, ..]; of others empty
+  Arrays method = {};             // what the method carries at the end; not from a loop of stages
 };
 UniformStates step_uniformly(const Uniform&);
 

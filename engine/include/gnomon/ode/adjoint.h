@@ -19,9 +19,26 @@ struct RecursiveCheckpointAdjoint {
 struct DirectAdjoint {};
 /// Keeps every step (LoopKind::stored): fast, and memory for max_steps of them.
 struct StoredAdjoint {};
+/// Keeps the time at which each step ended and nothing else of it (of equal steps that a program
+/// knows not even these): the way back undoes the steps of ReversibleHeun or LeapfrogMidpoint
+/// (gnomon/ode/reversible.h) one after the other. Exact derivatives of what was computed, but for
+/// rounding.
+///
+/// For any controller, equations along Brownian paths, and SaveAt's t0, t1, ts and steps (not both
+/// of the last two). In y0, args and what fields captured, in t0 and t1 where steps are not clipped
+/// and no path is in the equation; first derivatives, in reverse mode. Saved times are constants.
+/// Cost: a step back is two evaluations of the field and the reverse mode of one.
+/// Unchecked: errors of rounding of a step that is undone grow as errors of the method do where it
+/// goes backwards in time, so a solve that damps much does not come back to where it began.
+/// Throws UsageError for other methods, for events, delays, dense output, solver states and jumps,
+/// and without max_steps.
+/// Source: P. Kidger, J. Foster, X. Li, T. Lyons, Efficient and Accurate Gradients for Neural SDEs,
+/// NeurIPS 2021, algorithm 2.
+struct ReversibleAdjoint {};
 /// Nothing is kept: for forward mode, and solves that nobody differentiates. Reverse mode throws.
 struct ForwardMode {};
 
-using Adjoint = std::variant<RecursiveCheckpointAdjoint, DirectAdjoint, StoredAdjoint, ForwardMode>;
+using Adjoint = std::variant<RecursiveCheckpointAdjoint, DirectAdjoint, StoredAdjoint,
+                             ReversibleAdjoint, ForwardMode>;
 
 }  // namespace gnomon::ode
