@@ -284,7 +284,9 @@ class Integration {
     }
     const WhileOptions loop = loop_options(r_, n);
     const UniformStates states = step_uniformly(
-        {r_, *method_, fields_, begun_, savers_, t0_, ends, loop.kind, loop.checkpoints});
+        {r_, *method_, fields_, begun_, savers_, t0_, ends, loop.kind, loop.checkpoints,
+         std::holds_alternative<ForwardMode>(r_.options.adjoint) ? equal_steps(r_, dtype_)
+                                                                 : std::nullopt});
     const Array steps = full({}, n, DType::i32);
     State last;
     last.t = t1_;

@@ -113,8 +113,9 @@ struct Solved {
 struct Memory {
   Inputs inputs;
   Arrays y1, method;
-  Array ends, count;  // [steps], i32[]
-  Arrays rows;        // i32[] each: how many of each save
+  Arrays ends;  // [max_steps]: of steps that a controller chose
+  Array count;  // i32[]: of steps
+  Arrays rows;  // i32[] each: how many of each save
 };
 
 class Reversed {
@@ -140,8 +141,11 @@ class Reversed {
     options_ = r.options;
     options_.adjoint = ForwardMode{};
     options_.saveat = {};
-    if (const auto n = known_steps(); n && *n + 1 < options_.max_steps.steps())
-      options_.max_steps = *n + 1;
+    equal_ = equal_steps(r, dtype_);
+    if (keeps_ends() && !r.options.max_steps.bounded())
+      fail(r,
+           "ReversibleAdjoint keeps where steps end, and max_steps is `unbounded`; say how many "
+           "there may be");
   }
 
   Outcome run() {
@@ -165,6 +169,11 @@ class Reversed {
                        [](const Driven& d) { return d.drive != nullptr; });
   }
 
+  /// Whether the program knows the ends of steps only when it runs.
+  bool keeps_ends() const {
+    return !equal_ && !std::holds_alternative<StepTo>(r_.options.controller);
+  }
+
   void check() const {
     const Method& method = r_.solver.method();
     if (!method.is_reversible())
@@ -185,24 +194,6 @@ class Reversed {
     for (const SaveRequest& s : r_.saves)
       if (!s.at.ts.empty() && s.at.steps > 0)
         refuse("rows of SaveAt::ts and SaveAt::steps are not told apart");
-    if (!r_.options.max_steps.bounded())
-      fail(r_,
-           "ReversibleAdjoint keeps where steps end, and max_steps is `unbounded`; say how many "
-           "there may be");
-  }
-
-  /// How many steps there are, or a few more.
-  std::optional<Dim> known_steps() const {
-    const Controller& c = r_.options.controller;
-    if (const auto* to = std::get_if<StepTo>(&c))
-      return to->ts.array() ? to->ts.array()->shape()[0] : static_cast<Dim>(to->ts.values().size());
-    const auto& dt0 = r_.dt0.value();
-    if (!std::holds_alternative<ConstantStepSize>(c) || !dt0 || dt0->is_array() ||
-        r_.t0.is_array() || r_.t1.is_array())
-      return {};
-    const double n = std::ceil(
-        std::fabs((r_.t1.scalar().floating - r_.t0.scalar().floating) / dt0->scalar().floating));
-    return n < 1e9 ? std::optional(static_cast<Dim>(n) + 1) : std::nullopt;
   }
 
   /// The request at other values of what moves.
@@ -219,13 +210,13 @@ class Reversed {
     put(closed.request, x);
     const auto nothing = [](const Array&, const Arrays&) { return Arrays{}; };
     for (const SaveAt& at : inside_) closed.request.saves.push_back({at, {}});
-    closed.request.saves.push_back({{.steps = 1}, FieldRef(nothing)});
+    if (keeps_ends()) closed.request.saves.push_back({{.steps = 1}, FieldRef(nothing)});
     const Outcome out = integrate(closed.request);
     equal_steps_ = out.equal_steps;
 
     Solved all{out.y1, {}, out.t1, {}};
-    Memory kept{x, out.y1, out.method, out.rows.back().ts, out.rows.back().count, {}};
-    if (equal_steps_) kept.ends = slice_axis(kept.ends, 0, 0, *equal_steps_);
+    Memory kept{x, out.y1, out.method, {}, out.stats.accepted, {}};
+    if (keeps_ends()) kept.ends = {out.rows.back().ts};
     all.facts = {out.stats.steps, out.stats.accepted, out.stats.rejected, out.stats.evaluations,
                  out.result};
     for (std::size_t i = 0; i < inside_.size(); ++i) {
@@ -257,7 +248,15 @@ class Reversed {
     const Fields fields(closed.request, sign);
     const auto time_of = [&](const Operand& t) { return fields.time(cast(t, dtype_)); };
     const Array t0 = time_of(closed.request.t0), t1 = time_of(closed.request.t1);
-    const Array ends = fields.time(kept.ends);
+    const auto* given = std::get_if<StepTo>(&r_.options.controller);
+    std::optional<Array> ends;
+    if (given) {
+      const Array ts = fields.time(array_of(given->ts, dtype_));
+      ends = slice_axis(ts, 0, 1, ts.dim(0));
+    } else if (!equal_) {
+      ends = fields.time(kept.ends[0]);
+    }
+    const auto end = [&](const Array& n) { return equal_ ? equal_->end(n) : (*ends)[n]; };
     const bool times_move = !in.times.empty();
     const Array no_time = zeros({}, dtype_);
 
@@ -271,9 +270,9 @@ class Reversed {
     const auto back = [&](const Way& w) {
       const Array& k = w.step;
       const auto end_of = [&](int behind) {
-        return where(k >= behind, ends[maximum(k - behind, 0)], t0);
+        return where(k >= behind, end(maximum(k - behind, 0)), t0);
       };
-      const Array from = end_of(1), to = ends[k];
+      const Array from = end_of(1), to = end(k);
       const Span span{from, to, to - from, k};
       const Method::Begun begun = method_->undone(fields, span, end_of(2), w.y, w.method);
 
@@ -321,7 +320,7 @@ class Reversed {
         if (inside_[i].steps > 0) {
           const Array number = k + 1;
           const int each = static_cast<int>(inside_[i].steps);
-          const Array due = number % each == 0, row = maximum(number / each - 1, 0);
+          const Array due = number % each == 0, row = maximum(floor_divide(number, each) - 1, 0);
           for (std::size_t a = 0; a < count; ++a) dy1[a] = dy1[a] + where(due, rows[a][row], 0);
           continue;
         }
@@ -406,7 +405,7 @@ class Reversed {
                            0, *equal_steps_, [&](const Array&, const Way& w) { return back(w); },
                            std::move(start), {}, r_.loc)
                      : while_loop([](const Way& w) { return w.step >= 0; }, back, std::move(start),
-                                  {.max_steps = kept.ends.dim(0), .kind = LoopKind::lax}, r_.loc);
+                                  {.max_steps = options_.max_steps, .kind = LoopKind::lax}, r_.loc);
 
     // What the method began with.
     Arrays x = in.y0;
@@ -542,6 +541,7 @@ class Reversed {
   std::vector<SaveAt> inside_;  // what is saved between t0 and t1
   SolveOptions options_;
   bool times_move_ = false;
+  std::optional<EqualSteps> equal_;  // steps that are known before
   std::optional<Dim> equal_steps_;
 };
 

@@ -20,6 +20,8 @@ struct Uniform {
   Array ends;  // [steps]: where each step ends
   LoopKind kind;
   Checkpoints checkpoints;
+  /// Given where nothing is to grow with the steps: their ends are computed in the loop.
+  std::optional<EqualSteps> equal = {};
 };
 
 /// The states at the end and where savers want them, by a scan over the steps: reverse mode of a

@@ -19,10 +19,10 @@ struct RecursiveCheckpointAdjoint {
 struct DirectAdjoint {};
 /// Keeps every step (LoopKind::stored): fast, and memory for max_steps of them.
 struct StoredAdjoint {};
-/// Keeps the time at which each step ended and nothing else of it (of equal steps that a program
-/// knows not even these): the way back undoes the steps of ReversibleHeun or LeapfrogMidpoint
-/// (gnomon/ode/reversible.h) one after the other. Exact derivatives of what was computed, but for
-/// rounding.
+/// Nothing is kept of steps that the program knows (ConstantStepSize between numbers, StepTo), and
+/// of others where they end, one number each: the way back undoes the steps of ReversibleHeun or
+/// LeapfrogMidpoint (gnomon/ode/reversible.h) one after the other. Exact derivatives of what was
+/// computed, but for rounding.
 ///
 /// For any controller, equations along Brownian paths, and SaveAt's t0, t1, ts and steps (not both
 /// of the last two). In y0, args and what fields captured, in t0 and t1 where steps are not clipped
@@ -31,7 +31,7 @@ struct StoredAdjoint {};
 /// Unchecked: errors of rounding of a step that is undone grow as errors of the method do where it
 /// goes backwards in time, so a solve that damps much does not come back to where it began.
 /// Throws UsageError for other methods, for events, delays, dense output, solver states and jumps,
-/// and without max_steps.
+/// and without max_steps where ends are kept.
 /// Source: P. Kidger, J. Foster, X. Li, T. Lyons, Efficient and Accurate Gradients for Neural SDEs,
 /// NeurIPS 2021, algorithm 2.
 struct ReversibleAdjoint {};
