@@ -174,6 +174,16 @@ class Reversed {
     return !equal_ && !std::holds_alternative<StepTo>(r_.options.controller);
   }
 
+  StepBound most_steps() const {
+    const StepBound& most = r_.options.max_steps;
+    std::optional<Dim> known;
+    if (equal_) known = equal_->count;
+    if (const auto* to = std::get_if<StepTo>(&r_.options.controller))
+      known = to->ts.array() ? to->ts.array()->dim(0) : static_cast<Dim>(to->ts.values().size());
+    if (!known) return most;
+    return most.bounded() ? std::min(*known, most.steps()) : *known;
+  }
+
   void check() const {
     const Method& method = r_.solver.method();
     if (!method.is_reversible())
@@ -405,7 +415,7 @@ class Reversed {
                            0, *equal_steps_, [&](const Array&, const Way& w) { return back(w); },
                            std::move(start), {}, r_.loc)
                      : while_loop([](const Way& w) { return w.step >= 0; }, back, std::move(start),
-                                  {.max_steps = options_.max_steps, .kind = LoopKind::lax}, r_.loc);
+                                  {.max_steps = most_steps(), .kind = LoopKind::lax}, r_.loc);
 
     // What the method began with.
     Arrays x = in.y0;
