@@ -217,6 +217,25 @@ TEST(OdeReversibleAdjoint, LanesGoBackTheirOwnSteps) {
       EXPECT_NEAR(all[lane * 7 + i], each[lane][i], 1e-12) << lane << ", " << i;
 }
 
+TEST(OdeReversibleAdjoint, EqualStepsHaveForwardModeAndSecondDerivatives) {
+  const Setting s{"equal steps", ode::ReversibleHeun(), 0.05};
+  const auto of = [&](const ode::Adjoint& adjoint) {
+    return [&, adjoint](const Array& x) { return loss(x, s, adjoint); };
+  };
+  const auto all = test::run_all(
+      [&](const Array& x) {
+        const auto both = [&](const auto& f) {
+          const auto slopes = [&](const Array& v) { return sum(grad(f)(v)); };
+          return std::pair{jvp(f, x, x).second, jvp(slopes, x, x).second};
+        };
+        return std::pair{both(of(ode::ReversibleAdjoint{})),
+                         both(of(ode::RecursiveCheckpointAdjoint{}))};
+      },
+      f64(point));
+  EXPECT_NEAR(all[0][0], all[2][0], 1e-10);
+  EXPECT_NEAR(all[1][0], all[3][0], 1e-10);
+}
+
 TEST(OdeReversibleAdjoint, ASolveThatEndsEarlyIsDifferentiatedAsFarAsItCame) {
   Setting s{"few steps", ode::ReversibleHeun(), 0.01, pid, {.t1 = true, .ts = {0.3, 1.6}}};
   s.max_steps = 5;
@@ -252,6 +271,15 @@ TEST(OdeReversibleAdjoint, SaysWhatCannotBeUndone) {
       },
       f64(1.0));
   EXPECT_THAT(with_event, HasSubstr("an event cuts one short"));
+  const Setting moving{
+      "clipped steps", heun, none, ode::ClipStepSize{.controller = pid, .step_ts = {0.5}},
+      {.t1 = true},    true};
+  const auto in_times = test::usage_error_of(
+      [&](const Array& x) {
+        return grad([&](const Array& v) { return loss(v, moving, ode::ReversibleAdjoint{}); })(x);
+      },
+      f64(point));
+  EXPECT_THAT(in_times, HasSubstr("captured an array that is differentiated in"));
 }
 
 }  // namespace

@@ -26,12 +26,13 @@ class OdeReversibleDevice : public DeviceTest {
     std::uint64_t peak;
   };
   Found gradient(const ode::Adjoint& adjoint, const ode::Controller& controller, int steps) {
-    const ode::OdeTerm wave{[](const Array&, const Array& y, const Array& w) { return sin(w * y); }};
+    const ode::OdeTerm wave{
+        [](const Array&, const Array& y, const Array& w) { return sin(w * y); }};
     auto f = jit(rt, [&](const Moving& at) {
       return grad([&](const Moving& m) {
-        const auto sol = diffeqsolve(wave, ode::ReversibleHeun(), 0.0f, 1.0f,
-                                     1.0f / static_cast<float>(steps), m.y0, m.w,
-                                     {.controller = controller, .adjoint = adjoint});
+        const auto sol =
+            diffeqsolve(wave, ode::ReversibleHeun(), 0.0f, 1.0f, 1.0f / static_cast<float>(steps),
+                        m.y0, m.w, {.controller = controller, .adjoint = adjoint});
         return sum(sol.y1 * sol.y1);
       })(at);
     });
@@ -76,12 +77,11 @@ TEST_F(OdeReversibleDevice, LanesGoBackTheirOwnSteps) {
   const auto by = [&](const ode::Adjoint& adjoint) {
     const auto end = [&, adjoint](const Array& rho) {
       const Point start{ones({}), zeros({}), zeros({})};
-      const auto sol =
-          diffeqsolve(lorenz, ode::ReversibleHeun(), 0.0f, 0.2f, 0.01f, start, rho,
-                      {.saveat = {.t1 = true, .ts = {0.05, 0.15}},
-                       .controller = ode::PidController{.rtol = 1e-3f, .atol = 1e-3f},
-                       .adjoint = adjoint,
-                       .max_steps = 256});
+      const auto sol = diffeqsolve(lorenz, ode::ReversibleHeun(), 0.0f, 0.2f, 0.01f, start, rho,
+                                   {.saveat = {.t1 = true, .ts = {0.05, 0.15}},
+                                    .controller = ode::PidController{.rtol = 1e-3f, .atol = 1e-3f},
+                                    .adjoint = adjoint,
+                                    .max_steps = 256});
       return sol.y1.x + sum(sol.ys.z);
     };
     auto f = jit(rt, vmap(grad(end)));

@@ -25,8 +25,9 @@ struct StoredAdjoint {};
 /// computed, but for rounding.
 ///
 /// For any controller, equations along Brownian paths, and SaveAt's t0, t1, ts and steps (not both
-/// of the last two). In y0, args and what fields captured, in t0 and t1 where steps are not clipped
-/// and no path is in the equation; first derivatives, in reverse mode. Saved times are constants.
+/// of the last two). Derivatives in y0, args and what fields captured, and in t0 and t1 unless a
+/// path is in the equation or steps are clipped (another one throws); saved times are constants.
+/// In forward mode and of second order where all steps are equal and known.
 /// Cost: a step back is two evaluations of the field and the reverse mode of one.
 /// Unchecked: errors of rounding of a step that is undone grow as errors of the method do where it
 /// goes backwards in time, so a solve that damps much does not come back to where it began.
