@@ -117,6 +117,12 @@ TEST(SdeOrder, OfScalarNoise) {
   expect(ode::SPaRK(), stratonovich, 1);
   expect(ode::GeneralShARK(), stratonovich, 1);
   expect(ode::SlowRK(), stratonovich, 1.5);
+
+  // Its two states part from each other in long steps.
+  const Grid fine(300, 512, 4, 1);
+  EXPECT_NEAR(order(ode::ReversibleHeun(), drift, diffusion, fine,
+                    references(multiplicative(1), fine, 0.4), 0.4, {64, 128, 256, 512}),
+              1, 0.15);
 }
 
 // ---- additive noise: dy = (sin(2 y) + t - y) dt + (1 + t) dW
@@ -141,6 +147,7 @@ TEST(SdeOrder, OfAdditiveNoise) {
   expect(ode::EulerMaruyama(), 1);
   expect(ode::EulerHeun(), 1);
   expect(ode::Heun(), 1);
+  expect(ode::ReversibleHeun(), 1);
   expect(ode::SEA(), 1);
   expect(ode::SRA1(), 1.5);
   expect(ode::ShARK(), 1.5);
@@ -199,6 +206,7 @@ TEST(SdeOrder, OfGeneralNoise) {
   expect(ode::StratonovichMilstein());
   expect(ode::EulerHeun());
   expect(ode::Heun());
+  expect(ode::ReversibleHeun());
   expect(ode::SPaRK());
   expect(ode::GeneralShARK());
   expect(ode::SlowRK());

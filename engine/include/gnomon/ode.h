@@ -26,6 +26,7 @@
 #include "gnomon/ode/implicit.h"
 #include "gnomon/ode/interpolation.h"
 #include "gnomon/ode/result.h"
+#include "gnomon/ode/reversible.h"
 #include "gnomon/ode/save.h"
 #include "gnomon/ode/sde.h"
 #include "gnomon/ode/signature.h"

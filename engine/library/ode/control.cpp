@@ -74,26 +74,32 @@ namespace {
 
 // ---- equal steps
 
+Dim count_of(double span, double first, DType dtype) {
+  // A quotient that is an integer but for rounding is that integer.
+  const double next = dtype == DType::f64 ? std::nextafter(first, INFINITY)
+                                          : std::nextafter(static_cast<float>(first), INFINITY);
+  return std::max<Dim>(static_cast<Dim>(std::ceil(span / next)), 1);
+}
+
+/// Step number n ends at t0 + (t1 - t0) (n + 1) / count: a product, which no rounding adds up in.
+Array end_of_equal(const Array& t0, const Array& t1, const Array& n, Dim count) {
+  const Array ends = cast(n + 1, t0.dtype());
+  const Array end = t0 + (t1 - t0) * (ends * (1.0 / static_cast<double>(count)));
+  return where(n + 1 >= count, t1, end);
+}
+
 class Constant final : public StepControl {
  public:
   explicit Constant(const Setup& s) : t0_(s.t0), t1_(s.t1) {
     if (!s.dt0) fail(s, "ConstantStepSize takes its step from dt0, which is `none`; give a number");
     first_ = *s.dt0;
     if (s.span && s.first) {
-      if (std::isfinite(*s.span)) {
-        // A quotient that is an integer but for rounding is that integer.
-        const double next = s.t0.dtype() == DType::f64
-                                ? std::nextafter(*s.first, INFINITY)
-                                : std::nextafter(static_cast<float>(*s.first), INFINITY);
-        known_ = static_cast<Dim>(std::ceil(*s.span / next));
-      }
+      if (std::isfinite(*s.span)) known_ = count_of(*s.span, *s.first, s.t0.dtype());
       infinite_ = std::isinf(*s.span);
     }
   }
   bool ends_at_t1() const override { return true; }
-  std::optional<Dim> steps() const override {
-    return known_ ? std::optional(std::max<Dim>(*known_, 1)) : std::nullopt;
-  }
+  std::optional<Dim> steps() const override { return known_; }
   std::optional<Array> index(const Arrays& state) const override {
     return infinite_ ? std::nullopt : std::optional(state[0]);
   }
@@ -106,16 +112,12 @@ class Constant final : public StepControl {
       d.next = taken.t1 + first_;
       return d;
     }
-    // Step number i + 1 ends at t0 + (t1 - t0) (i + 2) / n: a product, which no rounding adds up
-    // in.
     const Array i = state[0] + 1;
     d.state = {i};
-    const DType t = t0_.dtype();
-    const Array ends = cast(i + 1, t);
     if (known_) {
-      d.next = t0_ + (t1_ - t0_) * (ends * (1.0 / static_cast<double>(*known_)));
-      d.next = where(i + 1 >= *known_, t1_, d.next);
+      d.next = end_of_equal(t0_, t1_, i, *known_);
     } else {
+      const Array ends = cast(i + 1, t0_.dtype());
       const Array n =
           ceil((t1_ - t0_) / nextafter(first_, std::numeric_limits<double>::infinity()));
       const Array end = where(ends >= n, t1_, t0_ + (t1_ - t0_) * (ends / n));
@@ -508,6 +510,26 @@ std::unique_ptr<StepControl> make_plain_control(const Setup& s) {
 }
 
 }  // namespace
+
+std::optional<EqualSteps> equal_steps(const Request& r, DType time) {
+  const auto& dt0 = r.dt0.value();
+  if (!std::holds_alternative<ConstantStepSize>(r.options.controller) || !dt0 || dt0->is_array() ||
+      r.t0.is_array() || r.t1.is_array())
+    return {};
+  const double t0 = r.t0.scalar().floating, t1 = r.t1.scalar().floating, sign = t0 <= t1 ? 1 : -1,
+               first = std::fabs(dt0->scalar().floating);
+  if (!std::isfinite(t1 - t0) || !(first > 0)) return {};
+  return EqualSteps{sign * t0, sign * t1, first, count_of(std::fabs(t1 - t0), first, time), time};
+}
+
+Array EqualSteps::end(const Array& n) const {
+  const Array from = cast(t0, dtype), to = cast(t1, dtype);
+  const double eps = dtype == DType::f64 ? std::numeric_limits<double>::epsilon()
+                                         : std::numeric_limits<float>::epsilon();
+  const Array begun = from + cast(first, dtype);
+  return where(n == 0, where(begun > to - 100 * eps * abs(to), to, begun),
+               end_of_equal(from, to, n, count));
+}
 
 std::unique_ptr<StepControl> make_control(const Setup& s) {
   std::unique_ptr<StepControl> control = make_plain_control(s);

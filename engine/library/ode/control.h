@@ -60,6 +60,17 @@ class StepControl {
   virtual Arrays lasting(const Arrays&) const { return {}; }
 };
 
+/// Equal steps that are known when tracing.
+struct EqualSteps {
+  double t0, t1, first;  // in the direction of integration
+  Dim count;
+  DType dtype;
+  /// Where step number `n`, i32[], ends. Its operations are those of the controller.
+  Array end(const Array& n) const;
+};
+/// Those of ConstantStepSize between times that are numbers.
+std::optional<EqualSteps> equal_steps(const Request&, DType time);
+
 /// The controller of a request. Throws UsageError when it does not go with the method or the times.
 std::unique_ptr<StepControl> make_control(const Setup&);
 

@@ -7,6 +7,7 @@
 #include "engine/library/ode/control.h"
 #include "engine/library/ode/events.h"
 #include "engine/library/ode/method.h"
+#include "engine/library/ode/reversible_adjoint.h"
 #include "engine/library/ode/saver.h"
 #include "engine/library/ode/uniform.h"
 #include "gnomon/buffer.h"
@@ -25,12 +26,8 @@ namespace {
 
 Array code(Result r) { return full({}, static_cast<int>(r), DType::i32); }
 
-/// A number that is known when tracing.
-std::optional<double> known(const Operand& x) {
-  return x.is_array() ? std::nullopt : std::optional(x.scalar().floating);
-}
+}  // namespace
 
-/// The dtype of time: f64 where the state or a time is.
 DType time_dtype(const Request& r) {
   bool wide = false;
   for (std::size_t i = 0; i < r.y0.size(); ++i) {
@@ -50,6 +47,22 @@ DType time_dtype(const Request& r) {
   look(r.t1, "t1");
   if (r.dt0.value()) look(*r.dt0.value(), "dt0");
   return wide ? DType::f64 : DType::f32;
+}
+
+std::optional<Array> direction(const Request& r, DType time) {
+  if (r.past) return {};  // what comes later is not known
+  if (!r.t0.is_array() && !r.t1.is_array()) {
+    if (r.t0.scalar().floating <= r.t1.scalar().floating) return {};
+    return cast(-1.0, time);
+  }
+  return where(cast(r.t1, time) < cast(r.t0, time), cast(-1.0, time), cast(1.0, time));
+}
+
+namespace {
+
+/// A number that is known when tracing.
+std::optional<double> known(const Operand& x) {
+  return x.is_array() ? std::nullopt : std::optional(x.scalar().floating);
 }
 
 void check_step(const Request& r) {
@@ -118,7 +131,7 @@ class Integration {
   explicit Integration(const Request& r)
       : r_(r),
         dtype_(time_dtype(r)),
-        sign_(sign()),
+        sign_(direction(r, dtype_)),
         fields_(r, sign_),
         t0_(fields_.time(time_of(r.t0))),
         t1_(fields_.time(time_of(r.t1))),
@@ -199,16 +212,6 @@ class Integration {
   Array time_of(const Operand& t) const {
     return t.is_array() ? (t.array().dtype() == dtype_ ? t.array() : cast(t, dtype_))
                         : cast(t, dtype_);
-  }
-
-  std::optional<Array> sign() const {
-    const auto t0 = known(r_.t0), t1 = known(r_.t1);
-    if (r_.past) return {};  // what comes later is not known
-    if (t0 && t1) {
-      if (*t0 <= *t1) return {};
-      return cast(-1.0, dtype_);
-    }
-    return where(time_of(r_.t1) < time_of(r_.t0), cast(-1.0, dtype_), cast(1.0, dtype_));
   }
 
   /// Takes the method for driven parts where there are any.
@@ -298,12 +301,17 @@ class Integration {
     }
     const WhileOptions loop = loop_options(r_, n);
     const UniformStates states = step_uniformly(
-        {r_, *method_, fields_, begun_, savers_, t0_, ends, loop.kind, loop.checkpoints});
+        {r_, *method_, fields_, begun_, savers_, t0_, ends, loop.kind, loop.checkpoints,
+         std::holds_alternative<ForwardMode>(r_.options.adjoint) ? equal_steps(r_, dtype_)
+                                                                 : std::nullopt});
     const Array steps = full({}, n, DType::i32);
     State last;
     last.t = t1_;
     last.y = states.y1;
-    return finish(last, steps, full({}, false), &states);
+    last.method = states.method;
+    Outcome out = finish(last, steps, full({}, false), &states);
+    out.equal_steps = n;
+    return out;
   }
 
   bool can_reject() const { return control_->can_reject(); }
@@ -476,6 +484,7 @@ class Integration {
     out.t0 = fields_.time(t0_);
     out.t1 = fields_.time(s.t);
     out.y1 = s.y;
+    out.method = s.method;
     out.stats = {
         steps, accepted, steps - accepted,
         uniform != nullptr ? full({}, uniform->evaluations, DType::i32) : evaluations(s, steps)};
@@ -528,6 +537,9 @@ class Integration {
 
 }  // namespace
 
-Outcome integrate(const Request& r) { return Integration(r).run(); }
+Outcome integrate(const Request& r) {
+  if (std::holds_alternative<ReversibleAdjoint>(r.options.adjoint)) return integrate_reversibly(r);
+  return Integration(r).run();
+}
 
 }  // namespace gnomon::ode::detail

@@ -37,6 +37,11 @@ class Fields {
   std::optional<Array> sign_;
 };
 
+/// The dtype of time: f64 where the state or a time is.
+DType time_dtype(const Request&);
+/// What times are multiplied by so that they grow; nothing where they do for sure.
+std::optional<Array> direction(const Request&, DType time);
+
 /// One step as a method sees it.
 struct Span {
   Array t0, t1, h;
@@ -111,6 +116,18 @@ class Method {
   }
   virtual Stepped step(const Fields&, const Span&, const Arrays& y, const Arrays& state) const = 0;
   virtual Polynomial interpolant(const Span&, const Arrays& y, const Stepped&) const = 0;
+
+  /// Whether `undone` gives what a step began with, but for rounding.
+  virtual bool is_reversible() const { return false; }
+  /// What the step was given that led to these; `before`: where the step before it began, its own
+  /// start if it is the first.
+  struct Begun {
+    Arrays y, state;
+  };
+  virtual Begun undone(const Fields&, const Span&, const Array& /*before*/, const Arrays& y1,
+                       const Arrays& state1) const {
+    return {y1, state1};
+  }
 
  private:
   std::string name_;

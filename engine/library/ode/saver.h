@@ -23,6 +23,7 @@ class Saver {
 
   /// Whether rows are written while the solve runs.
   bool in_loop() const { return ts_ || steps_ > 0; }
+  Dim rows() const { return rows_; }
   bool interpolates() const { return ts_.has_value(); }
   /// Whether it keeps all steps or none.
   bool is_uniform() const { return !ts_ && steps_ <= 1; }

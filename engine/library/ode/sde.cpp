@@ -54,13 +54,82 @@ Arrays product(const Arrays& g, const Arrays& w, const Arrays& y) {
   return result;
 }
 
-namespace {
-
 Arrays plus(Arrays y, double weight, const Arrays& x) {
   for (std::size_t i = 0; i < y.size(); ++i)
     y[i] = weight == 1 ? y[i] + x[i] : weight == -1 ? y[i] - x[i] : y[i] + weight * x[i];
   return y;
 }
+
+void DrivenMethod::check_terms(const Request& r) const {
+  const auto fail = [&](const std::string& what) { usage_error("diffeqsolve", what, r.loc); };
+  bool any = false;
+  for (const Driven& d : r.drives) {
+    if (!d.drive) continue;
+    any = true;
+    if (d.calculus != Calculus::unsaid && d.calculus != calculus_)
+      fail(name() + (calculus_ == Calculus::ito
+                         ? " solves Ito equations, and the term is of Stratonovich's; take "
+                           "EulerHeun, Heun or SPaRK, or add the correction to the drift: -(1/2) "
+                           "g' g"
+                         : " solves Stratonovich equations, and the term is of Ito's; take "
+                           "EulerMaruyama or ItoMilstein, or take (1/2) g' g off the drift"));
+    if (needs_area_ && !d.drive->has_area())
+      fail(name() +
+           " needs space-time areas, which the path has not; give it LevyArea::space_time");
+  }
+  if (!any)
+    fail(name() +
+         " solves stochastic equations, and no term has a path; write MultiTerm(OdeTerm{f}, "
+         "ControlTerm(g, VirtualBrownianTree(..)))");
+}
+
+Arrays DrivenMethod::begin(const Fields& f, const Array& t, const Arrays& y) const {
+  const Request& r = f.request();
+  // The solve begins, and not another stretch of it behind a jump.
+  const bool first = &y == &r.y0 && !r.t0.is_array();
+  Arrays all;
+  for (std::size_t part = 0; part < f.size(); ++part) {
+    const Drive* d = f.drive(part);
+    if (!d) continue;
+    const auto range = d->range();
+    const bool known = first && range && r.t0.scalar().floating == range->first;
+    for (const Array& a : known ? d->at_start() : d->at(f.time(t))) all.push_back(a);
+  }
+  return all;
+}
+
+Polynomial DrivenMethod::interpolant(const Span&, const Arrays& y, const Stepped& s) const {
+  return {plus(s.y1, -1, y)};
+}
+
+std::pair<std::vector<Noise>, Arrays> DrivenMethod::noise_of(const Fields& f, const Span& span,
+                                                             const Arrays& start) {
+  std::vector<Noise> all(f.size());
+  Arrays end;
+  for (std::size_t part = 0; part < f.size(); ++part) {
+    const Drive* d = f.drive(part);
+    if (!d) continue;
+    const Array t0 = f.time(span.t0), t1 = f.time(span.t1);
+    const Arrays there = d->at(t1);
+    const auto from = start.begin() + static_cast<std::ptrdiff_t>(end.size());
+    const Arrays here(from, from + static_cast<std::ptrdiff_t>(there.size()));
+    all[part] = d->between({t0, t1, span.index}, here, there);
+    for (const Array& a : there) end.push_back(a);
+  }
+  return {std::move(all), std::move(end)};
+}
+
+Arrays DrivenMethod::drift(const Fields& f, const Array& t, const Arrays& y) {
+  Arrays all;
+  for (std::size_t part = 0; part < f.size(); ++part) {
+    if (f.drive(part)) continue;
+    Arrays slope = f(part, t, y);
+    all = all.empty() ? std::move(slope) : plus(std::move(all), 1, slope);
+  }
+  return all;
+}
+
+namespace {
 
 /// weight_w w + weight_h h; nothing where both weights are 0.
 Arrays mixed(double weight_w, double weight_h, const Noise& noise) {
@@ -76,92 +145,6 @@ Arrays mixed(double weight_w, double weight_h, const Noise& noise) {
   }
   return all;
 }
-
-/// What the methods below share: paths are looked up at the ends of steps, once each.
-class DrivenMethod : public Method {
- public:
-  DrivenMethod(std::string name, int order, double error_order, Calculus calculus, bool needs_area)
-      : Method(std::move(name), order, error_order), calculus_(calculus), needs_area_(needs_area) {}
-
-  bool is_driven() const override { return true; }
-  int evaluations_to_begin() const override { return 0; }
-
-  void check_terms(const Request& r) const override {
-    const auto fail = [&](const std::string& what) { usage_error("diffeqsolve", what, r.loc); };
-    bool any = false;
-    for (const Driven& d : r.drives) {
-      if (!d.drive) continue;
-      any = true;
-      if (d.calculus != Calculus::unsaid && d.calculus != calculus_)
-        fail(name() + (calculus_ == Calculus::ito
-                           ? " solves Ito equations, and the term is of Stratonovich's; take "
-                             "EulerHeun, Heun or SPaRK, or add the correction to the drift: -(1/2) "
-                             "g' g"
-                           : " solves Stratonovich equations, and the term is of Ito's; take "
-                             "EulerMaruyama or ItoMilstein, or take (1/2) g' g off the drift"));
-      if (needs_area_ && !d.drive->has_area())
-        fail(name() +
-             " needs space-time areas, which the path has not; give it LevyArea::space_time");
-    }
-    if (!any)
-      fail(name() +
-           " solves stochastic equations, and no term has a path; write MultiTerm(OdeTerm{f}, "
-           "ControlTerm(g, VirtualBrownianTree(..)))");
-  }
-
-  Arrays begin(const Fields& f, const Array& t, const Arrays& y) const override {
-    const Request& r = f.request();
-    // The solve begins, and not another stretch of it behind a jump.
-    const bool first = &y == &r.y0 && !r.t0.is_array();
-    Arrays all;
-    for (std::size_t part = 0; part < f.size(); ++part) {
-      const Drive* d = f.drive(part);
-      if (!d) continue;
-      const auto range = d->range();
-      const bool known = first && range && r.t0.scalar().floating == range->first;
-      for (const Array& a : known ? d->at_start() : d->at(f.time(t))) all.push_back(a);
-    }
-    return all;
-  }
-
-  Polynomial interpolant(const Span&, const Arrays& y, const Stepped& s) const override {
-    return {plus(s.y1, -1, y)};
-  }
-
- protected:
-  /// What the paths do in a step, part by part, and what they remember of its end.
-  static std::pair<std::vector<Noise>, Arrays> noise_of(const Fields& f, const Span& span,
-                                                        const Arrays& start) {
-    std::vector<Noise> all(f.size());
-    Arrays end;
-    for (std::size_t part = 0; part < f.size(); ++part) {
-      const Drive* d = f.drive(part);
-      if (!d) continue;
-      const Array t0 = f.time(span.t0), t1 = f.time(span.t1);
-      const Arrays there = d->at(t1);
-      const auto from = start.begin() + static_cast<std::ptrdiff_t>(end.size());
-      const Arrays here(from, from + static_cast<std::ptrdiff_t>(there.size()));
-      all[part] = d->between({t0, t1, span.index}, here, there);
-      for (const Array& a : there) end.push_back(a);
-    }
-    return {std::move(all), std::move(end)};
-  }
-
-  /// The sum of the parts that time drives; nothing where there are none.
-  static Arrays drift(const Fields& f, const Array& t, const Arrays& y) {
-    Arrays all;
-    for (std::size_t part = 0; part < f.size(); ++part) {
-      if (f.drive(part)) continue;
-      Arrays slope = f(part, t, y);
-      all = all.empty() ? std::move(slope) : plus(std::move(all), 1, slope);
-    }
-    return all;
-  }
-
- private:
-  Calculus calculus_;
-  bool needs_area_;
-};
 
 /// A Runge-Kutta method in which stage i is at
 ///   y + h sum_j a_ij f_j + sum_j (aw_ij g_j W + ah_ij g_j H).

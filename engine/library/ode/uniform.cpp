@@ -85,23 +85,27 @@ Array begins_of(const Uniform& u) {
 
 UniformStates by_steps(const Uniform& u) {
   struct Row {
-    Array begin, end, index;
+    Arrays times;  // its begin and end, or nothing
+    Array index;
   };
   struct Carry {
     Arrays y, method;
   };
   const auto step = [&](const Carry& c, const Row& row) {
-    Stepped s = u.method.step(u.fields, {row.begin, row.end, row.end - row.begin, row.index}, c.y,
-                              c.method);
-    Arrays rows = kept(u, row.end, s.y1);
+    const Array begin =
+        u.equal ? where(row.index == 0, u.t0, u.equal->end(row.index - 1)) : row.times[0];
+    const Array end = u.equal ? u.equal->end(row.index) : row.times[1];
+    Stepped s = u.method.step(u.fields, {begin, end, end - begin, row.index}, c.y, c.method);
+    Arrays rows = kept(u, end, s.y1);
     return std::pair{Carry{std::move(s.y1), std::move(s.state)}, std::move(rows)};
   };
   const auto [last, rows] =
-      scan(step, Carry{u.request.y0, u.begun}, Row{begins_of(u), u.ends, iota({u.ends.dim(0)}, 0)},
+      scan(step, Carry{u.request.y0, u.begun},
+           Row{u.equal ? Arrays{} : Arrays{begins_of(u), u.ends}, iota({u.ends.dim(0)}, 0)},
            ScanOptions{.kind = u.kind, .checkpoints = u.checkpoints}, u.request.loc);
   const Dim evaluations =
       u.method.evaluations_to_begin() + u.ends.dim(0) * u.method.evaluations_per_step();
-  return {last.y, u.ends, evaluations, by_saver(u, rows)};
+  return {last.y, u.ends, evaluations, by_saver(u, rows), last.method};
 }
 
 UniformStates by_stages(const Uniform& u, const Stages& table) {

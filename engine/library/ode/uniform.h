@@ -20,6 +20,8 @@ struct Uniform {
   Array ends;  // [steps]: where each step ends
   LoopKind kind;
   Checkpoints checkpoints;
+  /// Given where nothing is to grow with the steps: their ends are computed in the loop.
+  std::optional<EqualSteps> equal = {};
 };
 
 /// The states at the end and where savers want them, by a scan over the steps: reverse mode of a
@@ -29,9 +31,10 @@ struct Uniform {
 /// (a network), so that it is compiled once, and at once for the way back.
 struct UniformStates {
   Arrays y1;
-  Array ends;                     // [steps]: of steps
+  Array ends;  // [steps]: of steps
   Dim evaluations;
   std::vector<Arrays> of_savers;  // of those that keep steps: [steps, ..]; of others empty
+  Arrays method = {};             // what the method carries at the end; not from a loop of stages
 };
 UniformStates step_uniformly(const Uniform&);
 

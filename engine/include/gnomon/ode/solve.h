@@ -120,6 +120,8 @@ struct Outcome {
   Array result, event;
   std::optional<Pieces> pieces;
   std::optional<SolverState> solver_state;
+  Arrays method;                   // what the method carries at the end
+  std::optional<Dim> equal_steps;  // how many, where that is known when tracing
 };
 
 Outcome integrate(const Request&);

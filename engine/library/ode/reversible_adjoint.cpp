@@ -1,0 +1,200 @@
+// engine/library/ode/reversible_adjoint.cpp -- solves whose steps are undone in reverse mode: what
+// they take, and what they give.
+//
+// The solve is a function of its own, with a reverse mode of its own, of what may move: the state
+// it begins with, what the fields captured, t0 and t1. It gives the state at the end and the states
+// that are saved in between; what is made of these, and the rows of t0 and t1, stands outside of
+// it. The way back (undone.h) knows y and what the method carries at the end, and where steps
+// ended.
+#include "engine/library/ode/reversible_adjoint.h"
+
+#include <algorithm>
+
+#include "engine/library/ode/saver.h"
+#include "engine/library/ode/undone.h"
+#include "gnomon/indexing.h"
+#include "gnomon/ops.h"
+#include "gnomon/transform.h"
+
+namespace gnomon::ode::detail {
+namespace {
+
+[[noreturn]] void fail(const Request& r, const std::string& what) {
+  usage_error("diffeqsolve", what, r.loc);
+}
+
+void check(const Request& r) {
+  const Method& method = r.solver.method();
+  if (!method.is_reversible())
+    fail(r, "ReversibleAdjoint undoes steps, and those of " + method.name() +
+                " cannot be; solve by ReversibleHeun or LeapfrogMidpoint, or take "
+                "RecursiveCheckpointAdjoint");
+  const auto refuse = [&](const std::string& what) {
+    fail(r, "ReversibleAdjoint undoes the steps of one method from t1 to t0, and " + what +
+                "; take RecursiveCheckpointAdjoint");
+  };
+  if (!r.events.empty()) refuse("an event cuts one short");
+  if (r.past) refuse("a delay equation looks further back");
+  if (r.options.saveat.dense) refuse("SaveAt::dense keeps every one of them");
+  if (r.options.saveat.solver_state || r.options.solver_state)
+    refuse("a solver_state joins it to another solve");
+  if (const auto* clip = std::get_if<ClipStepSize>(&r.options.controller))
+    if (!clip->jump_ts.empty()) refuse("the method begins anew behind each of jump_ts");
+  for (const SaveRequest& s : r.saves)
+    if (!s.at.ts.empty() && s.at.steps > 0)
+      refuse("rows of SaveAt::ts and SaveAt::steps are not told apart");
+}
+
+/// Rows behind the first `count` are those of `rest`.
+Array up_to(const Array& count, const Array& rows, const Operand& rest) {
+  Shape shape = rows.shape();
+  for (int axis = 1; axis < shape.rank(); ++axis) shape[axis] = 1;
+  return where(iota(shape, 0) < count, rows, rest);
+}
+
+class Reversed {
+ public:
+  explicit Reversed(const Request& r)
+      : r_(r), u_{r, time_dtype(r), &r.solver.method(), true, {}, {}, r.options, {}} {
+    const bool driven = std::any_of(r.drives.begin(), r.drives.end(),
+                                    [](const Driven& d) { return d.drive != nullptr; });
+    if (driven) {
+      driven_ = u_.method->driven(r);
+      if (!driven_)
+        fail(r, u_.method->name() + " solves no equation with a path in it; take ReversibleHeun");
+      u_.method = driven_.get();
+    }
+    u_.equal = equal_steps(r, u_.dtype);
+    if (keeps_ends() && !r.options.max_steps.bounded())
+      fail(r,
+           "ReversibleAdjoint keeps where steps end, and max_steps is `unbounded`; say how many "
+           "there may be");
+    u_.times_move = !driven && !std::holds_alternative<ClipStepSize>(r.options.controller);
+    const Array t = zeros({}, u_.dtype);
+    for (const FieldRef& f : r.fields)
+      u_.fields.push_back(closure_convert(
+          [&](const Array& at, const Arrays& y) { return f(at, y); }, t, r.y0, r.loc));
+    for (const SaveRequest& s : r.saves)
+      if (!s.at.ts.empty() || s.at.steps > 0)
+        u_.inside.push_back({.ts = s.at.ts, .steps = s.at.steps});
+    u_.options.adjoint = ForwardMode{};
+    u_.options.saveat = {};
+  }
+
+  Outcome run() {
+    Inputs in{r_.y0, {}, {}};
+    for (const OpenField& f : u_.fields)
+      in.captured.insert(in.captured.end(), f.captures.begin(), f.captures.end());
+    if (u_.times_move)
+      for (const Operand* t : {&r_.t0, &r_.t1})
+        if (t->is_array()) in.times.push_back(cast(t->array(), u_.dtype));
+    const auto solve = [this](const Inputs& x) { return solved(x).first; };
+    const auto forward = [this](const Inputs& x) { return solved(x); };
+    const auto backward = [this](const Memory& kept, const Solved& moved) {
+      return undo(u_, kept, moved);
+    };
+    return outcome(custom_vjp(solve, forward, backward, r_.loc)(in));
+  }
+
+ private:
+  /// Whether the program knows the ends of steps only when it runs.
+  bool keeps_ends() const {
+    return !u_.equal && !std::holds_alternative<StepTo>(r_.options.controller);
+  }
+
+  std::pair<Solved, Memory> solved(const Inputs& x) {
+    Closed closed(u_, x);
+    const auto nothing = [](const Array&, const Arrays&) { return Arrays{}; };
+    for (const SaveAt& at : u_.inside) closed.request.saves.push_back({at, {}});
+    if (keeps_ends()) closed.request.saves.push_back({{.steps = 1}, FieldRef(nothing)});
+    const Outcome out = integrate(closed.request);
+    u_.equal_steps = out.equal_steps;
+
+    Solved all{out.y1, {}, out.t1, {}};
+    Memory kept{x, out.y1, out.method, {}, out.stats.accepted, {}};
+    if (keeps_ends()) kept.ends = {out.rows.back().ts};
+    all.facts = {out.stats.steps, out.stats.accepted, out.stats.rejected, out.stats.evaluations,
+                 out.result};
+    for (std::size_t i = 0; i < u_.inside.size(); ++i) {
+      all.saved.push_back(out.rows[i].ys);
+      all.facts.push_back(out.rows[i].ts);
+      all.facts.push_back(out.rows[i].count);
+      kept.saved.push_back(out.rows[i].count);
+    }
+    return {std::move(all), std::move(kept)};
+  }
+
+  /// All that a solve gives.
+  Outcome outcome(const Solved& all) const {
+    const std::optional<Array> sign = direction(r_, u_.dtype);
+    const Fields fields(r_, sign);
+    Reader facts(all.facts);
+    Outcome out;
+    const Array t0 = fields.time(cast(r_.t0, u_.dtype)), t1 = fields.time(all.t1);
+    out.t0 = fields.time(t0);
+    out.t1 = all.t1;
+    out.y1 = all.y1;
+    out.stats.steps = facts.next();
+    out.stats.accepted = facts.next();
+    out.stats.rejected = facts.next();
+    out.stats.evaluations = facts.next();
+    out.result = facts.next();
+    out.event = full({}, -1, DType::i32);
+    std::size_t inside = 0;
+    for (const SaveRequest& s : r_.saves) {
+      const Saver saver(r_, s, fields, u_.dtype);
+      Kept kept;
+      if (saver.in_loop()) {
+        const Array ts = stop_gradient(fields.time(facts.next()));
+        const Array count = facts.next();
+        kept = joined(saver, s, t0, ts, all.saved[inside++], count);
+      }
+      out.rows.push_back(saver.finish(std::move(kept), t0, r_.y0, t1, all.y1, out.stats.accepted));
+    }
+    return out;
+  }
+
+  /// Rows inside of a solve with the row of t0 before them, and room for that of t1.
+  Kept joined(const Saver& saver, const SaveRequest& s, const Array& t0, const Array& ts,
+              const Arrays& states, const Array& count) const {
+    const Dim inside = ts.dim(0);
+    Arrays values = states;
+    if (s.values) {
+      // Of rows that were not written nothing is asked that might not be finite.
+      for (std::size_t a = 0; a < states.size(); ++a)
+        values[a] = up_to(count, states[a], expand_dims(r_.y0[a], 0));
+      values = vmap([&](const Array& t, const Arrays& y) { return saver.values(t, y); })(
+          up_to(count, ts, t0), values);
+      for (Array& a : values) a = up_to(count, a, 0);
+    }
+    const Arrays first = s.at.t0 ? saver.values(t0, r_.y0) : Arrays{};
+    const Dim used = inside + (s.at.t0 ? 1 : 0), rows = saver.rows();
+    const auto with_ends = [&](const Array& all, const Array* start) {
+      Arrays parts;
+      if (start) parts.push_back(expand_dims(*start, 0));
+      parts.push_back(all);
+      if (rows > used) parts.push_back(zeros(all.shape().with(0, rows - used), all.dtype()));
+      const Array whole = parts.size() == 1 ? all : concatenate(parts);
+      return rows < used ? slice_axis(whole, 0, 0, rows) : whole;
+    };
+    Kept kept;
+    kept.row = count + (s.at.t0 ? 1 : 0);
+    kept.ts = with_ends(ts, s.at.t0 ? &t0 : nullptr);
+    for (std::size_t a = 0; a < values.size(); ++a)
+      kept.values.push_back(with_ends(values[a], s.at.t0 ? &first[a] : nullptr));
+    return kept;
+  }
+
+  const Request& r_;
+  Undone u_;
+  std::shared_ptr<const Method> driven_;
+};
+
+}  // namespace
+
+Outcome integrate_reversibly(const Request& r) {
+  check(r);
+  return Reversed(r).run();
+}
+
+}  // namespace gnomon::ode::detail
