@@ -9,9 +9,10 @@ namespace gnomon::ode {
 /// Keeps the states of some steps and takes the others again: memory that does not grow with the
 /// steps taken, exact derivatives of what was computed. The default.
 ///
-/// Without a number of checkpoints, states of few numbers are kept by segments of sqrt(max_steps)
-/// steps (LoopKind::automatic), which a lane of an ensemble does by itself; large ones, and where a
-/// number is given, by LoopKind::checkpointed.
+/// Without a number of checkpoints, steps whose number is known and states of few numbers are kept
+/// by segments of sqrt(max_steps) steps (LoopKind::automatic), which a lane of an ensemble does by
+/// itself; large states in steps that a controller chooses, and where a number is given, by
+/// LoopKind::checkpointed.
 struct RecursiveCheckpointAdjoint {
   Checkpoints checkpoints = {};  // by default from max_steps
 };
