@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "engine/library/ode/control.h"
+#include "engine/library/ode/enclosed.h"
 #include "engine/library/ode/events.h"
 #include "engine/library/ode/method.h"
-#include "engine/library/ode/reversible_adjoint.h"
 #include "engine/library/ode/saver.h"
 #include "engine/library/ode/uniform.h"
 #include "gnomon/buffer.h"
@@ -95,10 +95,10 @@ WhileOptions loop_options(const Request& r, std::optional<Dim> steps) {
   if (const auto* recursive = std::get_if<RecursiveCheckpointAdjoint>(&adjoint)) {
     Dim numbers = 0;
     for (const Array& a : r.y0) numbers += a.size();
-    // Of a number of steps that is known, segments take as many rows as checkpoints by default would,
-    // and the search for these costs more than the steps do: the gradient of 1,024 steps of 16,384
-    // numbers takes 96 ms by segments and 716 ms by checkpoints. Where few of max_steps are taken
-    // there is a checkpoint for each, and large states are not computed twice.
+    // Of a number of steps that is known, segments take as many rows as checkpoints by default
+    // would, and the search for these costs more than the steps do: the gradient of 1,024 steps of
+    // 16,384 numbers takes 96 ms by segments and 716 ms by checkpoints. Where few of max_steps are
+    // taken there is a checkpoint for each, and large states are not computed twice.
     if (recursive->checkpoints.given() ||
         (options.max_steps.bounded() && !steps && numbers > most_in_a_lane)) {
       options.kind = LoopKind::checkpointed;
@@ -542,7 +542,7 @@ class Integration {
 }  // namespace
 
 Outcome integrate(const Request& r) {
-  if (std::holds_alternative<ReversibleAdjoint>(r.options.adjoint)) return integrate_reversibly(r);
+  if (is_enclosed(r.options.adjoint)) return integrate_enclosed(r);
   return Integration(r).run();
 }
 

@@ -13,29 +13,6 @@ namespace {
 
 void append(Arrays& to, const Arrays& more) { to.insert(to.end(), more.begin(), more.end()); }
 
-Arrays floats_of(const Arrays& all) {
-  Arrays some;
-  for (const Array& a : all)
-    if (is_float(a.dtype())) some.push_back(a);
-  return some;
-}
-/// `all` with other arrays of floats.
-Arrays with_floats(Arrays all, const Arrays& floats) {
-  std::size_t at = 0;
-  for (Array& a : all)
-    if (is_float(a.dtype())) a = floats.at(at++);
-  return all;
-}
-Arrays zeros_of(const Arrays& like) {
-  Arrays all;
-  for (const Array& a : like) all.push_back(zeros_like(a));
-  return all;
-}
-Arrays sum_of(Arrays a, const Arrays& b) {
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = a[i] + b[i];
-  return a;
-}
-
 /// What the loop over the steps carries, from the last to the first. Cotangents begin with d.
 struct Way {
   Array step;        // i32[]: the one that is undone next
@@ -56,7 +33,7 @@ struct Between {
 
 class WayBack {
  public:
-  WayBack(const Undone& u, const Memory& kept, const Solved& moved)
+  WayBack(const Enclosed& u, const Memory& kept, const Solved& moved)
       : u_(u),
         kept_(kept),
         moved_(moved),
@@ -294,7 +271,7 @@ class WayBack {
     return all;
   }
 
-  const Undone& u_;
+  const Enclosed& u_;
   const Memory& kept_;
   const Solved& moved_;  // cotangents
   Closed closed_;
@@ -312,19 +289,7 @@ class WayBack {
 
 }  // namespace
 
-Closed::Closed(const Undone& u, const Inputs& x)
-    : request{u.r.solver, {},        u.r.drives, u.r.t0, u.r.t1,  u.r.dt0,       x.y0,
-              u.r.paths,  u.options, {},         {},     u.r.loc, u.r.first_half} {
-  Reader captured(x.captured), times(x.times);
-  for (const OpenField& f : u.fields)
-    calls_.push_back(std::make_unique<Call>(Call{f, captured.take(f.captures.size())}));
-  for (const auto& call : calls_) request.fields.emplace_back(*call);
-  if (!u.times_move) return;
-  if (u.r.t0.is_array()) request.t0 = times.next();
-  if (u.r.t1.is_array()) request.t1 = times.next();
-}
-
-Inputs undo(const Undone& u, const Memory& kept, const Solved& moved) {
+Inputs undo(const Enclosed& u, const Memory& kept, const Solved& moved) {
   return WayBack(u, kept, moved).run();
 }
 

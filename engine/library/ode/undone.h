@@ -1,89 +1,10 @@
 // engine/library/ode/undone.h -- the way back through a solve whose steps are undone.
 #pragma once
-#include <memory>
-#include <optional>
-#include <vector>
-
-#include "engine/library/ode/control.h"
-#include "engine/library/ode/method.h"
-#include "gnomon/custom.h"
+#include "engine/library/ode/enclosed.h"
 
 namespace gnomon::ode::detail {
 
-/// Takes arrays off the front of a list.
-class Reader {
- public:
-  explicit Reader(const Arrays& all) : all_(all) {}
-  Arrays take(std::size_t count) {
-    const auto from = all_.begin() + static_cast<std::ptrdiff_t>(at_);
-    at_ += count;
-    return Arrays(from, from + static_cast<std::ptrdiff_t>(count));
-  }
-  Array next() { return all_.at(at_++); }
-
- private:
-  const Arrays& all_;
-  std::size_t at_ = 0;
-};
-
-/// A vector field as a function of what it captured, too.
-using OpenField = Converted<Arrays>;
-
-/// What moves a solve.
-struct Inputs {
-  Arrays y0, captured;
-  Arrays times;  // t0 and t1, those that are arrays
-};
-
-/// What it gives: the rest of a solution is made of this.
-struct Solved {
-  Arrays y1;
-  std::vector<Arrays> saved;  // of each save with rows inside: states [rows, ..]
-  Array t1;
-  Arrays facts;
-};
-
-/// What is kept of it.
-struct Memory {
-  Inputs inputs;
-  Arrays y1, method;
-  Arrays ends;   // [max_steps]: of steps that a controller chose
-  Array count;   // i32[]: of steps
-  Arrays saved;  // i32[] each: rows of each save
-};
-
-/// A solve whose steps are undone, without what moves it.
-struct Undone {
-  const Request& r;
-  DType dtype;
-  const Method* method;
-  bool times_move;  // t0 and t1, where they are arrays; else they are constants
-  std::vector<OpenField> fields;
-  std::vector<SaveAt> inside;        // what is saved between t0 and t1
-  SolveOptions options;              // of the solve itself
-  std::optional<EqualSteps> equal;   // steps that are known before
-  std::optional<Dim> equal_steps{};  // how many there are for sure
-};
-
-/// The request at values of what moves it.
-class Closed {
- public:
-  Closed(const Undone&, const Inputs&);
-  Closed(const Closed&) = delete;  // the request refers to this object
-  Closed& operator=(const Closed&) = delete;
-
-  Request request;
-
- private:
-  struct Call {
-    const OpenField& field;
-    Arrays captured;
-    Arrays operator()(const Array& t, const Arrays& y) const { return field(captured, t, y); }
-  };
-  std::vector<std::unique_ptr<Call>> calls_;
-};
-
 /// Reverse mode of the solve: undoes its steps from the last one on. `moved`: the cotangents.
-Inputs undo(const Undone&, const Memory&, const Solved& moved);
+Inputs undo(const Enclosed&, const Memory&, const Solved& moved);
 
 }  // namespace gnomon::ode::detail

@@ -1,8 +1,10 @@
 // engine/include/gnomon/ode/adjoint.h -- how reverse mode goes through a solve.
 #pragma once
+#include <optional>
 #include <variant>
 
 #include "gnomon/loop_kind.h"
+#include "gnomon/ode/controller.h"
 
 namespace gnomon::ode {
 
@@ -37,10 +39,30 @@ struct StoredAdjoint {};
 /// Source: P. Kidger, J. Foster, X. Li, T. Lyons, Efficient and Accurate Gradients for Neural SDEs,
 /// NeurIPS 2021, algorithm 2.
 struct ReversibleAdjoint {};
+/// Nothing is kept of the steps but what SaveAt::ts has: the way back solves the adjoint equations
+///   a' = -(df/dy)^T a,  g' = -(df/dp)^T a,  with y once more,
+/// from t1 to t0, p being args and what fields captured. Where states were saved, y begins anew
+/// from there and a jumps by their cotangents.
+///
+/// These are the derivatives of the equation, not of what was computed: off by errors of both
+/// solves. y is solved backwards, which loses equations that damp much: to tell, compare with
+/// another adjoint. A way back that did not come to t0 gives NaN. Derivatives in y0, args, what
+/// fields captured, t0 and t1; saved times are constants.
+/// Cost: a step back is as many evaluations of the field as a step, each with its reverse mode.
+/// Memory: that of the carried values, whatever max_steps is.
+/// Throws UsageError for driven and delay equations, PartitionedTerm, events, SaveAt::dense, steps
+/// and solver_state, and for StepTo and ClipStepSize without a `controller` of its own.
+/// Source: R. Chen, Y. Rubanova, J. Bettencourt, D. Duvenaud, Neural Ordinary Differential
+/// Equations, NeurIPS 2018, algorithm 1.
+struct BacksolveAdjoint {
+  /// Of the way back; by default that of the solve. Errors of a PidController are measured in y and
+  /// a alone then (P. Kidger, R. Chen, T. Lyons, "Hey, that's not an ODE", ICML 2021).
+  std::optional<Controller> controller = {};
+};
 /// Nothing is kept: for forward mode, and solves that nobody differentiates. Reverse mode throws.
 struct ForwardMode {};
 
 using Adjoint = std::variant<RecursiveCheckpointAdjoint, DirectAdjoint, StoredAdjoint,
-                             ReversibleAdjoint, ForwardMode>;
+                             ReversibleAdjoint, BacksolveAdjoint, ForwardMode>;
 
 }  // namespace gnomon::ode

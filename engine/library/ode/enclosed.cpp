@@ -1,15 +1,17 @@
-// engine/library/ode/reversible_adjoint.cpp -- solves whose steps are undone in reverse mode: what
-// they take, and what they give.
+// engine/library/ode/enclosed.cpp -- solves that are one function with a reverse mode of its own:
+// what they take, and what they give.
 //
 // The solve is a function of its own, with a reverse mode of its own, of what may move: the state
 // it begins with, what the fields captured, t0 and t1. It gives the state at the end and the states
 // that are saved in between; what is made of these, and the rows of t0 and t1, stands outside of
-// it. The way back (undone.h) knows y and what the method carries at the end, and where steps
-// ended.
-#include "engine/library/ode/reversible_adjoint.h"
+// it. The way back knows y and what the method carries at the end, and, where steps are undone
+// (undone.h), where they ended, or, where the adjoint equations are solved (backsolve.h), what was
+// saved.
+#include "engine/library/ode/enclosed.h"
 
 #include <algorithm>
 
+#include "engine/library/ode/backsolve.h"
 #include "engine/library/ode/saver.h"
 #include "engine/library/ode/undone.h"
 #include "gnomon/indexing.h"
@@ -23,7 +25,7 @@ namespace {
   usage_error("diffeqsolve", what, r.loc);
 }
 
-void check(const Request& r) {
+void check_undone(const Request& r) {
   const Method& method = r.solver.method();
   if (!method.is_reversible())
     fail(r, "ReversibleAdjoint undoes steps, and those of " + method.name() +
@@ -45,6 +47,32 @@ void check(const Request& r) {
       refuse("rows of SaveAt::ts and SaveAt::steps are not told apart");
 }
 
+void check_backsolve(const Request& r, const BacksolveAdjoint& adjoint) {
+  const auto refuse = [&](const std::string& what, const std::string& remedy) {
+    fail(r, "BacksolveAdjoint solves the adjoint equations from t1 to t0, and " + what + "; " +
+                remedy);
+  };
+  const std::string other = "take RecursiveCheckpointAdjoint";
+  if (std::any_of(r.drives.begin(), r.drives.end(),
+                  [](const Driven& d) { return d.drive != nullptr; }))
+    refuse("these are driven by a path", other);
+  if (!r.events.empty()) refuse("an event is not one of them", other);
+  if (r.past) refuse("those of a delay equation look ahead", other);
+  if (r.first_half > 0)
+    refuse("those of a PartitionedTerm have no two halves", "solve to_ode of it, or " + other);
+  if (r.options.saveat.dense) refuse("SaveAt::dense keeps every step", other);
+  if (r.options.saveat.solver_state || r.options.solver_state)
+    refuse("a solver_state joins steps to those of another solve", other);
+  for (const SaveRequest& s : r.saves)
+    if (s.at.steps > 0)
+      refuse("SaveAt::steps are at times that depend on the state", "save at `ts`, or " + other);
+  const Controller& c = r.options.controller;
+  if (!adjoint.controller &&
+      (std::holds_alternative<StepTo>(c) || std::holds_alternative<ClipStepSize>(c)))
+    refuse("its controller names times on the way",
+           "say how long steps back are (BacksolveAdjoint::controller), or " + other);
+}
+
 /// Rows behind the first `count` are those of `rest`.
 Array up_to(const Array& count, const Array& rows, const Operand& rest) {
   Shape shape = rows.shape();
@@ -52,10 +80,12 @@ Array up_to(const Array& count, const Array& rows, const Operand& rest) {
   return where(iota(shape, 0) < count, rows, rest);
 }
 
-class Reversed {
+class Enclosing {
  public:
-  explicit Reversed(const Request& r)
-      : r_(r), u_{r, time_dtype(r), &r.solver.method(), true, {}, {}, r.options, {}} {
+  explicit Enclosing(const Request& r)
+      : r_(r),
+        undoes_(std::holds_alternative<ReversibleAdjoint>(r.options.adjoint)),
+        u_{r, time_dtype(r), &r.solver.method(), true, {}, {}, r.options, {}} {
     const bool driven = std::any_of(r.drives.begin(), r.drives.end(),
                                     [](const Driven& d) { return d.drive != nullptr; });
     if (driven) {
@@ -64,12 +94,13 @@ class Reversed {
         fail(r, u_.method->name() + " solves no equation with a path in it; take ReversibleHeun");
       u_.method = driven_.get();
     }
-    u_.equal = equal_steps(r, u_.dtype);
+    if (undoes_) u_.equal = equal_steps(r, u_.dtype);
     if (keeps_ends() && !r.options.max_steps.bounded())
       fail(r,
            "ReversibleAdjoint keeps where steps end, and max_steps is `unbounded`; say how many "
            "there may be");
-    u_.times_move = !driven && !std::holds_alternative<ClipStepSize>(r.options.controller);
+    u_.times_move =
+        !undoes_ || (!driven && !std::holds_alternative<ClipStepSize>(r.options.controller));
     const Array t = zeros({}, u_.dtype);
     for (const FieldRef& f : r.fields)
       u_.fields.push_back(closure_convert(
@@ -91,7 +122,7 @@ class Reversed {
     const auto solve = [this](const Inputs& x) { return solved(x).first; };
     const auto forward = [this](const Inputs& x) { return solved(x); };
     const auto backward = [this](const Memory& kept, const Solved& moved) {
-      return undo(u_, kept, moved);
+      return undoes_ ? undo(u_, kept, moved) : solve_back(u_, kept, moved);
     };
     return outcome(custom_vjp(solve, forward, backward, r_.loc)(in));
   }
@@ -99,7 +130,7 @@ class Reversed {
  private:
   /// Whether the program knows the ends of steps only when it runs.
   bool keeps_ends() const {
-    return !u_.equal && !std::holds_alternative<StepTo>(r_.options.controller);
+    return undoes_ && !u_.equal && !std::holds_alternative<StepTo>(r_.options.controller);
   }
 
   std::pair<Solved, Memory> solved(const Inputs& x) {
@@ -111,7 +142,7 @@ class Reversed {
     u_.equal_steps = out.equal_steps;
 
     Solved all{out.y1, {}, out.t1, {}};
-    Memory kept{x, out.y1, out.method, {}, out.stats.accepted, {}};
+    Memory kept{x, out.y1, out.method, {}, out.stats.accepted, {}, {}};
     if (keeps_ends()) kept.ends = {out.rows.back().ts};
     all.facts = {out.stats.steps, out.stats.accepted, out.stats.rejected, out.stats.evaluations,
                  out.result};
@@ -120,6 +151,7 @@ class Reversed {
       all.facts.push_back(out.rows[i].ts);
       all.facts.push_back(out.rows[i].count);
       kept.saved.push_back(out.rows[i].count);
+      if (!undoes_) kept.rows.push_back(out.rows[i].ys);
     }
     return {std::move(all), std::move(kept)};
   }
@@ -186,15 +218,59 @@ class Reversed {
   }
 
   const Request& r_;
-  Undone u_;
+  bool undoes_;
+  Enclosed u_;
   std::shared_ptr<const Method> driven_;
 };
 
 }  // namespace
 
-Outcome integrate_reversibly(const Request& r) {
-  check(r);
-  return Reversed(r).run();
+Arrays floats_of(const Arrays& all) {
+  Arrays some;
+  for (const Array& a : all)
+    if (is_float(a.dtype())) some.push_back(a);
+  return some;
+}
+/// `all` with other arrays of floats.
+Arrays with_floats(Arrays all, const Arrays& floats) {
+  std::size_t at = 0;
+  for (Array& a : all)
+    if (is_float(a.dtype())) a = floats.at(at++);
+  return all;
+}
+Arrays zeros_of(const Arrays& like) {
+  Arrays all;
+  for (const Array& a : like) all.push_back(zeros_like(a));
+  return all;
+}
+Arrays sum_of(Arrays a, const Arrays& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = a[i] + b[i];
+  return a;
+}
+
+Closed::Closed(const Enclosed& u, const Inputs& x)
+    : request{u.r.solver, {},        u.r.drives, u.r.t0, u.r.t1,  u.r.dt0,       x.y0,
+              u.r.paths,  u.options, {},         {},     u.r.loc, u.r.first_half} {
+  Reader captured(x.captured), times(x.times);
+  for (const OpenField& f : u.fields)
+    calls_.push_back(std::make_unique<Call>(Call{f, captured.take(f.captures.size())}));
+  for (const auto& call : calls_) request.fields.emplace_back(*call);
+  if (!u.times_move) return;
+  if (u.r.t0.is_array()) request.t0 = times.next();
+  if (u.r.t1.is_array()) request.t1 = times.next();
+}
+
+bool is_enclosed(const Adjoint& a) {
+  return std::holds_alternative<ReversibleAdjoint>(a) ||
+         std::holds_alternative<BacksolveAdjoint>(a);
+}
+
+Outcome integrate_enclosed(const Request& r) {
+  if (const auto* back = std::get_if<BacksolveAdjoint>(&r.options.adjoint))
+    check_backsolve(r, *back);
+  else
+    check_undone(r);
+  return Enclosing(r).run();
 }
 
 }  // namespace gnomon::ode::detail
