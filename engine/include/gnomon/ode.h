@@ -33,6 +33,7 @@
 #include "gnomon/ode/solve.h"
 #include "gnomon/ode/solver_state.h"
 #include "gnomon/ode/solvers.h"
+#include "gnomon/ode/steady.h"
 #include "gnomon/ode/symplectic.h"
 #include "gnomon/ode/tableau.h"
 #include "gnomon/ode/terms.h"

@@ -6,12 +6,13 @@
 // that are saved in between; what is made of these, and the rows of t0 and t1, stands outside of
 // it. The way back knows y and what the method carries at the end, and, where steps are undone
 // (undone.h), where they ended, or, where the adjoint equations are solved (backsolve.h), what was
-// saved.
+// saved, or that a solve came to rest (rest.h).
 #include "engine/library/ode/enclosed.h"
 
 #include <algorithm>
 
 #include "engine/library/ode/backsolve.h"
+#include "engine/library/ode/rest.h"
 #include "engine/library/ode/saver.h"
 #include "engine/library/ode/undone.h"
 #include "gnomon/indexing.h"
@@ -73,6 +74,29 @@ void check_backsolve(const Request& r, const BacksolveAdjoint& adjoint) {
            "say how long steps back are (BacksolveAdjoint::controller), or " + other);
 }
 
+void check_rest(const Request& r) {
+  const auto refuse = [&](const std::string& what, const std::string& remedy) {
+    fail(r,
+         "ImplicitAdjoint differentiates where a solve comes to rest, and " + what + "; " + remedy);
+  };
+  const std::string other = "take RecursiveCheckpointAdjoint";
+  if (std::any_of(r.drives.begin(), r.drives.end(),
+                  [](const Driven& d) { return d.drive != nullptr; }))
+    refuse("an equation that a path drives has none", other);
+  if (r.past) refuse("the past of a delay equation is not at rest", other);
+  if (r.first_half > 0)
+    refuse("the halves of a PartitionedTerm move in turn", "solve to_ode of it");
+  if (r.events.empty())
+    refuse("no event says that it has", "give steady_state_event, or another one that does");
+  for (const EventRequest& e : r.events)
+    if (e.effect) refuse("an event goes on from another state", other);
+  if (r.options.saveat.dense || r.options.saveat.solver_state || r.options.solver_state)
+    refuse("more is kept than that", "save t1 alone, or " + other);
+  for (const SaveRequest& s : r.saves)
+    if (!s.at.ts.empty() || s.at.steps > 0)
+      refuse("states on the way are saved", "save t1 alone, or " + other);
+}
+
 /// Rows behind the first `count` are those of `rest`.
 Array up_to(const Array& count, const Array& rows, const Operand& rest) {
   Shape shape = rows.shape();
@@ -85,7 +109,8 @@ class Enclosing {
   explicit Enclosing(const Request& r)
       : r_(r),
         undoes_(std::holds_alternative<ReversibleAdjoint>(r.options.adjoint)),
-        u_{r, time_dtype(r), &r.solver.method(), true, {}, {}, r.options, {}} {
+        rests_(std::holds_alternative<ImplicitAdjoint>(r.options.adjoint)),
+        u_{r, time_dtype(r), &r.solver.method(), true, {}, {}, {}, r.options, {}} {
     const bool driven = std::any_of(r.drives.begin(), r.drives.end(),
                                     [](const Driven& d) { return d.drive != nullptr; });
     if (driven) {
@@ -105,6 +130,9 @@ class Enclosing {
     for (const FieldRef& f : r.fields)
       u_.fields.push_back(closure_convert(
           [&](const Array& at, const Arrays& y) { return f(at, y); }, t, r.y0, r.loc));
+    for (const EventRequest& e : r.events)
+      u_.conditions.push_back(closure_convert(
+          [&](const Array& at, const Arrays& y) { return e.condition(at, y); }, t, r.y0, r.loc));
     for (const SaveRequest& s : r.saves)
       if (!s.at.ts.empty() || s.at.steps > 0)
         u_.inside.push_back({.ts = s.at.ts, .steps = s.at.steps});
@@ -114,15 +142,18 @@ class Enclosing {
 
   Outcome run() {
     Inputs in{r_.y0, {}, {}};
-    for (const OpenField& f : u_.fields)
-      in.captured.insert(in.captured.end(), f.captures.begin(), f.captures.end());
+    for (const auto* functions : {&u_.fields, &u_.conditions})
+      for (const OpenField& f : *functions)
+        in.captured.insert(in.captured.end(), f.captures.begin(), f.captures.end());
     if (u_.times_move)
       for (const Operand* t : {&r_.t0, &r_.t1})
         if (t->is_array()) in.times.push_back(cast(t->array(), u_.dtype));
     const auto solve = [this](const Inputs& x) { return solved(x).first; };
     const auto forward = [this](const Inputs& x) { return solved(x); };
     const auto backward = [this](const Memory& kept, const Solved& moved) {
-      return undoes_ ? undo(u_, kept, moved) : solve_back(u_, kept, moved);
+      return undoes_  ? undo(u_, kept, moved)
+             : rests_ ? move_rest(u_, kept, moved)
+                      : solve_back(u_, kept, moved);
     };
     return outcome(custom_vjp(solve, forward, backward, r_.loc)(in));
   }
@@ -142,10 +173,10 @@ class Enclosing {
     u_.equal_steps = out.equal_steps;
 
     Solved all{out.y1, {}, out.t1, {}};
-    Memory kept{x, out.y1, out.method, {}, out.stats.accepted, {}, {}};
+    Memory kept{x, out.y1, out.method, {}, out.stats.accepted, {}, {}, out.t1};
     if (keeps_ends()) kept.ends = {out.rows.back().ts};
-    all.facts = {out.stats.steps, out.stats.accepted, out.stats.rejected, out.stats.evaluations,
-                 out.result};
+    all.facts = {out.stats.steps,       out.stats.accepted, out.stats.rejected,
+                 out.stats.evaluations, out.result,         out.event};
     for (std::size_t i = 0; i < u_.inside.size(); ++i) {
       all.saved.push_back(out.rows[i].ys);
       all.facts.push_back(out.rows[i].ts);
@@ -171,7 +202,7 @@ class Enclosing {
     out.stats.rejected = facts.next();
     out.stats.evaluations = facts.next();
     out.result = facts.next();
-    out.event = full({}, -1, DType::i32);
+    out.event = facts.next();
     std::size_t inside = 0;
     for (const SaveRequest& s : r_.saves) {
       const Saver saver(r_, s, fields, u_.dtype);
@@ -218,7 +249,7 @@ class Enclosing {
   }
 
   const Request& r_;
-  bool undoes_;
+  bool undoes_, rests_;
   Enclosed u_;
   std::shared_ptr<const Method> driven_;
 };
@@ -252,9 +283,12 @@ Closed::Closed(const Enclosed& u, const Inputs& x)
     : request{u.r.solver, {},        u.r.drives, u.r.t0, u.r.t1,  u.r.dt0,       x.y0,
               u.r.paths,  u.options, {},         {},     u.r.loc, u.r.first_half} {
   Reader captured(x.captured), times(x.times);
-  for (const OpenField& f : u.fields)
-    calls_.push_back(std::make_unique<Call>(Call{f, captured.take(f.captures.size())}));
-  for (const auto& call : calls_) request.fields.emplace_back(*call);
+  for (const auto* functions : {&u.fields, &u.conditions})
+    for (const OpenField& f : *functions)
+      calls_.push_back(std::make_unique<Call>(Call{f, captured.take(f.captures.size())}));
+  for (std::size_t i = 0; i < u.fields.size(); ++i) request.fields.emplace_back(*calls_[i]);
+  for (std::size_t i = 0; i < u.conditions.size(); ++i)
+    request.events.push_back({FieldRef(*calls_[u.fields.size() + i]), {}, u.r.events[i].options});
   if (!u.times_move) return;
   if (u.r.t0.is_array()) request.t0 = times.next();
   if (u.r.t1.is_array()) request.t1 = times.next();
@@ -262,12 +296,14 @@ Closed::Closed(const Enclosed& u, const Inputs& x)
 
 bool is_enclosed(const Adjoint& a) {
   return std::holds_alternative<ReversibleAdjoint>(a) ||
-         std::holds_alternative<BacksolveAdjoint>(a);
+         std::holds_alternative<BacksolveAdjoint>(a) || std::holds_alternative<ImplicitAdjoint>(a);
 }
 
 Outcome integrate_enclosed(const Request& r) {
   if (const auto* back = std::get_if<BacksolveAdjoint>(&r.options.adjoint))
     check_backsolve(r, *back);
+  else if (std::holds_alternative<ImplicitAdjoint>(r.options.adjoint))
+    check_rest(r);
   else
     check_undone(r);
   return Enclosing(r).run();

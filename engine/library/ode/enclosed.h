@@ -57,6 +57,7 @@ struct Memory {
   Array count;               // i32[]: of steps
   Arrays saved;              // i32[] each: rows of each save
   std::vector<Arrays> rows;  // these, where the way back begins anew at each
+  Array t1;                  // where the solve ended
 };
 
 /// A solve without what moves it.
@@ -66,10 +67,11 @@ struct Enclosed {
   const Method* method;
   bool times_move;  // t0 and t1, where they are arrays; else they are constants
   std::vector<OpenField> fields;
-  std::vector<SaveAt> inside;        // what is saved between t0 and t1
-  SolveOptions options;              // of the solve itself
-  std::optional<EqualSteps> equal;   // steps that are known before
-  std::optional<Dim> equal_steps{};  // how many there are for sure
+  std::vector<OpenField> conditions;  // of events
+  std::vector<SaveAt> inside;         // what is saved between t0 and t1
+  SolveOptions options;               // of the solve itself
+  std::optional<EqualSteps> equal;    // steps that are known before
+  std::optional<Dim> equal_steps{};   // how many there are for sure
 };
 
 /// The request at values of what moves it.
@@ -90,8 +92,8 @@ class Closed {
   std::vector<std::unique_ptr<Call>> calls_;
 };
 
-/// Whether the solve of a request is such a one: its adjoint is ReversibleAdjoint or
-/// BacksolveAdjoint.
+/// Whether the solve of a request is such a one: its adjoint is ReversibleAdjoint, BacksolveAdjoint
+/// or ImplicitAdjoint.
 bool is_enclosed(const Adjoint&);
 /// Throws UsageError for what the adjoint does not take.
 Outcome integrate_enclosed(const Request&);

@@ -59,10 +59,19 @@ struct BacksolveAdjoint {
   /// a alone then (P. Kidger, R. Chen, T. Lyons, "Hey, that's not an ODE", ICML 2021).
   std::optional<Controller> controller = {};
 };
+/// Of a solve that an event ends where the state comes to rest (steady_state_event): y1 is where
+/// f(t1, y1, args) = 0, and moves as the implicit function theorem says. Nothing is kept of the
+/// steps. Derivatives in args and what fields captured; y0, t0 and t1 have none.
+/// Cost: reverse mode of one evaluation for each of the n numbers of a state, and n^3 operations.
+/// Unchecked: that the solve came to rest, and that df/dy can be inverted there; derivatives are
+/// off by what f is from 0.
+/// Throws UsageError without an event, with effects of one, for states saved on the way, driven and
+/// delay equations and PartitionedTerm.
+struct ImplicitAdjoint {};
 /// Nothing is kept: for forward mode, and solves that nobody differentiates. Reverse mode throws.
 struct ForwardMode {};
 
 using Adjoint = std::variant<RecursiveCheckpointAdjoint, DirectAdjoint, StoredAdjoint,
-                             ReversibleAdjoint, BacksolveAdjoint, ForwardMode>;
+                             ReversibleAdjoint, BacksolveAdjoint, ImplicitAdjoint, ForwardMode>;
 
 }  // namespace gnomon::ode
