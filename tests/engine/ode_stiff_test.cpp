@@ -50,7 +50,7 @@ Numbers brusselator_end(int steps) {
 }
 
 TEST(OdeStiff, ReferenceOfTheBrusselator) {
-  const Numbers end = brusselator_end(20000);
+  const Numbers end = brusselator_end(8000);
   for (std::size_t i = 0; i < end.size(); ++i)
     EXPECT_NEAR(end[i], stiff::Brusselator::want[i], 1e-13);
 }
