@@ -117,6 +117,65 @@ Array robertson_ends(const ode::Solver& solver, const Array& rates) {
 Array robertson_kvaerno(const Array& rates) { return robertson_ends(ode::Kvaerno5(), rates); }
 Array robertson_rodas(const Array& rates) { return robertson_ends(ode::Rodas5P(), rates); }
 
+// ---- the stiff problems
+
+struct StiffStarts {
+  std::vector<Array> problems;  // f64[components] each
+};
+struct StiffResults {
+  std::vector<Array> ends, steps, evaluations;
+};
+
+StiffStarts stiff_starts(gn::Runtime& rt) {
+  StiffStarts starts;
+  Stiff::for_each([&](const auto& problem) {
+    starts.problems.push_back(
+        rt.from_host(std::vector<double>(problem.start.begin(), problem.start.end())));
+  });
+  return starts;
+}
+
+/// The six by one solver.
+Variant stiff(const std::shared_ptr<gn::Runtime>& rt, const char* name, ode::Solver solver) {
+  const auto solve = [=](const StiffStarts& starts) {
+    StiffResults results;
+    std::size_t i = 0;
+    Stiff::for_each([&](const auto& problem) {
+      const ode::OdeTerm term{[&](const Array& t, const Array& y, const gn::None&) {
+        std::vector<Array> d(problem.start.size());
+        problem(t, y, d);
+        return gn::stack(d);
+      }};
+      const auto sol = ode::diffeqsolve(
+          term, solver, 0.0, problem.end, gn::none, starts.problems[i++], gn::none,
+          {.controller = ode::PidController{.rtol = Stiff::tolerance,
+                                            .atol = Stiff::tolerance * problem.scale}});
+      results.ends.push_back(gn::cast(sol.y1, gn::DType::f32));
+      results.steps.push_back(sol.stats.steps);
+      results.evaluations.push_back(sol.stats.evaluations);
+    });
+    return results;
+  };
+  Variant v = jitted(rt, name, solve, stiff_starts(*rt));
+  v.extras = [=, result = v.result, of_the_call = v.extras] {
+    Extras all = of_the_call();
+    all.merge(stiff_counts(result()));
+    return all;
+  };
+  return v;
+}
+std::vector<float> host(gn::Runtime& rt, const StiffResults& results) {
+  std::vector<float> all;
+  for (const Array& end : results.ends) {
+    const auto values = rt.to_host<float>(end);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  for (std::size_t i = 0; i < results.steps.size(); ++i)
+    for (const Array& count : {results.steps[i], results.evaluations[i]})
+      all.push_back(static_cast<float>(rt.to_host<std::int32_t>(count).front()));
+  return all;
+}
+
 // ---- events
 
 struct Ball {
@@ -164,6 +223,10 @@ void add_gnomon_ode(std::vector<Workload>& workloads, const std::shared_ptr<gn::
       [=] { return jitted(rt, "gnomon", robertson_kvaerno, rt->from_host(robertson_rate())); });
   add("ode_robertson",
       [=] { return jitted(rt, "rodas5p", robertson_rodas, rt->from_host(robertson_rate())); });
+  add("ode_stiff", [=] { return stiff(rt, "kvaerno5", ode::Kvaerno5()); });
+  add("ode_stiff", [=] { return stiff(rt, "rodas5p", ode::Rodas5P()); });
+  add("ode_stiff", [=] { return stiff(rt, "kencarp5", ode::KenCarp5()); });
+  add("ode_stiff", [=] { return stiff(rt, "bdf", ode::BDF()); });
   add("ode_events",
       [=] { return jitted(rt, "gnomon", last_bounce, rt->from_host(bouncing_restitution())); });
 }

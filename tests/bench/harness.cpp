@@ -120,6 +120,7 @@ std::vector<Workload> all_workloads() {
           {"ode_detest", detest_check, {}},
           {"ode_events", bouncing_check, {}},
           {"ode_robertson", robertson_check, {}},
+          {"ode_stiff", stiff_check, {}},
           {"lorenz_rk4_grad", lorenz_rk4_grad_check, {}},
           {"lorenz_adaptive_grad", lorenz_adaptive_grad_check, {}},
           {"chain_grad", chain_grad_check, {}},

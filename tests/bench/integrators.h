@@ -17,5 +17,7 @@ void cvode_detest(const double* scale, float* ends, size_t n);
 /// `rate` f64[n].
 void odeint_robertson(const double* rate, float* ends, size_t n);
 void cvode_robertson(const double* rate, float* ends, size_t n);
+/// The whole of ode_stiff on one thread, Jacobians by differences.
+void cvode_stiff(float* ends, float* counts);
 
 }  // namespace bench::integrators

@@ -5,6 +5,7 @@
 #include <sunmatrix/sunmatrix_dense.h>
 #include <sunnonlinsol/sunnonlinsol_fixedpoint.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -52,6 +53,7 @@ class Cvode {
     fixed_point_ = SUNNonlinSol_FixedPoint(y_, 0, context_);
     require(CVodeSetNonlinearSolver(memory_, fixed_point_), "CVodeSetNonlinearSolver");
   }
+  /// Without a `jacobian` its columns are differences.
   void use_newton(CVLsJacFn jacobian) {
     matrix_ = SUNDenseMatrix(N, N, context_);
     linear_ = SUNLinSol_Dense(y_, matrix_, context_);
@@ -176,6 +178,29 @@ void cvode_robertson(const double* rate, float* ends, size_t n) {
       cvode.solve_to(P::end, t);
       for (size_t c = 0; c < 3; c++) ends[c * n + i] = static_cast<float>(cvode.y()[c]);
     }
+  });
+}
+
+void cvode_stiff(float* ends, float* counts) {
+  Stiff::for_each([&](const auto& problem) {
+    using P = std::remove_cvref_t<decltype(problem)>;
+    Cvode<P::start.size()> cvode(CV_BDF, field_of<P>, Stiff::tolerance,
+                                 Stiff::tolerance * P::scale);
+    cvode.use_newton(nullptr);
+    std::copy(P::start.begin(), P::start.end(), cvode.y());
+    cvode.begin(0, nullptr);
+    CVodeSetStopTime(cvode.memory(), P::end);
+    double t;
+    cvode.solve_to(P::end, t);
+    for (size_t c = 0; c < P::start.size(); c++) *ends++ = static_cast<float>(cvode.y()[c]);
+    long steps = 0, failed = 0, unsolved = 0, evaluations = 0, for_jacobians = 0;
+    CVodeGetNumSteps(cvode.memory(), &steps);
+    CVodeGetNumErrTestFails(cvode.memory(), &failed);
+    CVodeGetNumStepSolveFails(cvode.memory(), &unsolved);
+    CVodeGetNumRhsEvals(cvode.memory(), &evaluations);
+    CVodeGetNumLinRhsEvals(cvode.memory(), &for_jacobians);
+    *counts++ = static_cast<float>(steps + failed + unsolved);
+    *counts++ = static_cast<float>(evaluations + for_jacobians);
   });
 }
 

@@ -67,6 +67,17 @@ void add_ode_opponents(std::vector<Workload>& workloads) {
     return integrator("cvode", robertson_rate(), 3 * Robertson::systems,
                       integrators::cvode_robertson);
   });
+  add("ode_stiff", [] {
+    size_t components = 0, problems = 0;
+    Stiff::for_each([&](const auto& p) { components += p.start.size(), problems++; });
+    auto out = std::make_shared<std::vector<float>>(components + 2 * problems);
+    Variant v;
+    v.name = "cvode";
+    v.run = [=] { integrators::cvode_stiff(out->data(), out->data() + components); };
+    v.result = [=] { return *out; };
+    v.extras = [=] { return stiff_counts(*out); };
+    return v;
+  });
 #endif
 }
 

@@ -111,6 +111,21 @@ Vec3 robertson_end(double k1) {
   return y;
 }
 
+/// Where all the stiff problems end, and the tolerances there.
+struct StiffEnds {
+  std::vector<double> values, tolerances;
+};
+StiffEnds stiff_ends() {
+  StiffEnds ends;
+  Stiff::for_each([&](const auto& problem) {
+    for (const double y : problem.want) {
+      ends.values.push_back(y);
+      ends.tolerances.push_back(Stiff::tolerance * (problem.scale + std::abs(y)));
+    }
+  });
+  return ends;
+}
+
 }  // namespace
 
 std::vector<double> detest_scale() {
@@ -170,6 +185,31 @@ Check robertson_check() {
           return 100 * (Robertson::absolute + Robertson::relative * std::abs((*values)[i]));
         });
   };
+}
+
+Check stiff_check() {
+  return [ends = stiff_ends()](std::span<const float> result) {
+    return compare(
+        result.first(std::min(result.size(), ends.values.size())), ends.values.size(),
+        [&](size_t i) { return ends.values[i]; },
+        [&](size_t i) { return Stiff::allowed * ends.tolerances[i]; });
+  };
+}
+
+std::map<std::string, double> stiff_counts(std::span<const float> result) {
+  const StiffEnds ends = stiff_ends();
+  std::map<std::string, double> counts;
+  size_t i = 0, count = ends.values.size();
+  Stiff::for_each([&](const auto& problem) {
+    const std::string name = problem.name;
+    double worst = 0;
+    for (size_t c = 0; c < problem.want.size(); c++, i++)
+      worst = std::max(worst, std::abs(double{result[i]} - ends.values[i]) / ends.tolerances[i]);
+    counts[name + "_error"] = worst;
+    counts[name + "_steps"] = double{result[count++]};
+    counts[name + "_evaluations"] = double{result[count++]};
+  });
+  return counts;
 }
 
 }  // namespace bench

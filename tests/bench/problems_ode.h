@@ -2,11 +2,15 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "problems.h"
 #include "robertson.h"
 #include "tests/support/detest.h"
+#include "tests/support/stiff_problems.h"
 
 namespace bench {
 
@@ -44,5 +48,22 @@ Check bouncing_check();
 /// For Robertson: 0.04 times six decades, from 1e-3 to 1e3.
 std::vector<double> robertson_rate();
 Check robertson_check();
+
+/// One system of each of the stiff problems, to see what steps and evaluations they take.
+///
+/// Result f32: where they end, one problem after the other, then two counts for each: its steps,
+/// those that were rejected too, and its evaluations, those for Jacobians too. The relative
+/// tolerance is `tolerance`, the absolute one that times the problem's scale; what is `allowed`
+/// is a multiple of both.
+struct Stiff {
+  static constexpr double tolerance = 1e-6, allowed = 100;
+  template <class F>
+  static void for_each(const F& f) {
+    gnomon::testing::stiff::for_each(f);
+  }
+};
+Check stiff_check();
+/// Of a result: steps, evaluations and the largest error, in tolerances, of each problem.
+std::map<std::string, double> stiff_counts(std::span<const float> result);
 
 }  // namespace bench
