@@ -139,7 +139,7 @@ class Partitioner {
                     const std::vector<ValueId>& members, const Cones& cones) {
     for (std::uint32_t loop : loops) {
       const double work = work_per_iteration(g_.equations[loop]) / static_cast<double>(lanes);
-      if (work < worth_kernels()) continue;
+      if (work < worth_kernels(g_.equations[loop], lanes)) continue;
       bool changed = false;
       if (loops.size() > 1)
         for (ValueId v : members) changed = cut(cones.at(v)) || changed;
@@ -181,7 +181,7 @@ class Partitioner {
       }
       const std::uint32_t loop = *loops.begin();
       const double work = work_per_iteration(g_.equations[loop]);
-      if (work >= worth_kernels() &&
+      if (work >= worth_kernels(g_.equations[loop], 1) &&
           run_on_device(loop, std::to_string(static_cast<std::uint64_t>(work)) +
                                   " operations per iteration; " + why))
         return false;
@@ -378,10 +378,13 @@ class Partitioner {
   }
 
   /// Work per iteration that pays for a few kernels. On a CPU a dispatch costs what tens of
-  /// thousands of instructions do, and a lone lane does what the lanes of a workgroup do at once;
-  /// on a GPU a lone invocation is slow, and starting is cheap.
-  double worth_kernels() const {
-    return !target_.contiguous_per_lane ? 512 : may_play() ? 2048 : 16384;
+  /// thousands of instructions do, and a lone lane does what the lanes of a workgroup do at once,
+  /// unless all values are so small that few of them had anything to do: the stages of a single
+  /// stiff system. On a GPU a lone invocation is slow, and starting is cheap.
+  double worth_kernels(const Equation& loop, Dim lanes) const {
+    constexpr Dim few_elements = 144;
+    if (!target_.contiguous_per_lane) return 512;
+    return may_play() && widest(loop) > few_elements * lanes ? 2048 : 16384;
   }
 
   /// False when something was changed: a kernel of these loops would take more trips than the

@@ -61,6 +61,16 @@ double work(const Graph& g, const Equation& e) {
   return e.primitive->lower.cost == Cost::heavy ? 12 * size : size;
 }
 
+Dim widest(const Equation& loop) {
+  Dim most = 0;
+  for (const GraphPtr& g : loop.params.graphs())
+    for (const Equation& inner : g->equations) {
+      for (ValueId v : inner.outputs) most = std::max(most, g->avals[v].shape.size());
+      most = std::max(most, widest(inner));
+    }
+  return most;
+}
+
 double work_per_iteration(const Equation& loop) {
   double sum = 0;
   for (const GraphPtr& g : loop.params.graphs()) {
