@@ -6,6 +6,7 @@
 #include "codegen/primitives/table.h"
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/vmap.h"
+#include "gnomon/indexing.h"
 #include "gnomon/loops.h"
 #include "tests/codegen/graph_host.h"
 #include "tests/codegen/primitive_cases.h"

@@ -2,6 +2,8 @@
 // device.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "gnomon/jit.h"
 #include "gnomon/ode.h"
 #include "gnomon/ops.h"
