@@ -13,6 +13,7 @@ namespace gnomon::ode {
 ///
 /// Between the steps it is the polynomial of the whole step, moved so that it ends where the halves
 /// do. Cost: three steps of the method. An estimate that the method has of its own is not used.
+/// Derivatives are those of the halves.
 /// A path has to answer in the middle of steps: a VirtualBrownianTree does.
 /// Throws UsageError, when a solve begins, for methods that look at earlier steps (BDF, Adams).
 /// Source: E. Hairer, S. Norsett and G. Wanner, Solving Ordinary Differential Equations I, 2nd

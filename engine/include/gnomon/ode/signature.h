@@ -25,6 +25,8 @@ std::vector<std::vector<int>> lyndon_words(Dim channels, int depth, Loc loc = Lo
 Array log_signature(Operand path, int depth);
 
 /// The same for stretches of `window` steps, one behind the other; the last one may be shorter.
+/// Differentiable, and at the cost of log_signature. Throws UsageError as that does, and unless
+/// window is 1 or more.
 ///
 /// [n, channels] -> [ceil((n - 1) / window), words]. What drives an equation by the log-ODE method
 /// over these stretches, with a field of as many columns as there are words, is

@@ -237,7 +237,10 @@ struct WatchersOf<Event<F, E>, Y, Args> {
 /// every lane. A lane takes its own steps and ends on its own.
 /// Differentiable in y0, args, t0, t1 and what `f` captured; reverse mode as SolveOptions::adjoint
 /// says. Step sizes that a controller chose are constants to it.
-/// Cost: a step is one evaluation per stage, written out one behind the other.
+/// Cost: a step is one evaluation per stage, written out one behind the other; in steps of known
+/// lengths a large field stands there once, in a loop over the stages.
+/// A long solve in a jitted function is heard and ended while it runs, as other loops are
+/// (`f.with({.on_step = show, .cancel_with = token})(y0)`, gnomon/progress.h).
 /// Unchecked: traced times that are not in order give Result::bad_times, ts of arrays are taken as
 /// they are.
 /// Throws UsageError when dt0 points away from t1, ts are out of order or of [t0, t1], tolerances
