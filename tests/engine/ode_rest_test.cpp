@@ -107,6 +107,18 @@ TEST(OdeRest, LanesComeToTheirOwn) {
     EXPECT_NEAR(slopes[i], 0.5 / std::sqrt(roots[i]), 1e-7) << i;
 }
 
+TEST(OdeRest, MovesInForwardModeToo) {
+  const ode::OdeTerm falls{[](const Array&, const Array& y, const Array& c) { return c - y * y; }};
+  const auto rest = [&](const Array& c) {
+    return diffeqsolve(falls, ode::Tsit5(), 0.0, never, none, full({}, 1.5, DType::f64), c,
+                       implicit, ode::steady_state_event(falls, 1e-9, 1e-9))
+        .y1;
+  };
+  const auto moves =
+      test::run([&](const Array& c) { return jvp(rest, c, 3 * ones_like(c)).second; }, f64(4.0));
+  EXPECT_NEAR(moves[0], 3 * 0.25, 1e-8);
+}
+
 TEST(OdeRest, RefusesWhatDoesNotRest) {
   EXPECT_THAT(test::usage_error_of([] {
                 return diffeqsolve(decay, ode::Tsit5(), 0.0, 1.0, none, full({}, 1, DType::f64),

@@ -19,8 +19,10 @@ struct Adjoined {
   std::size_t numbers;         // arrays of y, and of a
   std::size_t before, behind;  // adjoints of what other fields captured
   const Arrays& like;          // of all that was captured, of floats
+  DType time;                  // of the solve: the way back has f64 where an adjoint has
 
-  Arrays operator()(const Array& t, const Arrays& all) const {
+  Arrays operator()(const Array& at_time, const Arrays& all) const {
+    const Array t = at_time.dtype() == time ? at_time : cast(at_time, time);
     Reader reader(all);
     Arrays x = reader.take(numbers);
     Arrays a = reader.take(numbers);
@@ -66,14 +68,13 @@ class WayBack {
     std::size_t before = 0;
     for (std::size_t i = 0; i < u.fields.size(); ++i) {
       const std::size_t count = floats_of(own_[i]).size();
-      fields_.push_back(
-          {u.fields[i], own_[i], numbers_, before, floats_.size() - before - count, floats_});
+      fields_.push_back({u.fields[i], own_[i], numbers_, before, floats_.size() - before - count,
+                         floats_, u.dtype});
       before += count;
     }
     options_.adjoint = ForwardMode{};
-    const auto& adjoint = std::get<BacksolveAdjoint>(u.r.options.adjoint);
-    if (adjoint.controller) {
-      options_.controller = *adjoint.controller;
+    if (u.back) {
+      options_.controller = *u.back;
     } else if (auto* pid = std::get_if<PidController>(&options_.controller); pid && !pid->norm) {
       pid->norm = [n = 2 * numbers_](const Arrays& errors) {
         return rms_norm(Arrays(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(n)));
@@ -85,10 +86,11 @@ class WayBack {
   }
 
   Inputs run() const {
-    Way w{kept_.y1, t1_, full({}, true)};
+    // A solve that failed ended before t1, and not by what t1 is.
+    Way w{kept_.y1, kept_.t1, full({}, true)};
     for (const Arrays* more : {&moved_.y1}) w.all.insert(w.all.end(), more->begin(), more->end());
     for (const Array& g : zeros_of(floats_)) w.all.push_back(g);
-    const Array dt1 = dot(moved_.y1, slope(t1_, kept_.y1)) + moved_.t1;
+    const Array dt1 = where(kept_.t1 == t1_, dot(moved_.y1, slope(t1_, kept_.y1)) + moved_.t1, 0);
     if (!kept_.rows.empty()) w = through_rows(std::move(w));
     w = solved(w, t0_);
     for (Array& a : w.all) a = where(w.reached, a, std::numeric_limits<double>::quiet_NaN());
@@ -120,7 +122,7 @@ class WayBack {
   /// Solved on to time t.
   Way solved(const Way& w, const Array& t) const {
     FirstStep back = none;
-    if (const auto& h = u_.r.dt0.value())
+    if (const auto& h = u_.dt0.value())
       back = h->is_array() ? FirstStep(negative(h->array())) : FirstStep(-h->scalar().floating);
     Request r{u_.r.solver, {},     std::vector<Driven>(fields_.size()),
               w.t,         t,      back,

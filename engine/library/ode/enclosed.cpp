@@ -10,6 +10,7 @@
 #include "engine/library/ode/enclosed.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/library/ode/backsolve.h"
 #include "engine/library/ode/rest.h"
@@ -68,6 +69,9 @@ void check_backsolve(const Request& r, const BacksolveAdjoint& adjoint) {
     if (s.at.steps > 0)
       refuse("SaveAt::steps are at times that depend on the state", "save at `ts`, or " + other);
   const Controller& c = r.options.controller;
+  if (!r.t1.is_array() && std::isinf(r.t1.scalar().floating))
+    refuse("there is no way back from infinity",
+           "end at a finite time, or take ImplicitAdjoint where the solve comes to rest");
   if (!adjoint.controller &&
       (std::holds_alternative<StepTo>(c) || std::holds_alternative<ClipStepSize>(c)))
     refuse("its controller names times on the way",
@@ -104,6 +108,28 @@ Array up_to(const Array& count, const Array& rows, const Operand& rest) {
   return where(iota(shape, 0) < count, rows, rest);
 }
 
+/// The controller with tolerances and times that do not move.
+Controller with_constants(Controller c) {
+  const auto fix = [](Tolerance& t) {
+    if (t.value().is_array()) t = stop_gradient(t.value().array());
+  };
+  const auto fix_pid = [&](PidController& pid) {
+    fix(pid.rtol);
+    fix(pid.atol);
+  };
+  const auto fix_times = [](Times& ts) {
+    if (ts.array()) ts = stop_gradient(*ts.array());
+  };
+  if (auto* pid = std::get_if<PidController>(&c)) fix_pid(*pid);
+  if (auto* to = std::get_if<StepTo>(&c)) fix_times(to->ts);
+  if (auto* clip = std::get_if<ClipStepSize>(&c)) {
+    if (auto* pid = std::get_if<PidController>(&clip->controller)) fix_pid(*pid);
+    fix_times(clip->step_ts);
+    fix_times(clip->jump_ts);
+  }
+  return c;
+}
+
 class Enclosing {
  public:
   explicit Enclosing(const Request& r)
@@ -136,6 +162,14 @@ class Enclosing {
     for (const SaveRequest& s : r.saves)
       if (!s.at.ts.empty() || s.at.steps > 0)
         u_.inside.push_back({.ts = s.at.ts, .steps = s.at.steps});
+    u_.dt0 = r.dt0;
+    if (!undoes_) {
+      // Neither the adjoint equations nor a state at rest know how long steps are.
+      u_.options.controller = with_constants(r.options.controller);
+      const auto* adjoint = std::get_if<BacksolveAdjoint>(&r.options.adjoint);
+      if (adjoint && adjoint->controller) u_.back = with_constants(*adjoint->controller);
+      if (const auto& h = r.dt0.value(); h && h->is_array()) u_.dt0 = stop_gradient(h->array());
+    }
     u_.options.adjoint = ForwardMode{};
     u_.options.saveat = {};
   }
@@ -280,7 +314,7 @@ Arrays sum_of(Arrays a, const Arrays& b) {
 }
 
 Closed::Closed(const Enclosed& u, const Inputs& x)
-    : request{u.r.solver, {},        u.r.drives, u.r.t0, u.r.t1,  u.r.dt0,       x.y0,
+    : request{u.r.solver, {},        u.r.drives, u.r.t0, u.r.t1,  u.dt0,         x.y0,
               u.r.paths,  u.options, {},         {},     u.r.loc, u.r.first_half} {
   Reader captured(x.captured), times(x.times);
   for (const auto* functions : {&u.fields, &u.conditions})

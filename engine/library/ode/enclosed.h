@@ -72,6 +72,8 @@ struct Enclosed {
   SolveOptions options;               // of the solve itself
   std::optional<EqualSteps> equal;    // steps that are known before
   std::optional<Dim> equal_steps{};   // how many there are for sure
+  FirstStep dt0 = none;
+  std::optional<Controller> back{};  // of the adjoint equations, where it is another one
 };
 
 /// The request at values of what moves it.

@@ -46,12 +46,14 @@ struct ReversibleAdjoint {};
 ///
 /// These are the derivatives of the equation, not of what was computed: off by errors of both
 /// solves. y is solved backwards, which loses equations that damp much: to tell, compare with
-/// another adjoint. A way back that did not come to t0 gives NaN. Derivatives in y0, args, what
-/// fields captured, t0 and t1; saved times are constants.
-/// Cost: a step back is as many evaluations of the field as a step, each with its reverse mode.
-/// Memory: that of the carried values, whatever max_steps is.
-/// Throws UsageError for driven and delay equations, PartitionedTerm, events, SaveAt::dense, steps
-/// and solver_state, and for StepTo and ClipStepSize without a `controller` of its own.
+/// another adjoint. A way back that did not come to t0 gives NaN; that of a solve that failed
+/// begins where it ended. First derivatives in y0, args, what fields captured, t0 and t1, by
+/// reverse mode; those in dt0 and tolerances are 0, and saved times are constants (of some that
+/// move give stop_gradient). Cost: a step back is as many evaluations of the field as a step, each
+/// with its reverse mode. Memory: that of the carried values, whatever max_steps is. Throws
+/// UsageError for driven and delay equations, PartitionedTerm, events, an infinite t1,
+/// SaveAt::dense, steps and solver_state, and for StepTo and ClipStepSize without a `controller` of
+/// its own.
 /// Source: R. Chen, Y. Rubanova, J. Bettencourt, D. Duvenaud, Neural Ordinary Differential
 /// Equations, NeurIPS 2018, algorithm 1.
 struct BacksolveAdjoint {
@@ -61,7 +63,8 @@ struct BacksolveAdjoint {
 };
 /// Of a solve that an event ends where the state comes to rest (steady_state_event): y1 is where
 /// f(t1, y1, args) = 0, and moves as the implicit function theorem says. Nothing is kept of the
-/// steps. Derivatives in args and what fields captured; y0, t0 and t1 have none.
+/// steps. First derivatives, in both modes, in args and what fields captured; y0, t0 and t1 have
+/// none.
 /// Cost: reverse mode of one evaluation for each of the n numbers of a state, and n^3 operations.
 /// Unchecked: that the solve came to rest, and that df/dy can be inverted there; derivatives are
 /// off by what f is from 0.
