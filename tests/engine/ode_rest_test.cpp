@@ -119,6 +119,21 @@ TEST(OdeRest, MovesInForwardModeToo) {
   EXPECT_NEAR(moves[0], 3 * 0.25, 1e-8);
 }
 
+TEST(OdeRest, HasNoDerivativeOnTheWay) {
+  const auto slope = test::run_all(
+      [](const Array& c) {
+        return grad([](const Array& square) {
+          const ode::OdeTerm falls{
+              [&](const Array&, const Array& y, const None&) { return square - y * y; }};
+          return diffeqsolve(falls, ode::Tsit5(), 0.0, 0.1, none, full({}, 1.5, DType::f64), none,
+                             implicit, ode::steady_state_event(falls, 1e-9, 1e-9))
+              .y1;
+        })(c);
+      },
+      f64(4.0))[0];
+  EXPECT_TRUE(std::isnan(slope[0]));
+}
+
 TEST(OdeRest, RefusesWhatDoesNotRest) {
   EXPECT_THAT(test::usage_error_of([] {
                 return diffeqsolve(decay, ode::Tsit5(), 0.0, 1.0, none, full({}, 1, DType::f64),

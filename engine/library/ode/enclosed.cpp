@@ -207,7 +207,7 @@ class Enclosing {
     u_.equal_steps = out.equal_steps;
 
     Solved all{out.y1, {}, out.t1, {}};
-    Memory kept{x, out.y1, out.method, {}, out.stats.accepted, {}, {}, out.t1};
+    Memory kept{x, out.y1, out.method, {}, out.stats.accepted, {}, {}, out.t1, out.event};
     if (keeps_ends()) kept.ends = {out.rows.back().ts};
     all.facts = {out.stats.steps,       out.stats.accepted, out.stats.rejected,
                  out.stats.evaluations, out.result,         out.event};

@@ -57,7 +57,7 @@ struct Memory {
   Array count;               // i32[]: of steps
   Arrays saved;              // i32[] each: rows of each save
   std::vector<Arrays> rows;  // these, where the way back begins anew at each
-  Array t1;                  // where the solve ended
+  Array t1, event;           // where the solve ended, and by which event
 };
 
 /// A solve without what moves it.

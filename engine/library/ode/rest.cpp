@@ -1,6 +1,8 @@
 // engine/library/ode/rest.cpp -- derivatives of where a solve comes to rest: f(t1, y, p) = 0.
 #include "engine/library/ode/rest.h"
 
+#include <limits>
+
 #include "gnomon/linalg.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"
@@ -53,7 +55,9 @@ Inputs move_rest(const Enclosed& u, const Memory& kept, const Solved& moved) {
   Dim numbers = 0;
   for (const Array& a : y) numbers += a.size();
   const Array jacobian = vmap(row)(eye(numbers, u.dtype));
-  const Array adjoint = linalg::solve(transpose(jacobian), flat(moved.y1, u.dtype));
+  const Array solution = linalg::solve(transpose(jacobian), flat(moved.y1, u.dtype));
+  // Where no event said that the state is at rest there is no such derivative.
+  const Array adjoint = where(kept.event >= 0, solution, std::numeric_limits<double>::quiet_NaN());
   const Arrays dx = pullback(like(negative(adjoint), y));
 
   Inputs in;

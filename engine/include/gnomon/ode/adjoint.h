@@ -66,8 +66,8 @@ struct BacksolveAdjoint {
 /// steps. First derivatives, in both modes, in args and what fields captured; y0, t0 and t1 have
 /// none.
 /// Cost: reverse mode of one evaluation for each of the n numbers of a state, and n^3 operations.
-/// Unchecked: that the solve came to rest, and that df/dy can be inverted there; derivatives are
-/// off by what f is from 0.
+/// A solve that no event ended has NaN for derivatives. Unchecked: that the event means rest, and
+/// that df/dy can be inverted there; derivatives are off by what f is from 0.
 /// Throws UsageError without an event, with effects of one, for states saved on the way, driven and
 /// delay equations and PartitionedTerm.
 struct ImplicitAdjoint {};
