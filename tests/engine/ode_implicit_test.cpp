@@ -367,8 +367,8 @@ TEST(OdeImplicit, SolvesGoBackwardsAndBeginOnTheirOwn) {
 }
 
 TEST(OdeImplicit, EvaluationsAreCounted) {
-  // Of a linear equation the first iteration is exact and the second sees it; later stages of the
-  // step know the rate. 1 Jacobian of 1 column a step, 1 evaluation to begin with.
+  // Of a linear equation guesses are exact but for rounding, and the first iteration of each of six
+  // stages sees it, or the second. 1 Jacobian of 1 column a step, 1 evaluation to begin with.
   const auto count = [](const ode::Solver& s) {
     return test::run(
         [&](const Array& y) {
@@ -377,7 +377,7 @@ TEST(OdeImplicit, EvaluationsAreCounted) {
         f64(1.0))[0];
   };
   const double counted = count(ode::Kvaerno5(exact));
-  EXPECT_GE(counted, 1 + 4 * (1 + 7));
+  EXPECT_GE(counted, 1 + 4 * (1 + 6));
   EXPECT_LE(counted, 1 + 4 * (1 + 12));
   EXPECT_EQ(count(ode::Rodas5P()), 4 * (8 + 2));
   EXPECT_EQ(count(ode::Rosenbrock23()), 1 + 4 * (2 + 2));

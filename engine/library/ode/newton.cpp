@@ -84,6 +84,15 @@ Newton::Newton(const NewtonSetup& setup, const Fields& fields, std::size_t part,
       progress_{ones({}, t.dtype()), full({}, false), zeros({}, DType::i32)} {
   for (const Array& a : frozen_.layout().flat(frozen_.y()))
     scale_.push_back(1 / (setup.atol + setup.rtol * abs(a)));
+  // Changes of the size of rounding errors of y do not become smaller.
+  const Layout& layout = frozen_.layout();
+  Arrays sizes = layout.flat(frozen_.y());
+  for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = scale_[i] * abs(sizes[i]);
+  const bool wide = layout.dtype() == DType::f64;
+  const double eps =
+      wide ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  small_ = maximum(8 * eps * (setup.norm ? setup.norm(layout.leaves(sizes)) : rms_norm(sizes)),
+                   wide ? 1e-13 : 1e-4);
 }
 
 void Newton::begin(const Array& length, double key) {
@@ -120,7 +129,6 @@ Arrays Newton::solve(const Array& t, const Arrays& base, const Arrays& guess) {
     Arrays x;
     Array size, rate, on, solved;
   };
-  const double small = std::pow(10.0, 2 - (dtype == DType::f64 ? 15 : 6));
   const Array yes = full({}, true), no = full({}, false);
   const auto iterate = [&](State s) {
     const Arrays y =
@@ -134,7 +142,7 @@ Arrays Newton::solve(const Array& t, const Arrays& base, const Arrays& guess) {
     const Array first = isinf(s.size);
     next.rate = where(first, s.rate, next.size / s.size);
     const Array left = next.size * next.rate / (1 - next.rate);
-    next.solved = (next.size < small) || ((left >= 0) && (left < setup_.kappa));
+    next.solved = (next.size < small_) || ((left >= 0) && (left < setup_.kappa));
     const Array hopeless = !first && !(next.rate <= 2);
     next.on = !(next.solved || hopeless || !isfinite(next.size));
     return next;
@@ -143,7 +151,6 @@ Arrays Newton::solve(const Array& t, const Arrays& base, const Arrays& guess) {
   // Another equation's rate is taken with care.
   const State start{layout.flat(stopped(guess)), full({}, infinity, dtype), sqrt(progress_.rate),
                     yes, no};
-  // The first iteration always runs, and mostly is the last one: it needs no loop.
   // The first iteration always runs, and mostly is the last one: it needs no loop.
   State found = iterate(start);
   Array iterations = ones({}, DType::i32);

@@ -72,6 +72,7 @@ class Newton {
   std::size_t part_;
   Frozen frozen_;
   Arrays jacobian_, scale_;  // scale: 1 / (atol + rtol |y|)
+  Array small_;              // what is rounding, scaled
   Array length_;
   double key_ = 0;
   roots::detail::Factors factors_;
