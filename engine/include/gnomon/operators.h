@@ -1,0 +1,4 @@
+// engine/include/gnomon/operators.h -- linear operators: everything of gnomon/operators/.
+#pragma once
+#include "gnomon/operators/kinds.h"
+#include "gnomon/operators/operator.h"
