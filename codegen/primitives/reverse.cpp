@@ -7,6 +7,7 @@
 #include "codegen/graph/simplify.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/lax.h"
+#include "codegen/primitives/residuals.h"
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/jvp.h"
 #include "codegen/transforms/vjp.h"
@@ -73,13 +74,24 @@ Tangents backward_by(const Graph& g, const ReverseArgs& a) {
 }
 
 StepBack::StepBack(const Graph& body, std::size_t carried, const std::vector<bool>& inputs,
-                   const Buffers& known)
+                   const Buffers& known, bool with_residuals)
     : buffers(buffers_of_body(body, carried, known)) {
   active = carried_flags(
       inputs, carried, [&](const std::vector<bool>& flags) { return active_outputs(body, flags); });
   outputs = active_outputs(body, active);
   for (std::size_t i = 0; i < carried; ++i) outputs[i] = active[i];
-  graph = simplify(pullback(body, active, outputs, buffers));
+  body_ = body;
+  if (auto skips = with_residuals ? skipping(body, carried, active) : std::nullopt) {
+    goes = std::move(skips->goes);
+    body_ = std::move(skips->body);
+  }
+  graph = simplify(pullback(body_, active, outputs, buffers));
+  used = used_inputs(graph);
+  if (!with_residuals) return;
+  std::vector<bool> histories(body.inputs.size(), false);
+  for (std::size_t i = 0; i < carried; ++i) histories[i] = kept(i);
+  residuals = residuals_of(body, graph, histories);
+  graph = control::with_residuals(graph, residuals);
   used = used_inputs(graph);
 }
 
@@ -109,7 +121,10 @@ StepBack StepBack::narrowed(const Graph& body, std::size_t carried,
   // What a carried value has of a cotangent has to go on, though the body may not look at it.
   for (std::size_t i = 0; i < carried; ++i) r.active[i] = r.outputs[i];
   if (r.active == active && r.outputs == outputs) return *this;
-  r.graph = simplify(pullback(body, r.active, r.outputs, buffers));
+  r.residuals = residuals;
+  r.goes = goes;
+  r.body_ = body_;
+  r.graph = with_residuals(simplify(pullback(body_, r.active, r.outputs, buffers)), residuals);
   r.used = used_inputs(r.graph);
   // Other terms cancel when some are gone: it may look at what need not be kept for all of them.
   for (std::size_t i = 0; i < carried; ++i)

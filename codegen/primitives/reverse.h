@@ -7,6 +7,7 @@
 // the pullback of the body (transforms/vjp.h): the step again, then its cotangents. It is made of
 // ordinary loops, so that it can be differentiated and batched like anything else.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "codegen/graph/primitive.h"
@@ -41,8 +42,10 @@ Tangents backward_by(const Graph&, const ReverseArgs&);
 struct StepBack {
   /// `inputs`: which of the body's are active to begin with; the first so many are carried.
   /// `buffers`: what they are when the loop begins.
+  /// `with_residuals`: whoever goes back hands the pullback numbers that the step computed, and
+  /// does not go over steps that `goes` says do nothing.
   StepBack(const Graph& body, std::size_t carried, const std::vector<bool>& inputs,
-           const Buffers& buffers);
+           const Buffers& buffers, bool with_residuals = false);
   /// The same when only these outputs of the loop have a cotangent: what these do not depend on has
   /// none, in any step.
   StepBack narrowed(const Graph& body, std::size_t carried, const Tangents& cotangents) const;
@@ -55,12 +58,15 @@ struct StepBack {
 
   std::vector<bool> active;   // per input of the body
   std::vector<bool> outputs;  // per output: whether it has a cotangent
-  Graph graph;                // (inputs..., cotangents...) -> cotangents of active inputs
-  std::vector<bool> used;     // per input of `graph`
-  Buffers buffers;            // per input of the body, in any step
+  Graph residuals;            // (inputs...) -> numbers that are kept for the pullback
+  std::optional<Graph> goes;  // (inputs...) -> whether the step changes any active value
+  Graph graph;  // (inputs..., residuals..., cotangents...) -> cotangents of active inputs
+  std::vector<bool> used;  // per input of `graph`
+  Buffers buffers;         // per input of the body, in any step
 
  private:
   StepBack() = default;
+  Graph body_;  // of a step that is gone back over
 };
 
 /// The carried buffers, which are at the end what every step finds in them, of all carried values.

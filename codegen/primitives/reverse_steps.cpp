@@ -114,17 +114,18 @@ Tangents rewind(const ReverseArgs& a, const StepBack& step, const Rewound& steps
           {});
     Began began = search({own[0], runs, was, given});
     Arrays in;
-    for (std::size_t i = 0, next = 0, safe = shared.size() + constants.size() + 1; i < carried;
-         ++i) {
+    std::size_t next_value = 0;
+    for (std::size_t i = 0, safe = shared.size() + constants.size() + 1; i < carried; ++i) {
       if (!step.used[i]) {
         in.push_back(lax::full(body.avals[body.inputs[i]], 0));
         continue;
       }
-      Array v = began.values[next++];
+      Array v = began.values[next_value++];
       if (together && step.kept(i)) v = all.select(runs, v, k[safe++]);
       in.push_back(v);
     }
     in = joined(in, part(k, shared.size(), constants.size()));
+    in = joined(in, part(began.values, next_value, began.values.size() - next_value));
     for (std::size_t i = 0; i < moving; ++i) {
       const Array& c = own[1 + i];
       in.push_back(together ? all.select(runs, c, lax::zeros_like(c)) : c);

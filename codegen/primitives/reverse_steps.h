@@ -29,8 +29,8 @@ struct Lanes {
   Array select(const Array& flags, const Array& a, const Array& b) const;
 };
 
-/// What a step began with, in the order of the carried values that its pullback looks at, and the
-/// state of the search behind it.
+/// What a step began with, in the order of the carried values that its pullback looks at, its
+/// residuals, and the state of the search behind it.
 struct Began {
   Arrays values, state;
   /// Whether that is so already: where it is not, the search goes on in the next trip. Empty:

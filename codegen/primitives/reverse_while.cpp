@@ -116,7 +116,7 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
       return forward(one->loop, in, active, buffers, loc);
     });
   const auto carried = static_cast<std::size_t>(p.carried);
-  const StepBack step(*p.body, carried, active, buffers);
+  const StepBack step(*p.body, carried, active, buffers, p.lanes == 0);
   if (const auto s = segments_of(p, step); s.steps > 0)
     return control::forward_by(in_segments(p, s, x, loc), x, active, buffers);
   const std::size_t constants = x.size() - carried;
@@ -129,6 +129,10 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
       const Aval rows = lanes.rows(x[i].aval(), p.max_steps);
       start.push_back(emit1(unwritten_p, BufferParams{rows.dtype, rows.shape}, {}, loc));
     }
+  for (ValueId v : step.residuals.outputs) {
+    const Aval rows = lanes.rows(step.residuals.avals[v], p.max_steps);
+    start.push_back(emit1(unwritten_p, BufferParams{rows.dtype, rows.shape}, {}, loc));
+  }
   const auto traced = [&](const Graph& g, bool body) {
     Trace t;
     t.loc = loc;
@@ -138,9 +142,18 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
     for (std::size_t i = 0; i < constants; ++i) k.push_back(t.input(x[carried + i].aval()));
     Arrays next = inline_graph(g, joined(own, k));
     if (!body) return t.finish(next);
-    next.push_back(lax::add(added[0], lax::full_like(added[0], 1)));
-    for (std::size_t i = 0, h = 1; i < carried; ++i)
+    // The row of a step that changes nothing is that of the next one.
+    const Array one = lax::full_like(added[0], 1);
+    next.push_back(lax::add(added[0], step.goes
+                                          ? lax::select(inline_graph(*step.goes, joined(own, k))[0],
+                                                        one, lax::zeros_like(one))
+                                          : one));
+    std::size_t h = 1;
+    for (std::size_t i = 0; i < carried; ++i)
       if (step.kept(i)) next.push_back(lanes.with_row(added[h++], own[i], added[0]));
+    if (h < added.size())
+      for (const Array& residual : inline_graph(step.residuals, joined(own, k)))
+        next.push_back(lanes.with_row(added[h++], residual, added[0]));
     return t.finish(next);
   };
   WhileParams q = settled(while_p, p, buffers).as<WhileParams>();
@@ -188,7 +201,7 @@ Tangents backward(const ReverseArgs& a) {
   if (!keeps_all(p)) return control::checkpointed_backward(a);
   if (const auto one = one_lane(p, a.inputs)) return backward_by_lane(*one, p.lanes, a);
   const auto carried = static_cast<std::size_t>(p.carried);
-  const StepBack full(*p.body, carried, a.active, a.buffers);
+  const StepBack full(*p.body, carried, a.active, a.buffers, p.lanes == 0);
   if (const auto s = segments_of(p, full); s.steps > 0)
     return control::backward_by(in_segments(p, s, a.inputs, Trace::where()), a);
   const StepBack step = full.narrowed(*p.body, carried, a.cotangents);
@@ -196,14 +209,17 @@ Tangents backward(const ReverseArgs& a) {
   const auto search = [&](const control::SearchArgs& s) -> control::Began {
     const Array at = lax::add(s.left, -1.0);
     control::Began r;
-    // Histories of what is kept, then buffers.
-    std::size_t row = 0, whole = 0;
-    for (std::size_t i = 0; i < carried; ++i) whole += full.kept(i) ? 1 : 0;
+    // Histories of what is kept and of residuals, then buffers.
+    std::size_t row = 0, kept = 0;
+    for (std::size_t i = 0; i < carried; ++i) kept += full.kept(i) ? 1 : 0;
+    std::size_t whole = kept + full.residuals.outputs.size();
     for (std::size_t i = 0; i < carried; ++i) {
       const std::size_t from = full.settled(i) ? whole++ : full.kept(i) ? row++ : 0;
       if (!step.used[i]) continue;
       r.values.push_back(full.settled(i) ? s.shared[from] : lanes.row(s.shared[from], at));
     }
+    for (std::size_t i = 0; i < full.residuals.outputs.size(); ++i)
+      r.values.push_back(lanes.row(s.shared[kept + i], at));
     return r;
   };
   return control::rewind(a, step, {a.saved[0], p.max_steps}, {},

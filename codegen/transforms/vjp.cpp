@@ -52,6 +52,24 @@ std::optional<Array> with_slice_added(const Array& sum, const Array& part) {
   return emit1(dynamic_update_slice_p, p, at({sum, lax::add(old, slice)}), {});
 }
 
+/// The sum of what both sides of one choice got of a cotangent: each is zero where the other is
+/// not. A negative zero stays one.
+std::optional<Array> chosen_of_both(const Array& a, const Array& b) {
+  const Equation *of_a = maker(a), *of_b = maker(b);
+  if (!of_a || !of_b || of_a->primitive != &select_p || of_b->primitive != &select_p ||
+      of_a->inputs[0] != of_b->inputs[0])
+    return std::nullopt;
+  Trace& trace = Trace::active();
+  const auto part = [&](const Equation* e, std::size_t side) {
+    return trace.record(e->inputs[side]);
+  };
+  const bool a_first = is_zero(part(of_a, 2)) && is_zero(part(of_b, 1));
+  if (!a_first && !(is_zero(part(of_a, 1)) && is_zero(part(of_b, 2)))) return std::nullopt;
+  const Array yes = part(a_first ? of_a : of_b, 1), no = part(a_first ? of_b : of_a, 2);
+  if (yes.value() == no.value()) return yes;
+  return lax::select(trace.record(ValueId(of_a->inputs[0])), yes, no);
+}
+
 void accumulate(std::optional<Array>& sum, const Array& part) {
   sum = sum ? add_cotangents(*sum, part) : part;
 }
@@ -188,6 +206,7 @@ bool pull_back_write(const Graph& graph, const ForwardPass& forward, const Equat
 Array add_cotangents(const Array& a, const Array& b) {
   if (auto sum = with_slice_added(a, b)) return *sum;
   if (auto sum = with_slice_added(b, a)) return *sum;
+  if (auto sum = chosen_of_both(a, b)) return *sum;
   return lax::add(a, b);
 }
 

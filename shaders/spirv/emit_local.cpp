@@ -178,14 +178,15 @@ void Emitter::load_half(const Instruction& in) {
     for (std::uint32_t k = 0; k < t.width; ++k) {
       const Ref index = component(in.operands[0], several ? k : 0);
       read.pairs.push_back(
-          load_pair(first, k, guarded(mask_of(in, load_mask, k), index, 0), stored));
+          load_pair(first, k, guarded(mask_of(in, load_mask, k), index, 0), form.half));
     }
   }
   std::vector<Ref> components;
-  for (const Ref pair : read.pairs)
-    components.push_back(from_memory(
-        t.scalar, stored, 1,
-        op({spv::Op::OpCompositeExtract, type(stored), {pair, form.is_second ? 1u : 0u}})));
+  for (const Ref pair : read.pairs) {
+    Ref x = op({spv::Op::OpCompositeExtract, type(form.half), {pair, form.is_second ? 1u : 0u}});
+    if (stored != form.half) x = op({spv::Op::OpBitcast, type(stored), {x}});
+    components.push_back(from_memory(t.scalar, stored, 1, x));
+  }
   define(in, compose(t, components));
 }
 
@@ -196,11 +197,13 @@ void Emitter::store_half(const Instruction& in) {
   PrivateArray& owner = privates_[form.is_second ? *form.other : array_of(in)];
   if (!form.is_second) owner.waiting.clear();
   for (std::uint32_t k = 0; k < t.width; ++k) {
-    const Ref x = to_memory(t.scalar, stored, 1, component(in.operands[1], k));
+    Ref x = to_memory(t.scalar, stored, 1, component(in.operands[1], k));
+    if (stored != form.half) x = op({spv::Op::OpBitcast, type(form.half), {x}});
     if (!form.is_second)
       owner.waiting.push_back(x);
     else
-      store_pair(*form.other, k, private_index(in, *form.other, k), stored, owner.waiting.at(k), x);
+      store_pair(*form.other, k, private_index(in, *form.other, k), form.half, owner.waiting.at(k),
+                 x);
   }
   if (form.is_second) owner.read.block = 0;
 }

@@ -32,9 +32,6 @@ struct Code {
   std::initializer_list<std::uint32_t> operands;
 };
 
-/// What local memory holds a truth value as.
-constexpr DType in_local(DType t) { return t == DType::boolean ? DType::u32 : t; }
-
 /// Walks a kernel once. Code goes to one of three streams of the function: its variables, the
 /// prologue (what is computed once whichever block asks first) and the code itself.
 class Emitter {

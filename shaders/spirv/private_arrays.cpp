@@ -12,6 +12,7 @@ namespace {
 bool is_private(const Instruction& i) {
   return i.op == Op::private_load || i.op == Op::private_store;
 }
+bool is_word(DType t) { return size_of(in_local(t)) == 4; }
 std::uint32_t array_of(const Instruction& i) { return static_cast<std::uint32_t>(i.immediate); }
 
 /// Calls `use(instruction)` for every access of a private array.
@@ -51,7 +52,7 @@ bool same_place(const Instruction& a, const Instruction& b) {
 std::vector<PrivateForm> share_elements(const kernel::Kernel& k) {
   std::vector<PrivateForm> forms(k.privates.size());
   for (std::size_t a = 0; a < forms.size(); ++a)
-    forms[a].by_components = size_of(k.privates[a].dtype) == 4;
+    forms[a].by_components = is_word(k.privates[a].dtype);
   for_accesses(k.body, [&](const Instruction& i) {
     const bool load = i.op == Op::private_load;
     const auto width = [&](kernel::Value v) { return k.types[v.index].width; };
@@ -65,14 +66,16 @@ std::vector<PrivateForm> share_elements(const kernel::Kernel& k) {
   // The first stores of arrays propose, all others have to agree.
   std::vector<bool> asked(forms.size());
   const auto fits = [&](std::uint32_t a) {
-    return size_of(k.privates[a].dtype) == 4 && !forms[a].by_components && !asked[a];
+    return is_word(k.privates[a].dtype) && !forms[a].by_components && !asked[a];
   };
   for_stores(k.body, [&](const Instruction& store, const Instruction* next) {
     const std::uint32_t a = array_of(store);
     if (next != nullptr) {
       const std::uint32_t b = array_of(*next);
-      if (a != b && fits(a) && fits(b) && k.privates[a].dtype == k.privates[b].dtype &&
-          k.privates[a].length == k.privates[b].length && same_place(store, *next)) {
+      if (a != b && fits(a) && fits(b) && k.privates[a].length == k.privates[b].length &&
+          same_place(store, *next)) {
+        const DType of_a = in_local(k.privates[a].dtype), of_b = in_local(k.privates[b].dtype);
+        forms[a].half = forms[b].half = of_a == of_b ? of_a : DType::u32;
         forms[a].other = b;
         forms[b].other = a;
         forms[b].is_second = true;

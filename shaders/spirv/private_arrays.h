@@ -11,6 +11,9 @@ namespace gnomon::spirv {
 /// Operands of a load are (index, mask), of a store (index, value, mask).
 constexpr std::size_t load_mask = 1, store_mask = 2;
 
+/// What local memory holds a truth value as.
+constexpr DType in_local(DType t) { return t == DType::boolean ? DType::u32 : t; }
+
 /// A variable for each component, but for arrays of 32 bits that go together.
 struct PrivateForm {
   bool by_components = false;  // two components are one element of 64 bits
@@ -18,6 +21,7 @@ struct PrivateForm {
   /// the one that is stored to first, and it has the variables.
   std::optional<std::uint32_t> other = std::nullopt;
   bool is_second = false;
+  DType half = DType::u32;  // what both halves are seen as
 };
 
 /// Which elements of 32 bits can share one of 64: the components of an array of which all are

@@ -1,5 +1,6 @@
 // tests/codegen/reverse_test.cpp -- reverse mode of loops and branches: against closed forms, and
 // against forward mode in every direction.
+#include "codegen/primitives/buffer.h"
 #include "codegen/primitives/control.h"
 #include "gnomon/debug.h"
 #include "gnomon/loops.h"
@@ -104,6 +105,55 @@ TEST(ReverseWhile, CarriesNumbersAndArraysThatDoNotMove) {
         return sum(end.v) + end.fixed;
       },
       point);
+}
+
+struct Trial {
+  Array t, h, x, v;
+};
+
+/// Steps of halving and doubling length of an oscillator, of which those that turn too far are not
+/// taken: x and v stay, and so does t.
+Trial tried(const Array& x, Dim max_steps) {
+  return while_loop([](const Trial& s) { return s.t < 2; },
+                    [&](Trial s) {
+                      const Array v = s.v - s.h * sin(s.x) * x[2], at = s.x + s.h * v * x[3];
+                      const Array keep = stop_gradient(abs(at - s.x) + abs(v - s.v)) < 0.25f;
+                      return Trial{where(keep, s.t + s.h, s.t),
+                                   minimum(where(keep, 1.6f * s.h, 0.5f * s.h), 2.1f - s.t),
+                                   where(keep, at, s.x), where(keep, v, s.v)};
+                    },
+                    Trial{zeros({}), full({}, 0.9f, DType::f32), x[0], x[1]},
+                    {.max_steps = max_steps});
+}
+
+TEST(ReverseWhile, StepsThatChangeNothingLeaveNoTrace) {
+  // With every step kept, in segments, and cut short where the last ones were not taken.
+  for (const Dim most : {60, 500, 3})
+    expect_two_gradients(
+        [&](const Array& x) {
+          const Trial end = tried(x, most);
+          return end.x * end.v + end.x;
+        },
+        point);
+  // By lane, each with trials of its own, and a parameter that all share.
+  expect_gradient(
+      [](const Array& x) {
+        const Trial end =
+            vmap([&](const Array& scale) { return tried(scale * x, 60); })(arange(3) * 0.4f + 0.5f);
+        return sum(end.x * end.v);
+      },
+      point);
+}
+
+TEST(ReverseWhile, WhatAStepDecidesIsNotDecidedAgain) {
+  // Behind the loop forward only the one backward may look at where a step was in time, and the
+  // pullback takes the step's length, one number, from the loop forward.
+  const auto traced = make_graph(
+      [](const Array& x) { return grad([](const Array& y) { return tried(y, 60).x; })(x); },
+      abstract_array(DType::f32, {4}));
+  int histories = 0;
+  for (const Equation& e : traced.graph.equations) histories += e.primitive == &unwritten_p ? 1 : 0;
+  EXPECT_EQ(histories, 3);  // h, x, v
 }
 
 TEST(ReverseWhile, NeedsABound) {
