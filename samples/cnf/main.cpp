@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "samples/common/adam.h"
 #include "samples/common/sample.h"
 
 namespace {
@@ -85,27 +86,7 @@ Array model_log(const Network& network, const Array& x, const std::vector<Array>
   return sol.y1.spread - 0.5f * gn::sum(gn::square(sol.y1.x), {1}) - std::log(2 * pi);
 }
 
-struct Training {
-  Network network, mean, square;
-  Array loss;
-};
-/// A step of Adam.
-Training train(const Training& now, const Array& x, const Array& signs, const Array& rate,
-               int steps) {
-  const auto loss = [&](const Network& n) { return -gn::mean(model_log(n, x, {signs}, steps)); };
-  const auto at = gn::value_and_grad(loss)(now.network);
-  const auto average = [](float share, const Network& old, const Network& g) {
-    const auto mix = [&](const Array& a, const Array& b) { return a + share * (b - a); };
-    return gn::tree::map(mix, old, g);
-  };
-  const auto squared = gn::tree::map([](const Array& g) { return gn::square(g); }, at.grad);
-  const Network mean = average(0.1f, now.mean, at.grad),
-                square = average(0.01f, now.square, squared);
-  const auto move = [&](const Array& p, const Array& m, const Array& s) {
-    return p - rate * m / (gn::sqrt(s) + 1e-6f);
-  };
-  return {gn::tree::map(move, now.network, mean, square), mean, square, at.value};
-}
+using Training = std::pair<sample::Adam<Network>, Array>;  // and the loss
 
 }  // namespace
 
@@ -124,17 +105,18 @@ int main(int argc, char** argv) {
         const Array k = number * each + i;
         auto [points, signs] = gn::random::split<2>(gn::random::fold_in(gn::random::key(2), k));
         const Array x = draw(std::move(points), batch);
+        const Array e = gn::random::rademacher(std::move(signs), {batch, 2});
+        const auto loss = [&](const Network& n) { return -gn::mean(model_log(n, x, {e}, steps)); };
+        const auto at = gn::value_and_grad(loss)(now.first.params);
         const Array left = 1.0f - gn::cast(k, gn::DType::f32) / static_cast<float>(rounds * each);
-        return train(now, x, gn::random::rademacher(std::move(signs), {batch, 2}),
-                     0.02f * gn::minimum(1.0f, 1.5f * left), steps);
+        const Array rate = 0.02f * gn::minimum(1.0f, 1.5f * left);
+        return Training{sample::step(now.first, at.grad, rate), at.value};
       };
       return gn::fori_loop(0, each, step, from);
     };
     auto round = gn::jit(rt, some, {.name = "cnf", .max_traces = 1});
     Training now = rt.run([&] {
-      const Network n = guess(gn::random::key(1), hidden);
-      const auto zeros = [&] { return gn::tree::map([](const Array& a) { return 0.0f * a; }, n); };
-      return Training{n, zeros(), zeros(), gn::zeros({})};
+      return Training{sample::adam(guess(gn::random::key(1), hidden)), gn::zeros({})};
     });
     for (int i = 0; i < rounds; ++i) {
       const double ms = sample::milliseconds_of([&] {
@@ -142,7 +124,7 @@ int main(int argc, char** argv) {
         rt.wait();
       });
       std::printf("%4d steps: loss %.3f, %.1f ms a step\n", (i + 1) * each,
-                  rt.to_host<float>(now.loss)[0], ms / each);
+                  rt.to_host<float>(now.second)[0], ms / each);
     }
     std::printf("a step of gradient and Adam: %d kernels\n", round.kernel_count());
 
@@ -152,7 +134,7 @@ int main(int argc, char** argv) {
     const auto learned = [&](const Array& x) {
       return rt.to_host<float>(rt.run([&] {
         const auto unit = [&](gn::Dim k) { return gn::broadcast_to(gn::eye(2)[k], x.shape()); };
-        return model_log(now.network, x, {unit(0), unit(1)}, 2 * steps);
+        return model_log(now.first.params, x, {unit(0), unit(1)}, 2 * steps);
       }));
     };
     const Array samples = rt.run([&] { return draw(gn::random::key(3), tests); });

@@ -7,12 +7,14 @@
 // Lotka-Volterra equations, trained by gradients that go back through the solver.
 #include <gnomon/gnomon.h>
 #include <gnomon/ode.h>
+#include <gnomon/roots.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
+#include "samples/common/adam.h"
 #include "samples/common/sample.h"
 #include "samples/lynx_hare/pelts.h"
 
@@ -56,52 +58,39 @@ Array residuals(Field field, const Array& p, const Array& pelts) {
 }
 
 struct Fit {
-  Array p, error;       // error: mean square of the residuals
-  Array matrix, slope;  // J J' and J r, of the derivatives J of the residuals r
-  Array damping;
+  Array p, error;  // error: mean square of the residuals
 };
 
-/// Source: D. Marquardt, An algorithm for least-squares estimation, J. SIAM 11 (1963).
-Fit fit_rates(const Array& from, const Array& pelts, int steps) {
-  const auto look = [&](const Array& p, const Array& damping) {
-    const auto f = [&](const Array& x) { return gn::ravel(residuals(lotka_volterra, x, pelts)); };
-    const auto along = [&](const Array& direction) { return gn::jvp(f, p, direction); };
-    const auto [rows, j] = gn::vmap(along)(gn::eye(6));
-    const Array r = rows[0];
-    return Fit{p, gn::mean(r * r), gn::matmul(j, gn::transpose(j)), gn::matmul(j, r), damping};
-  };
-  const auto step = [&](const Array&, const Fit& f) {
-    const Array damped = f.matrix + f.damping * gn::eye(6) * f.matrix;
-    const Fit next = look(f.p - gn::linalg::solve(damped, f.slope), 0.3f * f.damping);
-    return gn::cond(
-        next.error < f.error, [&] { return next; },
-        [&] {
-          return Fit{f.p, f.error, f.matrix, f.slope, 3.0f * f.damping};
-        });
-  };
-  return gn::fori_loop(0, steps, step, look(from, gn::full({}, 0.1f)));
+Fit fit_rates(const Array& from, const Array& pelts) {
+  const auto f = [&](const Array& p) { return residuals(lotka_volterra, p, pelts); };
+  const auto found = gn::roots::levenberg_marquardt(
+      f, from, {.rtol = 1e-5, .max_steps = 30, .differentiable = false});
+  return {found.x, found.value / 21.0f};
 }
 
-struct Trained {
-  Array p, mean, square, error;
-};
+/// The spread of logarithms of parameters, from the curvature where they fit.
+Array spread_of(const Fit& best, const Array& pelts) {
+  const auto f = [&](const Array& p) { return gn::ravel(residuals(lotka_volterra, p, pelts)); };
+  const Array j = gn::jacfwd(f)(best.p);
+  return gn::sqrt(gn::diagonal(gn::linalg::inv(gn::matmul(gn::transpose(j), j))) *
+                  (best.error * (42.0f / 36.0f)));
+}
 
 /// Adam's steps; the years that count grow from the first four to all of them.
-Trained fit_network(const Array& from, const Array& pelts, int steps) {
-  const auto step = [&](const Array& i, const Trained& t) {
+Fit fit_network(const Array& from, const Array& pelts, int steps) {
+  using Training = std::pair<sample::Adam<Array>, Array>;
+  const auto step = [&](const Array& i, const Training& t) {
     const Array done = gn::cast(i + 1, gn::DType::f32) / static_cast<float>(steps);
     const Array counts = gn::clip(4.0f + 34.0f * done - gn::arange(21.0f), 0.0f, 1.0f);
     const auto loss = [&](const Array& p) {
       return gn::sum(counts * gn::square(residuals(network, p, pelts))) / (2.0f * gn::sum(counts));
     };
-    const auto at = gn::value_and_grad(loss)(t.p);
-    const Array mean = 0.9f * t.mean + 0.1f * at.grad;
-    const Array square = 0.999f * t.square + 0.001f * gn::square(at.grad);
+    const auto at = gn::value_and_grad(loss)(t.first.params);
     const Array rate = 0.05f * gn::minimum(1.0f, 4.0f * (1.0f - done));
-    return Trained{t.p - rate * mean / (gn::sqrt(square) + 1e-4f), mean, square, at.value};
+    return Training{sample::step(t.first, at.grad, rate, 0.999f), at.value};
   };
-  const Array zero = gn::zeros({weights});
-  return gn::fori_loop(0, steps, step, Trained{from, zero, zero, gn::zeros({})});
+  const Training end = gn::fori_loop(0, steps, step, Training{sample::adam(from), gn::zeros({})});
+  return {end.first.params, end.second};
 }
 
 Array smallest(const Array& error) {
@@ -125,20 +114,17 @@ int main(int argc, char** argv) {
     auto fit_all = gn::jit(rt, [&](const Array& data) {
       const Array guess = gn::log(gn::array({0.5f, 0.025f, 0.8f, 0.025f, 30.0f, 4.0f}));
       const Array from = guess + 0.4f * gn::random::normal(gn::random::key(1), {starts, 6});
-      const Fit all = gn::vmap([&](const Array& p) { return fit_rates(p, data, 20); })(from);
-      const Array best = smallest(all.error);
-      // The spread of logarithms of parameters, from the curvature there.
-      const Array spread = gn::sqrt(gn::diagonal(gn::linalg::inv(all.matrix[best])) *
-                                    (all.error[best] * (42.0f / 36.0f)));
-      return std::tuple{all.error, gn::exp(all.p), gn::exp(all.p[best]), spread,
-                        solution(lotka_volterra, all.p[best])};
+      const Fit all = gn::vmap([&](const Array& p) { return fit_rates(p, data); })(from);
+      const Array i = smallest(all.error);
+      const Fit best{all.p[i], all.error[i]};
+      return std::tuple{all.error, gn::exp(all.p), gn::exp(best.p), spread_of(best, data),
+                        solution(lotka_volterra, best.p)};
     });
     auto train_all = gn::jit(rt, [&](const Array& data) {
       const Array first = gn::broadcast_to(gn::log(gn::array({30.0f, 4.0f})), {networks, 2});
       const Array layers = gn::random::normal(gn::random::key(2), {networks, weights - 2});
       const Array from = gn::concatenate({0.5f * layers, first}, 1);
-      const Trained all =
-          gn::vmap([&](const Array& p) { return fit_network(p, data, epochs); })(from);
+      const Fit all = gn::vmap([&](const Array& p) { return fit_network(p, data, epochs); })(from);
       const Array best = smallest(all.error);
       return std::pair{gn::sqrt(all.error[best]), solution(network, all.p[best])};
     });
