@@ -21,6 +21,8 @@
 #include "codegen/lower/turned.h"
 #include "codegen/plan/schedule.h"
 #include "codegen/primitives/control.h"
+#include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/table.h"
 #include "shaders/kernel/text.h"
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
@@ -36,6 +38,19 @@
 namespace gnomon {
 
 namespace {
+
+/// Copies of an array, one for each lane, in which each lane looks some elements up: nobody counts
+/// their elements.
+std::vector<bool> only_looked_up(const Graph& g) {
+  std::vector<bool> r(g.avals.size(), false);
+  for (const Equation& e : g.equations)
+    if (e.primitive == &broadcast_p) r[e.outputs[0]] = true;
+  for (const Equation& e : g.equations)
+    for (std::size_t i = 0; i < e.inputs.size(); ++i)
+      if (e.primitive != &gather_p || i > 0) r[e.inputs[i]] = false;
+  for (ValueId v : g.outputs) r[v] = false;
+  return r;
+}
 
 /// Throws UsageError where the device lacks an element type that the graph uses, and for an array
 /// whose elements 32 bits do not count.
@@ -66,12 +81,21 @@ void check_arrays(const Graph& g, const Target& target, std::string_view name) {
       case DType::f32:
         break;
     }
+  };
+  const auto check_size = [&](const Aval& a, Loc loc) {
     if (a.shape.size() >= (Dim{1} << 31))
       usage_error(name, to_string(a.dtype, a.shape) + " has 2^31 elements or more; split it", loc);
   };
-  for (ValueId v : g.inputs) check(g.avals[v], {});
+  for (ValueId v : g.inputs) {
+    check(g.avals[v], {});
+    check_size(g.avals[v], {});
+  }
+  const std::vector<bool> tables = only_looked_up(g);
   for (const Equation& e : g.equations) {
-    for (ValueId v : e.outputs) check(g.avals[v], e.loc);
+    for (ValueId v : e.outputs) {
+      check(g.avals[v], e.loc);
+      if (!tables[v]) check_size(g.avals[v], e.loc);
+    }
     for (const GraphPtr& sub : e.params.graphs()) check_arrays(*sub, target, name);
   }
 }

@@ -134,5 +134,34 @@ TEST_F(SeveralWindows, RefuseWhatIsLargerThanAllOfThem) {
   }
 }
 
+// Each lane looks into a table of its own as far as the graph says, 2^31 elements of all of them
+// together, and there is one.
+TEST_F(DeviceTest, ATableThatLanesShareIsNoArrayForEachOfThem) {
+  constexpr Dim n = 70000;
+  auto look = jit(rt, [](const Array& table, const Array& first) {
+    return vmap([&](const Array& i) {
+      using Sum = std::pair<Array, Array>;
+      return while_loop([&](const Sum& s) { return s.first < n; },
+                        [&](Sum s) {
+                          const Array next = s.first * 2 + 1;
+                          return Sum{next, s.second + take(table, s.first)};
+                        },
+                        Sum{i, zeros({}, DType::i32)}, {.max_steps = 32})
+          .second;
+    })(first);
+  });
+  std::vector<std::int32_t> table(n), first(n);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    table[i] = static_cast<std::int32_t>(i % 1000);
+    first[i] = static_cast<std::int32_t>(i);
+  }
+  const auto sums = rt.to_host<std::int32_t>(look(rt.from_host(table), rt.from_host(first)));
+  for (std::size_t i = 0; i < table.size(); i += 977) {
+    std::int32_t sum = 0;
+    for (std::size_t k = i; k < table.size(); k = 2 * k + 1) sum += table[k];
+    EXPECT_EQ(sums[i], sum) << i;
+  }
+}
+
 }  // namespace
 }  // namespace gnomon::testing
