@@ -9,6 +9,7 @@
 
 #include "codegen/primitives/buffer.h"
 #include "codegen/primitives/control.h"
+#include "codegen/primitives/csr.h"
 #include "codegen/primitives/cumulative.h"
 #include "codegen/primitives/effects.h"
 #include "codegen/primitives/gather_scatter.h"
@@ -180,7 +181,6 @@ bool on_diagonal(const Shape& shape, Dim flat, Dim length) {
   }
   return false;
 }
-
 
 void select_cases(Maker& m) {
   for (DType t : {DType::boolean, i32, DType::u8, f32, f64})
@@ -476,6 +476,41 @@ void rearrange_cases(Maker& m) {
     m.add(RearrangeParams{0}, {{t, {0}}, {i32, {0}}}, {{true, false}}, {{}, along(0)});
   }
 }
+/// Of the offsets of so many rows; no lane axis of the laws may be as long.
+Domain offsets_of(Dim rows, Dim entries) {
+  return {.low = 0, .high = static_cast<double>(entries), .ascending = rows + 1};
+}
+void csr_dot_cases(Maker& m) {
+  for (DType t : {f64, f32}) {
+    const Masks each{{false, false, true, false}, {false, false, false, true}};
+    const auto add = [&](Dim rows, Dim width, Dim entries, Dim k, Dim longest) {
+      const std::vector<Domain> domains{
+          offsets_of(rows, entries), {0, static_cast<double>(width - 1)}, {}, {}};
+      for (bool transpose : {false, true})
+        m.add(CsrParams{width, longest, transpose},
+              {{i32, {rows + 1}},
+               {i32, {entries}},
+               {t, {entries}},
+               {t, {transpose ? rows : width, k}}},
+              each, domains);
+    };
+    add(3, 4, 7, 2, 0);
+    add(5, 2, 6, 1, 6);
+    add(1, 3, 0, 2, 0);
+    add(3, 4, 5, 20, 5);
+    add(1, 1, 3, 1, 0);
+  }
+}
+void csr_sampled_cases(Maker& m) {
+  for (DType t : {f64, f32}) {
+    const Masks each{{false, false, true, false}, {false, false, false, true}};
+    for (Dim k : {1, 3})
+      m.add(CsrParams{4, 0, false}, {{i32, {4}}, {i32, {7}}, {t, {3, k}}, {t, {4, k}}}, each,
+            {offsets_of(3, 7), {0, 3}, {}, {}});
+    m.add(CsrParams{2, 0, false}, {{i32, {2}}, {i32, {0}}, {t, {1, 2}}, {t, {2, 2}}}, each,
+          {offsets_of(1, 0), {0, 1}, {}, {}});
+  }
+}
 void while_cases(Maker& m) {
   for (DType t : {f64, f32}) {
     // x, i -> x * 1.5 + c, i + 1 while i < 4.
@@ -562,6 +597,8 @@ const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters()
       {"argmax", arg_cases},
       {"argmin", arg_cases},
       {"dot_general", dot_cases},
+      {"csr_dot", csr_dot_cases},
+      {"csr_sampled", csr_sampled_cases},
       {"gather", gather_cases},
       {"scatter_set",
        [](Maker& m) {
@@ -710,6 +747,22 @@ std::vector<HostArray> sample(const Case& c, std::uint64_t seed) {
   return sample(c.inputs, c.domains, seed);
 }
 
+/// Integers along the axis of length `n` in order, from `low` to `high`.
+void put_in_order(HostArray& h, Dim n, std::int64_t low, std::int64_t high) {
+  const Shape& s = h.aval.shape;
+  int axis = 0;
+  while (s[axis] != n) ++axis;
+  const Dim stride = s.part(axis + 1, s.rank()).size();
+  for (Dim first = 0; first < h.size(); ++first) {
+    if (first / stride % n != 0) continue;
+    std::vector<std::int64_t> row;
+    for (Dim i = 0; i < n; ++i) row.push_back(h.integer(first + i * stride));
+    std::sort(row.begin(), row.end());
+    row.front() = low, row.back() = high;
+    for (Dim i = 0; i < n; ++i) h.set_integer(first + i * stride, row[static_cast<std::size_t>(i)]);
+  }
+}
+
 /// Permutations along an axis, `unit` giving numbers in [0, 1).
 template <class Unit>
 void put_permutations(HostArray& h, int axis, Unit&& unit) {
@@ -732,7 +785,7 @@ std::vector<HostArray> sample(const std::vector<Aval>& avals, const std::vector<
   std::vector<HostArray> r;
   for (std::size_t n = 0; n < avals.size(); ++n) {
     HostArray h(avals[n]);
-    const auto [low, high, diagonal, square, permuted_axis] = domains[n];
+    const auto [low, high, diagonal, square, permuted_axis, ascending] = domains[n];
     if (permuted_axis >= 0) {
       put_permutations(h, permuted_axis, unit);
       r.push_back(std::move(h));
@@ -751,6 +804,8 @@ std::vector<HostArray> sample(const std::vector<Aval>& avals, const std::vector<
                              first + std::floor((std::floor(high) - first + 1) * unit())));
       }
     }
+    if (ascending > 0)
+      put_in_order(h, ascending, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high));
     r.push_back(std::move(h));
   }
   return r;

@@ -12,12 +12,14 @@ namespace gnomon::test {
 
 /// Elements of one input are drawn from [low, high]; integers from the integers in it. `diagonal`
 /// is added where the coordinates along the two axes of length `square` agree, which no other axis
-/// may have. With a `permuted_axis` the rows along it are permutations instead.
+/// may have. With a `permuted_axis` the rows along it are permutations instead; `ascending`
+/// integers of a vector go from `low` to `high`.
 struct Domain {
   double low = -2, high = 2;
   double diagonal = 0;
   Dim square = 0;
   int permuted_axis = -1;
+  Dim ascending = 0;
 };
 
 /// One equation.

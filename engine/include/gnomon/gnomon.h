@@ -31,6 +31,7 @@
 #include "gnomon/runtime.h"
 #include "gnomon/shape.h"
 #include "gnomon/sorting.h"
+#include "gnomon/sparse.h"
 #include "gnomon/special.h"
 #include "gnomon/statistics.h"
 #include "gnomon/transform.h"
