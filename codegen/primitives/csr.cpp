@@ -16,6 +16,8 @@
 namespace gnomon {
 namespace {
 
+/// Entries of a row that a kernel sums in one go; of more the loop is one that is cut into slices.
+constexpr Dim most_in_kernel = 1 << 15;
 /// Columns of a block that the lane of a row sums; of more each element has a lane of its own.
 constexpr Dim most_in_lane = 16;
 
@@ -200,11 +202,52 @@ Array by_entries(const CsrParams& p, const Array& offsets, const Array& columns,
   return lax::convert(y, x.dtype());
 }
 
+/// One element of a product by rows, over the row's entries in order.
+kernel::Value element_of_rows(ElementContext& c, const Params& params, std::size_t,
+                              const Index& index) {
+  using kernel::Op;
+  using kernel::Value;
+  using kernel::Values;
+  kernel::Builder& k = c.k;
+  const auto& p = params.as<CsrParams>();
+  const Shape &offsets = c.inputs[0].shape, &columns = c.inputs[1].shape,
+              &block = c.inputs[3].shape;
+  const auto within = [&](Value i, Dim last) {
+    const Value high = k.i32(static_cast<std::int32_t>(last));
+    return k.binary(Op::minimum, k.binary(Op::maximum, i, k.i32(0)), high);
+  };
+  const auto offset = [&](Value row) {
+    return within(c.operand(0, Index::coordinates(offsets, {row})), columns[0]);
+  };
+  const Value row = index(k, 0), column = index(k, 1);
+  const Value from = offset(row), to = offset(k.add(row, k.u32(1)));
+  const Value count =
+      k.convert(k.binary(Op::maximum, k.binary(Op::sub, to, from), k.i32(0)), DType::u32);
+  const Value first = k.convert(from, DType::u32);
+  const DType t = c.inputs[2].dtype, sums = sum_dtype(t);
+  const auto wide = [&](Value v) { return t == sums ? v : k.convert(v, sums); };
+  const Values zero{k.number(sums, 0)};
+  const Values sum = k.count_loop(
+      count, static_cast<std::uint64_t>(p.longest), zero,
+      [&](Value n, std::span<const Value> so_far) {
+        const Index entry = Index::coordinates(columns, {k.add(first, n)});
+        const Value at = k.convert(within(c.operand(1, entry), block[0] - 1), DType::u32);
+        const Value v = wide(c.operand(2, entry));
+        const Value x = wide(c.operand(3, Index::coordinates(block, {at, column})));
+        return Values{k.add(so_far[0], k.mul(v, x))};
+      });
+  return t == sums ? sum[0] : k.convert(sum[0], t);
+}
+
 Array expanded_dot(const CsrParams& p, const Arrays& x) {
   const Aval out =
       shape_of_dot(p, std::vector<Aval>{x[0].aval(), x[1].aval(), x[2].aval(), x[3].aval()}, {})[0];
   if (out.shape.size() == 0 || x[1].size() == 0 || x[3].size() == 0) return lax::full(out, 0);
-  return p.transpose ? by_entries(p, x[0], x[1], x[2], x[3]) : by_rows(p, x[0], x[1], x[2], x[3]);
+  if (p.transpose) return by_entries(p, x[0], x[1], x[2], x[3]);
+  const Dim longest = p.longest > 0 ? p.longest : x[1].size();
+  if (longest <= most_in_kernel)
+    return emit1(csr_rows_p, CsrParams{p.width, longest, false}, x, {});
+  return by_rows(p, x[0], x[1], x[2], x[3]);
 }
 
 Array expanded_sampled(const CsrParams&, const Arrays& x) {
@@ -252,12 +295,12 @@ Batched batch_blocks(const Params& params, const Arrays& x, const BatchAxes& axe
 }
 
 /// A block of blocks is a wider block.
+template <const Primitive& p>
 Batched batch_dot(const Params& params, const Arrays& x, const BatchAxes& axes, Dim size) {
-  if (axes[0] || axes[1] || axes[2]) return batch_blocks<csr_dot_p>(params, x, axes, size);
+  if (axes[0] || axes[1] || axes[2]) return batch_blocks<p>(params, x, axes, size);
   const Array block = lax::move_axis(x[3], *axes[3], 1);
   const Dim n = block.shape()[0], k = block.shape()[2];
-  const Array y =
-      emit1(csr_dot_p, params, {x[0], x[1], x[2], lax::reshape(block, {n, size * k})}, {});
+  const Array y = emit1(p, params, {x[0], x[1], x[2], lax::reshape(block, {n, size * k})}, {});
   return {{lax::reshape(y, {y.shape()[0], size, k})}, {1}};
 }
 
@@ -309,8 +352,19 @@ const Primitive csr_dot_p{
     .shape = shape_of_dot,
     .jvp = jvp_bilinear<csr_dot_p>,
     .transpose = transpose_dot,
-    .batch = batch_dot,
+    .batch = batch_dot<csr_dot_p>,
     .lower = Lowering::expanded(expansion<expanded_dot>),
+    .reference = reference_dot,
+};
+
+const Primitive csr_rows_p{
+    .name = "csr_rows",
+    .parse = parse_params<CsrParams>,
+    .shape = shape_of_dot,
+    .jvp = jvp_bilinear<csr_rows_p>,
+    .transpose = transpose_dot,
+    .batch = batch_dot<csr_rows_p>,
+    .lower = Lowering::per_element(element_of_rows, Cost::heavy, Reuse::many),
     .reference = reference_dot,
 };
 

@@ -4,6 +4,7 @@
 //   csr_dot:     offsets i32[m + 1], columns i32[e], values f[e], x f[width, k] -> f[m, k], the sum
 //                of values[e] x[columns[e]] over the entries of each row in order; `transpose`: x
 //                f[m, k] -> f[width, k], the sum of values[e] x[i] over the entries of each column.
+//   csr_rows:    csr_dot of rows that no lane takes long for, not transposed; `longest` is known.
 //   csr_sampled: offsets, columns, a f[m, k], b f[width, k] -> f[e], the sum of a[i] b[columns[e]].
 // Each is bilinear, and their derivatives are one another.
 #pragma once
@@ -17,6 +18,6 @@ struct CsrParams {
   bool transpose = false;
 };
 
-extern const Primitive csr_dot_p, csr_sampled_p;
+extern const Primitive csr_dot_p, csr_rows_p, csr_sampled_p;
 
 }  // namespace gnomon

@@ -480,6 +480,13 @@ void rearrange_cases(Maker& m) {
 Domain offsets_of(Dim rows, Dim entries) {
   return {.low = 0, .high = static_cast<double>(entries), .ascending = rows + 1};
 }
+void csr_rows_cases(Maker& m) {
+  for (DType t : {f64, f32})
+    for (Dim k : {1, 8})
+      m.add(CsrParams{4, 7, false}, {{i32, {7}}, {i32, {7}}, {t, {7}}, {t, {4, k}}},
+            {{false, false, true, false}, {false, false, false, true}},
+            {offsets_of(6, 7), {0, 3}, {}, {}});
+}
 void csr_dot_cases(Maker& m) {
   for (DType t : {f64, f32}) {
     const Masks each{{false, false, true, false}, {false, false, false, true}};
@@ -598,6 +605,7 @@ const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters()
       {"argmin", arg_cases},
       {"dot_general", dot_cases},
       {"csr_dot", csr_dot_cases},
+      {"csr_rows", csr_rows_cases},
       {"csr_sampled", csr_sampled_cases},
       {"gather", gather_cases},
       {"scatter_set",

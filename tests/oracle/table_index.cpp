@@ -2,6 +2,7 @@
 // windows that slide.
 #include "gnomon/convolution.h"
 #include "gnomon/indexing.h"
+#include "gnomon/sparse.h"
 #include "rows.h"
 
 namespace oracle {
@@ -33,6 +34,35 @@ Tensor segments(T x, Number start, const std::function<Number(Number, Number)>& 
   return y;
 }
 const Input ids = whole({9}, -2, 6);
+
+/// 4 x 5 with an empty row, a place that two entries share, and columns in no order.
+const std::vector<int> offsets{0, 3, 3, 5, 9}, columns{4, 0, 4, 2, 1, 3, 0, 2, 4};
+gn::CsrPattern pattern() {
+  return {gn::array({0, 3, 3, 5, 9}), gn::array({4, 0, 4, 2, 1, 3, 0, 2, 4}), 5, 4};
+}
+/// f(row, entry, column) of all entries.
+void each_entry(const std::function<void(Dim, Dim, Dim)>& f) {
+  for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
+    for (int e = offsets[i]; e < offsets[i + 1]; ++e)
+      f(static_cast<Dim>(i), e, columns[static_cast<std::size_t>(e)]);
+}
+/// Of values x[0] and a block x[1].
+Tensor csr_product(T x, bool transpose) {
+  const Dim k = x[1].dim(1);
+  Tensor y(x[0].dtype, {transpose ? 5 : 4, k});
+  each_entry([&](Dim i, Dim e, Dim c) {
+    for (Dim j = 0; j < k; ++j)
+      y.at({transpose ? c : i, j}) += x[0](e) * x[1].at({transpose ? i : c, j});
+  });
+  return scaled(y, 40);
+}
+Tensor csr_sampled(T x) {
+  Tensor y(x[0].dtype, {9});
+  each_entry([&](Dim i, Dim e, Dim c) {
+    for (Dim j = 0; j < 3; ++j) y.at({e}) += x[0].at({i, j}) * x[1].at({c, j});
+  });
+  return scaled(y, 40);
+}
 
 /// Sums over a window of a cross-correlation of rank 4 (images [n,c,h,w], kernels [o,c/g,kh,kw]).
 struct Window {
@@ -101,6 +131,9 @@ Family indexing() {
        [](T x) -> Exacts { return {written(x[0], x[1], x[2], [](Number a, Number v) { return std::min(a, v); }), written(x[0], x[1], x[2], [](Number a, Number v) { return std::max(a, v); })}; }, moves},
       {"segment_sum", numbers, {in({9}), ids}, [](A x) -> Results { return gn::segment_sum(x[0], x[1], 4); },
        [](T x) -> Exacts { Tensor y = scaled(segments(x, 0, [](Number a, Number b) { return a + b; }), 16); if (y.dtype == DType::u8) for (Number& v : y.v) v = static_cast<Number>(type_of(y.dtype).wrapped(static_cast<Int>(v))); return y; }, sums},
+      {"csr_matmul", floats, {in({9}), in({5, 3})}, [](A x) -> Results { return gn::csr_matmul(pattern(), x[0], x[1]); }, [](T x) -> Exacts { return csr_product(x, false); }, sums},
+      {"csr_matmul", floats, {in({9}), in({4, 3})}, [](A x) -> Results { return gn::csr_matmul(pattern(), x[0], x[1], {.transpose = true}); }, [](T x) -> Exacts { return csr_product(x, true); }, sums},
+      {"csr_sampled_matmul", floats, {in({4, 3}), in({5, 3})}, [](A x) -> Results { return gn::csr_sampled_matmul(pattern(), x[0], x[1]); }, [](T x) -> Exacts { return csr_sampled(x); }, sums},
       {"segment_prod", floats, {in({9}), ids}, [](A x) -> Results { return gn::segment_prod(x[0], x[1], 4); },
        [](T x) -> Exacts { return segments(x, 1, [](Number a, Number b) { return a * b; }); }, {.ulps = 8}},
       {"segment_max segment_min", numbers, {in({9}, Draw::distinct), ids}, [](A x) -> Results { return {gn::segment_max(x[0], x[1], 4), gn::segment_min(x[0], x[1], 4)}; },
