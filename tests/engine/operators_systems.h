@@ -152,11 +152,12 @@ inline int reference_cg(const Numbers& a, const Numbers& b, double rtol) {
 /// The smallest residual of each Krylov space, of an orthogonal basis (modified Gram-Schmidt,
 /// twice) and normal equations' QR by Givens: GMRES as Saad writes it, 6.9; `restart` steps a
 /// cycle.
-inline int reference_gmres(const Numbers& a, const Numbers& b, double rtol, std::size_t restart) {
+inline int reference_gmres(const Numbers& a, const Numbers& b, double rtol, std::size_t restart,
+                           int most = 10000, Numbers* solution = nullptr) {
   const std::size_t n = b.size();
   Numbers x(n);
   int steps = 0;
-  while (steps < 10000) {
+  while (steps < most) {
     Numbers r = residual(a, x, b);
     const double beta = norm(r);
     if (beta <= rtol * norm(b)) break;
@@ -185,7 +186,7 @@ inline int reference_gmres(const Numbers& a, const Numbers& b, double rtol, std:
       g[j] *= cs[j];
       h.push_back(column);
       ++steps;
-      done = std::fabs(g[j + 1]) <= rtol * norm(b);
+      done = std::fabs(g[j + 1]) <= rtol * norm(b) || steps == most;
     }
     Numbers y(h.size());
     for (std::size_t i = h.size(); i-- > 0;) {
@@ -196,6 +197,7 @@ inline int reference_gmres(const Numbers& a, const Numbers& b, double rtol, std:
     }
     if (done) break;
   }
+  if (solution) *solution = x;
   return steps;
 }
 
@@ -228,6 +230,24 @@ inline int reference_minres(const Numbers& a, const Numbers& b, double rtol) {
     ++steps;
   }
   return steps;
+}
+
+/// Steps until |r| <= rtol |b| or |A^T r| <= rtol |A| |r| of the x that make |A^T r| smallest in
+/// each Krylov space of A^T A, which LSMR's are in exact arithmetic.
+inline int reference_lsmr(const Numbers& a, const Numbers& b, double rtol) {
+  const Numbers at = transposed(a, b.size());
+  const std::size_t n = a.size() / b.size();
+  Numbers normal(n * n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t k = 0; k < b.size(); ++k)
+        normal[i * n + j] += at[i * b.size() + k] * a[k * n + j];
+  for (int steps = 1;; ++steps) {
+    Numbers x;
+    reference_gmres(normal, times(at, b), 0, 10 * n, steps, &x);
+    const Numbers r = residual(a, x, b);
+    if (norm(r) <= rtol * norm(b) || norm(times(at, r)) <= rtol * norm(a) * norm(r)) return steps;
+  }
 }
 
 /// H. van der Vorst (1992), as he wrote it.
