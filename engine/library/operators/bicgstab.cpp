@@ -1,6 +1,4 @@
 // engine/library/operators/bicgstab.cpp -- stabilised biconjugate gradients.
-#include <limits>
-
 #include "engine/library/operators/iteration.h"
 #include "gnomon/loops.h"
 
@@ -15,8 +13,7 @@ Solved bicgstab(const System& s, const Arrays& b, const Arrays& start, const Sto
   };
   const Begin first = begin(s, b, start, stop);
   const State init{first.x, first.r, first.r, first.r, first.rr, first.rr, first.rr, first.code};
-  const double epsilon = dtype == DType::f64 ? std::numeric_limits<double>::epsilon()
-                                             : std::numeric_limits<float>::epsilon();
+  const double epsilon = epsilon_of(dtype);
   const auto step = [&](const State& t) {
     const Arrays y = s.m ? s.m(t.p) : t.p;
     const Arrays v = s.a(y);

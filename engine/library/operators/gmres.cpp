@@ -1,7 +1,5 @@
 // engine/library/operators/gmres.cpp -- generalised minimal residuals, with restarts.
 #include <algorithm>
-#include <limits>
-
 #include "engine/library/operators/iteration.h"
 #include "gnomon/indexing.h"
 #include "gnomon/linalg.h"
@@ -64,8 +62,7 @@ class Basis {
 Solved gmres(const System& s, const Arrays& b, const Arrays& start, const Stop& stop, Dim restart,
              Loc loc) {
   const DType dtype = s.dtype();
-  const double epsilon = dtype == DType::f64 ? std::numeric_limits<double>::epsilon()
-                                             : std::numeric_limits<float>::epsilon();
+  const double epsilon = epsilon_of(dtype);
   const Dim m = std::min(restart, s.in.size());
   const Basis basis(s.out, dtype);
   const Array place = arange(m + 1);
@@ -97,7 +94,7 @@ Solved gmres(const System& s, const Arrays& b, const Arrays& start, const Stop& 
     const Array here = place == t.j;
     const Array a = sum(where(here, turned, 0));
     const Array length = sqrt(a * a + below * below);
-    const Array singular = length <= 10 * epsilon * sqrt(hh);
+    const Array singular = length <= rounding_of(dtype) * sqrt(hh);
     const Array c = ratio(a, length), sn = ratio(below, length);
     Inner next;
     next.v = basis.with_row(t.v, t.j + 1, scaled(ratio(full_like(below, 1), below), w));

@@ -3,6 +3,7 @@
 #include "engine/library/operators/iteration.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace gnomon::operators {
@@ -101,10 +102,14 @@ Array running() { return full({}, -1, DType::i32); }
 Array code(SolveResult r) { return full({}, static_cast<int>(r), DType::i32); }
 Array ended(const Array& c) { return where(c < 0, code(SolveResult::max_steps_reached), c); }
 
+double epsilon_of(DType dtype) {
+  return dtype == DType::f64 ? std::numeric_limits<double>::epsilon()
+                             : std::numeric_limits<float>::epsilon();
+}
+double rounding_of(DType dtype) { return std::pow(epsilon_of(dtype), 0.8); }
+
 Array target(const Stop& stop, const Array& bb) {
-  const double epsilon = bb.dtype() == DType::f64 ? std::numeric_limits<double>::epsilon()
-                                                  : std::numeric_limits<float>::epsilon();
-  const double rtol = std::max(stop.rtol, epsilon);
+  const double rtol = std::max(stop.rtol, epsilon_of(bb.dtype()));
   const Array relative = rtol * rtol * bb;
   return stop.atol > 0 ? maximum(relative, stop.atol * stop.atol) : relative;
 }

@@ -42,6 +42,11 @@ Array running();
 Array code(SolveResult);
 /// `code`, and max_steps_reached where the method was still going on.
 Array ended(const Array& code);
+/// The distance from 1 to the next number.
+double epsilon_of(DType);
+/// What counts as zero of a number that is a difference of ones of size 1, a Krylov space long:
+/// rounding grows with the steps, and a singular matrix shows no better than that.
+double rounding_of(DType);
 /// The square of the norm a residual has to reach.
 Array target(const Stop&, const Array& bb);
 

@@ -1,7 +1,5 @@
 // engine/library/operators/lsmr.cpp -- least squares by bidiagonalisation.
 #include <algorithm>
-#include <limits>
-
 #include "engine/library/operators/iteration.h"
 #include "gnomon/loops.h"
 
@@ -9,8 +7,7 @@ namespace gnomon::operators::detail {
 
 Solved lsmr(const System& s, const Arrays& b, const Stop& stop, Loc loc) {
   const DType dtype = s.dtype();
-  const double epsilon = dtype == DType::f64 ? std::numeric_limits<double>::epsilon()
-                                             : std::numeric_limits<float>::epsilon();
+  const double epsilon = epsilon_of(dtype);
   const double rtol = std::max(stop.rtol, epsilon);
   // Names are those of the paper, section 2.8 and, of the norm of the residual, 3.1: d is
   // beta-double-dot, tau and theta with a tilde.

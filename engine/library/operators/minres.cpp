@@ -1,6 +1,4 @@
 // engine/library/operators/minres.cpp -- the method of minimal residuals.
-#include <limits>
-
 #include "engine/library/operators/iteration.h"
 #include "gnomon/loops.h"
 
@@ -44,8 +42,7 @@ Solved minres(const System& s, const Arrays& b, const Arrays& start, const Stop&
     // M is not definite where r is not zero and r M r is not above it.
     init.code = where((init.code < 0) && !(gamma0 > 0), code(SolveResult::breakdown), init.code);
   }
-  const double epsilon = dtype == DType::f64 ? std::numeric_limits<double>::epsilon()
-                                             : std::numeric_limits<float>::epsilon();
+  const double rounding = rounding_of(dtype);
   const auto step = [&](const State& t) {
     const Arrays& z = s.m ? t.z : t.v;
     // v_0 is zero, so what gamma is at first does not matter here.
@@ -64,7 +61,7 @@ Solved minres(const System& s, const Arrays& b, const Arrays& start, const Stop&
     // squares.
     const Array beside = t.c * gamma;
     const Array size = t.size + delta * delta + vv;
-    const Array least = a0 * a0 + beside * beside <= 100 * epsilon * epsilon * (size + vv);
+    const Array least = a0 * a0 + beside * beside <= rounding * rounding * (size + vv);
     const Array c = ratio(a0, a1), sn = ratio(gamma, a1);
     State next;
     next.gamma = gamma;
