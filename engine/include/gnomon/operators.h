@@ -1,4 +1,7 @@
 // engine/include/gnomon/operators.h -- linear operators: everything of gnomon/operators/.
 #pragma once
 #include "gnomon/operators/kinds.h"
+#include "gnomon/operators/krylov.h"
 #include "gnomon/operators/operator.h"
+#include "gnomon/operators/preconditioner.h"
+#include "gnomon/operators/solve.h"
