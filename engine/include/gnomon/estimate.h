@@ -12,5 +12,7 @@
 //
 // Derivatives are those of what is estimated, with the same probes: d tr A[V] = tr V.
 #pragma once
+#include "gnomon/estimate/diagonal.h"
+#include "gnomon/estimate/quadrature.h"
 #include "gnomon/estimate/sampler.h"
 #include "gnomon/estimate/trace.h"

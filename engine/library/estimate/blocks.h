@@ -94,6 +94,24 @@ struct Mean {
 };
 Mean mean_of(const Array& samples, Dim together = 1);
 
+/// `error` with the mean of apart_ij apart_ji over all i != j added to its square.
+Array with_covariance(const Array& error, const Array& apart);
+
+/// The mean of numbers e_i[m], of which each has the right mean when the others' probes are held.
+///
+/// They are not independent: probe j is part of e_i. `two_left_out` gives f[m, m], f_ij for i
+/// without probe j at all. Given the other probes, e_i - f_ij has mean 0 over probe i whatever j
+/// is, and f_ij does not know j, so that of Cov(e_i, e_j) only E[(e_i - f_ij) (e_j - f_ji)] is
+/// left: an estimate of the covariance without bias. The variance of the mean is s^2 / m plus that.
+template <class F>
+Mean mean_of_exchangeable(const Array& e, const F& two_left_out) {
+  Mean result = mean_of(e);
+  if (e.dim(0) < 2) return result;
+  const Array apart = stop_gradient(expand_dims(e, 1) - two_left_out());
+  result.standard_error = with_covariance(result.standard_error, apart);
+  return result;
+}
+
 /// Throws UsageError unless k is positive.
 void require_positive(std::string_view op, const char* name, Dim k, Loc);
 

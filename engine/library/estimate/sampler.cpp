@@ -235,6 +235,13 @@ Mean mean_of(const Array& samples, Dim together) {
   return {value, deviation * (1 / std::sqrt(static_cast<double>(groups)))};
 }
 
+Array with_covariance(const Array& error, const Array& apart) {
+  const Dim m = apart.dim(0);
+  const Array pairs = where(eye(m, DType::boolean), 0, apart * transpose(apart));
+  const Array covariance = sum(pairs) * (1 / (double(m) * double(m - 1)));
+  return sqrt(square(error) + maximum(covariance, 0));
+}
+
 void require_positive(std::string_view op, const char* name, Dim k, Loc loc) {
   if (k < 1)
     usage_error(op, std::string(name) + " is " + std::to_string(k) + "; it has to be 1 or more",

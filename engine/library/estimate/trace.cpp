@@ -12,6 +12,7 @@
 
 #include "engine/library/estimate/blocks.h"
 #include "engine/library/estimate/leave_one_out.h"
+#include "gnomon/arrange.h"
 #include "gnomon/custom.h"
 #include "gnomon/linalg.h"
 
@@ -37,6 +38,11 @@ struct Task {
   /// What has no derivative unless that through the estimator is wanted.
   Array held(const Array& x) const { return fixed() ? stop_gradient(x) : x; }
 };
+
+double epsilon(DType t) {
+  return t == DType::f64 ? std::numeric_limits<double>::epsilon()
+                         : std::numeric_limits<float>::epsilon();
+}
 
 Trace as_trace(const Mean& m, Dim products) { return {m.value, m.standard_error, products}; }
 
@@ -88,49 +94,81 @@ Trace x_trace(const Task& t) {
   if (t.source.rotation_invariant())
     residual = residual * (static_cast<double>(n - m + 1) / detail::dots(u, u));
   const Array inside = sum(q * z) - detail::dots(s, matmul(h, s));
-  return as_trace(detail::mean_of(inside + residual), 2 * m);
+  const Array e = inside + residual;
+  const auto two_left_out = [&] {
+    // Of the range without probes i (rows) and j (columns) the complement in that without i is the
+    // direction (s_j - c s_i) / sqrt(1 - c^2), c = s_i . s_j.
+    const Array st = transpose(s), angle = matmul(st, s);
+    const Array sine2 = maximum(1 - square(angle), epsilon(y.dtype()));
+    const auto row = [](const Array& v) { return expand_dims(v, 1); };
+    const Array hs = matmul(st, matmul(h, s)), diagonal = gnomon::diagonal(hs);
+    const Array both = hs + transpose(hs);
+    const Array gone = (diagonal - angle * both + square(angle) * row(diagonal)) / sine2;
+    const Array ws = matmul(st, w);                                          // s_a . w_b
+    const Array part = (transpose(ws) - angle * row(gnomon::diagonal(ws)));  // times the sine
+    const Array ua = matmul(matmul(transpose(u), z), s) + matmul(matmul(transpose(au), q), s);
+    const Array cross = ua - angle * row(gnomon::diagonal(ua));
+    Array rest = row(detail::dots(u, au)) + part * cross / sine2 + square(part) * gone / sine2;
+    if (t.source.rotation_invariant())
+      rest = rest *
+             (static_cast<double>(n - m + 2) / (row(detail::dots(u, u)) + square(part) / sine2));
+    return row(inside) - gone + rest;
+  };
+  return as_trace(detail::mean_of_exchangeable(e, two_left_out), 2 * m);
 }
 
-double epsilon(DType t) {
-  return t == DType::f64 ? std::numeric_limits<double>::epsilon()
-                         : std::numeric_limits<float>::epsilon();
-}
-
-/// What Nystroem's approximation of a positive semidefinite A from y = A omega says of its trace,
-/// for each probe left out: [k].
+/// What Nystroem's approximation of a positive semidefinite A from y = A Q says of its trace for
+/// each probe left out, Q the basis of the probes' range.
+///
+/// With H = Q^T A Q, G = A Q H^-1 and d_i = s_i^T H^-1 s_i the approximation without probe i has
+/// the trace tr(A Q H^-1 Q^T A) - |G s_i|^2 / d_i, and what it leaves of A is 1 / d_i at Q s_i. A
+/// basis in place of the probes themselves makes the factorisation as stable as A allows.
 class Nystroem {
  public:
-  Nystroem(const Array& omega, const Array& y, const Array& scale) : omega_(omega), scale_(scale) {
+  Nystroem(const detail::LeaveOneOut& probes, const Array& y, const Array& scale)
+      : q_(probes.q()), s_(probes.s()), scale_(scale) {
     const DType dtype = y.dtype();
-    const double n = static_cast<double>(omega.dim(0)), tiny = dtype == DType::f64 ? 1e-200 : 1e-30;
+    const double tiny = dtype == DType::f64 ? 1e-200 : 1e-30;
     // The smallest shift at which the factor exists in spite of rounding.
-    shift_ = stop_gradient(maximum(epsilon(dtype) / std::sqrt(n) * sqrt(sum(square(y))), tiny));
-    y_ = y + shift_ * omega;
-    const Array h = matmul(transpose(omega), y_);
+    shift_ = stop_gradient(maximum(8 * epsilon(dtype) * sqrt(sum(square(y))), tiny));
+    y_ = y + shift_ * q_;
+    const Array h = matmul(transpose(q_), y_);
     const Array l = linalg::cholesky(0.5 * (h + transpose(h)));
     inverse_ = linalg::triangular_solve(l, eye(y.dim(1), dtype));  // L^-1, H = L L^T
-    d_ = sum(square(inverse_), {0});                               // the diagonal of H^-1
+    d_ = sum(square(matmul(inverse_, s_)), {0});
   }
   Array estimates() const {
-    const Array e = matmul(y_, transpose(inverse_));  // |e|_F^2 is the trace of the approximation
-    const Array g = matmul(e, inverse_);              // Y H^-1
-    const double n = static_cast<double>(omega_.dim(0));
-    return sum(square(e)) - n * shift_ + (scale_ - sum(square(g), {0})) / d_;
+    const Array e = matmul(y_, transpose(inverse_));  // |e|_F^2: the trace of the approximation
+    const Array gs = matmul(e, matmul(inverse_, s_));
+    const double n = static_cast<double>(q_.dim(0));
+    return sum(square(e)) - n * shift_ + (scale_ - sum(square(gs), {0})) / d_;
   }
-  /// The derivative of the mean for a change of y, the factors held.
+  /// The same for each pair of probes left out, [k, k], of which the first one is looked at; of
+  /// `scale`, a factor for each.
+  Array two_left_out(const Array& scale) const {
+    const Array e = matmul(y_, transpose(inverse_));
+    const Array ls = matmul(inverse_, s_) * rsqrt(d_), gs = matmul(e, ls);
+    const Array gg = matmul(transpose(gs), gs), g2 = gnomon::diagonal(gg);
+    const Array cosine = matmul(transpose(ls), ls);
+    const Array sine2 = maximum(1 - square(cosine), epsilon(y_.dtype()));
+    const Array gone = expand_dims(g2, 1) + g2 - 2 * gg * cosine;
+    const double n = static_cast<double>(q_.dim(0));
+    return sum(square(e)) - n * shift_ + (scale / expand_dims(d_, 1) - gone) / sine2;
+  }
+  /// The derivative of the mean for a change of y, the projection held.
   Array derivative(const Array& dy) const {
     const Array p = matmul(transpose(inverse_), inverse_), g = matmul(y_, p);
-    const Array dh = matmul(transpose(omega_), dy), dhp = matmul(dh, p);
-    const Array moved = matmul(dy, p) - matmul(g, dhp);  // of g
-    const Array pdhp = sum(p * dhp, {0});                // - the change of d
+    const Array ps = matmul(p, s_), gs = matmul(g, s_);
+    const Array dh = matmul(transpose(q_), dy), dhps = matmul(dh, ps);
     const Array trace = 2 * sum(dy * g) - sum(dh * matmul(transpose(g), g));
-    const Array squares = sum(square(g), {0});
-    const Array parts = ((scale_ - squares) * pdhp / d_ - 2 * sum(g * moved, {0})) / d_;
-    return trace + mean(parts, {0});
+    const Array moved = matmul(dy, ps) - matmul(g, dhps);  // of G s_i
+    const Array parts =
+        (scale_ - sum(square(gs), {0})) * sum(ps * dhps, {0}) / d_ - 2 * sum(gs * moved, {0});
+    return trace + mean(parts / d_, {0});
   }
 
  private:
-  Array omega_, scale_, shift_, y_, inverse_, d_;
+  Array q_, s_, scale_, shift_, y_, inverse_, d_;
 };
 
 Trace x_nys_trace(const Task& t) {
@@ -144,25 +182,28 @@ Trace x_nys_trace(const Task& t) {
   const Dim n = t.n(), k = t.source.given() ? t.k : std::min(t.k, n);
   const double sign = tags.positive_semidefinite ? 1 : -1;
   const Array omega = detail::flat(t.source.all(k, t.loc), t.a.in());
-  const Array y = sign * detail::product(t.a, omega, t.loc);
-  Array scale = ones({k}, y.dtype());
-  if (t.source.rotation_invariant()) {
-    // The square of the length of a probe at right angles to all others: 1 / (Omega^T Omega)^-1.
-    // Of nearly as many probes as numbers the product is too close to singular to be formed.
-    const Array l = 2 * k <= n ? linalg::cholesky(matmul(transpose(omega), omega))
-                               : transpose(linalg::qr(omega).r);
-    const Array inverse = linalg::triangular_solve(l, eye(k, y.dtype()));
-    scale = static_cast<double>(n - k + 1) * sum(square(inverse), {0});
-  }
+  const detail::LeaveOneOut probes(omega, true);
+  const Array y = sign * detail::product(t.a, probes.q(), t.loc);
+  // The square of the length of a probe's part at right angles to all others, or its mean.
+  const Array scale = t.source.rotation_invariant()
+                          ? full({k}, static_cast<double>(n - k + 1), y.dtype())
+                          : square(detail::dots(probes.s(), matmul(transpose(probes.q()), omega)));
   const auto found = [&](const Array& products) {
-    const Mean m = detail::mean_of(Nystroem(omega, products, scale).estimates());
+    const Nystroem a(probes, products, scale);
+    const auto two_left_out = [&] {
+      const Array angle = matmul(transpose(probes.s()), probes.s());
+      return a.two_left_out(t.source.rotation_invariant()
+                                ? static_cast<double>(n - k + 2) * (1 - square(angle))
+                                : expand_dims(scale, 1));
+    };
+    const Mean m = detail::mean_of_exchangeable(a.estimates(), two_left_out);
     return Arrays{m.value, m.standard_error};
   };
   Arrays result;
   if (t.fixed()) {
     // The approximation is quadratic in A: what is held is its projection, at the A it was made at.
     const auto rule = [&](const Array& at, const Arrays&, const Array& change) {
-      return Arrays{Nystroem(omega, stop_gradient(at), scale).derivative(change), Array::hole()};
+      return Arrays{Nystroem(probes, stop_gradient(at), scale).derivative(change), Array::hole()};
     };
     result = custom_jvp(found, rule, t.loc)(y);
   } else {
