@@ -1,0 +1,193 @@
+// tests/engine/estimate_device_test.cpp -- estimates over many keys and on the spectra of the
+// literature, on the device.
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "gnomon/estimate.h"
+#include "gnomon/jit.h"
+#include "gnomon/operators.h"
+#include "gnomon/ops.h"
+#include "gnomon/transform.h"
+#include "tests/engine/fixture.h"
+
+namespace gnomon::testing {
+namespace {
+
+using estimate::TraceMethod;
+using operators::Dense;
+using operators::Diagonal;
+using operators::Operator;
+
+class Estimates : public DeviceTest {};
+
+struct Named {
+  const char* name;
+  TraceMethod method;
+};
+const std::vector<Named>& methods() {
+  static const std::vector<Named> all{{"Hutchinson", estimate::Hutchinson{}},
+                                      {"Hutch++", estimate::HutchPlusPlus{}},
+                                      {"XTrace", estimate::XTrace{}},
+                                      {"XNysTrace", estimate::XNysTrace{}}};
+  return all;
+}
+
+struct Spread {
+  double off = 0;      // of the mean of all keys, in its standard errors
+  double covered = 0;  // share of keys whose 1.96 standard errors hold the truth
+};
+Spread spread(const std::vector<float>& values, const std::vector<float>& errors, double want) {
+  const double keys = double(values.size());
+  double mean = 0, squares = 0, covered = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double off = values[i] - want;
+    mean += off / keys;
+    squares += off * off / keys;
+    covered += std::abs(off) <= 1.96 * errors[i];
+  }
+  return {mean / std::sqrt((squares - mean * mean) / keys), covered / keys};
+}
+
+/// A symmetric positive definite matrix with eigenvalues all over [0.1, 4].
+std::vector<float> wishart(std::size_t n) {
+  std::vector<double> u(n * n);
+  unsigned x = 7;
+  for (double& v : u) {
+    x = x * 1664525u + 1013904223u;
+    v = double(x >> 8) / double(1 << 23) - 1;
+  }
+  std::vector<float> a(n * n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      double s = i == j ? 0.1 : 0;
+      for (std::size_t l = 0; l < n; ++l) s += u[i * n + l] * u[j * n + l] / double(n);
+      a[i * n + j] = float(s);
+    }
+  return a;
+}
+
+/// Means and intervals of 1,000 keys.
+template <class F>
+void check_keys(Runtime& rt, const char* name, double want, const F& estimate) {
+  const auto one = [&](Key key) {
+    const auto t = estimate(std::move(key));
+    return std::pair{t.value, t.standard_error};
+  };
+  const auto all = [&](const Array& seed) {
+    return vmap(one)(random::split(random::key(seed), 1000));
+  };
+  auto f = jit(rt, all, {.name = "keys"});
+  const auto [values, errors] = f(rt.from_host(std::vector<std::int32_t>{11}, {}));
+  const Spread s = spread(rt.to_host<float>(values), rt.to_host<float>(errors), want);
+  std::printf("%-16s off %5.2f standard errors, 95 %% intervals hold %.1f %%\n", name, s.off,
+              100 * s.covered);
+  EXPECT_LT(std::abs(s.off), 5) << name;
+  EXPECT_GT(s.covered, 0.93) << name;
+  EXPECT_LT(s.covered, 0.97) << name;
+}
+
+TEST_F(Estimates, TracesAndIntervalsHoldOverAThousandKeys) {
+  constexpr Dim n = 100;
+  const std::vector<float> a = wishart(n);
+  double trace = 0;
+  for (std::size_t i = 0; i < n; ++i) trace += double(a[i * n + i]);
+  const Array matrix = rt.from_host(a, {n, n});
+  const std::array<Dim, 4> products{60, 120, 60, 40};
+  for (std::size_t i = 0; i < methods().size(); ++i)
+    check_keys(rt, methods()[i].name, trace, [&](Key key) {
+      return estimate::trace(std::move(key), Dense{matrix, {.positive_semidefinite = true}},
+                             products[i], methods()[i].method);
+    });
+}
+
+TEST_F(Estimates, NormsAndIntervalsHoldOverAThousandKeys) {
+  // Of a diagonal matrix with probes that are not exact for it.
+  constexpr Dim n = 64;
+  std::vector<float> d;
+  double squares = 0, logs = 0;
+  for (Dim i = 0; i < n; ++i) {
+    d.push_back(0.5f + 3.5f * float(i) / float(n));
+    squares += double(d.back()) * double(d.back());
+    logs += std::log(double(d.back()));
+  }
+  const Array values = rt.from_host(d);
+  check_keys(rt, "Frobenius", std::sqrt(squares), [&](Key key) {
+    return estimate::frobenius_norm(std::move(key), Diagonal{values}, n, estimate::Normal{});
+  });
+  check_keys(rt, "log-determinant", logs, [&](Key key) {
+    return estimate::log_determinant(
+        std::move(key), Operator(Diagonal{values}).tagged({.positive_semidefinite = true}), n, 8,
+        {.sampler = estimate::Normal{}});
+  });
+}
+
+// Section 4.1 of Epperly, Tropp and Webber (2024): mean relative errors of 10 keys at n = 1,000, of
+// matrices whose eigenvectors are not the unit vectors.
+TEST_F(Estimates, ErrorsFallAsPublished) {
+  constexpr Dim n = 1000, keys = 10;
+  const std::vector<Dim> products{30, 60, 120, 240};
+  const auto spectrum = [&](std::size_t which, Dim i) {
+    const double x = double(i);
+    switch (which) {
+      case 0:
+        return 3 - 2 * x / (n - 1);
+      case 1:
+        return 1 / ((x + 1) * (x + 1));
+      case 2:
+        return std::pow(0.7, x);
+      default:
+        return i < 50 ? 1.0 : 1e-3;
+    }
+  };
+  const std::array<const char*, 4> names{"flat", "poly", "exp", "step"};
+  std::vector<double> u;
+  for (Dim i = 0; i < 2 * n; ++i) u.push_back(std::sin(double(i * i % 1009) + 0.5 * double(i)));
+  const Array reflect = rt.from_host(u, {2, n});
+  double error[4][4][4];  // spectrum, method, products
+  for (std::size_t w = 0; w < 4; ++w) {
+    std::vector<double> d;
+    double want = 0;
+    for (Dim i = 0; i < n; ++i) {
+      d.push_back(spectrum(w, i));
+      want += d.back();
+    }
+    const Array eigenvalues = rt.from_host(d);
+    for (std::size_t m = 0; m < 4; ++m)
+      for (std::size_t p = 0; p < products.size(); ++p) {
+        const auto run = [&](const Array& seed, const Array& vectors, const Array& lambda) {
+          const auto reflected = [&](Array x, bool back) {
+            for (int i : {0, 1}) {
+              const Array v = vectors[back ? 1 - i : i];
+              x = x - v * (2 * sum(v * x) / sum(v * v));
+            }
+            return x;
+          };
+          const auto f = [&](const Array& x) {
+            return reflected(lambda * reflected(x, true), false);
+          };
+          const Operator op = operators::function(f, lambda, {.positive_semidefinite = true});
+          const auto one = [&](Key key) {
+            return estimate::trace(std::move(key), op, products[p], methods()[m].method).value;
+          };
+          return vmap(one)(random::split(random::key(seed), keys));
+        };
+        auto f = jit(rt, run, {.name = "spectrum"});
+        const auto values = rt.to_host<double>(
+            f(rt.from_host(std::vector<std::int32_t>{5}, {}), reflect, eigenvalues));
+        double mean = 0;
+        for (double v : values) mean += std::abs(v - want) / want / double(keys);
+        error[w][m][p] = mean;
+      }
+    std::printf("%-5s %-12s", names[w], "products");
+    for (Dim k : products) std::printf(" %9d", int(k));
+    for (std::size_t m = 0; m < 4; ++m) {
+      std::printf("\n      %-12s", methods()[m].name);
+      for (std::size_t p = 0; p < products.size(); ++p) std::printf(" %9.2e", error[w][m][p]);
+    }
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+}  // namespace gnomon::testing
