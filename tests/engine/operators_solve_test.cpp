@@ -466,6 +466,38 @@ TEST(OperatorsSolve, TagsChooseTheMethod) {
   EXPECT_EQ(steps[5], steps[0]);
 }
 
+/// Bands [n - 1], [n], [n - 1] that are stored.
+class Banded final : public operators::Map {
+ public:
+  Banded(const Bands& b)
+      : Map({{b.diag.aval()}}, {{b.diag.aval()}}, {.tridiagonal = true}, "Banded"), bands_(b) {}
+  Arrays mv(const Arrays& x, Loc) const override {
+    const Dim n = x[0].size();
+    const Array none = zeros({1}, x[0].dtype());
+    return {bands_.diag * x[0] + concatenate({none, bands_.lower * slice(x[0], {0}, {n - 1})}) +
+            concatenate({bands_.upper * slice(x[0], {1}, {n}), none})};
+  }
+  std::optional<Bands> bands(Loc) const override { return bands_; }
+
+ private:
+  Bands bands_;
+};
+
+TEST(OperatorsSolve, StoredBandsAreUsed) {
+  const auto all = test::run_all(
+      [](const Array& l, const Array& d, const Array& u, const Array& b) {
+        const Operator op(std::make_shared<Banded>(operators::Map::Bands{l, d, u}));
+        const auto x = [&](const Array& v) { return solve(op, v).x; };
+        return std::vector<Array>{x(b), solve(op, b, operators::Lu{}).x,
+                                  grad([&](const Array& v) { return sum(b * x(v)); })(b),
+                                  solve(op.transpose(), b, operators::Lu{}).x};
+      },
+      vector({1, 2, -1}), vector({5, 6, 7, 8}), vector({3, -2, 2}), vector({1, 2, 3, 5}));
+  test::expect_near(all[0], all[1], 1e-14);
+  test::expect_near(all[2], all[3], 1e-14);
+  EXPECT_NE(all[0], all[2]);
+}
+
 TEST(OperatorsSolve, SinglePrecisionConvergesToWhatItCanTell) {
   const Numbers a = graph_laplacian(60, 7, 0.1), b = right_side(60), want = dense_solution(a, b);
   for (const auto& [name, method] : iterations()) {
