@@ -1,6 +1,7 @@
 // tests/engine/operators_solve_derivatives_test.cpp -- derivatives of solutions of linear systems
 // against those of dense matrices, in both modes and twice, on the host reference.
 #include <cmath>
+#include <numeric>
 
 #include "gnomon/arrange.h"
 #include "gnomon/jacobian.h"
@@ -166,6 +167,67 @@ TEST(OperatorsSolveDerivatives, OfLeastSquaresAreThoseOfTheMinimum) {
   expect_derivatives("wide, lsmr", lsmr, {}, a, da, 4);
   expect_derivatives("tall, qr", operators::Qr{}, {}, a, da, 7);
   expect_derivatives("wide, qr", operators::Qr{}, {}, a, da, 4);
+}
+
+TEST(OperatorsSolveDerivatives, GoThroughFunctionsAndStopAtPreconditionersAndStarts) {
+  // exp(w) is the matrix: its transpose and its change are those of the function's graph.
+  const Numbers w = plus_diagonal(made(size * size, 5), 2), b = made(size, 1), c = made(size, 3);
+  Numbers a;
+  for (double v : w) a.push_back(std::exp(v));
+  const Numbers x = dense_solution(a, b), adjoint = dense_solution(transposed(a, size), c);
+  Numbers want;
+  for (std::size_t i = 0; i < size; ++i)
+    for (std::size_t j = 0; j < size; ++j) want.push_back(-adjoint[i] * x[j] * a[i * size + j]);
+  const auto n = static_cast<Dim>(size);
+  const auto all = test::run_all(
+      [&](const Array& vw, const Array& vb, const Array& vc) {
+        const auto number = [&](const Method& method) {
+          return [&, method](const Array& at) {
+            const auto f = [at](const Array& v) { return matmul(exp(at), v); };
+            return sum(vc * operators::solve(operators::function(f, vb), vb, method).x);
+          };
+        };
+        const auto near = [&](const Array& at) {
+          const Operator op = Dense{exp(at)};
+          const operators::Gmres method{.rtol = 1e-13,
+                                        .preconditioner = operators::block_jacobi(op, 3)};
+          return sum(vc * operators::solve(op, vb, method, exp(at[0])).x);
+        };
+        return std::vector<Array>{grad(number(operators::Gmres{.rtol = 1e-13}))(vw),
+                                  grad(number(operators::Lsmr{.rtol = 1e-14}))(vw),
+                                  grad(number(operators::Lu{}))(vw), grad(near)(vw)};
+      },
+      test::host(DType::f64, {n, n}, w), test::host(DType::f64, {n}, b),
+      test::host(DType::f64, {n}, c));
+  for (const Numbers& got : all) test::expect_near(got, want, 1e-8);
+}
+
+TEST(OperatorsSolveDerivatives, OfBlocksAreThoseOfTheirColumns) {
+  const Numbers a = definite(), da = symmetric(8), b = made(2 * size, 1);
+  const auto n = static_cast<Dim>(size);
+  for (const Method& method :
+       {Method(operators::Cg{.rtol = 1e-13}), Method(operators::Cholesky{}),
+        Method(operators::Lu{}), Method(operators::Qr{}), Method(operators::Lsmr{.rtol = 1e-14})}) {
+    const auto all = test::run_all(
+        [&](const Array& va, const Array& vda, const Array& vb) {
+          const auto x = [&](const Array& m) {
+            const Dense op{m, {.positive_semidefinite = true}};
+            return operators::solve_block(op, vb, method).x;
+          };
+          return std::vector<Array>{jvp(x, va, vda).second,
+                                    sum(grad([&](const Array& m) { return sum(x(m)); })(va) * vda)};
+        },
+        test::host(DType::f64, {n, n}, a), test::host(DType::f64, {n, n}, da),
+        test::host(DType::f64, {n, 2}, b));
+    const Numbers x = dense_solution(a, b);
+    Numbers right(2 * size);
+    for (std::size_t i = 0; i < size; ++i)
+      for (std::size_t k = 0; k < size; ++k)
+        for (std::size_t j = 0; j < 2; ++j) right[2 * i + j] -= da[i * size + k] * x[2 * k + j];
+    const Numbers want = dense_solution(a, right);
+    test::expect_near(all[0], want, 1e-8);
+    test::expect_near(all[1], {std::accumulate(want.begin(), want.end(), 0.0)}, 1e-8);
+  }
 }
 
 }  // namespace

@@ -115,7 +115,10 @@ inline std::vector<Named> semidefinite_matrices() {
           {"hilbert 30 + 1e-2", plus_diagonal(hilbert(30), 1e-2)},
           {"graph 60", graph_laplacian(60, 7, 0.1)},
           {"graph 150", graph_laplacian(150, 11, 0.01)},
-          {"graph 200", graph_laplacian(200, 3, 1)}};
+          {"graph 200", graph_laplacian(200, 3, 1)},
+          {"poisson 2-d, 30 x 3", grid({30, 3}, 0)},
+          {"poisson 3-d, 7 x 4 x 3", grid({7, 4, 3}, 0)},
+          {"graph 90", graph_laplacian(90, 13, 0.3)}};
 }
 inline std::vector<Named> general_matrices() {
   return {{"wind 1-d, 30", grid({30}, 0.3)},
@@ -127,7 +130,11 @@ inline std::vector<Named> general_matrices() {
           {"wind 3-d, 4 x 5 x 6", grid({4, 5, 6}, 0.9)},
           {"poisson 2-d, 8 x 8", grid({8, 8}, 0)},
           {"graph 100", graph_laplacian(100, 7, 0.5)},
-          {"hilbert 20 + 0.1", plus_diagonal(hilbert(20), 0.1)}};
+          {"hilbert 20 + 0.1", plus_diagonal(hilbert(20), 0.1)},
+          {"wind 1-d, 24", grid({24}, -0.5)},
+          {"wind 2-d, 20 x 4", grid({20, 4}, 0.6)},
+          {"wind 3-d, 6 x 3 x 4", grid({6, 3, 4}, -0.2)},
+          {"hilbert 12 + 0.01", plus_diagonal(hilbert(12), 0.01)}};
 }
 
 // ---- solvers: the steps they take until |r| <= rtol |b|
