@@ -161,6 +161,57 @@ TEST(Estimate, MeansHoldOverManyKeys) {
   }
 }
 
+/// Columns of unit length, and their lengths.
+Array normalised(const Array& x) { return x * rsqrt(sum(square(x), {0})); }
+Array inverse_transposed(const Array& r) { return transpose(linalg::inv(r)); }
+
+/// The formulas as they were published, term by term (XTrace, listings 1 and 2).
+Array published_x_trace(const Array& a, const Array& omega) {
+  const double n = double(omega.dim(0)), m = double(omega.dim(1));
+  const auto [q, r] = linalg::qr(matmul(a, omega));
+  const Array s = normalised(inverse_transposed(r)), z = matmul(a, q);
+  const Array h = matmul(transpose(q), z), w = matmul(transpose(q), omega);
+  const Array t = matmul(transpose(z), omega);
+  const auto dots = [](const Array& x, const Array& y) { return sum(x * y, {0}); };
+  const Array sw = dots(s, w), shs = dots(s, matmul(h, s)), hw = matmul(h, w);
+  const Array scale = (n - m + 1) / (n - dots(w, w) + sw * sw);
+  const Array rest = dots(w, hw) - dots(t, w) + sw * dots(s, t - matmul(transpose(h), w)) +
+                     sw * sw * shs + sw * dots(s, r - hw);
+  return mean(trace(h) - shs + rest * scale);
+}
+Array published_x_nys_trace(const Array& a, const Array& omega) {
+  const double n = double(omega.dim(0)), k = double(omega.dim(1));
+  const Array plain = matmul(a, omega);
+  const Array shift = 2.2e-16 * sqrt(sum(square(plain))) / std::sqrt(n);
+  const Array y = plain + shift * omega, h = matmul(transpose(omega), y);
+  const auto [q, r] = linalg::qr(y);
+  const Array c = transpose(linalg::cholesky(h));
+  const Array b = matmul(r, linalg::inv(c));
+  const auto dots = [](const Array& x, const Array& u) { return sum(x * u, {0}); };
+  const auto [qo, ro] = linalg::qr(omega);
+  const Array so = normalised(inverse_transposed(ro)), wo = matmul(transpose(qo), omega);
+  const Array scale = (n - k + 1) / (n - dots(wo, wo) + square(dots(so, wo)));
+  const Array s = matmul(b, inverse_transposed(c)) * rsqrt(diagonal(linalg::inv(h)));
+  const Array w = matmul(transpose(q), omega);
+  return mean(sum(square(b)) - dots(s, s) + square(dots(s, w)) * scale - shift * n);
+}
+
+TEST(Estimate, XTraceAndXNysTraceAreThePublishedFormulas) {
+  constexpr Dim n = 24;
+  const auto all = test::run_all(
+      [&](const Array& m) {
+        const Operator op = Dense{m, {.positive_semidefinite = true}};
+        const Array omega = estimate::draw(estimate::Sphere{}, at(8), op.in(), 6)[0];
+        return Arrays{estimate::trace(at(8), op, 12, estimate::XTrace{}).value,
+                      published_x_trace(m, omega),
+                      estimate::trace(at(8), op, 6, estimate::XNysTrace{}).value,
+                      published_x_nys_trace(m, omega)};
+      },
+      f64(low_rank(n, n, true), {n, n}));
+  test::expect_near(all[0], all[1], 1e-12);
+  test::expect_near(all[2], all[3], 1e-11);
+}
+
 TEST(Estimate, OrthogonalBlocksOfFullSizeAreExact) {
   const Numbers a = made(81, 5);
   const auto all = test::run_all(
