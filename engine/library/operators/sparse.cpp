@@ -1,0 +1,303 @@
+// engine/library/operators/sparse.cpp -- products with sparse matrices of several forms.
+#include "gnomon/operators/sparse.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "gnomon/arrange.h"
+#include "gnomon/cumulative.h"
+#include "gnomon/indexing.h"
+#include "gnomon/linalg.h"
+
+namespace gnomon::operators {
+namespace {
+
+using Arrays = std::vector<Array>;
+
+Tags transposed_tags(Tags t) {
+  std::swap(t.lower_triangular, t.upper_triangular);
+  return t;
+}
+
+/// The row of each entry.
+Array rows_of_entries(const CsrPattern& p) {
+  const Dim entries = p.columns.size(), rows = p.offsets.size() - 1;
+  if (rows < 2) return zeros({entries}, DType::i32);
+  const Array starts = slice_axis(p.offsets, 0, 1, rows);
+  return cumsum(segment_sum(ones({rows - 1}, DType::i32), starts, entries), 0);
+}
+
+/// Sums of entries as a matrix and of those on its diagonal.
+Array dense_of(const Array& row, const Array& column, const Array& values, Dim m, Dim n) {
+  return reshape(segment_sum(values, row * static_cast<std::int32_t>(n) + column, m * n), {m, n});
+}
+Array diagonal_of(const Array& row, const Array& column, const Array& values, Dim m) {
+  return segment_sum(where(row == column, values, 0), row, m);
+}
+
+class CsrMap final : public Map {
+ public:
+  explicit CsrMap(Csr a)
+      : Map({{{a.values.dtype(), {a.pattern.width}}}},
+            {{{a.values.dtype(), {a.pattern.offsets.size() - 1}}}}, Tags{}, "Csr"),
+        a_(std::move(a)) {}
+  Arrays mv(const Arrays& x, Loc) const override {
+    return {csr_matmul(a_.pattern, a_.values, x[0])};
+  }
+  Arrays mm(const Arrays& x, Loc loc) const override { return mv(x, loc); }
+  std::shared_ptr<const Map> transpose(Loc) const override {
+    if (!a_.transposed || !a_.order) return std::make_shared<Turned>(a_);
+    return std::make_shared<CsrMap>(Csr{*a_.transposed, take(a_.values, *a_.order)});
+  }
+  Array as_matrix(Loc) const override {
+    return dense_of(rows_of_entries(a_.pattern), a_.pattern.columns, a_.values, out().size(),
+                    in().size());
+  }
+  std::optional<Array> diagonal(Loc) const override {
+    return diagonal_of(rows_of_entries(a_.pattern), a_.pattern.columns, a_.values, out().size());
+  }
+
+ private:
+  /// Its transpose where that is stored nowhere.
+  class Turned final : public Map {
+   public:
+    explicit Turned(Csr a)
+        : Map({{{a.values.dtype(), {a.pattern.offsets.size() - 1}}}},
+              {{{a.values.dtype(), {a.pattern.width}}}}, Tags{}, "transpose of Csr"),
+          a_(std::move(a)) {}
+    Arrays mv(const Arrays& x, Loc) const override {
+      return {csr_matmul(a_.pattern, a_.values, x[0], {.transpose = true})};
+    }
+    Arrays mm(const Arrays& x, Loc loc) const override { return mv(x, loc); }
+    std::shared_ptr<const Map> transpose(Loc) const override {
+      return std::make_shared<CsrMap>(a_);
+    }
+
+   private:
+    Csr a_;
+  };
+
+  Csr a_;
+};
+
+class CooMap final : public Map {
+ public:
+  explicit CooMap(Coo a)
+      : Map({{{a.values.dtype(), {a.columns}}}}, {{{a.values.dtype(), {a.rows}}}}, Tags{}, "Coo"),
+        a_(std::move(a)) {}
+  Arrays mv(const Arrays& x, Loc) const override {
+    return {segment_sum(a_.values * take(x[0], a_.column), a_.row, a_.rows)};
+  }
+  Arrays mm(const Arrays& x, Loc) const override {
+    return {segment_sum(expand_dims(a_.values, -1) * take(x[0], a_.column, 0), a_.row, a_.rows)};
+  }
+  std::shared_ptr<const Map> transpose(Loc) const override {
+    return std::make_shared<CooMap>(
+        Coo{a_.column, a_.row, a_.values, a_.columns, a_.rows, transposed_tags(a_.tags)});
+  }
+  Array as_matrix(Loc) const override {
+    return dense_of(a_.row, a_.column, a_.values, a_.rows, a_.columns);
+  }
+  std::optional<Array> diagonal(Loc) const override {
+    return diagonal_of(a_.row, a_.column, a_.values, a_.rows);
+  }
+
+ private:
+  Coo a_;
+};
+
+class BlockSparseMap final : public Map {
+ public:
+  BlockSparseMap(Array row, Array column, Array blocks, Dim rows, Dim columns)
+      : Map({{{blocks.dtype(), {columns * blocks.dim(1)}}}},
+            {{{blocks.dtype(), {rows * blocks.dim(1)}}}}, Tags{}, "BlockSparse"),
+        row_(std::move(row)),
+        column_(std::move(column)),
+        blocks_(std::move(blocks)) {}
+  Arrays mv(const Arrays& x, Loc loc) const override {
+    const Array y = mm({reshape(x[0], {x[0].size(), 1})}, loc)[0];
+    return {reshape(y, {y.size()})};
+  }
+  Arrays mm(const Arrays& x, Loc) const override {
+    const Dim b = blocks_.dim(1), k = x[0].dim(1);
+    const Array parts = reshape(x[0], {x[0].dim(0) / b, b, k});
+    const Dim rows = out().size() / b;
+    const Array y = segment_sum(matmul(blocks_, take(parts, column_, 0)), row_, rows);
+    return {reshape(y, {rows * b, k})};
+  }
+  std::shared_ptr<const Map> transpose(Loc) const override {
+    const Dim b = blocks_.dim(1);
+    return std::make_shared<BlockSparseMap>(column_, row_, swapaxes(blocks_, 1, 2), in().size() / b,
+                                            out().size() / b);
+  }
+  std::optional<Array> diagonal(Loc) const override {
+    const Dim b = blocks_.dim(1), rows = out().size() / b;
+    const Array own =
+        where(reshape(row_ == column_, {row_.size(), 1}), gnomon::diagonal(blocks_, 0, 1, 2), 0);
+    return reshape(segment_sum(own, row_, rows), {rows * b});
+  }
+
+ private:
+  Array row_, column_, blocks_;
+};
+
+void require_list(const char* op, const char* what, const Array& a, Dim entries) {
+  if (a.dtype() != DType::i32 || a.shape() != Shape{entries})
+    usage_error(op,
+                std::string(what) + " is " + to_string(a.aval()) + "; an i32[" +
+                    std::to_string(entries) + "] is needed, a number for each entry",
+                {});
+}
+
+void require_values(const char* op, const Array& values, int rank) {
+  if (!is_float(values.dtype()) || values.rank() != rank)
+    usage_error(op,
+                "the values are " + to_string(values.aval()) + "; floats of rank " +
+                    std::to_string(rank) + " are needed",
+                {});
+}
+
+Operator with_tags(std::shared_ptr<const Map> map, const Tags& tags) {
+  const Operator plain(std::move(map));
+  return tags == Tags{} ? plain : plain.tagged(tags, {});
+}
+
+// ---- on the host
+
+/// Sorted by rows and columns, entries of one place added up.
+Triplets in_order(const Triplets& t) {
+  std::vector<std::size_t> order(t.row.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return t.row[a] != t.row[b] ? t.row[a] < t.row[b] : t.column[a] < t.column[b];
+  });
+  Triplets r;
+  r.rows = t.rows;
+  r.columns = t.columns;
+  for (std::size_t e : order) {
+    if (!r.row.empty() && r.row.back() == t.row[e] && r.column.back() == t.column[e])
+      r.value.back() += t.value[e];
+    else
+      r.add(t.row[e], t.column[e], t.value[e]);
+  }
+  return r;
+}
+
+struct HostPattern {
+  std::vector<std::int32_t> offsets, columns;
+  Dim longest = 0;
+};
+/// Of entries whose `row` is in order.
+HostPattern pattern_of(const std::vector<std::int32_t>& row,
+                       const std::vector<std::int32_t>& column, Dim rows) {
+  HostPattern p;
+  p.columns = column;
+  p.offsets.assign(static_cast<std::size_t>(rows) + 1, 0);
+  for (std::int32_t i : row) ++p.offsets[static_cast<std::size_t>(i) + 1];
+  for (std::size_t i = 1; i < p.offsets.size(); ++i) {
+    p.longest = std::max<Dim>(p.longest, p.offsets[i]);
+    p.offsets[i] += p.offsets[i - 1];
+  }
+  return p;
+}
+
+void check(const Triplets& t, Loc loc) {
+  constexpr std::string_view op = "operators::to_csr";
+  const auto number = [](auto n) { return std::to_string(n); };
+  if (t.row.size() != t.column.size() || t.row.size() != t.value.size())
+    usage_error(op,
+                "there are " + number(t.row.size()) + " rows, " + number(t.column.size()) +
+                    " columns and " + number(t.value.size()) + " values; each entry has one of all",
+                loc);
+  if (t.rows < 0 || t.columns < 0 || t.rows >= Dim{1} << 31 || t.columns >= Dim{1} << 31)
+    usage_error(
+        op,
+        "a matrix of " + number(t.rows) + " x " + number(t.columns) + " has no indices of 32 bits",
+        loc);
+  for (std::size_t e = 0; e < t.row.size(); ++e)
+    if (t.row[e] < 0 || t.row[e] >= t.rows || t.column[e] < 0 || t.column[e] >= t.columns)
+      usage_error(op,
+                  "entry " + number(e) + " is at (" + number(t.row[e]) + ", " +
+                      number(t.column[e]) + "), outside of the " + number(t.rows) + " x " +
+                      number(t.columns) + " matrix; indices count from 0",
+                  loc);
+}
+
+}  // namespace
+
+Csr::operator Operator() const {
+  require_values("operators::Csr", values, 1);
+  require_list("operators::Csr", "the pattern's columns", pattern.columns, values.size());
+  return with_tags(std::make_shared<CsrMap>(*this), tags);
+}
+
+Coo::operator Operator() const {
+  require_values("operators::Coo", values, 1);
+  require_list("operators::Coo", "row", row, values.size());
+  require_list("operators::Coo", "column", column, values.size());
+  return with_tags(std::make_shared<CooMap>(*this), tags);
+}
+
+BlockSparse::operator Operator() const {
+  require_values("operators::BlockSparse", blocks, 3);
+  if (blocks.dim(1) != blocks.dim(2))
+    usage_error("operators::BlockSparse",
+                "the blocks are " + to_string(blocks.aval()) + "; square ones are needed", {});
+  require_list("operators::BlockSparse", "the pattern's columns", pattern.columns, blocks.dim(0));
+  return with_tags(
+      std::make_shared<BlockSparseMap>(rows_of_entries(pattern), pattern.columns, blocks,
+                                       pattern.offsets.size() - 1, pattern.width),
+      tags);
+}
+
+Csr to_csr(Runtime& rt, const Triplets& given, CsrOf options, Loc loc) {
+  check(given, loc);
+  const Triplets t = in_order(given);
+  const HostPattern own = pattern_of(t.row, t.column, t.rows);
+  const auto placed = [&](const HostPattern& p, Dim width) {
+    return CsrPattern{rt.from_host(p.offsets), rt.from_host(p.columns), width, p.longest};
+  };
+  Csr a{placed(own, t.columns), {}, options.tags};
+  if (options.dtype == DType::f64) {
+    a.values = rt.from_host(t.value);
+  } else if (options.dtype == DType::f32) {
+    a.values = rt.from_host(std::vector<float>(t.value.begin(), t.value.end()));
+  } else {
+    usage_error("operators::to_csr",
+                "values of " + std::string(name(options.dtype)) +
+                    " are not made here; take f32 or f64, and cast",
+                loc);
+  }
+  const bool symmetric = options.tags.is_symmetric();
+  if (!symmetric && !options.transpose) return a;
+  // Entries by columns: stable, so that rows stay in order.
+  std::vector<std::int32_t> order(t.row.size()), row, column;
+  std::iota(order.begin(), order.end(), 0);
+  const auto at = [](std::int32_t e) { return static_cast<std::size_t>(e); };
+  std::stable_sort(order.begin(), order.end(), [&](std::int32_t x, std::int32_t y) {
+    return t.column[at(x)] < t.column[at(y)];
+  });
+  if (symmetric) {
+    const auto differs = [&](std::size_t e) {
+      const std::size_t o = at(order[e]);
+      return t.row[e] != t.column[o] || t.column[e] != t.row[o] || t.value[e] != t.value[o];
+    };
+    for (std::size_t e = 0; e < order.size(); ++e)
+      if (t.rows != t.columns || differs(e))
+        usage_error("operators::to_csr",
+                    "the tags say symmetric, and entry (" + std::to_string(t.row[e]) + ", " +
+                        std::to_string(t.column[e]) +
+                        ") has no equal one on the other side of the diagonal",
+                    loc);
+    return a;
+  }
+  for (std::int32_t e : order) {
+    row.push_back(t.column[at(e)]);
+    column.push_back(t.row[at(e)]);
+  }
+  a.transposed = placed(pattern_of(row, column, t.columns), t.rows);
+  a.order = rt.from_host(order);
+  return a;
+}
+
+}  // namespace gnomon::operators
