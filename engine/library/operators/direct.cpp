@@ -1,6 +1,7 @@
 // engine/library/operators/direct.cpp -- factors of matrices, and the solutions they give.
 #include "engine/library/operators/direct.h"
 
+#include "engine/library/operators/flat.h"
 #include "gnomon/arrange.h"
 #include "gnomon/custom.h"
 #include "gnomon/implicit.h"
@@ -10,41 +11,6 @@
 
 namespace gnomon::operators::detail {
 namespace {
-
-Array in(DType dtype, const Array& a) { return a.dtype() == dtype ? a : cast(a, dtype); }
-
-/// A block of vectors of a space as a matrix [n, k], and back.
-class Flat {
- public:
-  Flat(const Space& s, bool block) : space_(s), block_(block) {}
-
-  Array matrix(const Arrays& x, DType dtype) const {
-    Arrays parts;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const Dim n = space_.arrays[i].shape.size(), k = block_ ? x[i].dim(x[i].rank() - 1) : 1;
-      parts.push_back(in(dtype, reshape(x[i], {n, k})));
-    }
-    return parts.size() == 1 ? parts[0] : concatenate(parts);
-  }
-  Arrays vectors(const Array& x) const {
-    Arrays result;
-    const Dim k = x.dim(1);
-    Dim first = 0;
-    for (const Aval& a : space_.arrays) {
-      const Dim n = a.shape.size();
-      std::vector<Dim> dims(a.shape.begin(), a.shape.end());
-      if (block_) dims.push_back(k);
-      const Array part = space_.arrays.size() == 1 ? x : slice(x, {first, 0}, {first + n, k});
-      result.push_back(in(a.dtype, reshape(part, Shape(dims))));
-      first += n;
-    }
-    return result;
-  }
-
- private:
-  Space space_;
-  bool block_;
-};
 
 /// x of right sides [n, k], with the matrix or its transpose.
 using Factors = Handler<Array(const Array& b, bool transposed)>;

@@ -1,9 +1,11 @@
 // engine/include/gnomon/operators/kinds.h -- what operators are made of: stored matrices,
 // functions.
 #pragma once
+#include <concepts>
 #include <utility>
 
 #include "gnomon/operators/operator.h"
+#include "gnomon/transform.h"
 
 namespace gnomon::operators {
 
@@ -53,6 +55,24 @@ Operator function(F f, const X& like, Tags tags = {}, Loc loc = Loc::here()) {
                           const Arrays& x) { return tree::leaves(f(tree::with_leaves(like, x))); };
   return Operator(
       detail::function_map(erased, detail::space_of(tree::leaves(like)), {}, tags, loc));
+}
+
+/// The same with its transpose, a linear function from trees like f(like) to trees like `like`: for
+/// functions whose graph has none, or a dearer one.
+///
+/// Unchecked: that it is the transpose.
+template <class F, class Ft, class X>
+requires(!std::same_as<X, Tags> && std::invocable<const F&, const X&>) Operator
+    function(F f, Ft transposed, const X& like, Tags tags = {}, Loc loc = Loc::here()) {
+  using detail::Arrays;
+  const auto result = eval_shape(f, like);
+  const auto erased = [f = std::move(f), like = tree::map([](const Array& a) { return a; }, like)](
+                          const Arrays& x) { return tree::leaves(f(tree::with_leaves(like, x))); };
+  const auto back = [g = std::move(transposed), result](const Arrays& y) {
+    return tree::leaves(g(tree::with_leaves(result, y)));
+  };
+  return Operator(
+      detail::function_map(erased, detail::space_of(tree::leaves(like)), back, tags, loc));
 }
 
 }  // namespace gnomon::operators
