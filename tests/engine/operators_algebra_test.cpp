@@ -362,10 +362,10 @@ TEST(OperatorsAlgebra, WhatDoesNotFitIsRefusedWithBothSides) {
   EXPECT_THAT(refusal([](auto a) { return Operator(operators::Triangular{a}); }, m),
               HasSubstr("the matrix is f64[2,3]; a square f[n, n] is needed"));
   EXPECT_THAT(refusal(
-                  [](auto a, auto b) {
-                    return Operator(operators::LowRank{a, b});
+                  [](auto a) {
+                    return Operator(operators::LowRank{a, transpose(a)});
                   },
-                  m, s),
+                  m),
               HasSubstr("v is f64[3,2]; with u f64[2,3]"));
   EXPECT_THAT(refusal([](auto a) { return Operator(operators::Circulant{a}); }, m),
               HasSubstr("the column is f64[2,3]"));
