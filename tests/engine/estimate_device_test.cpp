@@ -87,19 +87,23 @@ void check_keys(Runtime& rt, const char* name, double want, const F& estimate) {
   EXPECT_LT(s.covered, 0.97) << name;
 }
 
-TEST_F(Estimates, TracesAndIntervalsHoldOverAThousandKeys) {
+class EstimatesBy : public Estimates, public ::testing::WithParamInterface<std::size_t> {};
+
+TEST_P(EstimatesBy, MeansAndIntervalsHoldOverAThousandKeys) {
   constexpr Dim n = 100;
   const std::vector<float> a = wishart(n);
   double trace = 0;
   for (std::size_t i = 0; i < n; ++i) trace += double(a[i * n + i]);
   const Array matrix = rt.from_host(a, {n, n});
   const std::array<Dim, 4> products{60, 120, 60, 40};
-  for (std::size_t i = 0; i < methods().size(); ++i)
-    check_keys(rt, methods()[i].name, trace, [&](Key key) {
-      return estimate::trace(std::move(key), Dense{matrix, {.positive_semidefinite = true}},
-                             products[i], methods()[i].method);
-    });
+  const auto& [name, method] = methods()[GetParam()];
+  const TraceMethod by = method;
+  check_keys(rt, name, trace, [&](Key key) {
+    return estimate::trace(std::move(key), Dense{matrix, {.positive_semidefinite = true}},
+                           products[GetParam()], by);
+  });
 }
+INSTANTIATE_TEST_SUITE_P(Methods, EstimatesBy, ::testing::Range(std::size_t{0}, methods().size()));
 
 TEST_F(Estimates, NormsAndIntervalsHoldOverAThousandKeys) {
   // Of a diagonal matrix with probes that are not exact for it.
