@@ -55,4 +55,17 @@ inline Check against(std::vector<double> values, double absolute, double relativ
   };
 }
 
+/// Check of {estimate, its standard error}. A few numbers say little of their own spread: their
+/// errors follow Student's distribution, which has long ends.
+inline Check estimate_of(double want) {
+  return [=](std::span<const float> result) {
+    if (result.size() != 2)
+      return Verdict{false, text("%zu elements instead of 2", result.size())};
+    const double off = (static_cast<double>(result[0]) - want) / static_cast<double>(result[1]);
+    const bool near = std::abs(off) < 8.0 && result[1] > 0 && result[1] < 0.1 * std::abs(want);
+    return Verdict{near,
+                   text("%.6g, %.1f standard errors off", static_cast<double>(result[0]), off)};
+  };
+}
+
 }  // namespace bench

@@ -66,6 +66,8 @@ Variant jitted(std::shared_ptr<gn::Runtime> rt, std::string name, F f, A... argu
 
 /// Adds the variants of streams of two operands, sums, rows and products.
 void add_gnomon_dense(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
+/// Adds the variants of trace_sparse, and that of hutchinson by the library.
+void add_gnomon_sparse(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of the workloads that are loops.
 void add_gnomon_loops(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of the factorisations.

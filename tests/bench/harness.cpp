@@ -110,6 +110,7 @@ std::vector<Workload> all_workloads() {
           {"matmul_64x256", [] { return matmul_check(matmul_64x256); }, {}},
           {"matmul_tall", [] { return matmul_check(matmul_tall); }, {}},
           {"hutchinson", hutchinson_check, {}},
+          {"trace_sparse", trace_sparse_check, {}},
           {"while_scalar", while_scalar_check, {}},
           {"cg", cg_check, {}},
           {"lanes_uniform", [] { return lanes_check(lanes_uniform_steps()); }, {}},

@@ -54,6 +54,9 @@ void add_dense_opponents(std::vector<Workload>& workloads, const vk::Device& dev
 /// The part of it that is loops.
 void add_loop_opponents(std::vector<Workload>& workloads, const vk::Device& device);
 
+/// Adds those of trace_sparse: a bare gather, and Eigen's product where that is installed.
+void add_sparse_opponents(std::vector<Workload>& workloads, const vk::Device& device);
+
 /// Adds the solvers of others, those that are installed.
 void add_ode_opponents(std::vector<Workload>& workloads);
 

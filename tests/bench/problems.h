@@ -230,6 +230,24 @@ struct OdeSde {
 };
 std::vector<float> sde_starts();
 
+/// Y = A X for a sparse symmetric A in compressed rows, the graph of random edges between `rows`
+/// nodes, 10 entries a row in the mean: 8 on the diagonal, beside it multiples of 1/8 in [-1, 1];
+/// entries of one place add up. X, Y f32[rows, probes].
+///
+/// `gather` is what no product can do without: rows of X at A's columns, 10 for each row of Y,
+/// fetched and added up, no values and no offsets. `hutchinson` and `lanczos` are whole estimates,
+/// of tr A and tr A^2.
+struct TraceSparse {
+  static constexpr uint32_t rows = 1000000, per_row = 10, probes = 16, steps = 5;
+};
+struct SparseMatrix {
+  std::vector<int32_t> offsets, columns;
+  std::vector<float> values;
+  int32_t longest = 0;  // entries of a row
+};
+SparseMatrix trace_sparse_matrix();
+std::vector<float> trace_sparse_probes();
+
 /// What a check found. `detail` says what was compared and the largest error, or what is wrong.
 struct Verdict {
   bool ok = false;
@@ -250,6 +268,8 @@ Check sum_check();
 Check softmax_check();
 Check matmul_check(const Matmul&);
 Check hutchinson_check();
+/// Result f32[2]: the mean of all probes and its standard error.
+Check hutchinson_estimate_check();
 Check mixed_check();
 Check call_check();
 Check while_scalar_check();
@@ -272,6 +292,11 @@ Check matmul_grad_check(const Matmul&);
 Check neural_ode_check();
 Check sde_check();
 Check checkpointed_check(uint32_t steps);
+Check trace_sparse_check();
+/// Result f32[rows, probes].
+Check trace_sparse_gather_check();
+/// Result f32[2]: tr A or tr A^2, and its standard error.
+Check trace_sparse_estimate_check(bool squared);
 
 /// Factorisations of one f32[n, n]: cholesky, lu, qr, solve, slogdet, eigh, svd. Entries in [-1,
 /// 1); symmetric for cholesky and eigh, with 2 sqrt(n) more on the diagonal for cholesky; the right

@@ -128,4 +128,11 @@ Check hutchinson_check() {
   };
 }
 
+Check hutchinson_estimate_check() {
+  const std::vector<float> a = hutchinson_matrix();
+  double trace = 0.0;
+  for (size_t i = 0; i < Hutchinson::n; i++) trace += a[i * Hutchinson::n + i];
+  return estimate_of(trace);
+}
+
 }  // namespace bench

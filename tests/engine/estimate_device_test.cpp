@@ -223,5 +223,40 @@ TEST_F(SlowEstimates, ErrorsFallAsPublished) {
   EXPECT_LT(error[step][hutch][3], 1e-4);
 }
 
+TEST_F(SlowEstimates, TenMillionRowsKeepWithinAMemoryLimit) {
+  // Ten entries a row, as a band around the diagonal and farther away; all of a row alike, so that
+  // traces are known. Of 16 probes 4 are in memory at a time.
+  constexpr Dim n = 10'000'000, per_row = 10, probes = 16;
+  std::vector<std::int32_t> offsets(n + 1), columns(n * per_row);
+  std::vector<float> values(n * per_row);
+  constexpr std::array<Dim, per_row> apart{0,     1,      2,       100,     1000,
+                                           99999, 500000, 1234567, 3000000, 4999999};
+  for (Dim i = 0; i < n; ++i) {
+    offsets[std::size_t(i) + 1] = std::int32_t((i + 1) * per_row);
+    for (Dim e = 0; e < per_row; ++e) {
+      columns[std::size_t(i * per_row + e)] = std::int32_t((i + apart[std::size_t(e)]) % n);
+      values[std::size_t(i * per_row + e)] = e == 0 ? 2.0f : 0.1f;
+    }
+  }
+  const operators::Csr a{{rt.from_host(offsets), rt.from_host(columns), n, per_row},
+                         rt.from_host(values)};
+  constexpr std::uint64_t limit = std::uint64_t{2} << 30;
+  auto f = jit(rt,
+               [](const operators::Csr& m, const Array& seed) {
+                 const auto t = estimate::trace(random::key(seed), m, probes,
+                                                estimate::Hutchinson{}, {.batch = 4});
+                 return std::pair{t.value, t.standard_error};
+               },
+               {.name = "ten_million", .memory_limit = limit});
+  const auto [value, error] = f(a, rt.from_host(std::vector<std::int32_t>{5}, {}));
+  const double estimated = rt.to_host<float>(value)[0], off = rt.to_host<float>(error)[0];
+  std::printf("trace %.8g +- %.2g of 10^7 rows and 10^8 entries, %.2f GB\n", estimated, off,
+              double(f.memory_report().peak()) * 1e-9);
+  EXPECT_LE(f.memory_report().peak(), limit);
+  EXPECT_NEAR(estimated, 2.0 * double(n), 6 * off + 20);
+  // The root of 2 sum S_ij^2 / 16 with S = (A + A^T) / 2: sqrt(9 n 0.1^2 / 16).
+  EXPECT_NEAR(off, std::sqrt(9 * double(n) * 0.01 / probes), 0.6 * off);
+}
+
 }  // namespace
 }  // namespace gnomon::testing
