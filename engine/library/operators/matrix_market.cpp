@@ -71,6 +71,15 @@ class Reader {
                     std::to_string(line_number_) + ": " + what);
   }
 
+  /// A directory opens as a file does, and throws when it is read.
+  int taken(std::streambuf& source) const {
+    try {
+      return source.sbumpc();
+    } catch (const std::ios_base::failure&) {
+      throw FileError("gnomon::operators::read_matrix_market: " + name_ + " cannot be read");
+    }
+  }
+
   /// The next line into line_; false at the end.
   bool take_line() {
     line_.clear();
@@ -78,7 +87,7 @@ class Reader {
     std::streambuf* source = in_.rdbuf();
     if (source == nullptr || !in_.good()) return false;
     while (true) {
-      const auto c = source->sbumpc();
+      const auto c = taken(*source);
       if (c == std::char_traits<char>::eof()) break;
       if (!any) ++line_number_;
       any = true;
