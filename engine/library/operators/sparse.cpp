@@ -289,12 +289,17 @@ Csr to_csr(Runtime& rt, const Triplets& given, CsrOf options, Loc loc) {
     return t.column[at(x)] < t.column[at(y)];
   });
   if (symmetric) {
+    if (t.rows != t.columns)
+      usage_error("operators::to_csr",
+                  "the tags say symmetric, and the matrix is " + std::to_string(t.rows) + " x " +
+                      std::to_string(t.columns) + "; a symmetric one is square",
+                  loc);
     const auto differs = [&](std::size_t e) {
       const std::size_t o = at(order[e]);
       return t.row[e] != t.column[o] || t.column[e] != t.row[o] || t.value[e] != t.value[o];
     };
     for (std::size_t e = 0; e < order.size(); ++e)
-      if (t.rows != t.columns || differs(e))
+      if (differs(e))
         usage_error("operators::to_csr",
                     "the tags say symmetric, and entry (" + std::to_string(t.row[e]) + ", " +
                         std::to_string(t.column[e]) +
