@@ -5,6 +5,7 @@
 #include "gnomon/operators/gallery.h"
 #include "gnomon/operators/kinds.h"
 #include "gnomon/operators/krylov.h"
+#include "gnomon/operators/matrix_market.h"
 #include "gnomon/operators/operator.h"
 #include "gnomon/operators/preconditioner.h"
 #include "gnomon/operators/solve.h"

@@ -1,12 +1,33 @@
 // engine/library/operators/gallery.cpp -- the entries of known matrices.
 #include "gnomon/operators/gallery.h"
 
-namespace gnomon::operators {
+#include <limits>
+#include <string>
 
-Triplets poisson(const std::vector<Dim>& sizes) {
+namespace gnomon::operators {
+namespace {
+
+constexpr Dim most = std::numeric_limits<std::int32_t>::max();
+
+/// Its indices have 32 bits, and `size` is no size otherwise.
+void require_size(const char* op, Dim size, Loc loc) {
+  if (size < 0 || size > most)
+    usage_error(
+        op,
+        "a size is " + std::to_string(size) + "; 0 to 2^31 - 1 is needed, for indices of 32 bits",
+        loc);
+}
+
+}  // namespace
+
+Triplets poisson(const std::vector<Dim>& sizes, Loc loc) {
   Triplets t;
   t.rows = 1;
-  for (Dim n : sizes) t.rows *= n;
+  for (Dim n : sizes) {
+    require_size("operators::poisson", n, loc);
+    t.rows *= n;
+    require_size("operators::poisson", t.rows, loc);
+  }
   t.columns = t.rows;
   const double center = 2.0 * static_cast<double>(sizes.size());
   for (Dim i = 0; i < t.rows; ++i) {
@@ -22,8 +43,8 @@ Triplets poisson(const std::vector<Dim>& sizes) {
   return t;
 }
 
-Triplets convection_diffusion(Dim n, double wind) {
-  Triplets t = poisson({n, n});
+Triplets convection_diffusion(Dim n, double wind, Loc loc) {
+  Triplets t = poisson({n, n}, loc);
   for (Dim i = 0; i < t.rows; ++i)
     for (const Dim stride : {n, Dim{1}}) {
       const Dim at = i / stride % n;
@@ -33,22 +54,31 @@ Triplets convection_diffusion(Dim n, double wind) {
   return t;
 }
 
-Triplets graph_laplacian(Dim nodes, const std::vector<std::pair<Dim, Dim>>& edges) {
+Triplets graph_laplacian(Dim nodes, const std::vector<std::pair<Dim, Dim>>& edges, Loc loc) {
+  constexpr const char* op = "operators::graph_laplacian";
+  require_size(op, nodes, loc);
   Triplets t;
   t.rows = t.columns = nodes;
   std::vector<double> degree(static_cast<std::size_t>(nodes), 0.0);
-  for (const auto& [u, v] : edges) {
+  for (std::size_t e = 0; e < edges.size(); ++e) {
+    const Dim u = edges[e].first, v = edges[e].second;
+    if (u < 0 || u >= nodes || v < 0 || v >= nodes)
+      usage_error(op,
+                  "edge " + std::to_string(e) + " joins " + std::to_string(u) + " and " +
+                      std::to_string(v) + "; the nodes are 0 to " + std::to_string(nodes - 1),
+                  loc);
     if (u == v) continue;
     t.add(u, v, -1);
     t.add(v, u, -1);
-    degree.at(static_cast<std::size_t>(u)) += 1;
-    degree.at(static_cast<std::size_t>(v)) += 1;
+    degree[static_cast<std::size_t>(u)] += 1;
+    degree[static_cast<std::size_t>(v)] += 1;
   }
   for (Dim i = 0; i < nodes; ++i) t.add(i, i, degree[static_cast<std::size_t>(i)]);
   return t;
 }
 
-Triplets hilbert(Dim n) {
+Triplets hilbert(Dim n, Loc loc) {
+  require_size("operators::hilbert", n, loc);
   Triplets t;
   t.rows = t.columns = n;
   for (Dim i = 0; i < n; ++i)

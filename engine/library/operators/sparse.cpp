@@ -157,6 +157,15 @@ void require_values(const char* op, const Array& values, int rank) {
                 {});
 }
 
+void require_offsets(const char* op, const CsrPattern& p) {
+  const Array& o = p.offsets;
+  if (o.dtype() != DType::i32 || o.rank() != 1 || o.dim(0) < 1)
+    usage_error(op,
+                "the pattern's offsets are " + to_string(o.aval()) +
+                    "; an i32[rows + 1] is needed, where each row starts and where the last ends",
+                {});
+}
+
 Operator with_tags(std::shared_ptr<const Map> map, const Tags& tags) {
   const Operator plain(std::move(map));
   return tags == Tags{} ? plain : plain.tagged(tags, {});
@@ -227,6 +236,7 @@ void check(const Triplets& t, Loc loc) {
 
 Csr::operator Operator() const {
   require_values("operators::Csr", values, 1);
+  require_offsets("operators::Csr", pattern);
   require_list("operators::Csr", "the pattern's columns", pattern.columns, values.size());
   return with_tags(std::make_shared<CsrMap>(*this), tags);
 }
@@ -243,6 +253,7 @@ BlockSparse::operator Operator() const {
   if (blocks.dim(1) != blocks.dim(2))
     usage_error("operators::BlockSparse",
                 "the blocks are " + to_string(blocks.aval()) + "; square ones are needed", {});
+  require_offsets("operators::BlockSparse", pattern);
   require_list("operators::BlockSparse", "the pattern's columns", pattern.columns, blocks.dim(0));
   return with_tags(
       std::make_shared<BlockSparseMap>(rows_of_entries(pattern), pattern.columns, blocks,
@@ -278,12 +289,17 @@ Csr to_csr(Runtime& rt, const Triplets& given, CsrOf options, Loc loc) {
     return t.column[at(x)] < t.column[at(y)];
   });
   if (symmetric) {
+    if (t.rows != t.columns)
+      usage_error("operators::to_csr",
+                  "the tags say symmetric, and the matrix is " + std::to_string(t.rows) + " x " +
+                      std::to_string(t.columns) + "; a symmetric one is square",
+                  loc);
     const auto differs = [&](std::size_t e) {
       const std::size_t o = at(order[e]);
       return t.row[e] != t.column[o] || t.column[e] != t.row[o] || t.value[e] != t.value[o];
     };
     for (std::size_t e = 0; e < order.size(); ++e)
-      if (t.rows != t.columns || differs(e))
+      if (differs(e))
         usage_error("operators::to_csr",
                     "the tags say symmetric, and entry (" + std::to_string(t.row[e]) + ", " +
                         std::to_string(t.column[e]) +
