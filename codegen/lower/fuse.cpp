@@ -354,12 +354,31 @@ class Partitioner {
     // What is still larger when nothing is fused any more stays so.
     if (!large_.contains(roots[0])) r.value_limit = pleasant_kernel;
     if (r.tile) r.lanes = r.tile->lanes(shape);
-    add(draft_elements(r), roots, cones,
+    Draft d = draft_elements(r);
+    if (too_many_trips(d.kernel) && walk_apart(roots, cones)) return false;
+    add(std::move(d), roots, cones,
         r.row > 0 ? "one lane per " + std::to_string(r.row) + " elements of " + to_string(shape)
         : r.tile  ? "tiles of " + std::to_string(r.tile->rows) + " by " +
                        std::to_string(r.tile->columns) + " elements of " + to_string(shape)
                  : "one lane per element of " + to_string(shape));
     return true;
+  }
+
+  bool too_many_trips(const kernel::Kernel& k) const {
+    return target_.loop_budget > 0 && kernel::worst_case_trips(k) > target_.loop_budget &&
+           kernel::worst_case_trips(kernel::simplify(k)) > target_.loop_budget;
+  }
+
+  /// A kernel of these roots walks over what is walked over itself, a sum over sums: the inner ones
+  /// go through memory. False when there are none.
+  bool walk_apart(const std::vector<ValueId>& roots, const Cones& cones) {
+    bool changed = false;
+    for (ValueId root : roots)
+      for (std::uint32_t i : cones.at(root).equations)
+        if (g_.equations[i].primitive->lower.cost == Cost::heavy)
+          for (ValueId v : g_.equations[i].outputs)
+            if (!in_memory_[v] && uses_.live[v]) changed = in_memory_[v] = true;
+    return changed;
   }
 
   // ---- loops whose iterations are several kernels

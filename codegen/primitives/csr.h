@@ -16,6 +16,7 @@ struct CsrParams {
   Dim width = 0;
   Dim longest = 0;  // entries of the longest row; 0: not known
   bool transpose = false;
+  bool scattered = false;  // neighbouring rows have columns far apart
 };
 
 extern const Primitive csr_dot_p, csr_rows_p, csr_sampled_p;

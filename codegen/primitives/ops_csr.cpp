@@ -57,8 +57,9 @@ Array csr_matmul(const CsrPattern& pattern, Operand values, Operand x, CsrOption
                     std::to_string(p.entries) + " entries",
                 loc);
   const Array in = block(op, "x", given, options.transpose ? p.rows : pattern.width, loc);
-  const Array y = emit1(csr_dot_p, CsrParams{pattern.width, pattern.longest, options.transpose},
-                        {p.offsets, p.columns, v, in}, loc);
+  const Array y = emit1(
+      csr_dot_p, CsrParams{pattern.width, pattern.longest, options.transpose, pattern.scattered},
+      {p.offsets, p.columns, v, in}, loc);
   return given.rank() == 1 ? lax::reshape(y, {y.size()}, loc) : y;
 }
 
@@ -74,7 +75,7 @@ Array csr_sampled_matmul(const CsrPattern& pattern, Operand a, Operand b) {
                 "a is " + to_string(left.aval()) + " and b " + to_string(right.aval()) +
                     "; they need as many columns",
                 loc);
-  return emit1(csr_sampled_p, CsrParams{pattern.width, pattern.longest, false},
+  return emit1(csr_sampled_p, CsrParams{pattern.width, pattern.longest, false, pattern.scattered},
                {p.offsets, p.columns, left, right}, loc);
 }
 

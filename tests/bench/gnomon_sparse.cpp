@@ -12,8 +12,8 @@ namespace estimate = gn::estimate;
 namespace operators = gn::operators;
 
 operators::Csr on_device(gn::Runtime& rt) {
-  const SparseMatrix a = trace_sparse_matrix();
-  return {{rt.from_host(a.offsets), rt.from_host(a.columns), TraceSparse::rows, a.longest},
+  const SparseMatrix& a = trace_sparse_matrix();
+  return {{rt.from_host(a.offsets), rt.from_host(a.columns), TraceSparse::rows, a.longest, true},
           rt.from_host(a.values),
           {.symmetric = true}};
 }

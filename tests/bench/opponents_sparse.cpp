@@ -24,30 +24,28 @@ std::vector<float> as_floats(const std::vector<int32_t>& numbers, size_t count) 
   return same;
 }
 
-/// By texels and by storage: the faster one is the device's bandwidth.
-std::vector<Variant> gathers(const Device& device) {
-  const SparseMatrix a = trace_sparse_matrix();
+/// By texels where the device's buffers of them are long enough: half the time on CPU drivers.
+Variant gather(const Device& device) {
+  const SparseMatrix& a = trace_sparse_matrix();
   const auto x = filled(device, trace_sparse_probes());
   const auto columns = filled(device, as_floats(a.columns, size_t{P::rows} * P::per_row));
-  const auto y = [&] { return poisoned(device, size_t{P::rows} * P::probes); };
-  std::vector<Variant> variants{by_hand(
-      device, "gather_plain", {x, columns, y()},
-      {step(shaders::sparse_gather_storage, storage3, {0, 1, 2}, {P::rows, P::probes, P::per_row},
-            vk::fold_groups(device, P::rows * P::probes, 64))})};
-  if (x->texels())
-    variants.push_back(
-        by_hand(device, "gather", {x, columns, y()},
-                {step(shaders::sparse_gather, {Access::Texels, Access::Storage, Access::Storage},
-                      {0, 1, 2}, {P::rows, P::probes / 4, P::per_row},
-                      vk::fold_groups(device, P::rows * (P::probes / 4), 64))}));
-  for (Variant& v : variants) v.check = trace_sparse_gather_check();
-  return variants;
+  const auto y = poisoned(device, size_t{P::rows} * P::probes);
+  const bool texels = x->texels();
+  const uint32_t each = texels ? 4 : 1, across = P::probes / each;
+  const Step gathered =
+      step(texels ? std::span<const uint32_t>(shaders::sparse_gather)
+                  : std::span<const uint32_t>(shaders::sparse_gather_storage),
+           {texels ? Access::Texels : Access::Storage, Access::Storage, Access::Storage}, {0, 1, 2},
+           {P::rows, across, P::per_row}, vk::fold_groups(device, P::rows * across, 64));
+  Variant v = by_hand(device, "gather", {x, columns, y}, {gathered});
+  v.check = trace_sparse_gather_check();
+  return v;
 }
 
 #ifdef BENCH_HAS_EIGEN
 Variant eigen() {
   struct Memory {
-    SparseMatrix a = trace_sparse_matrix();
+    const SparseMatrix& a = trace_sparse_matrix();
     std::vector<float> x = trace_sparse_probes(), y = std::vector<float>(x.size());
   };
   auto memory = std::make_shared<Memory>();
@@ -66,7 +64,7 @@ Variant eigen() {
 
 void add_sparse_opponents(std::vector<Workload>& workloads, const Device& device) {
   auto& makers = find_workload(workloads, "trace_sparse").makers;
-  makers.push_back([&device] { return gathers(device); });
+  makers.push_back([&device] { return std::vector<Variant>{gather(device)}; });
 #ifdef BENCH_HAS_EIGEN
   makers.push_back([] { return std::vector<Variant>{eigen()}; });
 #endif

@@ -245,7 +245,8 @@ struct SparseMatrix {
   std::vector<float> values;
   int32_t longest = 0;  // entries of a row
 };
-SparseMatrix trace_sparse_matrix();
+/// Made once, and kept.
+const SparseMatrix& trace_sparse_matrix();
 std::vector<float> trace_sparse_probes();
 
 /// What a check found. `detail` says what was compared and the largest error, or what is wrong.

@@ -22,7 +22,7 @@ float eighth(uint32_t bits) {
 
 }  // namespace
 
-SparseMatrix trace_sparse_matrix() {
+static SparseMatrix made_matrix() {
   constexpr uint32_t rows = TraceSparse::rows;
   const uint32_t edges = rows / 2 * (TraceSparse::per_row - 1);
   const auto ends = [=](uint32_t e) {
@@ -64,6 +64,11 @@ SparseMatrix trace_sparse_matrix() {
   return a;
 }
 
+const SparseMatrix& trace_sparse_matrix() {
+  static const SparseMatrix a = made_matrix();
+  return a;
+}
+
 std::vector<float> trace_sparse_probes() {
   std::vector<float> x(size_t{TraceSparse::rows} * TraceSparse::probes);
   for (size_t i = 0; i < x.size(); i++) x[i] = eighth(static_cast<uint32_t>(i));
@@ -72,7 +77,7 @@ std::vector<float> trace_sparse_probes() {
 
 Check trace_sparse_check() {
   constexpr size_t k = TraceSparse::probes;
-  const SparseMatrix a = trace_sparse_matrix();
+  const SparseMatrix& a = trace_sparse_matrix();
   const std::vector<float> x = trace_sparse_probes();
   std::vector<double> y(x.size());
   for_each_index(TraceSparse::rows, [&](size_t i) {
@@ -87,7 +92,7 @@ Check trace_sparse_check() {
 
 Check trace_sparse_gather_check() {
   constexpr size_t k = TraceSparse::probes, n = TraceSparse::per_row;
-  const SparseMatrix a = trace_sparse_matrix();
+  const SparseMatrix& a = trace_sparse_matrix();
   const std::vector<float> x = trace_sparse_probes();
   std::vector<double> y(x.size());
   for_each_index(TraceSparse::rows, [&](size_t i) {
@@ -99,7 +104,7 @@ Check trace_sparse_gather_check() {
 }
 
 Check trace_sparse_estimate_check(bool squared) {
-  const SparseMatrix a = trace_sparse_matrix();
+  const SparseMatrix& a = trace_sparse_matrix();
   double want = 0.0;
   for (size_t i = 0; i < TraceSparse::rows; i++)
     for (int32_t e = a.offsets[i]; e < a.offsets[i + 1]; e++) {

@@ -480,7 +480,7 @@ void csr_dot_cases(Maker& m) {
       const std::vector<Domain> domains{
           offsets_of(rows, entries), {0, static_cast<double>(width - 1)}, {}, {}};
       for (bool transpose : {false, true})
-        m.add(CsrParams{width, longest, transpose},
+        m.add(CsrParams{width, longest, transpose, k == 16},
               {{i32, {rows + 1}},
                {i32, {entries}},
                {t, {entries}},
@@ -491,6 +491,8 @@ void csr_dot_cases(Maker& m) {
     add(5, 2, 6, 1, 6);
     add(1, 3, 0, 2, 0);
     add(3, 4, 5, 20, 5);
+    add(6, 4, 9, 16, 0);
+    add(2, 4, 9, 16, 7);
     add(1, 1, 3, 1, 0);
   }
 }

@@ -2,6 +2,7 @@
 #include "gnomon/operators/sparse.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "gnomon/arrange.h"
@@ -192,13 +193,25 @@ Triplets in_order(const Triplets& t) {
   return r;
 }
 
+/// How many entries are far from the diagonal: so many columns that what rows in between look at
+/// would not stay in a cache.
+Dim far_entries(const std::vector<std::int32_t>& row, const std::vector<std::int32_t>& column,
+                Dim rows, Dim width) {
+  constexpr double far = 1 << 15;
+  const double slope = static_cast<double>(width) / static_cast<double>(std::max<Dim>(rows, 1));
+  Dim count = 0;
+  for (std::size_t e = 0; e < row.size(); ++e) count += std::abs(column[e] - slope * row[e]) > far;
+  return count;
+}
+
 struct HostPattern {
   std::vector<std::int32_t> offsets, columns;
   Dim longest = 0;
+  bool scattered = false;
 };
 /// Of entries whose `row` is in order.
 HostPattern pattern_of(const std::vector<std::int32_t>& row,
-                       const std::vector<std::int32_t>& column, Dim rows) {
+                       const std::vector<std::int32_t>& column, Dim rows, Dim width) {
   HostPattern p;
   p.columns = column;
   p.offsets.assign(static_cast<std::size_t>(rows) + 1, 0);
@@ -207,6 +220,7 @@ HostPattern pattern_of(const std::vector<std::int32_t>& row,
     p.longest = std::max<Dim>(p.longest, p.offsets[i]);
     p.offsets[i] += p.offsets[i - 1];
   }
+  p.scattered = 2 * far_entries(row, column, rows, width) > static_cast<Dim>(row.size());
   return p;
 }
 
@@ -264,9 +278,10 @@ BlockSparse::operator Operator() const {
 Csr to_csr(Runtime& rt, const Triplets& given, CsrOf options, Loc loc) {
   check(given, loc);
   const Triplets t = in_order(given);
-  const HostPattern own = pattern_of(t.row, t.column, t.rows);
+  const HostPattern own = pattern_of(t.row, t.column, t.rows, t.columns);
   const auto placed = [&](const HostPattern& p, Dim width) {
-    return CsrPattern{rt.from_host(p.offsets), rt.from_host(p.columns), width, p.longest};
+    return CsrPattern{rt.from_host(p.offsets), rt.from_host(p.columns), width, p.longest,
+                      p.scattered};
   };
   Csr a{placed(own, t.columns), {}, options.tags};
   if (options.dtype == DType::f64) {
@@ -311,7 +326,7 @@ Csr to_csr(Runtime& rt, const Triplets& given, CsrOf options, Loc loc) {
     row.push_back(t.column[at(e)]);
     column.push_back(t.row[at(e)]);
   }
-  a.transposed = placed(pattern_of(row, column, t.columns), t.rows);
+  a.transposed = placed(pattern_of(row, column, t.columns, t.rows), t.rows);
   a.order = rt.from_host(order);
   return a;
 }
