@@ -29,57 +29,69 @@ Array rows_of_entries(const CsrPattern& p) {
 }
 
 /// Sums of entries as a matrix and of those on its diagonal.
-Array dense_of(const Array& row, const Array& column, const Array& values, Dim m, Dim n) {
+Array dense_of(const Array& row, const Array& column, const Array& values, Dim m, Dim n, Loc loc) {
+  if (m > 0 && n >= (Dim{1} << 31) / m)
+    usage_error("operators::as_matrix",
+                "a matrix of " + std::to_string(m) + " x " + std::to_string(n) +
+                    " has 2^31 elements or more; use products with it",
+                loc);
   return reshape(segment_sum(values, row * static_cast<std::int32_t>(n) + column, m * n), {m, n});
 }
 Array diagonal_of(const Array& row, const Array& column, const Array& values, Dim m) {
   return segment_sum(where(row == column, values, 0), row, m);
 }
 
+/// A product with the transpose where that is stored nowhere.
+class CsrTransposed final : public Map {
+ public:
+  explicit CsrTransposed(Csr a)
+      : Map({{{a.values.dtype(), {a.pattern.offsets.size() - 1}}}},
+            {{{a.values.dtype(), {a.pattern.width}}}}, Tags{}, "transpose of Csr"),
+        a_(std::move(a)) {}
+  Arrays mv(const Arrays& x, Loc) const override {
+    return {csr_matmul(a_.pattern, a_.values, x[0], {.transpose = true})};
+  }
+  Arrays mm(const Arrays& x, Loc loc) const override { return mv(x, loc); }
+  std::shared_ptr<const Map> transpose(Loc) const override;
+
+ private:
+  Csr a_;
+};
+
 class CsrMap final : public Map {
  public:
-  explicit CsrMap(Csr a)
+  /// `of`: what this is the stored transpose of.
+  explicit CsrMap(Csr a, std::shared_ptr<const Csr> of = nullptr)
       : Map({{{a.values.dtype(), {a.pattern.width}}}},
             {{{a.values.dtype(), {a.pattern.offsets.size() - 1}}}}, Tags{}, "Csr"),
-        a_(std::move(a)) {}
+        a_(std::move(a)),
+        of_(std::move(of)) {}
   Arrays mv(const Arrays& x, Loc) const override {
     return {csr_matmul(a_.pattern, a_.values, x[0])};
   }
   Arrays mm(const Arrays& x, Loc loc) const override { return mv(x, loc); }
   std::shared_ptr<const Map> transpose(Loc) const override {
-    if (!a_.transposed || !a_.order) return std::make_shared<Turned>(a_);
-    return std::make_shared<CsrMap>(Csr{*a_.transposed, take(a_.values, *a_.order)});
+    if (of_) return std::make_shared<CsrMap>(*of_);
+    if (!a_.transposed || !a_.order) return std::make_shared<CsrTransposed>(a_);
+    return std::make_shared<CsrMap>(Csr{*a_.transposed, take(a_.values, *a_.order)},
+                                    std::make_shared<Csr>(a_));
   }
-  Array as_matrix(Loc) const override {
+  Array as_matrix(Loc loc) const override {
     return dense_of(rows_of_entries(a_.pattern), a_.pattern.columns, a_.values, out().size(),
-                    in().size());
+                    in().size(), loc);
   }
   std::optional<Array> diagonal(Loc) const override {
     return diagonal_of(rows_of_entries(a_.pattern), a_.pattern.columns, a_.values, out().size());
   }
 
  private:
-  /// Its transpose where that is stored nowhere.
-  class Turned final : public Map {
-   public:
-    explicit Turned(Csr a)
-        : Map({{{a.values.dtype(), {a.pattern.offsets.size() - 1}}}},
-              {{{a.values.dtype(), {a.pattern.width}}}}, Tags{}, "transpose of Csr"),
-          a_(std::move(a)) {}
-    Arrays mv(const Arrays& x, Loc) const override {
-      return {csr_matmul(a_.pattern, a_.values, x[0], {.transpose = true})};
-    }
-    Arrays mm(const Arrays& x, Loc loc) const override { return mv(x, loc); }
-    std::shared_ptr<const Map> transpose(Loc) const override {
-      return std::make_shared<CsrMap>(a_);
-    }
-
-   private:
-    Csr a_;
-  };
-
   Csr a_;
+  std::shared_ptr<const Csr> of_;
 };
+
+std::shared_ptr<const Map> CsrTransposed::transpose(Loc) const {
+  return std::make_shared<CsrMap>(a_);
+}
 
 class CooMap final : public Map {
  public:
@@ -96,8 +108,8 @@ class CooMap final : public Map {
     return std::make_shared<CooMap>(
         Coo{a_.column, a_.row, a_.values, a_.columns, a_.rows, transposed_tags(a_.tags)});
   }
-  Array as_matrix(Loc) const override {
-    return dense_of(a_.row, a_.column, a_.values, a_.rows, a_.columns);
+  Array as_matrix(Loc loc) const override {
+    return dense_of(a_.row, a_.column, a_.values, a_.rows, a_.columns, loc);
   }
   std::optional<Array> diagonal(Loc) const override {
     return diagonal_of(a_.row, a_.column, a_.values, a_.rows);
@@ -257,6 +269,11 @@ Csr::operator Operator() const {
 
 Coo::operator Operator() const {
   require_values("operators::Coo", values, 1);
+  if (rows < 0 || columns < 0)
+    usage_error("operators::Coo",
+                "there are " + std::to_string(rows) + " rows and " + std::to_string(columns) +
+                    " columns; neither can be negative",
+                {});
   require_list("operators::Coo", "row", row, values.size());
   require_list("operators::Coo", "column", column, values.size());
   return with_tags(std::make_shared<CooMap>(*this), tags);

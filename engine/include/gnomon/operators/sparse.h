@@ -16,10 +16,16 @@ struct Triplets {
   std::vector<std::int32_t> row, column;  // from 0
   std::vector<double> value;
 
+  /// An index that 32 bits do not hold becomes -1, which whoever takes the entries refuses.
   void add(Dim i, Dim j, double x) {
-    row.push_back(static_cast<std::int32_t>(i));
-    column.push_back(static_cast<std::int32_t>(j));
+    row.push_back(index(i));
+    column.push_back(index(j));
     value.push_back(x);
+  }
+
+ private:
+  static std::int32_t index(Dim i) {
+    return i == static_cast<std::int32_t>(i) ? static_cast<std::int32_t>(i) : -1;
   }
 };
 
