@@ -17,6 +17,7 @@ using operators::Minres;
 constexpr double rtol = 1e-8;
 
 using EigenMatrix = Eigen::SparseMatrix<double, Eigen::RowMajor>;
+constexpr int both = Eigen::Lower | Eigen::Upper;
 using Identity = Eigen::IdentityPreconditioner;
 
 EigenMatrix of(const Numbers& a) {
@@ -40,14 +41,11 @@ int steps_of(Solver&& solver, const Numbers& a, const Numbers& b) {
 TEST(OperatorsPackages, SemidefiniteSystemsTakeTheStepsOfEigen) {
   for (const auto& [name, a] : semidefinite_matrices()) {
     const Numbers b = right_side(size_of(a));
-    expect_steps(
-        name, run(Cg{.rtol = rtol}, psd, square(a), vector(b)).steps,
-        steps_of(Eigen::ConjugateGradient<EigenMatrix, Eigen::Lower | Eigen::Upper, Identity>(), a,
-                 b));
-    expect_steps(
-        (std::string(name) + ", minres").c_str(),
-        run(Minres{.rtol = rtol}, sym, square(a), vector(b)).steps,
-        steps_of(Eigen::MINRES<EigenMatrix, Eigen::Lower | Eigen::Upper, Identity>(), a, b));
+    // Eigen does not count the step that ends either.
+    expect_steps(name, run(Cg{.rtol = rtol}, psd, square(a), vector(b)).steps,
+                 steps_of(Eigen::ConjugateGradient<EigenMatrix, both, Identity>(), a, b) + 1);
+    expect_steps(name, run(Minres{.rtol = rtol}, sym, square(a), vector(b)).steps,
+                 steps_of(Eigen::MINRES<EigenMatrix, both, Identity>(), a, b) + 1);
   }
 }
 
