@@ -339,8 +339,7 @@ class Partitioner {
     if (shape.size() == 0) return true;
     if (updates_.contains(roots[0])) return update_cluster(roots, cones);
     if (e.primitive->lower.kind == Lowering::Kind::scatter) {
-      scatter_cluster(roots[0], e);
-      return true;
+      return scatter_cluster(roots[0], e, cones);
     }
     DraftRequest r = request(roots, Mapping::map, shape.size());
     if (auto d = draft_workgroup(r, placement())) {
@@ -508,11 +507,12 @@ class Partitioner {
     if (changed) return false;
     Draft d = draft_in_place(request(roots, Mapping::map, 1),
                              [&](const DraftRequest& r) { return draft_updates(r, updates); });
+    if (too_many_trips(d.kernel) && walk_apart(roots, cones)) return false;
     add(std::move(d), roots, cones, "in place, one lane per element of the update");
     return true;
   }
 
-  void scatter_cluster(ValueId v, const Equation& e) {
+  bool scatter_cluster(ValueId v, const Equation& e, const Cones& cones) {
     // First the operand is written to the output, as if the scatter were the identity; then updates
     // accumulate in it.
     Cone operand = in_memory_[e.inputs[0]] ? Cone{} : cone_of(e.inputs[0]);
@@ -526,11 +526,12 @@ class Partitioner {
     init.reads.assign(operand.memory.begin(), operand.memory.end());
     init.reason = "scatter: the operand first";
     clusters_.push_back(std::move(init));
-    if (g_.avals[e.inputs[2]].shape.size() == 0) return;
+    if (g_.avals[e.inputs[2]].shape.size() == 0) return true;
 
     Cluster c;
     c.draft = draft_in_place(request({v}, Mapping::lane, 1),
                              [&](const DraftRequest& of) { return draft_scatter(of, e); });
+    if (too_many_trips(c.draft.kernel) && walk_apart({v}, cones)) return false;
     std::set<ValueId> reads{v};
     for (ValueId in : {e.inputs[1], e.inputs[2]}) {
       if (in_memory_[in]) {
@@ -546,6 +547,7 @@ class Partitioner {
                    ? "updates that never meet, one lane per element of them"
                    : "every lane owns a part of the output and walks all updates in order";
     clusters_.push_back(std::move(c));
+    return true;
   }
 
   Partition order() {

@@ -2,90 +2,51 @@
 // Hutchinson's estimator.
 //
 // For a random sign vector z, E[z' A^3 z] = tr(A^3), and every triangle is six closed walks of
-// length three. With y = A z this is y' A y: two sparse products per probe, the matrix never
-// formed. Source: H. Avron, Counting triangles in large graphs using randomized matrix trace
-// estimation, KDD-LDMTA 2010.
+// length three. Three sparse products per probe, and A^3 is never formed. Source: H. Avron,
+// Counting triangles in large graphs using randomized matrix trace estimation, KDD-LDMTA 2010.
+#include <gnomon/estimate.h>
 #include <gnomon/gnomon.h>
+#include <gnomon/operators.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <bit>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <vector>
 
 #include "network.h"
+#include "samples/common/sample.h"
 
 namespace {
 
 namespace gn = gnomon;
 using gn::Array;
 
-struct Edges {
-  Array from, to;  // i32[2 E]: every edge in both directions
-};
-
-/// A x for the adjacency matrix given by its edges.
-Array adjacency(const Edges& e, const Array& x) {
-  return gn::segment_sum(gn::take(x, e.from), e.to, x.dim(0));
-}
-
-/// One probe: an unbiased estimate of the number of triangles.
-Array probe(const Edges& e, gn::Key key, gn::Dim nodes) {
-  const Array z = gn::random::rademacher(std::move(key), {nodes}, gn::DType::f32);
-  const Array y = adjacency(e, z);
-  return gn::sum(y * adjacency(e, y)) / 6.0f;
-}
-
 struct Estimate {
   double mean = 0, standard_error = 0, milliseconds = 0;
 };
 
 Estimate estimate(gn::Runtime& rt, const Network& n, int probes, std::uint64_t seed) {
-  std::vector<std::int32_t> from, to;
+  gn::operators::Triplets edges;
+  edges.rows = edges.columns = n.nodes;
   for (const auto& [u, v] : n.edges) {
-    from.insert(from.end(), {u, v});
-    to.insert(to.end(), {v, u});
+    edges.add(u, v, 1);
+    edges.add(v, u, 1);
   }
-  const Edges edges{rt.from_host(from), rt.from_host(to)};
-  const gn::Dim nodes = n.nodes;
+  const auto adjacency = gn::operators::to_csr(rt, edges, {.tags = {.symmetric = true}});
 
-  // Probes come in equal batches, so that one compiled function serves all and memory stays
-  // bounded: the vectors of a batch take up to 16 MiB each.
-  const auto most = std::clamp<std::int64_t>((std::int64_t{4} << 20) / nodes, 1, 64);
-  const int batch =
-      std::min(probes, static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(most))));
-  auto run = gn::jit(rt,
-                     [=](const Edges& e, gn::Key key, const Array& index) {
-                       const auto one = [&](const Array& i) {
-                         return probe(e, gn::random::fold_in(key.clone(), i), nodes);
-                       };
-                       return gn::vmap(one)(index + gn::arange(batch));
-                     },
-                     {.name = "triangles", .max_traces = 1});
-
-  std::vector<double> samples;
-  const auto start = std::chrono::steady_clock::now();
-  const gn::Key key = rt.run([&] { return gn::random::key(seed); });
-  for (int first = 0; first < probes; first += batch) {
-    const std::int32_t index = first;
-    const auto values = rt.to_host<float>(run(edges, key.clone(), rt.from_host(index)));
-    for (int i = 0; i < std::min(batch, probes - first); ++i)
-      samples.push_back(values[static_cast<std::size_t>(i)]);
-    if (probes > 4 * batch) std::fprintf(stderr, "\r  %d of %d probes", first + batch, probes);
-  }
-  if (probes > 4 * batch) std::fprintf(stderr, "\r%32s\r", "");
-  Estimate r;
-  r.milliseconds =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  for (double s : samples) r.mean += s / static_cast<double>(samples.size());
-  double variance = 0;
-  for (double s : samples)
-    variance +=
-        (s - r.mean) * (s - r.mean) / std::max(1.0, static_cast<double>(samples.size()) - 1);
-  r.standard_error = std::sqrt(variance / static_cast<double>(samples.size()));
-  return r;
+  // Probes come in batches, so that memory stays bounded.
+  auto triangles = gn::jit(rt,
+                           [=](const gn::operators::Csr& a, gn::Key key) {
+                             const auto cube = gn::operators::gram(a, a);
+                             const auto t = gn::estimate::trace(std::move(key), cube, probes,
+                                                                gn::estimate::Hutchinson{});
+                             return gn::stack({t.value, t.standard_error}) / 6.0f;
+                           },
+                           {.name = "triangles", .max_traces = 1});
+  std::vector<float> found;
+  const double milliseconds = sample::milliseconds_of(
+      [&] { found = rt.to_host<float>(triangles(adjacency, rt.key(seed))); });
+  return {found[0], found[1], milliseconds};
 }
 
 /// Prints one network's line; false when the estimate is off by more than six standard errors.

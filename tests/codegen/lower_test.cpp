@@ -272,21 +272,29 @@ TEST(Lower, OpensABranchOfTooManyTrips) {
 // A sum over the sums of sparse rows is one kernel as long as the driver lets it walk them all.
 TEST(Lower, SumsOverSumsOfTooManyTripsGoThroughMemory) {
   constexpr Dim rows = 200, longest = 8;
-  const auto f = [&](const Array& offsets, const Array& columns, const Array& v, const Array& x) {
-    return sum(square(csr_matmul({offsets, columns, rows, longest}, v, x)), {0});
-  };
   std::vector<HostArray> inputs{
       HostArray({DType::i32, {rows + 1}}), HostArray({DType::i32, {rows * longest}}),
       random_array(f32({rows * longest}), 1), random_array(f32({rows, 16}), 2)};
   for (Dim i = 0; i <= rows; ++i) inputs[0].set_integer(i, i * longest);
   for (Dim e = 0; e < rows * longest; ++e) inputs[1].set_integer(e, e * 7 % rows);
-  const Graph g = graph_of(f, inputs[0].aval, inputs[1].aval, inputs[2].aval, inputs[3].aval);
-  Target target = Target::cpu_like();
-  const std::size_t together = compiled(g, target).kernels.size();
-  target.loop_budget = 300;
-  const Program p = compiled(g, target);
-  EXPECT_GT(p.kernels.size(), together);
-  EXPECT_EQ(difference(run_on_host(p, inputs)[0], evaluate(g, inputs)[0], 1e-5), "");
+  using Use = Array (*)(const Array&);
+  // By itself, written into an array, added to elements of one.
+  for (const Use use :
+       {Use([](const Array& s) { return s; }), Use([](const Array& s) {
+          return dynamic_update_slice(ones({3, 16}), reshape(s, {1, 16}), {1, 0});
+        }),
+        Use([](const Array& s) { return segment_sum(s, cast(floor(s), DType::i32) % 4, 4); })}) {
+    const auto f = [&](const Array& offsets, const Array& columns, const Array& v, const Array& x) {
+      return use(sum(square(csr_matmul({offsets, columns, rows, longest}, v, x)), {0}));
+    };
+    const Graph g = graph_of(f, inputs[0].aval, inputs[1].aval, inputs[2].aval, inputs[3].aval);
+    Target target = Target::cpu_like();
+    const std::size_t together = compiled(g, target).kernels.size();
+    target.loop_budget = 300;
+    const Program p = compiled(g, target);
+    EXPECT_GT(p.kernels.size(), together);
+    EXPECT_EQ(difference(run_on_host(p, inputs)[0], evaluate(g, inputs)[0], 1e-5), "");
+  }
 }
 
 TEST(Lower, CopiesInputsThatAreOutputs) {
