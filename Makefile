@@ -15,7 +15,8 @@ ARGS ?=
 build := build/release
 build_targets = cmake --build $(build) --target
 demos := lorenz_ensemble triangles bouncing_ball lynx_hare stiff_kinetics sde_ensemble \
-  delay_equation multistep_history gray_scott cnf
+  delay_equation multistep_history gray_scott cnf \
+  hutchinson gaussian_process
 
 drivers := $(CURDIR)/build/drivers
 # Looked up when used: setup may have just installed it.
