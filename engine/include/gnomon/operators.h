@@ -1,5 +1,6 @@
 // engine/include/gnomon/operators.h -- linear operators: everything of gnomon/operators/.
 #pragma once
+#include "gnomon/operators/eigen.h"
 #include "gnomon/operators/gallery.h"
 #include "gnomon/operators/kinds.h"
 #include "gnomon/operators/krylov.h"
