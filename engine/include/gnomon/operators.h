@@ -2,6 +2,7 @@
 #pragma once
 #include "gnomon/operators/algebra.h"
 #include "gnomon/operators/derivative.h"
+#include "gnomon/operators/eigen.h"
 #include "gnomon/operators/gallery.h"
 #include "gnomon/operators/kinds.h"
 #include "gnomon/operators/krylov.h"
