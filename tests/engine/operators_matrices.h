@@ -94,7 +94,8 @@ void expect_matrix(const std::string& what, const Matrix& want, double tolerance
 template <class F, class... H>
 std::string refusal(const F& f, const H&... inputs) {
   try {
-    make_graph([&](const auto&... a) { return f(a...).as_matrix(); }, placeholder(inputs.aval)...);
+    make_graph([&](const auto&... a) { return operators::Operator(f(a...)).as_matrix(); },
+               placeholder(inputs.aval)...);
   } catch (const UsageError& e) {
     return e.what();
   }
