@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/library/operators/flat.h"
+#include "gnomon/loops.h"
 #include "gnomon/operators/eigen.h"
 
 namespace gnomon::operators {
@@ -27,8 +28,11 @@ linalg::Svd randomized_svd(const Operator& a, Dim rank, Key key,
   // Bases between products: without them small singular values drown in rounding (algorithm 4.4).
   const Array random = random::normal(std::move(key), {a.columns(), sampled}, a.in().dtype(), loc);
   Array q = linalg::qr(product(a, random)).q;
-  for (Dim i = 0; i < options.power_iterations; ++i)
-    q = linalg::qr(product(a, linalg::qr(product(t, q)).q)).q;
+  const auto power = [&](const Array&, const Array& basis) {
+    return linalg::qr(product(a, linalg::qr(product(t, basis)).q)).q;
+  };
+  if (options.power_iterations > 0)
+    q = fori_loop(0, static_cast<std::int32_t>(options.power_iterations), power, q, {}, loc);
   const linalg::Svd small = linalg::svd(transpose(product(t, q)));
   return {matmul(q, slice(small.u, {0, 0}, {sampled, k})), slice(small.s, {0}, {k}),
           slice(small.vt, {0, 0}, {k, a.columns()})};
