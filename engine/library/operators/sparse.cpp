@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "engine/library/operators/entries.h"
 #include "gnomon/arrange.h"
 #include "gnomon/cumulative.h"
 #include "gnomon/indexing.h"
@@ -186,25 +187,6 @@ Operator with_tags(std::shared_ptr<const Map> map, const Tags& tags) {
 
 // ---- on the host
 
-/// Sorted by rows and columns, entries of one place added up.
-Triplets in_order(const Triplets& t) {
-  std::vector<std::size_t> order(t.row.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return t.row[a] != t.row[b] ? t.row[a] < t.row[b] : t.column[a] < t.column[b];
-  });
-  Triplets r;
-  r.rows = t.rows;
-  r.columns = t.columns;
-  for (std::size_t e : order) {
-    if (!r.row.empty() && r.row.back() == t.row[e] && r.column.back() == t.column[e])
-      r.value.back() += t.value[e];
-    else
-      r.add(t.row[e], t.column[e], t.value[e]);
-  }
-  return r;
-}
-
 /// How many entries are far from the diagonal: so many columns that what rows in between look at
 /// would not stay in a cache.
 Dim far_entries(const std::vector<std::int32_t>& row, const std::vector<std::int32_t>& column,
@@ -234,28 +216,6 @@ HostPattern pattern_of(const std::vector<std::int32_t>& row,
   }
   p.scattered = 2 * far_entries(row, column, rows, width) > static_cast<Dim>(row.size());
   return p;
-}
-
-void check(const Triplets& t, Loc loc) {
-  constexpr std::string_view op = "operators::to_csr";
-  const auto number = [](auto n) { return std::to_string(n); };
-  if (t.row.size() != t.column.size() || t.row.size() != t.value.size())
-    usage_error(op,
-                "there are " + number(t.row.size()) + " rows, " + number(t.column.size()) +
-                    " columns and " + number(t.value.size()) + " values; each entry has one of all",
-                loc);
-  if (t.rows < 0 || t.columns < 0 || t.rows >= Dim{1} << 31 || t.columns >= Dim{1} << 31)
-    usage_error(
-        op,
-        "a matrix of " + number(t.rows) + " x " + number(t.columns) + " has no indices of 32 bits",
-        loc);
-  for (std::size_t e = 0; e < t.row.size(); ++e)
-    if (t.row[e] < 0 || t.row[e] >= t.rows || t.column[e] < 0 || t.column[e] >= t.columns)
-      usage_error(op,
-                  "entry " + number(e) + " is at (" + number(t.row[e]) + ", " +
-                      number(t.column[e]) + "), outside of the " + number(t.rows) + " x " +
-                      number(t.columns) + " matrix; indices count from 0",
-                  loc);
 }
 
 }  // namespace
@@ -293,8 +253,7 @@ BlockSparse::operator Operator() const {
 }
 
 Csr to_csr(Runtime& rt, const Triplets& given, CsrOf options, Loc loc) {
-  check(given, loc);
-  const Triplets t = in_order(given);
+  const Triplets t = detail::in_order("operators::to_csr", given, loc);
   const HostPattern own = pattern_of(t.row, t.column, t.rows, t.columns);
   const auto placed = [&](const HostPattern& p, Dim width) {
     return CsrPattern{rt.from_host(p.offsets), rt.from_host(p.columns), width, p.longest,
