@@ -61,21 +61,20 @@ TEST_F(SparseOnDevice, EntriesAreSortedAddedUpAndTurned) {
 
 TEST_F(SparseOnDevice, LanesOfConjugateGradientsSolveTheirOwnSystems) {
   const Triplets t = operators::poisson({6, 5});
-  const Csr a =
-      operators::to_csr(rt, t, {.dtype = DType::f64, .tags = {.positive_semidefinite = true}});
-  Numbers b;
-  for (int i = 0; i < 3 * 30; ++i) b.push_back(std::sin(1.0 + 7.3 * i));
+  const Csr a = operators::to_csr(rt, t, {.tags = {.positive_semidefinite = true}});
+  std::vector<float> b;
+  for (int i = 0; i < 3 * 30; ++i) b.push_back(std::sin(1.0f + 7.3f * float(i)));
   auto solve = jit(rt, [](const Csr& m, const Array& sides) {
     return vmap([&](const Array& v) {
-      return operators::solve(Operator(m), v, operators::Cg{.rtol = 1e-12}).x;
+      return operators::solve(Operator(m), v, operators::Cg{.rtol = 1e-5}).x;
     })(sides);
   });
-  const Numbers x = rt.to_host<double>(solve(a, rt.from_host(b, {3, 30})));
+  const std::vector<float> x = rt.to_host<float>(solve(a, rt.from_host(b, {3, 30})));
   const Numbers matrix = dense(t);
   for (std::ptrdiff_t lane = 0; lane < 3; ++lane) {
     const Numbers side(b.begin() + 30 * lane, b.begin() + 30 * (lane + 1));
     const Numbers own(x.begin() + 30 * lane, x.begin() + 30 * (lane + 1));
-    EXPECT_LT(systems::norm(systems::residual(matrix, own, side)), 1e-11 * systems::norm(side));
+    EXPECT_LT(systems::norm(systems::residual(matrix, own, side)), 2e-5 * systems::norm(side));
   }
 }
 
