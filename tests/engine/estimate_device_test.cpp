@@ -126,6 +126,28 @@ TEST_F(Estimates, NormsAndIntervalsHoldOverAThousandKeys) {
   });
 }
 
+TEST_F(Estimates, DiagonalsAndIntervalsHoldOverAThousandKeys) {
+  constexpr Dim n = 100;
+  const std::vector<float> a = wishart(n);
+  const Array matrix = rt.from_host(a, {n, n});
+  constexpr int i = 17;
+  const auto by = [&](const char* name, Dim k, const estimate::DiagonalMethod& method) {
+    check_keys(rt, name, double(a[i * n + i]), [&](Key key) {
+      const auto d = estimate::diagonal(std::move(key), Dense{matrix}, k, method);
+      struct {
+        Array value, standard_error;
+      } one{d.value[i], d.standard_error[i]};
+      return one;
+    });
+  };
+  by("Bekas", 60, estimate::Bekas{});
+  double trace = 0;
+  for (std::size_t j = 0; j < n; ++j) trace += double(a[j * n + j]);
+  check_keys(rt, "to a tolerance", trace, [&](Key key) {
+    return estimate::trace_to(std::move(key), Dense{matrix}, {.rtol = 0.02, .batch = 32});
+  });
+}
+
 // Section 4.1 of Epperly, Tropp and Webber (2024): mean relative errors of 10 keys at n = 1,000.
 // To probes of no preferred direction all matrices with these eigenvalues are alike.
 class SlowEstimates : public DeviceTest {};
