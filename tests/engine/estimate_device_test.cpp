@@ -141,6 +141,8 @@ TEST_F(Estimates, DiagonalsAndIntervalsHoldOverAThousandKeys) {
     });
   };
   by("Bekas", 60, estimate::Bekas{});
+  by("XDiag of 40", 40, estimate::XDiag{});
+  by("XDiag of 80", 80, estimate::XDiag{});
   double trace = 0;
   for (std::size_t j = 0; j < n; ++j) trace += double(a[j * n + j]);
   check_keys(rt, "to a tolerance", trace, [&](Key key) {

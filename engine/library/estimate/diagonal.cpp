@@ -69,6 +69,29 @@ DiagonalEstimate bekas(const Operator& a, const Source& source, Dim k, Dim batch
   return {value, stop_gradient(sqrt(maximum(s.squares, 0) * unbiased) / s.y), used};
 }
 
+/// Number by number the covariance of XDiag's estimates of two probes, [n]: see
+/// detail::mean_of_exchangeable.
+///
+/// The range without probes i and j lacks of that without i the direction (s_j - c s_i) /
+/// sqrt(1 - c^2), c = s_i . s_j. So much less of it in both parts of the estimate is
+///   e_i - f_ij = (Q_j - c Q_i) (Z_j - c Z_i + c w_i) / (1 - c^2)
+/// with Q = Q S, Z = A^T Q S and w_i = omega_i (s_i . Q^T A omega_i) / mean omega^2; s_j is at right
+/// angles to A omega_i.
+Array covariance_of(const Array& s, const Array& qs, const Array& zs, const Array& w) {
+  const Dim m = s.dim(1);
+  const double eps = s.dtype() == DType::f64 ? std::numeric_limits<double>::epsilon()
+                                             : std::numeric_limits<float>::epsilon();
+  const Array c = matmul(transpose(s), s), sine2 = maximum(1 - square(c), eps);
+  const auto first = [](const Array& x) { return expand_dims(x, 2); };
+  const auto second = [](const Array& x) { return expand_dims(x, 1); };
+  const auto apart = [&](const auto& i, const auto& j) {
+    return (j(qs) - c * i(qs)) * (j(zs) - c * (i(zs) - i(w)));
+  };
+  const Array weight = where(eye(m, DType::boolean), 0, 1 / square(sine2));
+  return sum(weight * apart(first, second) * apart(second, first), {1, 2}) /
+         (double(m) * double(m - 1));
+}
+
 DiagonalEstimate x_diag(const Operator& a, const Source& source, Dim k, bool fixed, Loc loc) {
   const Dim m = std::clamp<Dim>(k / 2, 1, a.columns());
   const Array omega = detail::flat(source.all(m, loc), a.in());
@@ -85,7 +108,11 @@ DiagonalEstimate x_diag(const Operator& a, const Source& source, Dim k, bool fix
   const Array value = mean(each, {1});
   if (m < 2) return {value, not_a_number(value), 2 * m};
   const Array deviation = standard_deviation(stop_gradient(each), {1}, {.ddof = 1});
-  return {value, deviation * (1 / std::sqrt(double(m))), 2 * m};
+  const Array along = detail::dots(s, matmul(transpose(q), y)) / where(squares > 0, squares, 1);
+  const Array covariance =
+      covariance_of(stop_gradient(s), stop_gradient(qs), stop_gradient(zs),
+                    stop_gradient(omega * along));
+  return {value, sqrt(square(deviation) / double(m) + maximum(covariance, 0)), 2 * m};
 }
 
 }  // namespace

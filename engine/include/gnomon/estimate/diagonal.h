@@ -20,8 +20,8 @@ struct Bekas {
 /// both parts as in XTrace: for k / 2 probes, k / 2 products with A and k / 2 with A^T. Rounding
 /// when the rank is below k / 2.
 ///
-/// Stores [n, k / 2] a few times. The standard error takes the probes' estimates for independent,
-/// which they are where A falls slowly and k is far below n; elsewhere it is too small.
+/// Stores [n, k / 2] a few times. The standard error counts what two probes' estimates have in
+/// common, in time O(n k^2); it needs two probes (k = 4).
 /// Source: Epperly, Tropp, Webber (2024; see XTrace), section 2.4 and appendix A.4.
 struct XDiag {
   Sampler sampler = Rademacher{};
