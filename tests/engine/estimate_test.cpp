@@ -553,6 +553,14 @@ TEST(Estimate, DerivativesOfLogDeterminants) {
       derivatives(
           m, [&](const Operator& a) { return estimate::log_determinant(at(2), a, 6, 6, o).value; }),
       dense, 1e-9);
+  // A preconditioner of the solves changes none of them.
+  test::expect_near(derivatives(m,
+                                [&](const Operator& a) {
+                                  auto with = o;
+                                  with.solve_preconditioner = operators::jacobi(a);
+                                  return estimate::log_determinant(at(2), a, 6, 6, with).value;
+                                }),
+                    dense, 1e-9);
   test::expect_near(derivatives(m,
                                 [&](const Operator& a) {
                                   return estimate::trace_of([](const Array& v) { return log(v); },
@@ -584,6 +592,14 @@ TEST(Estimate, BadInputIsRefused) {
                 return estimate::log_determinant(at(0), Dense{m, {.symmetric = true}}, 2, 2);
               }),
               HasSubstr("is tagged symmetric; a real logarithm needs a positive definite one"));
+  EXPECT_THAT(words([](const Array& m) {
+                return estimate::log_determinant(
+                    at(0), Dense{m, {.positive_semidefinite = true}}, 2, 2,
+                    {.solve_preconditioner = Diagonal{ones({4}, DType::f64)}});
+              }),
+              HasSubstr("estimate::log_determinant: the preconditioner Diagonal takes f64[4] and "
+                        "gives f64[4], and the system is of f64[3]; it has to be like the inverse "
+                        "of the operator"));
   EXPECT_THAT(words([](const Array& m) {
                 return estimate::trace_of([](const Array& x) { return x; }, at(0), Dense{m}, 2, 2);
               }),

@@ -23,6 +23,7 @@ using operators::Method;
 using operators::Minres;
 using operators::Operator;
 using operators::solve;
+using ::testing::HasSubstr;
 
 TEST(OperatorsSolve, SemidefiniteSystemsTakeTheStepsOfTheTextbook) {
   for (const auto& [name, a] : semidefinite_matrices()) {
@@ -157,6 +158,59 @@ TEST(OperatorsSolve, PreconditionersSaveSteps) {
   const auto all = test::run_all(
       with([](const Operator& o) { return operators::block_jacobi(o, 60); }), square(a), vector(b));
   for (std::size_t k : {1u, 5u, 9u, 13u}) EXPECT_EQ(all[k][0], 1);
+}
+
+TEST(OperatorsSolve, NystroemInvertsWhatItsPointsTell) {
+  // A kernel of one dimension: 40 points, the first 40 or every fifth of them as inducing ones.
+  const std::size_t n = 40;
+  const double shift = 0.01;
+  Numbers kernel(n * n);
+  const auto near = [](double i, double j) { return std::exp(-0.01 * (i - j) * (i - j)); };
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) kernel[i * n + j] = near(double(i), double(j));
+  Numbers shifted = kernel;
+  for (std::size_t i = 0; i < n; ++i) shifted[i * n + i] += shift;
+  const Numbers b = made(n, 5);
+  const auto all = test::run_all(
+      [&](const Array& k, const Array& v) {
+        const Array s = full({}, shift, DType::f64);
+        const Operator a = Dense{k + shift * eye(Dim(n), DType::f64), psd};
+        std::vector<Array> results;
+        for (Dim step : {1, 5}) {
+          const Array points = Dim(step) * iota({Dim(n) / step}, 0, DType::i32);
+          const Array columns = take(k, points, 1);
+          const Operator m = operators::nystroem(columns, take(columns, points, 0), s);
+          EXPECT_TRUE(m.tags().positive_semidefinite);
+          const auto r = solve(a, v, Cg{.rtol = 1e-8, .preconditioner = m});
+          for (const Array& o : {m.as_matrix(), m.mv(v), r.x, r.steps}) results.push_back(o);
+        }
+        results.push_back(solve(a, v, Cg{.rtol = 1e-8}).steps);
+        return results;
+      },
+      square(kernel), vector(b));
+  const Numbers want = dense_solution(shifted, b);
+  // The lift of the middle is 4 eps times a trace of 40; the shift's inverse magnifies it.
+  test::expect_near(all[1], want, 1e-9 * norm(want));
+  test::expect_near(all[0], transposed(all[0], n), 1e-10);
+  for (std::size_t at : {2u, 6u}) EXPECT_LE(norm(residual(shifted, all[at], b)), 1.01e-8 * norm(b));
+  EXPECT_LE(all[3][0], 2);
+  EXPECT_LE(all[7][0], 10);
+  EXPECT_GT(all[8][0], 2 * all[7][0]);
+}
+
+TEST(OperatorsSolve, NystroemRefusesOtherShapes) {
+  const auto refused = [](Shape columns, Shape middle, Shape shift) {
+    return test::usage_error_of(
+        [&](const Array& x) {
+          return x + operators::nystroem(zeros(columns), zeros(middle), zeros(shift)).mv(x);
+        },
+        test::f32({4}, Numbers(4)));
+  };
+  EXPECT_THAT(refused({4, 2}, {4, 4}, {}),
+              HasSubstr("the columns are f32[4,2], the middle f32[4,4] and the shift f32[]; "
+                        "floats of the shapes [n, m], [m, m] and [] are needed"));
+  EXPECT_THAT(refused({4}, {4, 4}, {}), HasSubstr("the columns are f32[4]"));
+  EXPECT_THAT(refused({4, 2}, {2, 2}, {1}), HasSubstr("the shift f32[1]"));
 }
 
 TEST(OperatorsSolve, BlocksOfAPreconditionerAreThoseOfTheMatrix) {

@@ -75,8 +75,8 @@ DiagonalEstimate bekas(const Operator& a, const Source& source, Dim k, Dim batch
 /// The range without probes i and j lacks of that without i the direction (s_j - c s_i) /
 /// sqrt(1 - c^2), c = s_i . s_j. So much less of it in both parts of the estimate is
 ///   e_i - f_ij = (Q_j - c Q_i) (Z_j - c Z_i + c w_i) / (1 - c^2)
-/// with Q = Q S, Z = A^T Q S and w_i = omega_i (s_i . Q^T A omega_i) / mean omega^2; s_j is at right
-/// angles to A omega_i.
+/// with Q = Q S, Z = A^T Q S and w_i = omega_i (s_i . Q^T A omega_i) / mean omega^2; s_j is at
+/// right angles to A omega_i.
 Array covariance_of(const Array& s, const Array& qs, const Array& zs, const Array& w) {
   const Dim m = s.dim(1);
   const double eps = s.dtype() == DType::f64 ? std::numeric_limits<double>::epsilon()
@@ -109,9 +109,8 @@ DiagonalEstimate x_diag(const Operator& a, const Source& source, Dim k, bool fix
   if (m < 2) return {value, not_a_number(value), 2 * m};
   const Array deviation = standard_deviation(stop_gradient(each), {1}, {.ddof = 1});
   const Array along = detail::dots(s, matmul(transpose(q), y)) / where(squares > 0, squares, 1);
-  const Array covariance =
-      covariance_of(stop_gradient(s), stop_gradient(qs), stop_gradient(zs),
-                    stop_gradient(omega * along));
+  const Array covariance = covariance_of(stop_gradient(s), stop_gradient(qs), stop_gradient(zs),
+                                         stop_gradient(omega * along));
   return {value, sqrt(square(deviation) / double(m) + maximum(covariance, 0)), 2 * m};
 }
 

@@ -96,22 +96,26 @@ Array applied(const Rule& r, const Handler<Array(const Array&)>& f) {
   return einsum("mnb,bm->nb", r.basis, y);
 }
 
-Array solved(const Product& a, const Array& rhs, double rtol, Dim steps, Loc loc) {
+Array solved(const Product& a, const Array& rhs, const SolveOptions& o, Loc loc) {
   struct State {
-    Array x, r, p, squares;
+    Array x, r, p, squares, forms;  // forms: r . M r, M the preconditioner
+  };
+  const auto preconditioned = [&](const Array& r) {
+    return o.preconditioner ? (*o.preconditioner)(r) : r;
   };
   const auto solve = [&](const auto& product, const Array& b) {
-    const Array enough = rtol * rtol * dots(b, b);
+    const Array enough = o.rtol * o.rtol * dots(b, b);
     const auto more = [&](const State& s) { return any(s.squares > enough); };
     const auto step = [&](const State& s) {
       const Array ap = product(s.p), moves = s.squares > enough;
-      const Array length = where(moves, s.squares / where(moves, dots(s.p, ap), 1), 0);
-      const Array r = s.r - length * ap, squares = dots(r, r);
-      const Array keep = where(moves, squares / where(moves, s.squares, 1), 0);
-      return State{s.x + length * s.p, r, r + keep * s.p, squares};
+      const Array length = where(moves, s.forms / where(moves, dots(s.p, ap), 1), 0);
+      const Array r = s.r - length * ap, mr = preconditioned(r), forms = dots(r, mr);
+      const Array keep = where(moves, forms / where(moves, s.forms, 1), 0);
+      return State{s.x + length * s.p, r, mr + keep * s.p, dots(r, r), forms};
     };
-    const State start{zeros_like(b), b, b, dots(b, b)};
-    return while_loop(more, step, start, {.max_steps = steps}, loc).x;
+    const Array mb = preconditioned(b);
+    const State start{zeros_like(b), b, mb, dots(b, b), dots(b, mb)};
+    return while_loop(more, step, start, {.max_steps = o.max_steps}, loc).x;
   };
   const auto matvec = [&](const Array& x) { return a(x); };
   return custom_linear_solve(matvec, rhs, solve, {.symmetric = true}, loc);

@@ -1,5 +1,7 @@
 // engine/library/estimate/lanczos.h -- Lanczos' method for a block of vectors, each on its own.
 #pragma once
+#include <optional>
+
 #include "gnomon/estimate/sampler.h"
 #include "gnomon/handler.h"
 
@@ -28,8 +30,13 @@ Array integral(const Rule&, const Handler<Array(const Array&)>& f);
 /// f(A) z: [n, b]; of a rule with its basis.
 Array applied(const Rule&, const Handler<Array(const Array&)>& f);
 
+struct SolveOptions {
+  double rtol = 0;
+  Dim max_steps = 0;
+  std::optional<Product> preconditioner;  // near A^-1, held constant
+};
 /// x with A x = b for a positive definite A and every column of b[n, k], by conjugate gradients;
 /// columns stop on their own. With the derivatives of the solution.
-Array solved(const Product&, const Array& b, double rtol, Dim steps, Loc);
+Array solved(const Product&, const Array& b, const SolveOptions&, Loc);
 
 }  // namespace gnomon::estimate::detail

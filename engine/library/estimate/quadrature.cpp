@@ -12,17 +12,29 @@ namespace detail {
 namespace {
 
 using Function = Handler<Array(const Array&)>;
-/// f'(A) z for a derivative in A: of A as a product, and z[n, b].
-using Slope = Handler<Array(const Product&, const Array&)>;
+using Preconditioner = std::optional<Product>;
+/// f'(A) z for a derivative in A: of A as a product, what is near its inverse, and z[n, b].
+using Slope = Handler<Array(const Product&, const Preconditioner&, const Array&)>;
 
 struct Task {
   const Operator& a;
   const Function& f;
   const Slope& slope;
+  const std::optional<Operator>& preconditioner;
   const LanczosOptions& lanczos;
   bool through = false;
   Loc loc;
 };
+
+/// Products with blocks like z; no derivative is taken of what the operator is made of.
+Preconditioner constant(const std::optional<Operator>& m, const Array& z, Loc loc) {
+  if (!m) return std::nullopt;
+  const auto converted =
+      closure_convert([&](const Array& x) { return product(*m, x, loc); }, z, loc);
+  Arrays made_of;
+  for (const Array& a : converted.captures) made_of.push_back(stop_gradient(a));
+  return Product([converted, made_of](const Array& x) { return converted(made_of, x); });
+}
 
 /// z^T f(A) z for a block of probes: [b].
 Array forms(const Task& t, const Array& z) {
@@ -30,6 +42,7 @@ Array forms(const Task& t, const Array& z) {
   if (t.through) return integral(lanczos(Product(multiply), z, t.lanczos, t.loc), t.f);
   // What A is made of becomes an argument, so that the rule sees it move.
   const auto converted = closure_convert(multiply, z, t.loc);
+  const Preconditioner near = constant(t.preconditioner, z, t.loc);
   const auto at = [&](const Arrays& made_of) {
     return Product([&converted, made_of](const Array& x) { return converted(made_of, x); });
   };
@@ -39,7 +52,7 @@ Array forms(const Task& t, const Array& z) {
   const auto rule = [&](const Arrays& made_of, const Array&, const Arrays& change) {
     const auto applied_to_z = [&](const Arrays& m) { return converted(m, z); };
     const Array moved = jvp(applied_to_z, made_of, change, t.loc).second;
-    return dots(t.slope(at(made_of), z), moved);
+    return dots(t.slope(at(made_of), near, z), moved);
   };
   return custom_jvp(value, rule, t.loc)(converted.captures);
 }
@@ -63,7 +76,9 @@ Trace quadrature(std::string_view op, const Function& f, const Slope& slope, Key
   const Source source(o.sampler, std::move(key), a.in());
   const Dim together = source.together();
   const auto b = batches(used, a.in(), o.batch > 0 ? o.batch : cheap, together);
-  const Task task{a, f, slope, lanczos, o.derivative == Derivative::through_estimator, loc};
+  const Task task{
+      a,  f, slope, o.solve_preconditioner, lanczos, o.derivative == Derivative::through_estimator,
+      loc};
   const auto block = [&](const Arrays& z) { return forms(task, flat(z, a.in())); };
   const Mean m = mean_of(samples(source, b, block, loc), together);
   return {m.value, m.standard_error, used * lanczos.steps};
@@ -74,7 +89,7 @@ Trace quadrature(std::string_view op, const Function& f, const Slope& slope, Key
 Trace trace_of(std::string_view op, const Function& f, Key key, const Operator& a, Dim k, Dim steps,
                const QuadratureOptions& o, Loc loc) {
   const Dim m = std::min(steps, std::max<Dim>(a.columns(), 1));
-  const Slope slope = [&](const Product& at, const Array& z) {
+  const Slope slope = [&](const Product& at, const Preconditioner&, const Array& z) {
     const auto derivative = [&](const Array& x) { return jvp(f, x, ones_like(x), loc).second; };
     return applied(lanczos(at, z, {m, o.reorthogonalise, true}, loc), Function(derivative));
   };
@@ -95,8 +110,10 @@ Trace log_determinant(Key key, const operators::Operator& a, Dim k, Dim steps,
                 loc);
   const double rtol = o.solve_rtol > 0 ? o.solve_rtol : a.in().dtype() == DType::f64 ? 1e-12 : 1e-6;
   const Dim most = o.solve_steps > 0 ? o.solve_steps : 10 * a.columns();
-  const detail::Slope slope = [&](const detail::Product& at, const Array& z) {
-    return detail::solved(at, z, rtol, most, loc);
+  operators::require_preconditioner(op, a, o.solve_preconditioner, loc);
+  const detail::Slope slope = [&](const detail::Product& at, const detail::Preconditioner& near,
+                                  const Array& z) {
+    return detail::solved(at, z, {rtol, most, near}, loc);
   };
   const detail::Function f = [](const Array& x) { return log(x); };
   return detail::quadrature(op, f, slope, std::move(key), a, k, steps, o, loc);

@@ -100,13 +100,7 @@ void check(const Operator& a, const Array& x, const LobpcgOptions& o, Loc loc) {
                 "rtol is " + to_string(Scalar(o.rtol)) + " and max_steps " +
                     std::to_string(o.max_steps) + "; both have to be positive",
                 loc);
-  if (o.preconditioner && (o.preconditioner->in() != a.out() || o.preconditioner->out() != a.in()))
-    usage_error(op,
-                "the preconditioner " + o.preconditioner->map().name() + " takes " +
-                    to_string(o.preconditioner->in()) + " and gives " +
-                    to_string(o.preconditioner->out()) + ", and the operator is of " +
-                    to_string(a.in()),
-                loc);
+  require_preconditioner(op, a, o.preconditioner, loc);
 }
 
 }  // namespace

@@ -219,4 +219,14 @@ void require_square(std::string_view op, const Operator& a, Loc loc) {
                 loc);
 }
 
+void require_preconditioner(std::string_view op, const Operator& a,
+                            const std::optional<Operator>& m, Loc loc) {
+  if (m && (m->in() != a.out() || m->out() != a.in()))
+    usage_error(op,
+                "the preconditioner " + m->map().name() + " takes " + to_string(m->in()) +
+                    " and gives " + to_string(m->out()) + ", and the system is of " +
+                    to_string(a.in()) + "; it has to be like the inverse of the operator",
+                loc);
+}
+
 }  // namespace gnomon::operators

@@ -1,9 +1,14 @@
-// engine/library/operators/preconditioner.cpp -- diagonals and blocks of operators, inverted.
+// engine/library/operators/preconditioner.cpp -- parts and approximations of operators, inverted.
 #include "gnomon/operators/preconditioner.h"
+
+#include <limits>
 
 #include "engine/library/operators/iteration.h"
 #include "gnomon/arrange.h"
 #include "gnomon/linalg.h"
+#include "gnomon/operators/algebra.h"
+#include "gnomon/operators/kinds.h"
+#include "gnomon/operators/structured.h"
 
 namespace gnomon::operators {
 namespace {
@@ -113,6 +118,32 @@ Operator block_jacobi(const Operator& a, Dim block, Loc loc) {
   const Array own = reshape(arange(m), {m, 1, 1, 1}) == reshape(arange(m), {1, 1, m, 1});
   const Array blocks = sum(where(own, rows, 0), {2});
   return Operator(std::make_shared<Blocks>(a.in(), linalg::inv(blocks), of_inverse(a.tags())));
+}
+
+Operator nystroem(const Array& columns, const Array& middle, const Array& shift, Loc loc) {
+  const DType dtype = columns.dtype();
+  const bool fits = columns.rank() == 2 && is_float(dtype) && middle.dtype() == dtype &&
+                    middle.shape() == Shape{columns.dim(1), columns.dim(1)} && shift.rank() == 0 &&
+                    shift.dtype() == dtype;
+  if (!fits)
+    usage_error("operators::nystroem",
+                "the columns are " + to_string(columns.aval()) + ", the middle " +
+                    to_string(middle.aval()) + " and the shift " + to_string(shift.aval()) +
+                    "; floats of the shapes [n, m], [m, m] and [] are needed",
+                loc);
+  const Array unit = eye(columns.dim(1), dtype);
+  const auto inverse_factor = [&](const Array& a) {  // L^-T, a = L L^T
+    return transpose(linalg::triangular_solve(linalg::cholesky(a), unit));
+  };
+  const double eps = dtype == DType::f64 ? std::numeric_limits<double>::epsilon()
+                                         : std::numeric_limits<float>::epsilon();
+  // The trace bounds the largest eigenvalue, to which rounding is relative.
+  const Array lifted = middle + 4 * eps * sum(middle * unit) * unit;
+  const Array v = matmul(columns, inverse_factor(lifted));
+  const Array u = matmul(v, inverse_factor(matmul(transpose(v), v) + shift * unit));
+  // Woodbury's formula for V V^T + shift I.
+  const Operator inverse = (1 / shift) * (identity(zeros({columns.dim(0)}, dtype)) - LowRank{u});
+  return inverse.tagged({.positive_semidefinite = true});
 }
 
 }  // namespace gnomon::operators

@@ -83,15 +83,6 @@ void require_definite(const char* method, const Operator& a, const char* other, 
               "a positive or negative semidefinite operator", "positive_semidefinite", other, loc);
 }
 
-void require_preconditioner(const Operator& a, const std::optional<Operator>& m, Loc loc) {
-  if (m && (m->in() != a.out() || m->out() != a.in()))
-    usage_error(name,
-                "the preconditioner " + m->map().name() + " takes " + to_string(m->in()) +
-                    " and gives " + to_string(m->out()) + ", and the system is of " +
-                    to_string(a.in()) + "; it has to be like the inverse of the operator",
-                loc);
-}
-
 Stop stop_of(double rtol, double atol, Dim max_steps, Dim size, Loc loc) {
   if (!(rtol >= 0 && atol >= 0) || max_steps < 0)
     usage_error(name,
@@ -166,7 +157,7 @@ Arrays with_derivative(const Operator& a, const std::optional<Operator>& m, cons
 
 Solved iterated(const Operator& a, const std::optional<Operator>& m, const Arrays& b,
                 const Arrays& start, const Iteration& iterate, Loc loc) {
-  require_preconditioner(a, m, loc);
+  require_preconditioner(name, a, m, loc);
   const System system{fixed(a, loc), {}, m ? fixed(*m, loc) : Product(), a.in(), a.out()};
   Solved s = iterate(system, stopped(b), stopped(start));
   s.x = with_derivative(a, m, b, s.x, iterate, loc);

@@ -1,6 +1,7 @@
 // engine/include/gnomon/estimate/quadrature.h -- traces of functions of symmetric matrices, by
 // Lanczos' method: log-determinants, spectral sums.
 #pragma once
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -21,6 +22,8 @@ struct QuadratureOptions {
   /// Of the solves for the derivative of a log-determinant.
   double solve_rtol = 0;  // 0: 1e-12 for f64, 1e-6 for f32
   Dim solve_steps = 0;    // 0: 10 n
+  /// Near A^-1, symmetric and positive definite: fewer steps. No derivative is taken of it.
+  std::optional<operators::Operator> solve_preconditioner = {};
 };
 
 namespace detail {

@@ -166,5 +166,9 @@ class Operator {
 
 /// Throws UsageError "gnomon::<op>: ..." unless the operator is square.
 void require_square(std::string_view op, const Operator&, Loc);
+/// The same unless a preconditioner, where there is one, takes what the operator gives and gives
+/// what it takes.
+void require_preconditioner(std::string_view op, const Operator&,
+                            const std::optional<Operator>& preconditioner, Loc);
 
 }  // namespace gnomon::operators

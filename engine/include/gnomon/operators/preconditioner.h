@@ -24,6 +24,21 @@ Operator block_jacobi(const Operator& a, Dim block, Loc loc = Loc::here());
 /// `tags` are those of A; they say what is promised of the inverse.
 Operator block_jacobi(const Array& blocks, Tags tags = {}, Loc loc = Loc::here());
 
+/// (C W^-1 C^T + shift I)^-1: of a kernel matrix K(x, x) + shift I with m of its points u,
+/// C = K(x, u) and W = K(u, u). As good a preconditioner as the m points tell of K.
+///
+/// columns f[n, m], middle f[m, m], a positive shift []. O(n m^2) to make and 4 n m operations a
+/// product; stores f[n, m]. Rounding in `middle` is covered by as much more on its diagonal, for
+/// the eigenvalues of smooth kernels are soon below it.
+///
+/// Positive semidefinite. Throws UsageError for other shapes or dtypes. Unchecked: that `middle` is
+/// positive semidefinite and `shift` positive, else NaN.
+/// Source: Z. Frangella, J. Tropp, M. Udell, Randomized Nystroem preconditioning, SIAM J. Matrix
+/// Anal. Appl. 44 (2023), section 2; C. Rasmussen, C. Williams, Gaussian Processes for Machine
+/// Learning, 2006, equations 8.11 and A.9.
+Operator nystroem(const Array& columns, const Array& middle, const Array& shift,
+                  Loc loc = Loc::here());
+
 /// (L L^T)^-1 of an incomplete Cholesky factor L without fill: L has entries where the lower
 /// triangle of A has, and L L^T is A there.
 ///
