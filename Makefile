@@ -14,9 +14,6 @@ ARGS ?=
 
 build := build/release
 build_targets = cmake --build $(build) --target
-demos := lorenz_ensemble triangles bouncing_ball lynx_hare stiff_kinetics sde_ensemble \
-  delay_equation multistep_history gray_scott cnf \
-  hutchinson gaussian_process
 
 drivers := $(CURDIR)/build/drivers
 # Looked up when used: setup may have just installed it.
@@ -43,10 +40,7 @@ endif
 .DEFAULT_GOAL := demo
 
 demo: configure driver
-	@$(build_targets) $(demos)
-	@mkdir -p build/demo
-	@set -e; cd build/demo; for demo in $(demos); do \
-	  echo "--- $$demo"; $(on_driver) $(CURDIR)/$(build)/samples/$$demo; done
+	@$(on_driver) $(build_targets) demo
 
 test: opponents configure driver
 	@$(build_targets) all

@@ -3,6 +3,7 @@
 
 #include <gnomon/error.h>
 #include <gnomon/runtime.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -35,6 +36,11 @@ int run(CLI::App& app, int argc, char** argv, const std::function<bool(gnomon::R
     std::fprintf(stderr, "%s\n", e.what());
     return 2;
   }
+}
+
+void progress(const std::string& line) {
+  if (isatty(fileno(stderr)) == 0) return;
+  std::fprintf(stderr, "\r%-78s%s", line.c_str(), line.empty() ? "\r" : "");
 }
 
 double milliseconds_of(const std::function<void()>& f) {

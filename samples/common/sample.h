@@ -24,6 +24,10 @@ double milliseconds_of(const std::function<void()>&);
 /// Prints `what` in a line of its own with "ok" or "WRONG"; gives `right` back.
 bool check(bool right, const char* what);
 
+/// How far long work is, in a line that the next one takes the place of; an empty one clears it.
+/// Only on a terminal.
+void progress(const std::string&);
+
 struct Column {
   std::string name;
   std::vector<double> values;

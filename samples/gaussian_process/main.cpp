@@ -121,10 +121,10 @@ int main(int argc, char** argv) {
       table[0].values.push_back(step + 1);
       for (std::size_t i = 0; i < 3; ++i)
         table[i + 1].values.push_back(std::exp(double(rt.to_host<float>(*found[i])[0])));
-      std::fprintf(stderr, "\r  step %d of %d: length %.3f, scale %.3f, noise %.3f ", step + 1,
-                   steps, table[1].values.back(), table[2].values.back(), table[3].values.back());
+      sample::progress("step " + std::to_string(step + 1) + " of " + std::to_string(steps) +
+                       ": length " + std::to_string(table[1].values.back()));
     }
-    std::fprintf(stderr, "\r%60s\r", "");
+    sample::progress("");
     bool right = true;
     for (std::size_t i = 0; i < 3; ++i) {
       const double found = table[i + 1].values.back(), known = double(truth[i]);
