@@ -1,7 +1,7 @@
-// engine/include/gnomon/optim.h -- learning: everything of gnomon/optim/.
+// engine/include/gnomon/optim.h -- gradient-based optimisation: everything of gnomon/optim/.
 //
-// An optimiser turns gradients into updates and keeps what it remembers in a state that the caller
-// passes in and out. Names and formulas are those of optax, so that its recipes carry over.
+// An optimiser maps gradients and its state to updates and the next state, as pure functions.
+// Names, formulas and defaults are those of optax.
 //
 //   const auto opt = optim::adamw(optim::cosine_decay(1e-3, steps), {.weight_decay = 1e-2});
 //   auto state = opt.init(params);

@@ -1,4 +1,4 @@
-// engine/library/optim/lbfgs.cpp -- limited-memory BFGS with a line search.
+// engine/library/optim/lbfgs.cpp -- limited-memory BFGS with a zoom line search.
 #include <cmath>
 #include <string>
 
@@ -11,7 +11,7 @@
 namespace gnomon::optim {
 namespace {
 
-/// A value and a slope along the line at a length, f[] each.
+/// Loss and directional derivative at a step length, f[] each.
 struct Point {
   Array length, value, slope;
 };
@@ -20,13 +20,13 @@ Point choose(const Array& condition, const Point& a, const Point& b) {
           where(condition, a.slope, b.slope)};
 }
 
-/// A length of the line that meets the strong Wolfe conditions, or close to a minimum what is left
-/// of them where values are rounded (W. Hager, H. Zhang, SIAM J. Optim. 16 (2005), equation 4.1);
-/// the best that decreases when there are no steps left, 0 when none does.
+/// A step length that meets the strong Wolfe conditions, or, where the decrease is lost in
+/// rounding, the approximate ones (W. Hager, H. Zhang, SIAM J. Optim. 16 (2005), equation 4.1).
+/// After the last step the best length of sufficient decrease, 0 if there is none.
 template <class F>
 Array line_search(const F& at, const Point& start, const LbfgsOptions& o) {
   struct Search {
-    Point low, high;  // low decreases enough; behind high, or at it, is none that does
+    Point low, high;  // low: sufficient decrease, smallest loss so far; high: the other end
     Array trial, bracketed, done, steps;
   };
   const auto body = [&](const Search& s) {
@@ -37,7 +37,7 @@ Array line_search(const F& at, const Point& start, const LbfgsOptions& o) {
     const Array flat = abs(p.slope) <= -o.curvature * start.slope;
     const Array down = enough && (p.value < s.low.value);
     const Array done = isfinite(p.value) && flat && (down || rounded);
-    // Which side of p the minimum is on: where low is, unless p is lower and falls on.
+    // A minimum lies between p and low, unless p is the new low and descends towards high.
     const Array beyond = down && p.slope * (s.high.length - s.low.length) < 0;
     Search next;
     next.bracketed = s.bracketed || !down || (p.slope >= 0);
@@ -46,7 +46,7 @@ Array line_search(const F& at, const Point& start, const LbfgsOptions& o) {
     next.high = choose(!down, p, choose(beyond || onward, s.high, s.low));
     next.done = done;
     next.steps = s.steps + 1;
-    // The minimum of the parabola by low's value and slope and high's value, kept off the ends.
+    // Quadratic interpolation of low's value and slope and high's value, safeguarded.
     const Array width = next.high.length - next.low.length;
     const Array bend = next.high.value - next.low.value - next.low.slope * width;
     const Array part = -0.5 * next.low.slope * width / where(bend > 0, bend, 1);
@@ -88,9 +88,7 @@ class Lbfgs : public Rule {
   Slots update(Slots updates, Memory& memory, const Step& step) const override {
     if (!step.value)
       usage_error("optim::lbfgs",
-                  "a line search needs the loss: update(grads, state, params, value, "
-                  "loss)",
-                  {});
+                  "a line search needs the loss: update(grads, state, params, value, loss)", {});
     const auto raveled = tree::ravel(learned(step.params, step.params));
     const Array& x = raveled.flat;
     const DType dtype = x.dtype();
@@ -101,9 +99,8 @@ class Lbfgs : public Rule {
                       " numbers; all are needed",
                   {});
     const Array count = memory.arrays.at(0);
-    // What the last step moved and how the gradient changed, if it did so upwards.
     struct Pair {
-      Array s, y, scale;  // scale: 1 / (s y), 0 for one that is not there
+      Array s, y, scale;  // change of x and of the gradient; 1 / (s y), or 0: no such pair
     };
     const auto push = [](const Array& rows, const Array& row) {
       return concatenate({slice_axis(rows, 0, 1, rows.dim(0)), expand_dims(row, 0)});
@@ -114,7 +111,7 @@ class Lbfgs : public Rule {
     const Pair pairs{push(memory.arrays.at(3), s), push(memory.arrays.at(4), y),
                      push(memory.arrays.at(5), where(fits, 1 / where(fits, product, 1), 0))};
 
-    // Algorithm 7.4.
+    // The two-loop recursion, algorithm 7.4.
     const auto down = [](const Array& q, const Pair& p) {
       const Array a = p.scale * sum(p.s * q);
       return std::pair{q - a * p.y, a};

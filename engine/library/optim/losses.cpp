@@ -1,4 +1,4 @@
-// engine/library/optim/losses.cpp -- what is minimised.
+// engine/library/optim/losses.cpp -- loss functions.
 #include "gnomon/optim/losses.h"
 
 #include <numbers>
@@ -64,8 +64,8 @@ Array ctc_loss(const Array& logits, const Array& logit_paddings, const Array& la
   if (blank < 0 || blank >= classes)
     fail("the blank is class " + std::to_string(blank) + " of " + std::to_string(classes));
 
-  // The states of a frame: blank, label 0, blank, label 1, ..., blank.
-  const double never = -1e5;  // the log of a probability of nothing, finite for derivatives
+  // The extended label sequence: blank, label 0, blank, label 1, ..., blank.
+  const double never = -1e5;  // log 0, finite for the sake of derivatives
   const DType dtype = logits.dtype();
   const Dim states = 2 * count + 1;
   const Array blanks = full({batch, count}, blank, labels.dtype());
@@ -79,7 +79,7 @@ Array ctc_loss(const Array& logits, const Array& logit_paddings, const Array& la
     if (by >= states) return front;
     return concatenate({front, slice_axis(x, 1, 0, states - by)}, 1);
   };
-  // A blank between two labels may be left out, unless they are equal.
+  // The blank between two labels may be skipped unless they are equal.
   const Array odd = iota({batch, states}, 1) % 2 == 1;
   Array may_skip = full({batch, states}, false);
   if (count > 1) {
@@ -94,7 +94,7 @@ Array ctc_loss(const Array& logits, const Array& logit_paddings, const Array& la
     next = logaddexp(next, where(may_skip, shifted(alpha, 2), never)) + frame.log_p;
     return std::pair{where(expand_dims(frame.padding, 1) > 0, alpha, next), none};
   };
-  // Before the first frame: at the first blank.
+  // Forward variables before the first frame: at the first blank.
   const Array before = where(iota({batch, states}, 1) == 0, full({}, 0, dtype), never);
   const Array last =
       scan(step, before, Frame{moveaxis(per_frame, 1, 0), transpose(cast(logit_paddings, dtype))})

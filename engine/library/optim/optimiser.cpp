@@ -1,4 +1,4 @@
-// engine/library/optim/optimiser.cpp -- optimisers as such, and those made of others.
+// engine/library/optim/optimiser.cpp -- checks, and transformations composed of others.
 #include "gnomon/optim/optimiser.h"
 
 #include <algorithm>
@@ -42,8 +42,8 @@ void check_memory(const Memory& memory, std::size_t slots, Loc loc) {
 Slots apply(const Slots& params, const Slots& updates) {
   if (params.size() != updates.size())
     usage_error("optim::apply_updates",
-                "" + std::to_string(updates.size()) + " updates for " +
-                    std::to_string(params.size()) + " parameters",
+                std::to_string(updates.size()) + " updates for " + std::to_string(params.size()) +
+                    " parameters",
                 {});
   Slots result = params;
   for (std::size_t i = 0; i < params.size(); ++i) {
@@ -91,8 +91,8 @@ void append(Memory& to, Memory more) {
   to.trees.insert(to.trees.end(), more.trees.begin(), more.trees.end());
 }
 
-/// The memories of several rules in one, taken apart in the order they were put together. How much
-/// each has is what its `init` gives, which costs nothing: what nobody uses is not computed.
+/// Splits the concatenated state of several rules. How much belongs to each is what its `init`
+/// gives, which costs nothing: arrays that nobody uses are not computed.
 class Reader {
  public:
   explicit Reader(const Memory& all) : all_(all) {}
@@ -177,7 +177,7 @@ class Chain : public Rule {
   std::vector<Optimiser> parts_;
 };
 
-/// Several optimisers, each for parameters of its own.
+/// Several transformations, each for parameters of its own.
 class Groups : public Rule {
  public:
   Groups(std::vector<std::pair<Mask, Optimiser>> groups, bool rest_passes)
@@ -235,7 +235,7 @@ class Groups : public Rule {
   bool rest_passes_;
 };
 
-/// The gradients of `every` steps, then one step of `inner`.
+/// Gradient accumulation: the running mean of `every` gradients, then one step of `inner`.
 class Accumulate : public Rule {
  public:
   Accumulate(Optimiser inner, Dim every) : inner_(std::move(inner)), every_(every) {

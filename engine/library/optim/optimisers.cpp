@@ -1,4 +1,5 @@
-// engine/library/optim/optimisers.cpp -- the optimisers by name: a formula each.
+// engine/library/optim/optimisers.cpp -- transformations by formula, and the optimisers made of
+// them.
 #include "gnomon/optim/optimisers.h"
 
 #include <cmath>
@@ -11,10 +12,12 @@ namespace {
 
 using detail::is_learned;
 
-/// 1 - b^t: how much of a mean that began with zeros is there.
-Array filled(double b, const Array& count) { return 1 - pow(full({}, b, count.dtype()), count); }
+/// 1 - b^t: the divisor of bias correction.
+Array bias_correction(double b, const Array& count) {
+  return 1 - pow(full({}, b, count.dtype()), count);
+}
 
-/// Minus the rate, or a factor, times updates; counts only for schedules that change.
+/// Updates times a factor or minus a rate; has a count only where the schedule is not constant.
 class Scaled : public Rule {
  public:
   Scaled(Schedule factor, bool negative) : factor_(std::move(factor)), negative_(negative) {}
@@ -77,7 +80,7 @@ class ClipByGlobalNorm : public Rule {
   double limit_;
 };
 
-/// m / sqrt(v), both without the zeros they began with.
+/// First and second moment with bias correction.
 struct Moments {
   Array mean, square;
 };
@@ -85,7 +88,8 @@ Moments moments(Pointwise& at, double b1, double b2) {
   const Array& g = at.update;
   at.memory[0] = b1 * at.memory[0] + (1 - b1) * g;
   at.memory[1] = b2 * at.memory[1] + (1 - b2) * square(g);
-  return {at.memory[0] / filled(b1, at.count), at.memory[1] / filled(b2, at.count)};
+  return {at.memory[0] / bias_correction(b1, at.count),
+          at.memory[1] / bias_correction(b2, at.count)};
 }
 
 Optimiser with_rate(Optimiser first, Schedule rate) {
@@ -125,9 +129,10 @@ Optimiser add_decayed_weights(Schedule weight, Mask mask) {
 
 Optimiser scale_by_trust_ratio() {
   return pointwise([](Pointwise at) {
-    const Array p = sqrt(sum(square(at.param))), u = sqrt(sum(square(at.update)));
+    const Array p = sum(square(at.param)), u = sum(square(at.update));
     const Array none = p == 0 || u == 0;
-    return at.update * where(none, 1, p / where(none, 1, u));
+    // The root of a quotient that is not 0 or infinite either way, for the sake of derivatives.
+    return at.update * sqrt(where(none, 1, p) / where(none, 1, u));
   });
 }
 
@@ -135,10 +140,9 @@ Optimiser scale_by_adam(AdamOptions o) {
   return pointwise(
       [=](Pointwise at) {
         auto [mean, square] = moments(at, o.b1, o.b2);
-        // Dozat's: the mean as the next step sees it.
         if (o.nesterov)
-          mean = o.b1 * at.memory[0] / filled(o.b1, at.count + 1) +
-                 (1 - o.b1) * at.update / filled(o.b1, at.count);
+          mean = o.b1 * at.memory[0] / bias_correction(o.b1, at.count + 1) +
+                 (1 - o.b1) * at.update / bias_correction(o.b1, at.count);
         return mean / (sqrt(square + o.eps_root) + o.eps);
       },
       {.memory = {0, 0}, .counts = true});
@@ -163,7 +167,7 @@ Optimiser adamax(Schedule rate, AdamOptions o) {
                        [=](Pointwise at) {
                          at.memory[0] = o.b1 * at.memory[0] + (1 - o.b1) * at.update;
                          at.memory[1] = maximum(abs(at.update) + o.eps, o.b2 * at.memory[1]);
-                         return at.memory[0] / filled(o.b1, at.count) / at.memory[1];
+                         return at.memory[0] / bias_correction(o.b1, at.count) / at.memory[1];
                        },
                        {.memory = {0, 0}, .counts = true}),
                    std::move(rate));
@@ -184,7 +188,7 @@ Optimiser radam(Schedule rate, RadamOptions o) {
             const Array power = pow(full({}, o.b2, at.param.dtype()), at.count);
             const Array length = limit - 2 * at.count * power / (1 - power);
             const Array known = length >= o.threshold;
-            // Below 4 the variance is not known; the root is taken of something else there.
+            // Up to 4 the variance is not tractable, and the root would be of a negative number.
             const Array safe = where(known, length, o.threshold);
             const Array factor =
                 sqrt((safe - 4) * (safe - 2) * limit / ((limit - 4) * (limit - 2) * safe));
@@ -223,9 +227,12 @@ Optimiser adadelta(Schedule rate, AdadeltaOptions o) {
 Optimiser rmsprop(Schedule rate, RmspropOptions o) {
   const auto formula = [=](Pointwise at) {
     at.memory[0] = o.decay * at.memory[0] + (1 - o.decay) * square(at.update);
-    if (!o.centered) return at.update * rsqrt(at.memory[0] + o.eps);
-    at.memory[1] = o.decay * at.memory[1] + (1 - o.decay) * at.update;
-    return at.update * rsqrt(at.memory[0] - square(at.memory[1]) + o.eps);
+    Array v = at.memory[0];
+    if (o.centered) {
+      at.memory[1] = o.decay * at.memory[1] + (1 - o.decay) * at.update;
+      v = v - square(at.memory[1]);
+    }
+    return o.eps_in_sqrt ? at.update * rsqrt(v + o.eps) : at.update / (sqrt(v) + o.eps);
   };
   PointwiseOptions options{.memory = {o.initial}};
   if (o.centered) options.memory.push_back(0);

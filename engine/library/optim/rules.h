@@ -1,23 +1,17 @@
-// engine/library/optim/rules.h -- what rules of optimisers are written with.
+// engine/library/optim/rules.h -- helpers of rules over lists of arrays.
 #pragma once
 #include "gnomon/ops.h"
 #include "gnomon/optim/optimiser.h"
 
 namespace gnomon::optim::detail {
 
-/// Whether an optimiser learns this array.
+/// Whether an array is trained.
 inline bool is_learned(const Array& param) { return !param.is_hole() && tree::is_float(param); }
 
-/// A tree like the params, of one value.
+/// Arrays like the trained ones of `params`, of one value.
 Slots filled_like(const Slots& params, double value);
 
-/// What a step is to an optimiser that knows of fewer parameters.
-struct Part {
-  Slots params;
-  std::vector<std::string> paths;
-};
-
-/// `a` where `condition` holds, else `b`, place by place; holes of `a` stay.
+/// `a` where `condition` holds, else `b`, array by array; holes of `a` stay.
 Slots choose(const Array& condition, const Slots& a, const Slots& b);
 Memory choose(const Array& condition, const Memory& a, const Memory& b);
 

@@ -1,4 +1,4 @@
-// engine/library/optim/schedules.cpp -- numbers that change with the step.
+// engine/library/optim/schedules.cpp -- hyperparameters as functions of the step.
 #include "gnomon/optim/schedules.h"
 
 #include <cmath>
@@ -11,13 +11,17 @@
 namespace gnomon::optim {
 namespace {
 
-/// (count - begin) / steps between 0 and 1.
+void check_steps(const char* op, Dim steps) {
+  if (steps < 1)
+    usage_error(op, "a schedule of " + std::to_string(steps) + " steps; give 1 or more", {});
+}
+
+/// (count - begin) / steps clipped to [0, 1].
 Array fraction(const Array& count, Dim begin, Dim steps, DType dtype) {
-  if (steps < 1) usage_error("optim", "a schedule needs one step or more", {});
   return clip(cast(count - begin, dtype) / double(steps), 0, 1);
 }
 
-/// From `from` at x = 0 to `to` at x = 1 along half a cosine.
+/// Cosine interpolation: `from` at x = 0, `to` at x = 1.
 Array along_cosine(double from, double to, const Array& x) {
   return from + (to - from) * 0.5 * (1 - cos(std::numbers::pi * x));
 }
@@ -42,6 +46,7 @@ Array Schedule::operator()(const Array& count, DType dtype) const {
 }
 
 Schedule polynomial(double init, double end, double power, Dim steps, Dim begin) {
+  check_steps("optim::polynomial", steps);
   return [=](const Array& count, DType dtype) {
     const Array left = 1 - fraction(count, begin, steps, dtype);
     return end + (init - end) * (power == 1 ? left : pow(left, power));
@@ -53,8 +58,10 @@ Schedule linear(double init, double end, Dim steps, Dim begin) {
 }
 
 Schedule exponential_decay(double init, Dim steps, double rate, ExponentialOptions o) {
-  if (steps < 1 || rate <= 0)
-    usage_error("optim::exponential_decay", "needs one step or more and a rate above 0", {});
+  check_steps("optim::exponential_decay", steps);
+  if (!(rate > 0))
+    usage_error("optim::exponential_decay",
+                "a decay rate of " + std::to_string(rate) + "; give one above 0", {});
   return [=](const Array& count, DType dtype) {
     Array x = cast(maximum(count - o.begin, 0), dtype) / double(steps);
     if (o.staircase) x = floor(x);
@@ -65,6 +72,7 @@ Schedule exponential_decay(double init, Dim steps, double rate, ExponentialOptio
 }
 
 Schedule cosine_decay(double init, Dim steps, double alpha, double exponent) {
+  check_steps("optim::cosine_decay", steps);
   return [=](const Array& count, DType dtype) {
     const Array half = 0.5 * (1 + cos(std::numbers::pi * fraction(count, 0, steps, dtype)));
     return init * ((1 - alpha) * (exponent == 1 ? half : pow(half, exponent)) + alpha);
@@ -73,9 +81,14 @@ Schedule cosine_decay(double init, Dim steps, double alpha, double exponent) {
 
 Schedule warmup_cosine_decay(double init, double peak, Dim warmup, Dim steps, double end,
                              double exponent) {
-  return join({linear(init, peak, warmup),
-               cosine_decay(peak, steps - warmup, peak == 0 ? 0 : end / peak, exponent)},
-              {warmup});
+  if (warmup < 0 || warmup >= steps)
+    usage_error("optim::warmup_cosine_decay",
+                "a warm-up of " + std::to_string(warmup) + " of " + std::to_string(steps) +
+                    " steps leaves none to decay in; give fewer",
+                {});
+  Schedule decay = cosine_decay(peak, steps - warmup, peak == 0 ? 0 : end / peak, exponent);
+  if (warmup == 0) return decay;
+  return join({linear(init, peak, warmup), std::move(decay)}, {warmup});
 }
 
 Schedule cosine_one_cycle(Dim steps, double peak, OneCycleOptions o) {
@@ -98,7 +111,7 @@ Schedule piecewise_constant(double init, const std::vector<Dim>& boundaries,
                             const std::vector<double>& scales) {
   if (boundaries.size() != scales.size())
     usage_error("optim::piecewise_constant",
-                "" + std::to_string(boundaries.size()) + " boundaries, but " +
+                std::to_string(boundaries.size()) + " boundaries, but " +
                     std::to_string(scales.size()) + " scales",
                 {});
   return [=](const Array& count, DType dtype) {
@@ -115,8 +128,8 @@ Schedule join(std::vector<Schedule> schedules, const std::vector<Dim>& boundarie
     rises = rises && boundaries[i] > boundaries[i - 1];
   if (!rises)
     usage_error("optim::join",
-                "" + std::to_string(schedules.size()) +
-                    " schedules need one boundary less, each above the one before; there are " +
+                std::to_string(schedules.size()) +
+                    " schedules need one boundary fewer, in ascending order; there are " +
                     std::to_string(boundaries.size()),
                 {});
   return [=](const Array& count, DType dtype) {

@@ -1,4 +1,5 @@
-// engine/include/gnomon/optim/optimiser.h -- what an optimiser is, its state, and how to make one.
+// engine/include/gnomon/optim/optimiser.h -- gradient transformations, their state, and how they
+// are composed.
 #pragma once
 #include <functional>
 #include <memory>
@@ -14,33 +15,32 @@
 
 namespace gnomon::optim {
 
-/// All Arrays of a tree, holes among them.
+/// All Arrays of a tree in order, including holes.
 using Slots = std::vector<Array>;
 
-/// What an optimiser remembers, apart from the type of the parameters: arrays of its own, and trees
-/// like the parameters. Arrays that are not of floats are holes in these.
+/// State without the type of the parameters: arrays, and trees of the structure of the parameters,
+/// such as moments. Trees have holes for parameters that are not of floats.
 struct Memory {
   std::vector<Array> arrays;
   std::vector<Slots> trees;
 };
 
-/// What an optimiser learns of a step besides the gradients.
+/// Inputs of a step besides the gradients.
 struct Step {
   const Slots& params;
-  const std::vector<std::string>& paths;  // of the params: ".layers[0].weight"
-  /// The loss at the params, and a function for it and its gradient elsewhere; only where the
-  /// caller gave a loss, and needed by line searches only.
+  const std::vector<std::string>& paths;  // per parameter: ".layers[0].weight"
+  /// The loss at the parameters, and a function for the loss and its gradient elsewhere. Line
+  /// searches need them; absent where the caller gave no loss.
   std::optional<Array> value = {};
   std::function<std::pair<Array, Slots>(const Slots&)> value_and_grad = {};
 };
 
-/// The rule of an optimiser over lists of arrays: derive from it to make one of your own, and wrap
-/// it in an Optimiser.
+/// A gradient transformation over lists of arrays: derive from it to define one, and wrap it in an
+/// Optimiser.
 ///
-/// Holes in `updates` are parameters without a gradient: they get none, and what is remembered of
-/// them stays. A rule says in `init` which trees it remembers and finds them so in `update`, which
-/// takes them apart, puts new ones in their place and gives the new updates. Traced, like any other
-/// function.
+/// `init` gives the initial state; `update` replaces the state and returns the transformed updates.
+/// Both are traced like any other function. Holes in `updates` are parameters without a gradient:
+/// they stay holes, and their state stays as it is.
 class Rule {
  public:
   virtual ~Rule() = default;
@@ -48,7 +48,7 @@ class Rule {
   virtual Slots update(Slots updates, Memory&, const Step&) const = 0;
 };
 
-/// What an optimiser remembers between steps: a tree, to carry through loops, jit and files.
+/// The state of an optimiser: a tree, for loops, jit and files like any other.
 template <class P>
 struct State {
   std::vector<Array> arrays;
@@ -57,8 +57,7 @@ struct State {
 
 namespace detail {
 [[noreturn]] void other_structure(const char* what, std::size_t, std::size_t, Loc);
-/// Throws UsageError unless every update has the shape of its parameter, naming the first that has
-/// not.
+/// Throws UsageError unless every update has the shape of its parameter.
 void check_updates(const Slots& updates, const Slots& params, const std::vector<std::string>& paths,
                    Loc);
 void check_memory(const Memory&, std::size_t slots, Loc);
@@ -73,31 +72,30 @@ std::vector<std::string> slot_paths(const P& params) {
 }
 }  // namespace detail
 
-/// Turns gradients into updates. A value: copies are the same optimiser. Everything it changes from
-/// step to step is in the State.
+/// A gradient transformation: turns gradients into updates. A value without mutable state; what
+/// changes from step to step is in the State.
 class Optimiser {
  public:
   explicit Optimiser(std::shared_ptr<const Rule> rule) : rule_(std::move(rule)) {}
 
-  /// The state before the first step. `params` may be a tree of any kind; what is not of floats is
-  /// left alone.
+  /// The initial state. `params` may be any tree; arrays that are not of floats are not trained.
   template <class P>
   State<P> init(const P& params) const {
     return state(params, rule_->init(tree::slots(params), detail::slot_paths(params)));
   }
 
-  /// {updates, the next state}: `updates` is to be added to the parameters (apply_updates).
+  /// {updates, next state}; `apply_updates` adds the updates to the parameters.
   ///
-  /// Throws UsageError when gradients, state and parameters are not of one structure, naming the
-  /// first parameter whose gradient has another shape.
+  /// Throws UsageError when gradients, state and parameters disagree in structure, naming the first
+  /// parameter whose gradient has another shape.
   template <class P>
   std::pair<P, State<P>> update(const P& grads, const State<P>& before, const P& params,
                                 Loc loc = Loc::here()) const {
     return step(grads, before, params, std::nullopt, {}, loc);
   }
 
-  /// The same for optimisers that look at the loss again at other places (lbfgs): `loss` takes a
-  /// tree of parameters and gives f[]; `value` is the loss at `params`.
+  /// The same for optimisers with a line search (lbfgs): `loss` maps a tree of parameters to f[],
+  /// `value` is the loss at `params`.
   template <class P, class F>
   std::pair<P, State<P>> update(const P& grads, const State<P>& before, const P& params,
                                 const Array& value, const F& loss, Loc loc = Loc::here()) const {
@@ -135,53 +133,55 @@ class Optimiser {
   std::shared_ptr<const Rule> rule_;
 };
 
-/// params + updates in the dtypes of the parameters. Parameters without an update stay.
+/// params + updates in the dtypes of the parameters; parameters without an update are unchanged.
 template <class P>
 P apply_updates(const P& params, const P& updates) {
   return tree::with_slots(params, detail::apply(tree::slots(params), tree::slots(updates)));
 }
 
-// ---- rules from functions
+// ---- transformations by formula
 
-/// What a pointwise rule sees of one array, all of one shape and dtype.
+/// One parameter array of a pointwise transformation. All arrays have one shape and dtype.
 struct Pointwise {
   const Array& update;
   const Array& param;
-  std::span<Array> memory;  // to be replaced by new values
-  const Array& count;       // f[] in the array's dtype: this step's number, from 1
+  std::span<Array> memory;  // state, to be replaced by the next one
+  const Array& count;       // f[] in the array's dtype: the number of this step, from 1
 };
 struct PointwiseOptions {
-  std::vector<double> memory = {};  // the values that each remembered array begins with
-  bool counts = false;              // whether the formula looks at the count
+  std::vector<double> memory = {};  // initial value of each array of state
+  bool counts = false;              // whether the formula uses the step count
 };
-/// An optimiser by a formula for the new update of one array.
+/// The transformation that applies `formula` to each parameter array by itself.
 Optimiser pointwise(std::function<Array(Pointwise)> formula, PointwiseOptions = {});
 
-/// One after the other: each takes the updates of the one before.
+// ---- composition
+
+/// Applies transformations in order, each to the updates of the one before.
 Optimiser chain(std::vector<Optimiser> parts);
 
-/// Which parameters are meant: by what they are and where they are.
+/// Selects parameters by array and path.
 using Mask = std::function<bool(const Array&, const std::string& path)>;
 
-/// `inner` for the parameters that the mask means; updates of the others pass as they are.
+/// `inner` for the parameters that the mask selects; updates of the others pass unchanged.
 Optimiser masked(Optimiser inner, Mask mask);
 
-/// Each parameter by the first optimiser whose mask means it; updates of those that none means are
-/// zeros, so that they stay.
+/// Each parameter by the first optimiser whose mask selects it. Parameters that none selects are
+/// frozen: their updates are zeros.
 Optimiser by_group(std::vector<std::pair<Mask, Optimiser>> groups);
 
-/// One step of `inner` every `every` steps, by the mean of their gradients; zeros between.
-/// Source: optax, MultiSteps.
+/// Gradient accumulation: one step of `inner` every `every` steps with the mean of their gradients,
+/// zero updates in between. Source: optax, MultiSteps.
 Optimiser accumulate(Optimiser inner, Dim every);
 
-/// Every `period` steps of `inner` the parameters go back to a slow copy that has moved by `rate`
-/// of the way to them. Source: M. Zhang et al., "Lookahead optimizer: k steps forward, 1 step
+/// Every `period` steps of `inner` the slow parameters move by `rate` of the way to the fast ones,
+/// which are reset to them. Source: M. Zhang et al., "Lookahead optimizer: k steps forward, 1 step
 /// back", NeurIPS 2019.
 Optimiser lookahead(Optimiser inner, Dim period = 5, double rate = 0.5);
 
-/// An exponential moving average of updates, or of parameters given as updates:
+/// Exponential moving average of the updates, or of parameters that are given as updates:
 ///   auto [averaged, next] = optim::ema(0.999).update(params, state, params);
-/// `debias` divides by what zeros at the beginning left out.
+/// `debias` divides by 1 - decay^t.
 Optimiser ema(double decay, bool debias = true);
 
 }  // namespace gnomon::optim
