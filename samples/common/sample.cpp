@@ -25,9 +25,14 @@ File open(const std::string& path) {
 }  // namespace
 
 int run(CLI::App& app, int argc, char** argv, const std::function<bool(gnomon::Runtime&)>& body) {
+  return run(app, argc, argv, {}, body);
+}
+
+int run(CLI::App& app, int argc, char** argv, const gnomon::RuntimeOptions& options,
+        const std::function<bool(gnomon::Runtime&)>& body) {
   try {
     app.parse(argc, argv);
-    gnomon::Runtime rt;
+    gnomon::Runtime rt(options);
     std::printf("device: %s\n", rt.device_name().c_str());
     return body(rt) ? 0 : 1;
   } catch (const CLI::ParseError& e) {

@@ -10,13 +10,17 @@ class App;
 }
 namespace gnomon {
 class Runtime;
-}
+struct RuntimeOptions;
+}  // namespace gnomon
 
 namespace sample {
 
 /// Parses the options and calls `body`, which says whether its answer is the known one. What main
 /// returns: 0 if it is, 1 if not, 2 when something throws.
 int run(CLI::App&, int argc, char** argv, const std::function<bool(gnomon::Runtime&)>& body);
+/// The same on a Runtime with these options, as they are when the arguments have been parsed.
+int run(CLI::App&, int argc, char** argv, const gnomon::RuntimeOptions&,
+        const std::function<bool(gnomon::Runtime&)>& body);
 
 /// How long a call takes, in milliseconds.
 double milliseconds_of(const std::function<void()>&);
