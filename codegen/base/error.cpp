@@ -1,7 +1,20 @@
 // codegen/base/error.cpp -- the one form of a usage error.
 #include "gnomon/error.h"
 
+#include "codegen/trace/trace.h"
+
 namespace gnomon {
+namespace {
+
+/// The line of an operation that the library's own headers called, because it was handed a function
+/// as it is (`vmap(relu)`, `vmap(layer)`): where the user asked for the transform.
+Loc users_line(Loc loc) {
+  if (std::string_view(loc.file).find("include/gnomon/") == std::string_view::npos) return loc;
+  const Loc transform = Trace::where();
+  return transform.line > 0 ? transform : loc;
+}
+
+}  // namespace
 
 std::string to_string(Loc loc) {
   std::string_view file = loc.file;
@@ -12,6 +25,7 @@ std::string to_string(Loc loc) {
 
 void usage_error(std::string_view op, const std::string& what, Loc loc) {
   std::string text = "gnomon::" + std::string(op) + ": " + what;
+  loc = users_line(loc);
   if (loc.line > 0) text += " (" + to_string(loc) + ")";
   throw UsageError(text);
 }
