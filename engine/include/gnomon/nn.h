@@ -21,3 +21,5 @@
 #include "gnomon/nn/linear.h"
 #include "gnomon/nn/norm.h"
 #include "gnomon/nn/recurrent.h"
+#include "gnomon/nn/sequential.h"
+#include "gnomon/nn/weight_norm.h"

@@ -8,8 +8,6 @@
 
 namespace gnomon::nn {
 
-Array identity(Operand x) { return detail::array_of(x); }
-
 Array uniform_by_fan_in(Key key, const Shape& shape, Dim fan_in, DType dtype, Loc loc) {
   const double limit = 1 / std::sqrt(static_cast<double>(fan_in == 0 ? 1 : fan_in));
   return random::uniform(std::move(key), shape, {-limit, loc}, {limit, loc}, dtype);

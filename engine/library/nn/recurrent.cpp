@@ -36,4 +36,30 @@ Array GRUCell::operator()(Operand x, Operand hidden) const {
   return proposed + update * (h - proposed);
 }
 
+LSTMCell LSTMCell::make(Dim in, Dim hidden, Key key, CellOptions options, Loc loc) {
+  detail::check_sizes("LSTMCell", {{"in", in}, {"hidden", hidden}}, 1, loc);
+  const Keys keys = random::split(std::move(key), 3, loc);
+  const auto draw = [&](Dim i, const Shape& shape) {
+    return uniform_by_fan_in(keys[i], shape, hidden, options.dtype, loc);
+  };
+  LSTMCell cell{draw(0, {4 * hidden, in}), draw(1, {4 * hidden, hidden})};
+  if (options.use_bias) cell.bias = draw(2, {4 * hidden});
+  return cell;
+}
+
+LSTMState LSTMCell::operator()(Operand x, const LSTMState& state) const {
+  const Loc loc = x.loc();
+  detail::check_weight("LSTMCell", "weight_hh", weight_hh, 2, loc);
+  const Array in = detail::array_of(x);
+  detail::check_shape("LSTMCell", "input", in, {weight_ih.dim(1)}, loc);
+  detail::check_shape("LSTMCell", "hidden state", state.hidden, {weight_hh.dim(1)}, loc);
+  detail::check_shape("LSTMCell", "cell state", state.cell, {weight_hh.dim(1)}, loc);
+  Array gates = add({matmul({weight_ih, loc}, {in, loc}), loc},
+                    {matmul({weight_hh, loc}, {state.hidden, loc}), loc});
+  if (bias) gates = add({gates, loc}, {*bias, loc});
+  const std::vector<Array> g = split({gates, loc}, 4);
+  const Array cell = sigmoid(g[1]) * state.cell + sigmoid(g[0]) * tanh(g[2]);
+  return {sigmoid(g[3]) * tanh(cell), cell};
+}
+
 }  // namespace gnomon::nn

@@ -30,4 +30,26 @@ struct GRUCell {
   Array operator()(Operand x, Operand hidden) const;
 };
 
+/// What an LSTMCell carries: f[n] each.
+struct LSTMState {
+  Array hidden, cell;
+};
+
+/// A long short-term memory cell: {x f[in], state} -> the next state.
+///
+///   gates = weight_ih x + weight_hh hidden + bias, in the order input, forget, new, output;
+///   cell' = sigmoid(forget) cell + sigmoid(input) tanh(new), hidden' = sigmoid(output)
+///   tanh(cell').
+/// Source: S. Hochreiter, J. Schmidhuber, "Long Short-Term Memory", Neural Computation 9 (1997),
+/// with the forget gate of F. Gers et al. (2000).
+struct LSTMCell {
+  Array weight_ih;                 // [4 n, in]
+  Array weight_hh;                 // [4 n, n]
+  std::optional<Array> bias = {};  // [4 n]
+
+  static LSTMCell make(Dim in, Dim hidden, Key key, CellOptions options = {},
+                       Loc loc = Loc::here());
+  LSTMState operator()(Operand x, const LSTMState& state) const;
+};
+
 }  // namespace gnomon::nn
