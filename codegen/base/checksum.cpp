@@ -1,5 +1,5 @@
 // codegen/base/checksum.cpp -- the only place that includes xxhash.
-#include "codegen/base/checksum.h"
+#include "gnomon/checksum.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "codegen/base/checksum.h"
+#include "gnomon/checksum.h"
 #include "gnomon/error.h"
 #include "program_generated.h"
 

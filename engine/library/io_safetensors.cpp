@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/library/file_source.h"
+#include "gnomon/checksum.h"
 
 namespace gnomon::io {
 namespace {
@@ -118,6 +119,32 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   std::vector<std::uint64_t>* list_ = nullptr;
 };
 
+// The checksum's place in the metadata, and what stands there while it is computed.
+constexpr std::string_view checksum_key = "xxh3";
+const std::string no_checksum(32, '0');
+
+/// Digests of the header, with zeros in place of the checksum, and of each array in order.
+class Checksum {
+ public:
+  explicit Checksum(const std::string& header) : text_(digest(header).text()) {}
+  void add(const FileArray& a) {
+    text_ += digest({reinterpret_cast<const char*>(a.bytes.data()), a.bytes.size()}).text();
+  }
+  std::string text() const { return digest(text_).text(); }
+
+ private:
+  std::string text_;
+};
+
+/// Where the header of a file has its checksum; nothing where it has none.
+std::optional<std::size_t> checksum_place(std::string_view header) {
+  const std::string before = "\"" + std::string(checksum_key) + "\":\"";
+  const std::size_t at = header.find(before);
+  if (at == std::string_view::npos || header.size() < at + before.size() + no_checksum.size())
+    return std::nullopt;
+  return at + before.size();
+}
+
 /// Type and range of an array.
 struct Placed {
   std::string name;
@@ -147,7 +174,7 @@ Placed placed(const Entry& e, const Source& source) {
 
 }  // namespace
 
-Safetensors read_safetensors(const std::string& path) {
+Safetensors read_safetensors(const std::string& path, SafetensorsOptions options) {
   FileSource file("read_safetensors", path);
   const std::string length = file.take(8);
   const auto header_bytes = number_at<std::uint64_t>(length, 0);
@@ -176,16 +203,39 @@ Safetensors read_safetensors(const std::string& path) {
               std::to_string(at));
 
   Safetensors result;
-  result.metadata = std::move(header.metadata);
+  std::string wanted;
+  for (auto& entry : header.metadata) {
+    if (entry.first == checksum_key)
+      wanted = entry.second;
+    else
+      result.metadata.push_back(std::move(entry));
+  }
+  if (wanted.empty() && options.checksum) file.fail("has no checksum; it is damaged or not ours");
   const std::uint64_t data = 8 + header_bytes;
+  std::string covered = length + text;
+  const auto place = checksum_place(covered);
+  if (place) covered.replace(*place, no_checksum.size(), no_checksum);
+  Checksum sum(covered);
   for (const Placed& p : arrays) {
     file.select(data + p.begin, data + p.end);
-    result.arrays.emplace_back(p.name, read_elements(file, p.aval));
+    if (wanted.empty()) {
+      result.arrays.emplace_back(p.name, read_elements(file, p.aval));
+      continue;
+    }
+    // As they are: bytes of bool beside 0 and 1 are damage.
+    FileArray raw = read_elements(file, {DType::u8, p.aval.shape});
+    raw.aval = p.aval;
+    sum.add(raw);
+    result.arrays.emplace_back(p.name, std::move(raw));
   }
+  if (!wanted.empty() && (!place || wanted != sum.text()))
+    file.fail("is damaged: its checksum is " + (place ? sum.text() : "of no known form") +
+              " and should be " + wanted);
   return result;
 }
 
-void write_safetensors(const std::string& path, const Safetensors& what) {
+void write_safetensors(const std::string& path, const Safetensors& what,
+                       SafetensorsOptions options) {
   std::vector<const std::pair<std::string, FileArray>*> order;
   std::set<std::string> names;
   for (const auto& named : what.arrays) {
@@ -199,6 +249,7 @@ void write_safetensors(const std::string& path, const Safetensors& what) {
   });
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   for (const auto& [key, value] : what.metadata) header["__metadata__"][key] = value;
+  if (options.checksum) header["__metadata__"][checksum_key] = no_checksum;
   std::uint64_t at = 0;
   for (const auto* named : order) {
     const FileArray& a = named->second;
@@ -217,11 +268,16 @@ void write_safetensors(const std::string& path, const Safetensors& what) {
   }
   text.append((8 - text.size() % 8) % 8, ' ');
 
+  std::string front;
+  append_number<std::uint64_t>(front, text.size());
+  front += text;
+  if (options.checksum) {
+    Checksum sum(front);
+    for (const auto* named : order) sum.add(named->second);
+    front.replace(checksum_place(front).value(), no_checksum.size(), sum.text());
+  }
   Sink sink("write_safetensors", path);
-  std::string length;
-  append_number<std::uint64_t>(length, text.size());
-  sink.write(length);
-  sink.write(text);
+  sink.write(front);
   for (const auto* named : order)
     sink.write(named->second.bytes.data(), named->second.bytes.size());
   sink.close();

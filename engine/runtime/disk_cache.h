@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "codegen/base/checksum.h"
+#include "gnomon/checksum.h"
 
 namespace gnomon {
 

@@ -52,13 +52,19 @@ struct Safetensors {
   NamedFileArrays arrays;                                     // in the order of their bytes
   std::vector<std::pair<std::string, std::string>> metadata;  // "__metadata__"
 };
-/// Throws FileError for element types that arrays do not have (8-bit floats) and for headers that
-/// are no JSON of the format, overlap, or leave bytes out.
-/// Source: Hugging Face, "safetensors", format of version 0.4.
-Safetensors read_safetensors(const std::string& path);
+struct SafetensorsOptions {
+  /// An entry `xxh3` in the metadata: XXH3-128 over everything else in the file. Reading: a file
+  /// without one is refused.
+  bool checksum = false;
+};
+/// Throws FileError for element types that arrays do not have (8-bit floats), for headers that are
+/// no JSON of the format, overlap, or leave bytes out, and for a file that has a checksum of
+/// another content; `metadata` leaves the checksum out. Source: Hugging Face, "safetensors", format
+/// of version 0.4.
+Safetensors read_safetensors(const std::string& path, SafetensorsOptions = {});
 /// Larger element types come first, so that all are aligned. Throws FileError when the file cannot
 /// be written, UsageError for a name that comes twice or is `__metadata__`.
-void write_safetensors(const std::string& path, const Safetensors&);
+void write_safetensors(const std::string& path, const Safetensors&, SafetensorsOptions = {});
 
 // ---- files and device memory
 

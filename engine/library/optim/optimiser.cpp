@@ -119,7 +119,7 @@ class Reader {
 
 class PointwiseRule : public Rule {
  public:
-  PointwiseRule(std::function<Array(Pointwise)> formula, PointwiseOptions options)
+  PointwiseRule(Handler<Array(Pointwise)> formula, PointwiseOptions options)
       : formula_(std::move(formula)), options_(std::move(options)) {}
 
   Memory init(const Slots& params, const std::vector<std::string>&) const override {
@@ -148,7 +148,7 @@ class PointwiseRule : public Rule {
   }
 
  private:
-  std::function<Array(Pointwise)> formula_;
+  Handler<Array(Pointwise)> formula_;
   PointwiseOptions options_;
 };
 
@@ -321,7 +321,7 @@ class Lookahead : public Rule {
 
 }  // namespace
 
-Optimiser pointwise(std::function<Array(Pointwise)> formula, PointwiseOptions options) {
+Optimiser pointwise(Handler<Array(Pointwise)> formula, PointwiseOptions options) {
   return made<PointwiseRule>(std::move(formula), std::move(options));
 }
 

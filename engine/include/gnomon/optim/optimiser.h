@@ -1,7 +1,6 @@
 // engine/include/gnomon/optim/optimiser.h -- gradient transformations, their state, and how they
 // are composed.
 #pragma once
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "gnomon/array.h"
+#include "gnomon/handler.h"
 #include "gnomon/partition.h"
 #include "gnomon/transform.h"
 #include "gnomon/tree.h"
@@ -32,7 +32,7 @@ struct Step {
   /// The loss at the parameters, and a function for the loss and its gradient elsewhere. Line
   /// searches need them; absent where the caller gave no loss.
   std::optional<Array> value = {};
-  std::function<std::pair<Array, Slots>(const Slots&)> value_and_grad = {};
+  Handler<std::pair<Array, Slots>(const Slots&)> value_and_grad = {};
 };
 
 /// A gradient transformation over lists of arrays: derive from it to define one, and wrap it in an
@@ -118,7 +118,7 @@ class Optimiser {
   template <class P>
   std::pair<P, State<P>> step(const P& grads, const State<P>& before, const P& params,
                               std::optional<Array> value,
-                              std::function<std::pair<Array, Slots>(const Slots&)> both,
+                              Handler<std::pair<Array, Slots>(const Slots&)> both,
                               Loc loc) const {
     const Slots at = tree::slots(params);
     const std::vector<std::string> paths = detail::slot_paths(params);
@@ -153,7 +153,7 @@ struct PointwiseOptions {
   bool counts = false;              // whether the formula uses the step count
 };
 /// The transformation that applies `formula` to each parameter array by itself.
-Optimiser pointwise(std::function<Array(Pointwise)> formula, PointwiseOptions = {});
+Optimiser pointwise(Handler<Array(Pointwise)> formula, PointwiseOptions = {});
 
 // ---- composition
 
@@ -161,7 +161,7 @@ Optimiser pointwise(std::function<Array(Pointwise)> formula, PointwiseOptions = 
 Optimiser chain(std::vector<Optimiser> parts);
 
 /// Selects parameters by array and path.
-using Mask = std::function<bool(const Array&, const std::string& path)>;
+using Mask = Handler<bool(const Array&, const std::string& path)>;
 
 /// `inner` for the parameters that the mask selects; updates of the others pass unchanged.
 Optimiser masked(Optimiser inner, Mask mask);

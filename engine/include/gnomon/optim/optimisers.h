@@ -27,7 +27,7 @@ Optimiser clip(double limit);
 /// together.
 Optimiser clip_by_global_norm(double limit);
 /// update + weight p for the parameters that the mask selects; all without one.
-Optimiser add_decayed_weights(Schedule weight, Mask mask = nullptr);
+Optimiser add_decayed_weights(Schedule weight, Mask mask = {});
 /// Layer-wise adaptation: each array times |p| / |update|, and unchanged where either norm is 0.
 Optimiser scale_by_trust_ratio();
 
@@ -57,7 +57,7 @@ Optimiser adamax(Schedule rate, AdamOptions = {});
 struct AdamwOptions {
   double b1 = 0.9, b2 = 0.999, eps = 1e-8, eps_root = 0;
   double weight_decay = 1e-4;
-  Mask mask = nullptr;  // parameters that decay; all without one
+  Mask mask = {};  // parameters that decay; all without one
   bool nesterov = false;
 };
 /// Source: I. Loshchilov, F. Hutter, "Decoupled weight decay regularization", ICLR 2019.
@@ -91,13 +91,13 @@ struct RmspropOptions {
 Optimiser rmsprop(Schedule rate, RmspropOptions = {});
 struct LionOptions {
   double b1 = 0.9, b2 = 0.99, weight_decay = 1e-3;
-  Mask mask = nullptr;
+  Mask mask = {};
 };
 /// Source: X. Chen et al., "Symbolic discovery of optimization algorithms", NeurIPS 2023.
 Optimiser lion(Schedule rate, LionOptions = {});
 struct LambOptions {
   double b1 = 0.9, b2 = 0.999, eps = 1e-6, eps_root = 0, weight_decay = 0;
-  Mask mask = nullptr;
+  Mask mask = {};
 };
 /// Source: Y. You et al., "Large batch optimization for deep learning", ICLR 2020.
 Optimiser lamb(Schedule rate, LambOptions = {});

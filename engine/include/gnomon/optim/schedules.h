@@ -2,10 +2,10 @@
 // rate schedules.
 #pragma once
 #include <cmath>
-#include <functional>
 #include <vector>
 
 #include "gnomon/array.h"
+#include "gnomon/handler.h"
 
 namespace gnomon::optim {
 
@@ -35,7 +35,7 @@ class Schedule {
 
  private:
   Schedule(double value, bool constant);
-  std::function<Array(const Array&, DType)> at_;
+  Handler<Array(const Array&, DType)> at_;
   bool constant_ = false;
 };
 

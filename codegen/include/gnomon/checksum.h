@@ -1,4 +1,4 @@
-// codegen/base/checksum.h -- XXH3 of bytes: checksums of files, and names of what they hold.
+// codegen/include/gnomon/checksum.h -- XXH3 of bytes: checksums of files, and names of what they hold.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +8,7 @@
 
 namespace gnomon {
 
+/// 64 bits.
 std::uint64_t checksum(std::span<const std::byte>);
 
 /// 128 bits: enough to take equal digests for equal texts where nobody means harm.
