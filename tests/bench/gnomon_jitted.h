@@ -74,6 +74,8 @@ void add_gnomon_loops(std::vector<Workload>& workloads, const std::shared_ptr<gn
 void add_gnomon_linalg(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of neural_ode_step.
 void add_gnomon_neural(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
+/// Adds the variants of dense training, attention and recurrent networks.
+void add_gnomon_training(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of ensembles of differential equations.
 void add_gnomon_ode(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of the workloads that are gradients.

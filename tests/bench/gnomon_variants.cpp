@@ -216,6 +216,7 @@ void add_gnomon_variants(std::vector<Workload>& workloads) {
   add_gnomon_checkpoints(workloads, rt);
   add_gnomon_sde(workloads, rt);
   add_gnomon_neural(workloads, rt);
+  add_gnomon_training(workloads, rt);
   add_gnomon_linalg(workloads, rt);
   add("call", [=] {
     std::vector<float> x(Call::elements);

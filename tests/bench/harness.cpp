@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "problems_ode.h"
+#include "problems_training.h"
 
 namespace bench {
 namespace {
@@ -127,6 +128,9 @@ std::vector<Workload> all_workloads() {
           {"chain_grad", chain_grad_check, {}},
           {"hutchinson_grad", hutchinson_grad_check, {}},
           {"neural_ode_step", neural_ode_check, {}},
+          {"train_mlp", train_mlp_check, {}},
+          {"attention", attention_check, {}},
+          {"gru_scan", gru_scan_check, {}},
           {"matmul_1024_grad", [] { return matmul_grad_check(matmul_1024); }, {}},
           {"checkpoint_4000", [] { return checkpointed_check(4000); }, {}},
           {"checkpoint_20000", [] { return checkpointed_check(20000); }, {}},

@@ -57,6 +57,9 @@ void add_loop_opponents(std::vector<Workload>& workloads, const vk::Device& devi
 /// Adds those of trace_sparse: a bare gather, and Eigen's product where that is installed.
 void add_sparse_opponents(std::vector<Workload>& workloads, const vk::Device& device);
 
+/// Adds native code for training, attention and recurrent networks.
+void add_training_opponents(std::vector<Workload>& workloads);
+
 /// Adds the solvers of others, those that are installed.
 void add_ode_opponents(std::vector<Workload>& workloads);
 
