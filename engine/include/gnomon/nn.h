@@ -15,6 +15,7 @@
 // Layers act on one example; vmap makes them act on a batch.
 #pragma once
 #include "gnomon/nn/activation.h"
+#include "gnomon/nn/attention.h"
 #include "gnomon/nn/conv.h"
 #include "gnomon/nn/dropout.h"
 #include "gnomon/nn/embedding.h"
