@@ -4,7 +4,6 @@
 #include <gnomon/gnomon.h>
 #include <gnomon/nn.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -149,11 +148,11 @@ Cost cost_of(gn::Runtime& rt, const F& f, const Model& m, const Sequences& s) {
 int main(int argc, char** argv) {
   int count = 256;
   gn::Dim most = 128, hidden = 4;
-  CLI::App app("Sequences of different lengths through a recurrent network.");
-  app.add_option("--sequences", count, "number of sequences")->check(CLI::Range(2, 1 << 16));
-  app.add_option("--most", most, "steps of the longest one")->check(CLI::Range(2, 1 << 14));
-  app.add_option("--hidden", hidden, "size of the state")->check(CLI::Range(1, 256));
-  return sample::run(app, argc, argv, [&](gn::Runtime& rt) {
+  sample::Settings settings("Sequences of different lengths through a recurrent network.");
+  settings.add("--sequences", count, "number of sequences", 2, 1 << 16);
+  settings.add("--most", most, "steps of the longest one", 2, 1 << 14);
+  settings.add("--hidden", hidden, "size of the state", 1, 256);
+  return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
     const Host host = made(count, most);
     const Sequences all{rt.from_host(host.xs, {count, most, inputs}), rt.from_host(host.length),
                         rt.from_host(host.target)};
