@@ -31,6 +31,67 @@ void check_parts(std::vector<const Array*> slots, const std::vector<const Array*
   }
 }
 
+namespace {
+
+bool below(const std::string& path, const std::string& part) {
+  return path.starts_with(part) &&
+         (path.size() == part.size() || path[part.size()] == '.' || path[part.size()] == '[');
+}
+
+std::string quoted(const std::string& path) { return "`" + path + "`"; }
+
+/// "`.weight`, `.bias`"; the first few.
+std::string list(const std::vector<std::string>& paths) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < paths.size() && i < most; ++i)
+    text += (i ? ", " : "") + quoted(paths[i]);
+  return text + (paths.size() > most ? ", ..." : "");
+}
+
+}  // namespace
+
+std::vector<std::vector<std::size_t>> slots_at(AnyTree tree, const Paths& where, Loc loc) {
+  std::vector<std::string> paths;
+  const auto add = [&](const Array&, const std::string& path) { paths.push_back(path); };
+  visit_arrays(tree, true, "", add);
+  std::vector<bool> named(paths.size(), false);
+  std::vector<std::vector<std::size_t>> result;
+  for (const std::string& given : where.all()) {
+    const bool whole = given.empty() || given[0] == '.' || given[0] == '[';
+    const std::string part = whole ? given : "." + given;
+    std::vector<std::size_t>& some = result.emplace_back();
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      if (!below(paths[i], part)) continue;
+      if (named[i])
+        usage_error("tree::at",
+                    quoted(paths[i]) + " is named twice; parts that are replaced must not overlap",
+                    loc);
+      named[i] = true;
+      some.push_back(i);
+    }
+    if (some.empty())
+      usage_error("tree::at", "no array is at " + quoted(part) + "; the tree has " + list(paths),
+                  loc);
+  }
+  return result;
+}
+
+void check_values(const Paths& where, const std::vector<std::vector<std::size_t>>& found,
+                  std::size_t values, Loc loc) {
+  if (values != found.size())
+    usage_error("tree::at",
+                std::to_string(found.size()) + " places are named and " + std::to_string(values) +
+                    " arrays given; give one for each",
+                loc);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (found[i].size() != 1)
+      usage_error("tree::at",
+                  quoted(where.all()[i]) + " is " + std::to_string(found[i].size()) +
+                      " arrays; name one, or give a function of an Array",
+                  loc);
+}
+
 void filled_twice(const std::string& path, std::size_t first, std::size_t second, Loc loc) {
   usage_error("tree::combine",
               (path.empty() ? "the array" : "`" + path + "`") + " is in tree " +

@@ -49,7 +49,9 @@ struct TreeAccess {
   }
   template <class T>
   static T copy(const T& t) {
-    if constexpr (clones<T>())
+    if constexpr (requires { t.clone({}); })
+      return t.clone({});  // without a line: this one is nobody's
+    else if constexpr (clones<T>())
       return t.clone();
     else
       return T(t);

@@ -79,6 +79,20 @@ void visit_statics(AnyTree tree, std::string prefix, StaticVisit visit) {
   tree.walk_by(each);
 }
 
+void visit_values(AnyTree tree, const void* type, std::string prefix, ValueVisit visit) {
+  struct Each final : PathVisitor {
+    Each(const void* t, std::string p, ValueVisit v)
+        : PathVisitor(std::move(p)), type(t), visit(v) {}
+    void leaf(const Array&) override {}
+    void value(const StaticValue& x) override {
+      if (x.type == type) visit(x.value, path_);
+    }
+    const void* type;
+    ValueVisit visit;
+  } each(type, std::move(prefix), visit);
+  tree.walk_by(each);
+}
+
 void append_key(AnyTree tree, const void* type, std::string& bytes) {
   struct Each final : Visitor {
     explicit Each(std::string& b) : bytes(b) {}

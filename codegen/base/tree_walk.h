@@ -19,7 +19,7 @@ namespace gnomon::tree {
 /// How a type takes part in a tree.
 enum class Kind : std::uint8_t {
   leaf,      // Array
-  sequence,  // std::vector, std::array: elements; the length is static
+  sequence,  // std::vector, std::array: elements, by index or name_in_tree(); the length is static
   tuple,     // std::tuple, std::pair
   optional,  // whether it holds a value is static
   fields,    // aggregates and classes that list their fields
@@ -113,6 +113,40 @@ constexpr bool is_tree() {
   }
 }
 
+template <class T, class... Above>
+constexpr bool differentiable();
+
+template <class T, class... Above, std::size_t... I>
+constexpr bool fields_differentiable(std::index_sequence<I...>) {
+  return (differentiable<reflect::FieldType<T, I>, Above...>() && ...);
+}
+template <class T, class... Above, std::size_t... I>
+constexpr bool elements_differentiable(std::index_sequence<I...>) {
+  return (differentiable<std::remove_cvref_t<std::tuple_element_t<I, T>>, Above...>() && ...);
+}
+
+/// Whether nothing in T says `static constexpr bool differentiable = false;`, as classes do whose
+/// numbers no gradient shall reach.
+template <class T, class... Above>
+constexpr bool differentiable() {
+  constexpr Kind kind = kind_of<T>();
+  if constexpr ((std::is_same_v<T, Above> || ...)) {
+    return true;
+  } else if constexpr (requires { T::differentiable; }) {
+    return T::differentiable;
+  } else if constexpr (kind == Kind::sequence || kind == Kind::optional) {
+    return differentiable<typename T::value_type, T, Above...>();
+  } else if constexpr (kind == Kind::tuple) {
+    return elements_differentiable<T, T, Above...>(
+        std::make_index_sequence<std::tuple_size_v<T>>{});
+  } else if constexpr (kind == Kind::fields) {
+    return fields_differentiable<T, T, Above...>(
+        std::make_index_sequence<reflect::field_count<T>()>{});
+  } else {
+    return true;
+  }
+}
+
 /// The misuses that are visible in a type, each with its remedy.
 template <class T>
 constexpr void check_kind() {
@@ -142,6 +176,7 @@ struct StaticValue {
   void (*append_key)(const void* value, std::string& bytes);  // floats by bits
   std::string (*text)(const void* value);
   std::optional<std::int64_t> integer = {};  // what an integer is; bool is none
+  const void* type = nullptr;                // detail::type_identity of the value's type
 };
 
 /// What a walk meets, in order of declaration. One type for all visits: what is compiled for a tree
@@ -189,6 +224,8 @@ void walk(const T& t, Visitor& visitor) {
       if constexpr (std::is_same_v<typename T::value_type, bool>) {
         const bool element = t[i];
         detail::walk_part(element, {}, i, visitor);
+      } else if constexpr (requires { std::string_view(t[i].name_in_tree()); }) {
+        detail::walk_part(t[i], t[i].name_in_tree(), i, visitor);
       } else {
         detail::walk_part(t[i], {}, i, visitor);
       }
@@ -224,9 +261,8 @@ void walk_part(const T& part, std::string_view name, std::size_t index, Visitor&
 struct AnyTree {
   template <class T>
   static AnyTree of(const T& tree) {
-    return {&tree, [](const void* at, Visitor& visitor) {
-              walk(*static_cast<const T*>(at), visitor);
-            }};
+    return {&tree,
+            [](const void* at, Visitor& visitor) { walk(*static_cast<const T*>(at), visitor); }};
   }
   void walk_by(Visitor& visitor) const { walk_object(object, visitor); }
 

@@ -13,6 +13,7 @@
 //   auto g = grad([&](const Model& t) { return loss(tree::combine(t, frozen), x); })(trained);
 #pragma once
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -133,6 +134,64 @@ void replace_part(P& part, R&& by) {
 
 }  // namespace detail
 
+/// Places in a tree as text, as leaf_paths and messages write them: `.layers[0].weight`; the dot in
+/// front may be left out.
+class Paths {
+ public:
+  Paths(const char* path) : all_{path} {}                                    // NOLINT: implicit
+  Paths(std::string path) : all_{std::move(path)} {}                         // NOLINT: likewise
+  Paths(std::vector<std::string> paths) : all_(std::move(paths)) {}          // NOLINT: likewise
+  Paths(std::initializer_list<const char*> p) : all_(p.begin(), p.end()) {}  // NOLINT: likewise
+  const std::vector<std::string>& all() const { return all_; }
+
+ private:
+  std::vector<std::string> all_;
+};
+
+namespace detail {
+/// The numbers of the slots at each path or below it. Throws UsageError when there are none, or one
+/// is named twice.
+std::vector<std::vector<std::size_t>> slots_at(AnyTree, const Paths&, Loc);
+/// Throws UsageError unless there is a value for each path and one slot for each value.
+void check_values(const Paths&, const std::vector<std::vector<std::size_t>>&, std::size_t values,
+                  Loc);
+}  // namespace detail
+
+/// `tree` with other arrays in the places that `where` names, for trees whose types a program does
+/// not know by heart.
+///
+/// What comes in their place is an Array or several in a vector, one for each path, each of which
+/// then names one array or hole; or a function of an Array, for all arrays at the paths and below
+/// them (holes stay).
+///
+///   auto m = tree::at("layers[0].weight", model, new_weight);
+///   auto n = tree::at({"encoder", "head.bias"}, model, [](const Array& a) { return 0 * a; });
+///
+/// Throws UsageError when nothing is at a path, or an array is named twice.
+template <class T, class R>
+T at(const Paths& where, const T& tree, R&& by, Loc loc = Loc::here()) {
+  const auto found = detail::slots_at(detail::AnyTree::of(tree), where, loc);
+  std::vector<Array> arrays = slots(tree);
+  if constexpr (std::is_invocable_v<R&, const Array&>) {
+    for (const auto& some : found)
+      for (const std::size_t i : some)
+        if (!arrays[i].is_hole()) arrays[i] = by(std::as_const(arrays[i]));
+  } else {
+    static_assert(std::is_convertible_v<const R&, Array> ||
+                      std::is_same_v<std::remove_cvref_t<R>, std::vector<Array>>,
+                  "gnomon::tree::at: what comes to a path is an Array, a std::vector of as many as "
+                  "paths, or a function of an Array");
+    std::vector<Array> values;
+    if constexpr (std::is_convertible_v<const R&, Array>)
+      values.push_back(by);
+    else
+      values = by;
+    detail::check_values(where, found, values.size(), loc);
+    for (std::size_t i = 0; i < found.size(); ++i) arrays[found[i][0]] = values[i];
+  }
+  return with_slots(tree, arrays);
+}
+
 /// `tree` with other values in the parts that `where` names.
 ///
 /// where: a function of T& that gives a reference to a part (an Array, a struct, a vector, a static
@@ -146,7 +205,8 @@ void replace_part(P& part, R&& by) {
 ///
 /// Throws UsageError when arrays that are named are not in the tree, or are named twice.
 template <class S, class T, class R>
-T at(S&& where, const T& tree, R&& by, Loc loc = Loc::here()) {
+requires(!std::is_convertible_v<S&&, Paths>) T
+    at(S&& where, const T& tree, R&& by, Loc loc = Loc::here()) {
   static_assert(std::is_invocable_v<S&, T&>,
                 "gnomon::tree::at: the selector is a function of T& that gives a reference to a "
                 "part, or std::tie of several");

@@ -229,11 +229,19 @@ decltype(auto) with_tuple(const F& f) {
 /// X itself; of a tuple of references (std::tie) the tuple of what they refer to.
 template <class X>
 struct ValuesOf {
+  static_assert(tree::detail::differentiable<X>(),
+                "gnomon: what is differentiated in holds a State, which no gradient reaches: "
+                "gradients are of parameters. Pass the model first and the state behind it: "
+                "grad(loss, has_aux)(model, state, x)");
   using type = X;
   static const X& of(const X& x) { return x; }
 };
 template <class... X>
 requires(std::is_reference_v<X> || ...) struct ValuesOf<std::tuple<X...>> {
+  static_assert((tree::detail::differentiable<std::remove_cvref_t<X>>() && ...),
+                "gnomon: what is differentiated in holds a State, which no gradient reaches: "
+                "gradients are of parameters. Pass the model first and the state behind it: "
+                "grad(loss, has_aux)(model, state, x)");
   using type = std::tuple<std::remove_cvref_t<X>...>;
   static type of(const std::tuple<X...>& x) {
     return std::apply([](const auto&... e) { return type{tree::clone(e)...}; }, x);

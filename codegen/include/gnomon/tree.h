@@ -75,6 +75,10 @@ std::string value_text(const T& x) {
     return "a function";
 }
 
+/// Its address is a type's identity within this process.
+template <class T>
+inline constexpr char type_identity = 0;
+
 template <class T>
 StaticValue static_value(const T& x) {
   StaticValue result{&x,
@@ -82,6 +86,7 @@ StaticValue static_value(const T& x) {
                        append_value(bytes, *static_cast<const T*>(value));
                      },
                      [](const void* value) { return value_text(*static_cast<const T*>(value)); }};
+  result.type = &type_identity<T>;
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
     result.integer = static_cast<std::int64_t>(x);
   return result;
@@ -109,10 +114,12 @@ class FunctionRef<R(A...)> {
 
 using ArrayVisit = FunctionRef<void(const Array&)>;
 using PathVisit = FunctionRef<void(const Array&, const std::string& path)>;
+using ValueVisit = FunctionRef<void(const void* value, const std::string& path)>;
 using StaticVisit = FunctionRef<void(const std::string& path, const std::string& text)>;
 void visit_arrays(AnyTree, bool holes, ArrayVisit);
 void visit_arrays(AnyTree, bool holes, std::string prefix, PathVisit);
 void visit_statics(AnyTree, std::string prefix, StaticVisit);
+void visit_values(AnyTree, const void* type, std::string prefix, ValueVisit);
 void append_key(AnyTree, const void* type, std::string& bytes);
 std::vector<Array> arrays(AnyTree, bool holes);
 void append_arrays(AnyTree, std::vector<Array>&);  // leaves
@@ -141,10 +148,6 @@ struct IsPair : std::false_type {};
 template <class A, class B>
 struct IsPair<std::pair<A, B>> : std::true_type {};
 
-/// Its address is a type's identity within this process.
-template <class T>
-inline constexpr char type_identity = 0;
-
 }  // namespace detail
 
 /// Calls `visit(array)` or `visit(array, path)` for every leaf; arrays are const when the tree is.
@@ -164,6 +167,19 @@ void for_each_slot(T& tree, F&& visit, std::string prefix = "") {
 template <class T, class F>
 void for_each_static(const T& tree, F&& visit, std::string prefix = "") {
   detail::visit_statics(detail::AnyTree::of(tree), std::move(prefix), visit);
+}
+
+/// Calls `visit(value, path)` for every static value of type V, to read or, when the tree is not
+/// const, to change. Elements of a std::vector<bool> are copies.
+template <class V, class T, class F>
+void for_each_value(T& tree, F&& visit, std::string prefix = "") {
+  using Value = std::conditional_t<std::is_const_v<T>, const V, V>;
+  static_assert(kind_of<V>() == Kind::value, "gnomon: no static value of a tree has this type");
+  const auto call = [&](const void* value, const std::string& path) {
+    visit(*static_cast<Value*>(const_cast<void*>(value)), path);
+  };
+  detail::visit_values(detail::AnyTree::of(tree), &detail::type_identity<V>, std::move(prefix),
+                       call);
 }
 
 /// Appends bytes that are equal exactly when type, structure and static values are. Valid within

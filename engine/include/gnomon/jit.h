@@ -140,6 +140,18 @@ void append_leaves(A&& argument, std::vector<LeafRef>& out) {
   append_leaves(tree::detail::AnyTree::of(argument), donate, out);
 }
 
+/// Asks an argument that knows whether it may be used, and throws UsageError.
+template <class A>
+void require_usable(const A& argument, Loc loc) {
+  if constexpr (requires { argument.require_usable(loc); }) argument.require_usable(loc);
+}
+/// Tells an argument that was moved in, when it wants to know: later uses can name the line.
+template <class A>
+void tell_given_away(A&& argument, Loc loc) {
+  if constexpr (std::is_rvalue_reference_v<A&&> && requires { argument.given_away(loc); })
+    argument.given_away(loc);
+}
+
 }  // namespace detail
 
 /// A function compiled by `jit`. Copies share the compiled code.
@@ -222,7 +234,12 @@ class Jitted {
   auto call(Loc loc, A&&... args) const -> detail::CallResult<F, A...> {
     using R = detail::CallResult<F, A...>;
     Shared& s = *shared_;
-    if (Trace::current() != nullptr) return s.f(std::remove_cvref_t<A>(tree::clone(args))...);
+    (detail::require_usable(args, loc), ...);
+    if (Trace::current() != nullptr) {
+      R result = s.f(std::remove_cvref_t<A>(tree::clone(args))...);
+      (detail::tell_given_away(std::forward<A>(args), loc), ...);
+      return result;
+    }
 
     std::vector<detail::LeafRef> leaves;
     (detail::append_leaves(std::forward<A>(args), leaves), ...);
@@ -249,6 +266,7 @@ class Jitted {
       }
     }
     const std::vector<Array> outputs = s.core.run(*entry, leaves, options_.get(), hit);
+    (detail::tell_given_away(std::forward<A>(args), loc), ...);
     return tree::with_leaves(*static_cast<const R*>(detail::JitCore::result(*entry)), outputs);
   }
 
