@@ -14,7 +14,7 @@ packages="
   gnuplot-nox
 "
 [ "${1:-}" != opponents ] || packages="$packages libboost-dev libsundials-dev
-  libeigen3-dev libsuitesparse-dev"
+  libeigen3-dev libsuitesparse-dev libdnnl-dev"
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "gnomon: this is not a Debian system; install what these Debian packages hold, then call" \

@@ -3,7 +3,6 @@
 #include <gnomon/gnomon.h>
 #include <gnomon/ode.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 
@@ -62,9 +61,9 @@ Known known(double r) {
 
 int main(int argc, char** argv) {
   std::size_t balls = 4096;
-  CLI::App app("Balls of different restitution, until each has bounced eight times.");
-  app.add_option("--balls", balls, "number of balls")->check(CLI::Range(4, 1 << 22));
-  return sample::run(app, argc, argv, [&](gn::Runtime& rt) {
+  sample::Settings settings("Balls of different restitution, until each has bounced eight times.");
+  settings.add("--balls", balls, "number of balls", 4, 1 << 22);
+  return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
     std::vector<float> restitution(balls);
     for (std::size_t i = 0; i < balls; ++i)
       restitution[i] = 0.5f + 0.45f * static_cast<float>(i) / static_cast<float>(balls - 1);

@@ -8,7 +8,6 @@
 #include <gnomon/gnomon.h>
 #include <gnomon/ode.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <numbers>
@@ -94,12 +93,12 @@ int main(int argc, char** argv) {
   int steps = 8, rounds = 6;
   const int each = 25;
   gn::Dim batch = 512, hidden = 32;
-  CLI::App app("Learns a density in the plane by a continuous normalising flow.");
-  app.add_option("--batch", batch, "samples in a step of training")->check(CLI::Range(16, 1 << 20));
-  app.add_option("--hidden", hidden, "neurons of a layer")->check(CLI::Range(4, 1024));
-  app.add_option("--steps", steps, "of the solver")->check(CLI::Range(1, 1000));
-  app.add_option("--rounds", rounds, "of 25 steps of training")->check(CLI::Range(1, 100000));
-  return sample::run(app, argc, argv, [&](gn::Runtime& rt) {
+  sample::Settings settings("Learns a density in the plane by a continuous normalising flow.");
+  settings.add("--batch", batch, "samples in a step of training", 16, 1 << 20);
+  settings.add("--hidden", hidden, "neurons of a layer", 4, 1024);
+  settings.add("--steps", steps, "of the solver", 1, 1000);
+  settings.add("--rounds", rounds, "of 25 steps of training", 1, 100000);
+  return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
     const auto some = [&](const Training& from, const Array& number) {
       const auto step = [&](const Array& i, const Training& now) {
         const Array k = number * each + i;

@@ -24,19 +24,49 @@ File open(const std::string& path) {
 
 }  // namespace
 
-int run(CLI::App& app, int argc, char** argv, const std::function<bool(gnomon::Runtime&)>& body) {
-  return run(app, argc, argv, {}, body);
+Settings::Settings(const char* about) : parser_(std::make_unique<CLI::App>(about)) {}
+Settings::~Settings() = default;
+
+template <class T>
+void Settings::add(const char* name, T& value, const char* text) {
+  parser_->add_option(name, value, text);
+}
+template <class T>
+void Settings::add(const char* name, T& value, const char* text, std::type_identity_t<T> least,
+                   std::type_identity_t<T> most) {
+  parser_->add_option(name, value, text)->check(CLI::Range(least, most));
+}
+template void Settings::add(const char*, int&, const char*);
+template void Settings::add(const char*, int&, const char*, int, int);
+template void Settings::add(const char*, float&, const char*);
+template void Settings::add(const char*, float&, const char*, float, float);
+template void Settings::add(const char*, std::int64_t&, const char*);
+template void Settings::add(const char*, std::int64_t&, const char*, std::int64_t, std::int64_t);
+template void Settings::add(const char*, std::uint64_t&, const char*);
+template void Settings::add(const char*, std::uint64_t&, const char*, std::uint64_t, std::uint64_t);
+
+void Settings::add(const char* name, std::string& value, const char* text) {
+  parser_->add_option(name, value, text);
+}
+void Settings::add(const char* name, bool& value, const char* text) {
+  parser_->add_flag(name, value, text);
 }
 
-int run(CLI::App& app, int argc, char** argv, const gnomon::RuntimeOptions& options,
+int run(Settings& settings, int argc, char** argv,
         const std::function<bool(gnomon::Runtime&)>& body) {
+  return run(settings, argc, argv, {}, body);
+}
+
+int run(Settings& settings, int argc, char** argv, const gnomon::RuntimeOptions& options,
+        const std::function<bool(gnomon::Runtime&)>& body) {
+  CLI::App& parser = settings.parser();
   try {
-    app.parse(argc, argv);
+    parser.parse(argc, argv);
     gnomon::Runtime rt(options);
     std::printf("device: %s\n", rt.device_name().c_str());
     return body(rt) ? 0 : 1;
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    return parser.exit(e) == 0 ? 0 : 2;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return 2;

@@ -2,7 +2,9 @@
 // tables and pictures.
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace CLI {
@@ -15,11 +17,37 @@ struct RuntimeOptions;
 
 namespace sample {
 
-/// Parses the options and calls `body`, which says whether its answer is the known one. What main
+/// What the command line may set, with `--help` made of it. The parser is known to sample.cpp
+/// alone: in each sample it would take longer to compile than the sample itself.
+class Settings {
+ public:
+  explicit Settings(const char* about);
+  ~Settings();
+  Settings(const Settings&) = delete;
+  Settings& operator=(const Settings&) = delete;
+
+  /// A number, between these two where they are given. For int, std::uint64_t (std::size_t),
+  /// std::int64_t (Dim) and float.
+  template <class T>
+  void add(const char* name, T& value, const char* text);
+  template <class T>
+  void add(const char* name, T& value, const char* text, std::type_identity_t<T> least,
+           std::type_identity_t<T> most);
+  void add(const char* name, std::string& value, const char* text);
+  /// True if it is there.
+  void add(const char* name, bool& value, const char* text);
+
+  CLI::App& parser() { return *parser_; }
+
+ private:
+  std::unique_ptr<CLI::App> parser_;
+};
+
+/// Parses the settings and calls `body`, which says whether its answer is the known one. What main
 /// returns: 0 if it is, 1 if not, 2 when something throws.
-int run(CLI::App&, int argc, char** argv, const std::function<bool(gnomon::Runtime&)>& body);
+int run(Settings&, int argc, char** argv, const std::function<bool(gnomon::Runtime&)>& body);
 /// The same on a Runtime with these options, as they are when the arguments have been parsed.
-int run(CLI::App&, int argc, char** argv, const gnomon::RuntimeOptions&,
+int run(Settings&, int argc, char** argv, const gnomon::RuntimeOptions&,
         const std::function<bool(gnomon::Runtime&)>& body);
 
 /// How long a call takes, in milliseconds.

@@ -7,7 +7,6 @@
 #include <gnomon/gnomon.h>
 #include <gnomon/ode.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -75,9 +74,9 @@ double top(const float* x) {
 
 int main(int argc, char** argv) {
   std::size_t count = 1024;
-  CLI::App app("Mackey-Glass equations of different delays.");
-  app.add_option("--delays", count, "number of delays")->check(CLI::Range(128, 1 << 20));
-  return sample::run(app, argc, argv, [&](gn::Runtime& rt) {
+  sample::Settings settings("Mackey-Glass equations of different delays.");
+  settings.add("--delays", count, "number of delays", 128, 1 << 20);
+  return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
     std::vector<float> taus(count);
     for (std::size_t i = 0; i < count; ++i)
       taus[i] = static_cast<float>(shortest + (longest - shortest) * static_cast<double>(i) /

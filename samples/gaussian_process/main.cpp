@@ -13,7 +13,6 @@
 #include <gnomon/gnomon.h>
 #include <gnomon/operators.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -93,12 +92,11 @@ Data made(gn::Key key, gn::Dim n) {
 int main(int argc, char** argv) {
   gn::Dim n = 2000, tile = 200;
   int steps = 40;
-  CLI::App app("Learns the hyperparameters of a Gaussian process without its matrix.");
-  app.add_option("--n", n, "points")->check(CLI::Range(100, 100000));
-  app.add_option("--tile", tile, "rows of the matrix in memory at a time")
-      ->check(CLI::Range(1, 10000));
-  app.add_option("--steps", steps, "of Adam")->check(CLI::Range(1, 10000));
-  return sample::run(app, argc, argv, [&](gn::Runtime& rt) {
+  sample::Settings settings("Learns the hyperparameters of a Gaussian process without its matrix.");
+  settings.add("--n", n, "points", 100, 100000);
+  settings.add("--tile", tile, "rows of the matrix in memory at a time", 1, 10000);
+  settings.add("--steps", steps, "of Adam", 1, 10000);
+  return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
     const Data data = gn::jit(rt, [&](gn::Key key) { return made(std::move(key), n); })(rt.key(1));
     auto learn =
         gn::jit(rt,

@@ -8,7 +8,6 @@
 #include <gnomon/gnomon.h>
 #include <gnomon/ode.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -75,12 +74,11 @@ struct Band {
 int main(int argc, char** argv) {
   gn::Dim n = 512;
   float end = 600, tolerance = 0;
-  CLI::App app("Gray and Scott's reaction and diffusion on a square grid.");
-  app.add_option("--points", n, "along an edge")->check(CLI::Range(128, 8192));
-  app.add_option("--end", end, "when the picture is taken")->check(CLI::Range(100, 1000000));
-  app.add_option("--adaptive", tolerance, "steps by this tolerance, not of length 1")
-      ->check(CLI::Range(1e-6, 1e-4));
-  return sample::run(app, argc, argv, [&](gn::Runtime& rt) {
+  sample::Settings settings("Gray and Scott's reaction and diffusion on a square grid.");
+  settings.add("--points", n, "along an edge", 128, 8192);
+  settings.add("--end", end, "when the picture is taken", 100, 1000000);
+  settings.add("--adaptive", tolerance, "steps by this tolerance, not of length 1", 1e-6, 1e-4);
+  return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
     auto run = gn::jit(rt, [&](const State& s, const Array& t) { return solve(s, t, tolerance); },
                        {.name = "gray_scott", .max_traces = 1});
     const State start = rt.run([&] {

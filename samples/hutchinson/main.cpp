@@ -6,7 +6,6 @@
 #include <gnomon/gnomon.h>
 #include <gnomon/operators.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -112,8 +111,9 @@ Problem made(const Array& seed) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Traces by random probes: a dense and a sparse matrix, a Jacobian, a Hessian.");
-  return sample::run(app, argc, argv, [&](gn::Runtime& rt) {
+  sample::Settings settings(
+      "Traces by random probes: a dense and a sparse matrix, a Jacobian, a Hessian.");
+  return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
     const Problem p = gn::jit(rt, made)(rt.from_host(std::vector<std::int32_t>{1}, {}));
     const auto grid = operators::to_csr(rt, operators::poisson({20, 20}),
                                         {.tags = {.positive_semidefinite = true}});

@@ -3,7 +3,6 @@
 #include <gnomon/gnomon.h>
 #include <gnomon/ode.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -71,9 +70,10 @@ Point integrate(double rho, double end, double h) {
 
 int main(int argc, char** argv) {
   std::size_t systems = 65536;
-  CLI::App app("Solves an ensemble of Lorenz systems, rho swept over 0..28, on any Vulkan device.");
-  app.add_option("--systems", systems, "number of systems")->check(CLI::Range(2, 1 << 24));
-  return sample::run(app, argc, argv, [&](gn::Runtime& rt) {
+  sample::Settings settings(
+      "Solves an ensemble of Lorenz systems, rho swept over 0..28, on any Vulkan device.");
+  settings.add("--systems", systems, "number of systems", 2, 1 << 24);
+  return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
     std::vector<float> rho(systems);
     for (std::size_t i = 0; i < systems; ++i)
       rho[i] = 28.0f * static_cast<float>(i) / static_cast<float>(systems - 1);

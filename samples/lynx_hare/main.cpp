@@ -9,7 +9,6 @@
 #include <gnomon/ode.h>
 #include <gnomon/roots.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -101,11 +100,12 @@ Array smallest(const Array& error) {
 
 int main(int argc, char** argv) {
   int starts = 1000, networks = 64, epochs = 1000;
-  CLI::App app("Fits Lotka-Volterra equations and networks to the pelts of lynx and hare.");
-  app.add_option("--starts", starts, "first guesses of the rates")->check(CLI::Range(1, 1 << 20));
-  app.add_option("--networks", networks, "how many are trained")->check(CLI::Range(1, 1 << 16));
-  app.add_option("--epochs", epochs, "steps of each of them")->check(CLI::Range(1, 100000));
-  return sample::run(app, argc, argv, [&](gn::Runtime& rt) {
+  sample::Settings settings(
+      "Fits Lotka-Volterra equations and networks to the pelts of lynx and hare.");
+  settings.add("--starts", starts, "first guesses of the rates", 1, 1 << 20);
+  settings.add("--networks", networks, "how many are trained", 1, 1 << 16);
+  settings.add("--epochs", epochs, "steps of each of them", 1, 100000);
+  return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
     std::vector<float> logs;
     for (const auto* counted : {&hares, &lynxes})
       for (float x : *counted) logs.push_back(std::log(x));

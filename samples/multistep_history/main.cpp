@@ -8,7 +8,6 @@
 #include <gnomon/ode.h>
 #include <gnomon/roots.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 
@@ -119,11 +118,11 @@ Array fit(const Runs& runs, const Network& n, float h) {
 int main(int argc, char** argv) {
   gn::Dim count = 64, n = 48;
   int epochs = 2000;
-  CLI::App app("Trains a network that steps pendulums by their last three states.");
-  app.add_option("--runs", count, "pendulums to learn from")->check(CLI::Range(16, 1 << 16));
-  app.add_option("--steps", n, "of the longest run")->check(CLI::Range(16, 1 << 12));
-  app.add_option("--epochs", epochs, "steps of Adam")->check(CLI::Range(1000, 1 << 20));
-  return sample::run(app, argc, argv, [&](gn::Runtime& rt) {
+  sample::Settings settings("Trains a network that steps pendulums by their last three states.");
+  settings.add("--runs", count, "pendulums to learn from", 16, 1 << 16);
+  settings.add("--steps", n, "of the longest run", 16, 1 << 12);
+  settings.add("--epochs", epochs, "steps of Adam", 1000, 1 << 20);
+  return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
     const float h = 0.3f, small = 0.05f;
     const auto largest = [&](const Array& x) {
       return static_cast<double>(rt.to_host<float>(rt.run([&] { return gn::max(gn::abs(x)); }))[0]);

@@ -3,7 +3,6 @@
 #include <gnomon/gnomon.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -55,11 +54,12 @@ int main(int argc, char** argv) {
   const auto own =
       std::filesystem::temp_directory_path() / ("gnomon_recompilation_" + std::to_string(getpid()));
   options.cache = own.string();
-  CLI::App app("What makes a jitted function trace and compile again, and what its caches find.");
-  app.add_option("--calls", calls, "calls of each case")->check(CLI::Range(4, 100));
-  app.add_option("--cache", options.cache, "folder of compiled programs, instead of a new one");
-  app.add_flag("--child", child, "only say what there was to do (the other process)");
-  const int status = sample::run(app, argc, argv, options, [&](gn::Runtime& rt) {
+  sample::Settings settings(
+      "What makes a jitted function trace and compile again, and what its caches find.");
+  settings.add("--calls", calls, "calls of each case", 4, 100);
+  settings.add("--cache", options.cache, "folder of compiled programs, instead of a new one");
+  settings.add("--child", child, "only say what there was to do (the other process)");
+  const int status = sample::run(settings, argc, argv, options, [&](gn::Runtime& rt) {
     const std::vector<Case> cases = run_all(rt, calls);
     const Work work = work_of(rt);
     if (child) {

@@ -3,12 +3,13 @@
 #include <gnomon/gnomon.h>
 #include <gnomon/ode.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <utility>
 #include <vector>
+
+#include "samples/common/sample.h"
 
 namespace gn = gnomon;
 namespace ode = gnomon::ode;
@@ -66,15 +67,12 @@ bool draw(const std::vector<float>& ends, const std::string& png) {
 int main(int argc, char** argv) {
   gn::Dim paths = 16384;
   std::string png = "sde_ensemble.png";
-  CLI::App app("Solves an ensemble of stochastic differential equations on any Vulkan device.");
-  app.add_option("--paths", paths, "number of paths")->check(CLI::Range(1000, 1 << 24));
-  app.add_option("--png", png, "where the picture goes");
-  CLI11_PARSE(app, argc, argv);
-
-  try {
-    gn::Runtime rt;
-    std::printf("device: %s\n%lld paths\n\n", rt.device_name().c_str(),
-                static_cast<long long>(paths));
+  sample::Settings settings(
+      "Solves an ensemble of stochastic differential equations on any Vulkan device.");
+  settings.add("--paths", paths, "number of paths", 1000, 1 << 24);
+  settings.add("--png", png, "where the picture goes");
+  return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
+    std::printf("%lld paths\n\n", static_cast<long long>(paths));
     bool right = true;
     std::vector<float> ends;
     std::printf("root mean square error at t = 1 after\n%-22s", "");
@@ -119,9 +117,6 @@ int main(int argc, char** argv) {
     else
       std::printf("no picture: gnuplot is not installed\n");
     if (!right) std::printf("WRONG: an order or the mean above is not what it must be\n");
-    return right ? 0 : 1;
-  } catch (const gn::Error& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 2;
-  }
+    return right;
+  });
 }

@@ -7,13 +7,14 @@
 #include <gnomon/gnomon.h>
 #include <gnomon/ode.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 #include <vector>
+
+#include "samples/common/sample.h"
 
 namespace gn = gnomon;
 namespace ode = gnomon::ode;
@@ -105,13 +106,11 @@ bool draw(const std::vector<float>& slow, const Final& f, const std::string& png
 int main(int argc, char** argv) {
   std::size_t systems = 10000;
   std::string png = "stiff_kinetics.png";
-  CLI::App app("Solves an ensemble of stiff chemical reactors on any Vulkan device.");
-  app.add_option("--systems", systems, "number of systems")->check(CLI::Range(2, 1 << 22));
-  app.add_option("--png", png, "where the picture goes");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    gn::Runtime rt;
-    std::printf("device: %s\n%zu systems, t = 0 to %g\n", rt.device_name().c_str(), systems, end);
+  sample::Settings settings("Solves an ensemble of stiff chemical reactors on any Vulkan device.");
+  settings.add("--systems", systems, "number of systems", 2, 1 << 22);
+  settings.add("--png", png, "where the picture goes");
+  return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
+    std::printf("%zu systems, t = 0 to %g\n", systems, end);
     std::vector<float> slow;
     const double half = static_cast<double>(systems / 2);
     for (std::size_t i = 0; i < systems; ++i)
@@ -131,9 +130,6 @@ int main(int argc, char** argv) {
                 png.c_str());
     const bool right = worst < 1e-3 && apart < 3e-3;
     if (!right) std::printf("WRONG: a difference above is not what it must be\n");
-    return right ? 0 : 1;
-  } catch (const gn::Error& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 2;
-  }
+    return right;
+  });
 }

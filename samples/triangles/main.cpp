@@ -8,7 +8,6 @@
 #include <gnomon/gnomon.h>
 #include <gnomon/operators.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -66,18 +65,13 @@ int main(int argc, char** argv) {
   int probes = 256;
   std::uint64_t seed = 0;
   std::string edges, status = "/var/lib/dpkg/status";
-  CLI::App app("Estimates the number of triangles of a network from random probes.");
-  app.add_option("--probes", probes, "number of random sign vectors, at least 1");
-  app.add_option("--seed", seed, "seed of the threefry key");
-  app.add_option("--edges", edges,
-                 "edge list or Matrix Market coordinate file, instead of the built-in networks");
-  app.add_option("--dpkg-status", status, "dpkg status file the package network is read from");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
-  try {
+  sample::Settings settings("Estimates the number of triangles of a network from random probes.");
+  settings.add("--probes", probes, "number of random sign vectors, at least 1");
+  settings.add("--seed", seed, "seed of the threefry key");
+  settings.add("--edges", edges,
+               "edge list or Matrix Market coordinate file, instead of the built-in networks");
+  settings.add("--dpkg-status", status, "dpkg status file the package network is read from");
+  return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
     if (probes < 1)
       throw gn::UsageError("triangles: --probes is " + std::to_string(probes) +
                            "; at least 1 is needed");
@@ -94,15 +88,10 @@ int main(int argc, char** argv) {
         std::printf("no %s here: only the built-in network\n", status.c_str());
       }
     }
-    gn::Runtime rt;
-    std::printf("device: %s\n", rt.device_name().c_str());
     bool right = true;
     for (const Network& n : networks) right = show(rt, n, probes, seed) && right;
     if (!right)
       std::printf("WRONG: an estimate is more than six standard errors from the exact count\n");
-    return right ? 0 : 1;
-  } catch (const gn::Error& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 2;
-  }
+    return right;
+  });
 }

@@ -70,6 +70,8 @@ void add_gnomon_dense(std::vector<Workload>& workloads, const std::shared_ptr<gn
 void add_gnomon_sparse(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of the workloads that are loops.
 void add_gnomon_loops(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
+/// Adds the variants of convolutions.
+void add_gnomon_conv(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of the factorisations.
 void add_gnomon_linalg(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of neural_ode_step.

@@ -209,6 +209,7 @@ void add_gnomon_variants(std::vector<Workload>& workloads) {
         rt, "gnomon", [](const Array& x) { return 2.0f * x; }, rt->from_host(stream_input()))};
   });
   add_gnomon_dense(workloads, rt);
+  add_gnomon_conv(workloads, rt);
   add_gnomon_sparse(workloads, rt);
   add_gnomon_loops(workloads, rt);
   add_gnomon_ode(workloads, rt);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <exception>
 
+#include "problems_conv.h"
 #include "problems_ode.h"
 #include "problems_training.h"
 
@@ -40,6 +41,7 @@ double time_run(Contender& contender) {
   const auto start = Clock::now();
   for (int i = 0; i < contender.repeats; i++) contender.variant.run();
   const std::chrono::duration<double, std::milli> spent = Clock::now() - start;
+  if (contender.variant.after) contender.variant.after();
   return spent.count() / contender.repeats;
 }
 
@@ -110,6 +112,8 @@ std::vector<Workload> all_workloads() {
           {"matmul_1024", [] { return matmul_check(matmul_1024); }, {}},
           {"matmul_64x256", [] { return matmul_check(matmul_64x256); }, {}},
           {"matmul_tall", [] { return matmul_check(matmul_tall); }, {}},
+          {"conv2d", conv2d_check, {}},
+          {"conv2d_grad", conv2d_grad_check, {}},
           {"hutchinson", hutchinson_check, {}},
           {"trace_sparse", trace_sparse_check, {}},
           {"while_scalar", while_scalar_check, {}},

@@ -18,7 +18,7 @@ class Device;
 /// One way to compute a workload. Absent functions are skipped.
 ///
 /// `prepare` once, untimed: buffers, pipelines, recordings, traces. `before` ahead of every run,
-/// untimed. `run` is what is timed: it starts the work and waits for it. `result` gives what the
+/// untimed. `after` behind every sample, untimed: whoever has threads that spin waits for them. `run` is what is timed: it starts the work and waits for it. `result` gives what the
 /// last run computed, in the layout of problems.h; its check is the workload's unless `check` is
 /// set. `took` gives the milliseconds of the last run where it measures itself: a few such
 /// runs are enough, and none is for warming up. `extras` are further numbers for the row (kernels,
@@ -28,6 +28,7 @@ struct Variant {
   std::function<void()> prepare;
   std::function<void()> before;
   std::function<void()> run;
+  std::function<void()> after;
   std::function<std::vector<float>()> result;
   Check check;
   std::function<std::map<std::string, double>()> extras;
@@ -59,6 +60,9 @@ void add_sparse_opponents(std::vector<Workload>& workloads, const vk::Device& de
 
 /// Adds native code for training, attention and recurrent networks.
 void add_training_opponents(std::vector<Workload>& workloads);
+
+/// Adds oneDNN to the convolutions, where that is installed.
+void add_conv_opponents(std::vector<Workload>& workloads);
 
 /// Adds the solvers of others, those that are installed.
 void add_ode_opponents(std::vector<Workload>& workloads);

@@ -193,6 +193,7 @@ void add_opponents(std::vector<Workload>& workloads, const Device& device) {
   add_loop_opponents(workloads, device);
   add_sparse_opponents(workloads, device);
   add_training_opponents(workloads);
+  add_conv_opponents(workloads);
   add_ode_opponents(workloads);
   add("call", call_opponents);
   add("cold", cold_opponents);

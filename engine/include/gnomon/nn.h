@@ -15,12 +15,15 @@
 // Layers act on one example; vmap makes them act on a batch.
 #pragma once
 #include "gnomon/nn/activation.h"
+#include "gnomon/nn/attention.h"
 #include "gnomon/nn/batch_norm.h"
+#include "gnomon/nn/conv.h"
 #include "gnomon/nn/dropout.h"
 #include "gnomon/nn/embedding.h"
 #include "gnomon/nn/initialise.h"
 #include "gnomon/nn/linear.h"
 #include "gnomon/nn/norm.h"
+#include "gnomon/nn/pool.h"
 #include "gnomon/nn/recurrent.h"
 #include "gnomon/nn/sequential.h"
 #include "gnomon/nn/weight_norm.h"

@@ -54,6 +54,8 @@ void check_shape(std::string_view layer, std::string_view part, const Array& x, 
 
 void check_weight(std::string_view layer, std::string_view name, const Array& weight, int rank,
                   Loc loc) {
+  if (weight.empty())
+    fail(layer, "`" + std::string(name) + "` is empty; `make` draws the weights of a layer", loc);
   if (weight.rank() == rank) return;
   if (weight.rank() == rank + 1)
     fail(layer,
