@@ -209,6 +209,26 @@ TEST(NnAttention, DecodesStepByStepWhatCausalAttentionGives) {
   }
 }
 
+TEST(NnAttention, DecodesABatchOfSequencesOfDifferentLengths) {
+  const auto both = [](const Array& x) {
+    const auto layer = MultiheadAttention::make(2, 4, random::key(1), {.rotary = true});
+    const auto from = [&](Dim seen) {
+      return layer.decode(slice_axis(x, 0, 0, seen), layer.cache(6)).second;
+    };
+    const nn::KeyValueCache a = from(2), b = from(4);
+    const nn::KeyValueCache two{stack({a.key, b.key}), stack({a.value, b.value}),
+                                stack({a.length, b.length})};
+    const auto decode = [&](const Array& row, const nn::KeyValueCache& cache) {
+      return layer.decode(row, cache).first;
+    };
+    const Array rows = stack({slice_axis(x, 0, 2, 3), slice_axis(x, 0, 4, 5)});
+    const Array whole = layer(x, x, x, {.causal = true});
+    return std::pair{vmap(decode)(rows, two), stack({whole[2], whole[4]})};
+  };
+  const auto r = test::run_all(both, test::f32({6, 4}, grid(24)));
+  test::expect_near(r.at(0), r.at(1));
+}
+
 TEST(NnAttention, BeginsWithEquinoxsDrawsOfTheSameKey) {
   const auto drawn = test::run_all([] {
     return MultiheadAttention::make(2, 6, random::key(7),
@@ -265,6 +285,13 @@ TEST(NnAttention, SaysWhatDoesNotFit) {
                   },
                   x),
               HasSubstr("6 keys and 5 values; each key has a value"));
+  EXPECT_THAT(test::usage_error_of(
+                  [&](const Array& in) {
+                    const auto layer = MultiheadAttention::make(2, 4, random::key(0));
+                    return layer.decode(in, layer.cache(5)).first;
+                  },
+                  x),
+              HasSubstr("6 positions for a cache of 5; make it as large as the longest sequence"));
   EXPECT_THAT(test::usage_error_of(with({.qk_size = 3, .rotary = true}), x),
               HasSubstr("heads of 3 features, and `rotary` turns them in pairs"));
   EXPECT_THAT(test::usage_error_of(

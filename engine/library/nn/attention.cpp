@@ -217,6 +217,11 @@ std::pair<Array, KeyValueCache> MultiheadAttention::decode(Operand x,
   const Array in = detail::array_of(x);
   const Heads h = heads_of(*this, in, in, in, {before.length, loc}, loc);
   const Dim n = in.dim(0), capacity = before.key.dim(0);
+  if (n > capacity)
+    detail::fail(layer_name,
+                 std::to_string(n) + " positions for a cache of " + std::to_string(capacity) +
+                     "; make it as large as the longest sequence",
+                 loc);
   const auto with = [&](const Array& old, const Array& added) {
     return dynamic_update_slice({old, loc}, {cast({added, loc}, old.dtype()), loc},
                                 {{before.length, loc}, {0, loc}, {0, loc}});

@@ -93,7 +93,7 @@ struct MultiheadAttention {
   /// the cache: {f[n, output size], the cache with them}. Step by step this is the causal attention
   /// of the whole sequence, without dropout.
   ///
-  /// O(n capacity). Unchecked: that the cache has room for them.
+  /// O(n capacity). Unchecked: that the cache has room behind what is in it.
   std::pair<Array, KeyValueCache> decode(Operand x, const KeyValueCache& before) const;
 };
 
