@@ -28,7 +28,7 @@ template <class Out>
 inline void product(const Left& a, const Right& b, size_t rows, size_t depth, size_t columns,
                     const Out& out) {
   constexpr size_t block = 8;
-  alignas(64) static thread_local float panel[1024 * 2 * width];
+  alignas(64) float panel[1024 * 2 * width];
   for (size_t j = 0; j < columns; j += 2 * width) {
     for (size_t k = 0; k < depth; k++) {
       store(panel + k * 2 * width, load(b.at + k * b.row + j));
@@ -49,7 +49,7 @@ inline void product(const Left& a, const Right& b, size_t rows, size_t depth, si
         }
       }
 #pragma GCC unroll 8
-      for (size_t r = 0; r < block; r++) out(i + r, j, sums[r]);
+      for (size_t r = 0; r < block; r++) out(i + r, j, sums[r][0], sums[r][1]);
     }
   }
 }
@@ -58,9 +58,9 @@ inline void product(const Left& a, const Right& b, size_t rows, size_t depth, si
 struct Into {
   float* c;
   size_t row;
-  void operator()(size_t i, size_t j, const V* v) const {
-    store(c + i * row + j, v[0]);
-    store(c + i * row + j + width, v[1]);
+  void operator()(size_t i, size_t j, V v0, V v1) const {
+    store(c + i * row + j, v0);
+    store(c + i * row + j + width, v1);
   }
 };
 
@@ -68,9 +68,9 @@ struct Into {
 struct AddedTo {
   float* c;
   size_t row;
-  void operator()(size_t i, size_t j, const V* v) const {
-    store(c + i * row + j, load(c + i * row + j) + v[0]);
-    store(c + i * row + j + width, load(c + i * row + j + width) + v[1]);
+  void operator()(size_t i, size_t j, V v0, V v1) const {
+    store(c + i * row + j, load(c + i * row + j) + v0);
+    store(c + i * row + j + width, load(c + i * row + j + width) + v1);
   }
 };
 
@@ -116,16 +116,16 @@ void train_mlp(Pair& pair, const float* input, float* scratch, float* result) {
     const auto layer = [&](const float* of, size_t depth, const float* w, const float* bias,
                            float* to) {
       product({of + from * depth, depth, 1}, {w, hidden}, half, depth, hidden,
-              [&](size_t i, size_t j, const V* v) {
-                for (size_t u = 0; u < 2; u++)
-                  store(to + (from + i) * hidden + j + u * width,
-                        vmax(v[u] + load(bias + j + u * width), V{}));
+              [&](size_t i, size_t j, V v0, V v1) {
+                float* y = to + (from + i) * hidden + j;
+                store(y, vmax(v0 + load(bias + j), V{}));
+                store(y + width, vmax(v1 + load(bias + j + width), V{}));
               });
     };
     layer(x, in, w1t, input + P::b1, h1);
     layer(h1, hidden, w2t, input + P::b2, h2);
     product({h2 + from * hidden, hidden, 1}, {w3t, padded}, half, hidden, padded,
-            [&](size_t i, size_t, const V* v) { store(d3 + (from + i) * padded, v[0]); });
+            [&](size_t i, size_t, V v0, V) { store(d3 + (from + i) * padded, v0); });
     for (size_t i = from; i < from + half; i++) {
       float *y = d3 + i * padded, sum = 0;
       const size_t label = static_cast<size_t>(labels[i]);
@@ -139,11 +139,10 @@ void train_mlp(Pair& pair, const float* input, float* scratch, float* result) {
     const auto back = [&](const float* of, size_t row, size_t depth, const float* w, const float* h,
                           float* to) {
       product({of + from * row, row, 1}, {w, hidden}, half, depth, hidden,
-              [&](size_t i, size_t j, const V* v) {
-                for (size_t u = 0; u < 2; u++) {
-                  const size_t e = (from + i) * hidden + j + u * width;
-                  store(to + e, load(h + e) > 0.0f ? v[u] : V{});
-                }
+              [&](size_t i, size_t j, V v0, V v1) {
+                const size_t e = (from + i) * hidden + j;
+                store(to + e, load(h + e) > 0.0f ? v0 : V{});
+                store(to + e + width, load(h + e + width) > 0.0f ? v1 : V{});
               });
     };
     back(d3, padded, classes, w3, h2, d2);
@@ -170,9 +169,9 @@ void train_mlp(Pair& pair, const float* input, float* scratch, float* result) {
                              size_t w) {
       const size_t first = static_cast<size_t>(t) * rows / 2;
       product({of + first, 1, hidden}, {x_, columns}, rows / 2, n, columns,
-              [&](size_t i, size_t j, const V* g) {
-                adam(w + (first + i) * columns + j, g[0]);
-                if (j + width < columns) adam(w + (first + i) * columns + j + width, g[1]);
+              [&](size_t i, size_t j, V g0, V g1) {
+                adam(w + (first + i) * columns + j, g0);
+                if (j + width < columns) adam(w + (first + i) * columns + j + width, g1);
               });
     };
     const auto biases = [&](const float* of, size_t b) {
@@ -188,10 +187,10 @@ void train_mlp(Pair& pair, const float* input, float* scratch, float* result) {
     biases(d1, P::b1);
     biases(d2, P::b2);
     if (t == 0) return;
-    product({d3, 1, padded}, {h2, hidden}, padded, n, hidden, [&](size_t i, size_t j, const V* g) {
+    product({d3, 1, padded}, {h2, hidden}, padded, n, hidden, [&](size_t i, size_t j, V g0, V g1) {
       if (i >= classes) return;
-      adam(P::w3 + i * hidden + j, g[0]);
-      adam(P::w3 + i * hidden + j + width, g[1]);
+      adam(P::w3 + i * hidden + j, g0);
+      adam(P::w3 + i * hidden + j + width, g1);
     });
     for (size_t c = 0; c < classes; c++) {
       float g = 0;
@@ -274,9 +273,9 @@ void gru_scan(Pair& pair, const float* input, float* scratch, float* result) {
     turn(wi, wit, gates, in, gates);
     turn(wh, wht, gates, hidden, gates);
     std::fill(h, h + half * hidden, 0.0f);
-    product({x, in, 1}, {wit, gates}, rows, in, gates, [&](size_t i, size_t j, const V* v) {
-      store(l + i * gates + j, v[0] + load(bias + j));
-      store(l + i * gates + j + width, v[1] + load(bias + j + width));
+    product({x, in, 1}, {wit, gates}, rows, in, gates, [&](size_t i, size_t j, V v0, V v1) {
+      store(l + i * gates + j, v0 + load(bias + j));
+      store(l + i * gates + j + width, v1 + load(bias + j + width));
     });
     for (size_t s = 0; s < steps; s++) {
       const float* h0 = h + s * half * hidden;
