@@ -103,9 +103,16 @@ Value Frame::element(ValueId v, const Index& index) {
   if (k.kernel().types.size() > e_.value_limit) throw KernelTooLarge{};
   if (flat_further_out(index)) return element(v, Index::flat(index.shape(), index.flat_));
   const Values position = index.flat_.valid() ? Values{index.flat_} : index.coordinates_;
-  auto& candidates = memo_[v][position_key(position)];
-  for (const Memo& m : candidates)
-    if (m.position == position && k.visible(m.value)) return m.value;
+  // A position may have got its flat form since an element was asked for there by coordinates.
+  const bool both_forms = index.flat_.valid() && !index.coordinates_.empty();
+  const auto known = [&](const Values& at) -> std::optional<Value> {
+    for (const Memo& m : memo_[v][position_key(at)])
+      if (m.position == at && k.visible(m.value)) return m.value;
+    return std::nullopt;
+  };
+  if (const auto value = known(position)) return *value;
+  if (both_forms)
+    if (const auto value = known(index.coordinates_)) return *value;
 
   std::uint32_t depth = base_depth_;
   for (Value c : position) depth = std::max(depth, k.depth_of(c));
@@ -116,6 +123,8 @@ Value Frame::element(ValueId v, const Index& index) {
     result = compute(v, index);
   }
   memo_[v][position_key(position)].push_back({position, result});
+  if (both_forms)
+    memo_[v][position_key(index.coordinates_)].push_back({index.coordinates_, result});
   return result;
 }
 
