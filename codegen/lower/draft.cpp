@@ -66,8 +66,11 @@ std::vector<Index> tile_positions(Workshop& w, ValueId v) {
     if (a != tile.row && a != tile.column) c[static_cast<std::size_t>(a)] = at(k, next++);
   const Value row = first(at(k, vector ? outer : outer + 1), shape[tile.row], tile.rows);
   if (!vector) {
-    const Value block =
-        k.add(k.mul(at(k, outer), k.u32(word(panel / tile.columns))), at(k, outer + 2));
+    Value block = k.add(k.mul(at(k, outer), k.u32(word(panel / tile.columns))), at(k, outer + 2));
+    // What a last panel has too much does the last columns once more.
+    const Dim whole = blocks(shape[tile.column], tile.columns);
+    if (whole % (panel / tile.columns) != 0)
+      block = k.binary(Op::minimum, block, k.u32(word(whole - 1)));
     c[static_cast<std::size_t>(tile.column)] =
         k.add(first(block, shape[tile.column], tile.columns), at(k, column));
   }

@@ -178,8 +178,11 @@ std::optional<RegisterTile> tile_convolution(const Equation& e, const Axes& axes
 
 }  // namespace
 
+/// The smallest multiple of `of` that is not below `n`.
+static Dim rounded_up(Dim n, Dim of) { return (n + of - 1) / of * of; }
+
 bool RegisterTile::disjoint(const Shape& shape) const {
-  return shape[row] % rows == 0 && (row == column || shape[column] % columns == 0);
+  return shape[row] % rows == 0 && (row == column || shape[column] % std::max(columns, panel) == 0);
 }
 
 Dim RegisterTile::lanes(const Shape& shape) const {
@@ -188,7 +191,7 @@ Dim RegisterTile::lanes(const Shape& shape) const {
     if (a == row)
       n *= (shape[a] + rows - 1) / rows;
     else if (a == column)
-      n *= (shape[a] + columns - 1) / columns * columns;
+      n *= rounded_up(shape[a], std::max(columns, panel));
     else
       n *= shape[a];
   }
@@ -220,9 +223,10 @@ std::optional<RegisterTile> choose_tile(const Placement& r, const Target& target
               : product           ? tile_product(*product, shape, inner, target)
               : roots.size() == 1 ? tile_transpose(r, target, roots[0], inner)
                                   : std::nullopt;
-  const Dim panel = target.tile_panel;
-  if (tile && tile->row != tile->column && panel > 0 && shape[tile->column] > panel &&
-      shape[tile->column] % panel == 0)
+  // Not where a last panel that is mostly empty would cost more than the others save.
+  const Dim panel = target.tile_panel, columns = shape[tile ? tile->column : inner];
+  if (tile && tile->row != tile->column && panel > 0 && columns > panel &&
+      (columns % panel == 0 || columns >= 8 * panel))
     tile->panel = panel;
   return tile;
 }
