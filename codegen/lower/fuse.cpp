@@ -151,6 +151,27 @@ class Partitioner {
     return false;
   }
 
+  /// Whether the lanes of a loop are rows of products with large matrices. A lane by itself would
+  /// read a matrix once for a few rows, eight of which are a SIMD group, and written out in its
+  /// kernel such products take drivers seconds to compile; in tiles over lanes and columns they
+  /// pay for starting a kernel in every step.
+  bool shares_products(const Equation& loop, Dim lanes) const {
+    constexpr double large = 8192, pays = 1 << 20;  // products per lane, and of all lanes
+    if (!target_.contiguous_per_lane || !nest_.outermost() || loop.primitive != &scan_p)
+      return false;
+    const Graph& body = loop_operands(loop).body;
+    double products = 0;
+    for (const Equation& e : body.equations) {
+      if (e.primitive != &dot_general_p) continue;
+      const auto& p = e.params.as<DotParams>();
+      const Shape& lhs = body.avals[e.inputs[0]].shape;
+      Dim terms = 1;
+      for (int a : p.lhs_contracting) terms *= lhs[a];
+      products += static_cast<double>(body.avals[e.outputs[0]].shape.size() * terms);
+    }
+    return products >= large * static_cast<double>(lanes) && products >= pays;
+  }
+
   bool loop_cluster(const std::vector<ValueId>& members, const std::set<std::uint32_t>& loops,
                     const Cones& cones) {
     const bool sequential = options_.loops == LoopMapping::sequential;
@@ -161,6 +182,9 @@ class Partitioner {
       for (Dim lanes : lane_candidates(g_, loops)) {
         DraftFailure failure;
         if (lanes <= few_lanes && too_much_for(lanes, loops, members, cones)) return false;
+        if (loops.size() == 1 && shares_products(g_.equations[*loops.begin()], lanes) &&
+            run_on_device(*loops.begin(), "products of all lanes with large matrices"))
+          return false;
         if (auto d = try_draft(members, Mapping::lane, lanes, failure)) {
           if (!fits_a_dispatch(*d, loops, members, cones)) return false;
           add(std::move(*d), members, cones, "every lane runs its own trips");

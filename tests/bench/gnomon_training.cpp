@@ -1,5 +1,6 @@
 // tests/bench/gnomon_training.cpp -- train_mlp, attention and gru_scan as a user of the library
 // writes them.
+#include "gnomon/nn.h"
 #include "gnomon/optim.h"
 #include "gnomon_jitted.h"
 #include "problems_training.h"
@@ -7,6 +8,7 @@
 namespace bench {
 namespace {
 
+namespace nn = gn::nn;
 namespace optim = gn::optim;
 
 /// Arrays on the device, one part of the input after the other.
@@ -27,32 +29,23 @@ class Parts {
 
 // ---- train_mlp
 
-struct Layer {
-  Array weight, bias;
-  Array operator()(const Array& x) const { return gn::matmul(weight, x) + bias; }
-};
-struct Classifier {
-  Layer first, second, third;
-  Array operator()(const Array& x) const { return third(gn::relu(second(gn::relu(first(x))))); }
-};
 struct Labelled {
   Array samples, labels;
 };
 struct Trained {
   Array loss;
-  Classifier model;
-  optim::State<Classifier> state;
+  nn::Mlp model;
+  optim::State<nn::Mlp> state;
 };
 
-Array loss(const Classifier& model, const Labelled& batch) {
-  const Array logits = gn::vmap([&](const Array& x) { return model(x); })(batch.samples);
+Array loss(const nn::Mlp& model, const Labelled& batch) {
+  const Array logits = gn::vmap(model)(batch.samples);
   return gn::mean(optim::softmax_cross_entropy_with_integer_labels(logits, batch.labels));
 }
 
 optim::Optimiser optimiser() { return optim::adam(static_cast<double>(TrainMlp::rate)); }
 
-Trained train(const Classifier& model, const optim::State<Classifier>& state,
-              const Labelled& batch) {
+Trained train(const nn::Mlp& model, const optim::State<nn::Mlp>& state, const Labelled& batch) {
   const auto [value, grads] = gn::value_and_grad(loss)(model, batch);
   auto [updates, next] = optimiser().update(grads, state, model);
   return {value, optim::apply_updates(model, updates), next};
@@ -60,11 +53,11 @@ Trained train(const Classifier& model, const optim::State<Classifier>& state,
 
 std::vector<float> host(gn::Runtime& rt, const Trained& t) {
   std::vector<float> r = flat(rt, {t.loss});
-  for (const Classifier* c : {&t.model, &t.state.trees[0], &t.state.trees[1]}) {
-    const auto more = flat(rt, {c->first.weight, c->first.bias, c->second.weight, c->second.bias,
-                                c->third.weight, c->third.bias});
-    r.insert(r.end(), more.begin(), more.end());
-  }
+  for (const nn::Mlp* net : {&t.model, &t.state.trees[0], &t.state.trees[1]})
+    for (const nn::Linear& layer : net->layers) {
+      const auto more = flat(rt, {layer.weight, *layer.bias});
+      r.insert(r.end(), more.begin(), more.end());
+    }
   return r;
 }
 
@@ -73,10 +66,12 @@ std::vector<Variant> train_mlp(const std::shared_ptr<gn::Runtime>& rt) {
   Parts parts(*rt, train_mlp_input());
   const auto layer = [&](gn::Dim in, gn::Dim out) {
     const Array weight = parts.next({out, in});
-    return Layer{weight, parts.next({out})};
+    return nn::Linear{weight, parts.next({out})};
   };
-  const Layer first = layer(P::inputs, P::hidden), second = layer(P::hidden, P::hidden);
-  const Classifier model{first, second, layer(P::hidden, P::classes)};
+  nn::Mlp model;
+  model.layers.push_back(layer(P::inputs, P::hidden));
+  model.layers.push_back(layer(P::hidden, P::hidden));
+  model.layers.push_back(layer(P::hidden, P::classes));
   const Array samples = parts.next({P::batch, P::inputs});
   const std::vector<float> labels = rt->to_host<float>(parts.next({P::batch}));
   const Labelled batch{samples,
@@ -98,10 +93,8 @@ std::vector<float> host(gn::Runtime& rt, const Attended& a) {
   return flat(rt, {a.out, a.of.q, a.of.k, a.of.v});
 }
 
-/// q, k, v [..., length, size].
-Array attend(const Heads& h) {
-  const Array scores = gn::einsum("...sd,...td->...st", h.q, h.k) * Attention::scale;
-  return gn::matmul(gn::softmax(scores), h.v);
+Array attend(const Heads& all) {
+  return gn::vmap([](const Heads& h) { return nn::dot_product_attention(h.q, h.k, h.v); })(all);
 }
 
 Attended attention_and_gradient(const Heads& h, const Array& weights) {
@@ -111,39 +104,27 @@ Attended attention_and_gradient(const Heads& h, const Array& weights) {
 
 std::vector<Variant> attention(const std::shared_ptr<gn::Runtime>& rt) {
   Parts parts(*rt, attention_input());
-  const gn::Shape shape{8, 8, Attention::length, Attention::size};
+  using P = Attention;
+  const gn::Shape shape{P::batch, P::length, P::heads, P::size};
   const Array q = parts.next(shape), k = parts.next(shape), v = parts.next(shape);
   return {jitted(rt, "gnomon", attention_and_gradient, Heads{q, k, v}, parts.next(shape))};
 }
 
 // ---- gru_scan
 
-struct Gru {
-  Array weight_ih, weight_hh, bias, bias_n;
-  Array operator()(const Array& x, const Array& h) const {
-    const gn::Dim n = GruScan::hidden;
-    const auto part = [&](const Array& a, gn::Dim i) {
-      return gn::slice(a, {i * n}, {(i + 1) * n});
-    };
-    const Array l = gn::matmul(weight_ih, x) + bias, m = gn::matmul(weight_hh, h);
-    const Array r = gn::sigmoid(part(l, 0) + part(m, 0)), z = gn::sigmoid(part(l, 1) + part(m, 1));
-    const Array next = gn::tanh(part(l, 2) + r * (part(m, 2) + bias_n));
-    return next + z * (h - next);
-  }
-};
 struct Series {
   Array samples, targets;
 };
 struct Learned {
   Array loss;
-  Gru of;
+  nn::GRUCell of;
 };
 
 std::vector<float> host(gn::Runtime& rt, const Learned& l) {
-  return flat(rt, {l.loss, l.of.weight_ih, l.of.weight_hh, l.of.bias, l.of.bias_n});
+  return flat(rt, {l.loss, l.of.weight_ih, l.of.weight_hh, *l.of.bias, *l.of.bias_n});
 }
 
-Array series_loss(const Gru& cell, const Series& series) {
+Array series_loss(const nn::GRUCell& cell, const Series& series) {
   const auto last = [&](const Array& xs) {
     const auto step = [&](const Array& h, const Array& x) {
       return std::pair{cell(x, h), gn::none};
@@ -153,7 +134,7 @@ Array series_loss(const Gru& cell, const Series& series) {
   return gn::mean(gn::square(gn::vmap(last)(series.samples) - series.targets));
 }
 
-Learned learn(const Gru& cell, const Series& series) {
+Learned learn(const nn::GRUCell& cell, const Series& series) {
   const auto [value, g] = gn::value_and_grad(series_loss)(cell, series);
   return {value, g};
 }
@@ -163,7 +144,7 @@ std::vector<Variant> gru_scan(const std::shared_ptr<gn::Runtime>& rt) {
   Parts parts(*rt, gru_scan_input());
   const Array wi = parts.next({P::gates, P::inputs}), wh = parts.next({P::gates, P::hidden});
   const Array b = parts.next({P::gates});
-  const Gru cell{wi, wh, b, parts.next({P::hidden})};
+  const nn::GRUCell cell{wi, wh, b, parts.next({P::hidden})};
   const Array samples = parts.next({P::batch, P::steps, P::inputs});
   const Series series{samples, parts.next({P::batch, P::hidden})};
   return {jitted(rt, "gnomon", learn, cell, series)};

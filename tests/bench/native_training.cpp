@@ -74,12 +74,14 @@ struct AddedTo {
   }
 };
 
-/// to[column, row] = from[row, column], `row` floats from row to row of `to`.
-void turn(const float* from, float* to, size_t rows, size_t columns, size_t row) {
+/// to[column, row] = from[row, column], whose rows lie `from_row` and `to_row` floats apart.
+void turn(const float* from, float* to, size_t rows, size_t columns, size_t from_row,
+          size_t to_row) {
   constexpr size_t side = 16;
   for (size_t i = 0; i < rows; i += side)
     for (size_t j = 0; j < columns; j++)
-      for (size_t k = i; k < std::min(i + side, rows); k++) to[j * row + k] = from[k * columns + j];
+      for (size_t k = i; k < std::min(i + side, rows); k++)
+        to[j * to_row + k] = from[k * from_row + j];
 }
 
 V exp_of(V x) { return exp2_of(vmax(x * 1.44269504f, all(-126.0f))); }
@@ -105,11 +107,11 @@ void train_mlp(Pair& pair, const float* input, float* scratch, float* result) {
   float losses[2] = {};
   pair.both([&](int t) {
     const size_t from = static_cast<size_t>(t) * half;
-    turn(w1 + from * in, w1t + from, half, in, hidden);
-    turn(w2 + from * hidden, w2t + from, half, hidden, hidden);
+    turn(w1 + from * in, w1t + from, half, in, in, hidden);
+    turn(w2 + from * hidden, w2t + from, half, hidden, hidden, hidden);
     if (t != 0) return;
     std::fill(w3t, w3t + hidden * padded, 0.0f);
-    turn(w3, w3t, classes, hidden, padded);
+    turn(w3, w3t, classes, hidden, hidden, padded);
   });
   pair.both([&](int t) {
     const size_t from = static_cast<size_t>(t) * half;
@@ -202,46 +204,47 @@ void train_mlp(Pair& pair, const float* input, float* scratch, float* result) {
 
 void attention(Pair& pair, const float* input, float* scratch, float* result) {
   using P = Attention;
-  constexpr size_t n = P::length, d = P::size;
+  constexpr size_t n = P::length, d = P::size, row = P::row, heads = size_t{P::batch} * P::heads;
   pair.both([&](int t) {
     float* p = scratch + static_cast<size_t>(t) * (attention_scratch / 2);
     float *of_s = p + n * n, *turned = of_s + n * n;
-    for (size_t h = static_cast<size_t>(t) * P::heads / 2;
-         h < static_cast<size_t>(t + 1) * P::heads / 2; h++) {
-      const float *q = input + h * P::head, *k = q + P::array, *v = k + P::array, *w = v + P::array;
-      float *out = result + h * P::head, *of_q = out + P::array, *of_k = of_q + P::array,
+    for (size_t h = static_cast<size_t>(t) * heads / 2; h < static_cast<size_t>(t + 1) * heads / 2;
+         h++) {
+      const float *q = input + P::begin(h), *k = q + P::array, *v = k + P::array, *w = v + P::array;
+      float *out = result + P::begin(h), *of_q = out + P::array, *of_k = of_q + P::array,
             *of_v = of_k + P::array;
-      turn(k, turned, n, d, n);
-      product({q, d, 1}, {turned, n}, n, d, n, Into{p, n});
+      turn(k, turned, n, d, row, n);
+      product({q, row, 1}, {turned, n}, n, d, n, Into{p, n});
       for (size_t i = 0; i < n; i++) {
-        float* row = p + i * n;
-        V m = load(row), sums{};
-        for (size_t j = width; j < n; j += width) m = vmax(m, load(row + j));
+        float* s = p + i * n;
+        V m = load(s), sums{};
+        for (size_t j = width; j < n; j += width) m = vmax(m, load(s + j));
         float top = m[0];
         for (int j = 1; j < width; j++) top = std::max(top, m[j]);
         for (size_t j = 0; j < n; j += width) {
-          const V e = exp_of(P::scale * (load(row + j) - top));
-          store(row + j, e);
+          const V e = exp_of(P::scale * (load(s + j) - top));
+          store(s + j, e);
           sums += e;
         }
         const float scale = 1.0f / sum(sums);
-        for (size_t j = 0; j < n; j += width) store(row + j, load(row + j) * scale);
+        for (size_t j = 0; j < n; j += width) store(s + j, load(s + j) * scale);
       }
-      product({p, n, 1}, {v, d}, n, n, d, Into{out, d});
-      product({p, 1, n}, {w, d}, n, n, d, Into{of_v, d});
-      turn(v, turned, n, d, n);
-      product({w, d, 1}, {turned, n}, n, d, n, Into{of_s, n});
+      product({p, n, 1}, {v, row}, n, n, d, Into{out, row});
+      product({p, 1, n}, {w, row}, n, n, d, Into{of_v, row});
+      turn(v, turned, n, d, row, n);
+      product({w, row, 1}, {turned, n}, n, d, n, Into{of_s, n});
       for (size_t i = 0; i < n; i++) {
         V inner{};
-        for (size_t j = 0; j < d; j += width) inner += load(w + i * d + j) * load(out + i * d + j);
+        for (size_t j = 0; j < d; j += width)
+          inner += load(w + i * row + j) * load(out + i * row + j);
         const float of_sum = sum(inner);
         for (size_t j = 0; j < n; j += width) {
           float* s = of_s + i * n + j;
           store(s, P::scale * load(p + i * n + j) * (load(s) - of_sum));
         }
       }
-      product({of_s, n, 1}, {k, d}, n, n, d, Into{of_q, d});
-      product({of_s, 1, n}, {q, d}, n, n, d, Into{of_k, d});
+      product({of_s, n, 1}, {k, row}, n, n, d, Into{of_q, row});
+      product({of_s, 1, n}, {q, row}, n, n, d, Into{of_k, row});
     }
   });
 }
@@ -270,8 +273,8 @@ void gru_scan(Pair& pair, const float* input, float* scratch, float* result) {
       for (size_t s = 0; s < steps; s++)
         std::memcpy(x + (s * half + b) * in, input + P::samples + ((from + b) * steps + s) * in,
                     in * sizeof(float));
-    turn(wi, wit, gates, in, gates);
-    turn(wh, wht, gates, hidden, gates);
+    turn(wi, wit, gates, in, in, gates);
+    turn(wh, wht, gates, hidden, hidden, gates);
     std::fill(h, h + half * hidden, 0.0f);
     product({x, in, 1}, {wit, gates}, rows, in, gates, [&](size_t i, size_t j, V v0, V v1) {
       store(l + i * gates + j, v0 + load(bias + j));

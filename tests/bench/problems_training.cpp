@@ -92,34 +92,34 @@ double mlp_sample(const std::vector<float>& data, size_t s, double* g) {
   return loss;
 }
 
-/// One head: the output and the cotangents, each [length, size], to `out` and behind it.
+/// One head: the output and the cotangents, to `out` and `array` numbers behind it.
 void attention_head(const float* q, const float* k, const float* v, const float* w, double* out,
                     size_t array) {
   using P = Attention;
-  constexpr size_t n = P::length, d = P::size;
+  constexpr size_t n = P::length, d = P::size, row = P::row;
   double *of_q = out + array, *of_k = of_q + array, *of_v = of_k + array;
   for (size_t i = 0; i < n; i++) {
     std::array<double, n> p{}, of_p{};
     double sum = 0, inner = 0;
     for (size_t j = 0; j < n; j++) {
-      for (size_t c = 0; c < d; c++) p[j] += double{q[i * d + c]} * k[j * d + c];
+      for (size_t c = 0; c < d; c++) p[j] += double{q[i * row + c]} * k[j * row + c];
       p[j] = std::exp(P::scale * p[j]);
       sum += p[j];
     }
     for (size_t j = 0; j < n; j++) {
       p[j] /= sum;
       for (size_t c = 0; c < d; c++) {
-        out[i * d + c] += p[j] * double{v[j * d + c]};
-        of_v[j * d + c] += p[j] * double{w[i * d + c]};
-        of_p[j] += double{v[j * d + c]} * w[i * d + c];
+        out[i * row + c] += p[j] * double{v[j * row + c]};
+        of_v[j * row + c] += p[j] * double{w[i * row + c]};
+        of_p[j] += double{v[j * row + c]} * w[i * row + c];
       }
       inner += p[j] * of_p[j];
     }
     for (size_t j = 0; j < n; j++) {
       const double of_s = p[j] * (of_p[j] - inner) * P::scale;
       for (size_t c = 0; c < d; c++) {
-        of_q[i * d + c] += of_s * double{k[j * d + c]};
-        of_k[j * d + c] += of_s * double{q[i * d + c]};
+        of_q[i * row + c] += of_s * double{k[j * row + c]};
+        of_k[j * row + c] += of_s * double{q[i * row + c]};
       }
     }
   }
@@ -236,10 +236,10 @@ Check attention_check() {
   using P = Attention;
   const std::vector<float> data = attention_input();
   Doubles reference(size_t{4} * P::array);
-  for_each_index(P::heads, [&](size_t i) {
-    const float* q = data.data() + i * P::head;
+  for_each_index(size_t{P::batch} * P::heads, [&](size_t i) {
+    const float* q = data.data() + P::begin(i);
     attention_head(q, q + P::array, q + 2 * P::array, q + 3 * P::array,
-                   reference.data() + i * P::head, P::array);
+                   reference.data() + P::begin(i), P::array);
   });
   // Cotangents of v add up 256 products of order 1/256; the others are smaller.
   return against(std::move(reference), 5e-6, 1e-5);

@@ -27,11 +27,13 @@ Check train_mlp_check();
 /// softmax(q k^T / 8) v for 8 examples of 8 heads, sequences of 256, heads of 64, and the gradient
 /// of its product with given weights.
 ///
-/// Input: q, k, v and the weights, each [8, 8, 256, 64]. Result: the output, and the cotangents of
-/// q, k, v.
+/// Input: q, k, v and the weights, each [batch, length, heads, size]. Result: the output, and the
+/// cotangents of q, k, v.
 struct Attention {
-  static constexpr uint32_t heads = 64, length = 256, size = 64, head = length * size,
-                            array = heads * head;
+  static constexpr uint32_t batch = 8, heads = 8, length = 256, size = 64, row = heads * size,
+                            array = batch * length * row;
+  /// Where head `i` of all examples begins, its positions `row` apart.
+  static constexpr size_t begin(size_t i) { return i / heads * length * row + i % heads * size; }
   static constexpr float scale = 0.125f;
 };
 std::vector<float> attention_input();

@@ -10,6 +10,7 @@
 
 #include "codegen/primitives/lax.h"
 #include "gnomon/ops.h"
+#include "shaders/kernel/text.h"
 #include "tests/support/lowering.h"
 
 namespace gnomon {
@@ -74,6 +75,27 @@ TEST(Contraction, OddSizes) {
       for (const Dim k : {Dim{17}, Dim{32}})
         expect_contracts([](const Array& a, const Array& b) { return matmul(a, b); }, f32({m, k}),
                          f32({k, n}));
+}
+
+TEST(Contraction, ALastPanelThatIsNotFull) {
+  // 272 columns are eight panels of 32 and a half.
+  expect_contracts([](const Array& a, const Array& b) { return matmul(a, b) + 1.0f; },
+                   f32({16, 17}), f32({17, 272}));
+}
+
+TEST(Contraction, IsComputedOnceForAllThatAKernelMakesOfIt) {
+  // What reads memory at the product's position makes that position flat on the way.
+  const auto step = [](const Array& a, const Array& b, const Array& m, const Array& p) {
+    const Array g = matmul(a, b), next = 0.9f * m + 0.1f * g;
+    return std::pair{next, p - next * square(g)};
+  };
+  const Program p = compiled(step, Target::cpu_like(), f32({256, 64}), f32({64, 256}),
+                             f32({256, 256}), f32({256, 256}));
+  ASSERT_EQ(p.kernels.size(), 1u);
+  const std::string text = kernel::print(p.kernels[0]);
+  const auto first = text.find(" = loop");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(text.find(" = loop", first + 1), std::string::npos) << text;
 }
 
 TEST(Contraction, EveryLayout) {
