@@ -81,7 +81,7 @@ void draw(const std::vector<std::int32_t>& text, const Sizes& sizes) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Dim steps = 200, batch = 32, length = 32;
+  Dim steps = 150, batch = 32, length = 32;
   Sizes sizes;
   sample::Settings settings("A transformer that learns words and their mirror images.");
   settings.add("--steps", steps, "steps of training", 50, 1000000);
