@@ -3,6 +3,7 @@
 #include "gnomon/tree_ops.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "codegen/base/path_visitor.h"
@@ -123,24 +124,69 @@ struct RowVisitor final : PathVisitor {
   std::vector<Row> rows;
 };
 
-}  // namespace
-
-std::string table(AnyTree tree) {
-  RowVisitor visitor;
-  tree.walk_by(visitor);
-  const std::vector<Row>& rows = visitor.rows;
-  std::size_t paths = 0, types = 0, counts = 0;
+struct Sums {
   std::size_t arrays = 0;
   Dim elements = 0;
   double bytes = 0;
+  void add(const Array& a) {
+    ++arrays;
+    elements += a.size();
+    bytes += static_cast<double>(a.size()) * static_cast<double>(size_of(a.dtype()));
+  }
+  std::string count() const {
+    return std::to_string(arrays) + (arrays == 1 ? " array" : " arrays");
+  }
+  std::string line() const {
+    return count() + ", " + std::to_string(elements) +
+           (elements == 1 ? " element, " : " elements, ") + bytes_text(bytes) + "\n";
+  }
+};
+
+/// The first `depth` steps of a path.
+std::string_view cut(std::string_view path, std::size_t depth) {
+  for (std::size_t i = 0; i < path.size(); ++i)
+    if ((path[i] == '.' || path[i] == '[') && depth-- == 0) return path.substr(0, i);
+  return path;
+}
+
+std::string table_of_parts(const std::vector<Row>& rows, std::size_t depth) {
+  std::vector<std::pair<std::string, Sums>> parts;
+  Sums all;
+  for (const Row& r : rows) {
+    if (!r.array || r.array->empty()) continue;
+    const std::string_view part = cut(r.path, depth);
+    if (parts.empty() || parts.back().first != part) parts.emplace_back(part, Sums());
+    parts.back().second.add(*r.array);
+    all.add(*r.array);
+  }
+  std::size_t width[4] = {};
+  std::vector<std::array<std::string, 4>> cells;
+  for (const auto& [path, sums] : parts) {
+    cells.push_back({path, sums.count(), std::to_string(sums.elements), bytes_text(sums.bytes)});
+    for (std::size_t i = 0; i < 4; ++i) width[i] = std::max(width[i], cells.back()[i].size());
+  }
+  std::string text;
+  for (const auto& c : cells)
+    text += padded(c[0], width[0]) + "  " + padded(c[1], width[1]) + "  " +
+            padded(c[2], width[2], true) + "  " + padded(c[3], width[3], true) + "\n";
+  return text + all.line();
+}
+
+}  // namespace
+
+std::string table(AnyTree tree, int depth) {
+  RowVisitor visitor;
+  tree.walk_by(visitor);
+  if (depth > 0) return table_of_parts(visitor.rows, static_cast<std::size_t>(depth));
+  const std::vector<Row>& rows = visitor.rows;
+  std::size_t paths = 0, types = 0, counts = 0;
+  Sums all;
   for (const Row& r : rows) {
     paths = std::max(paths, r.path.size());
     if (!r.array || r.array->empty()) continue;
     types = std::max(types, to_string(r.array->aval()).size());
     counts = std::max(counts, std::to_string(r.array->size()).size());
-    ++arrays;
-    elements += r.array->size();
-    bytes += static_cast<double>(r.array->size()) * static_cast<double>(size_of(r.array->dtype()));
+    all.add(*r.array);
   }
   std::string text;
   for (const Row& r : rows) {
@@ -158,9 +204,7 @@ std::string table(AnyTree tree) {
     }
     text += '\n';
   }
-  return text + std::to_string(arrays) + (arrays == 1 ? " array, " : " arrays, ") +
-         std::to_string(elements) + (elements == 1 ? " element, " : " elements, ") +
-         bytes_text(bytes) + "\n";
+  return text + all.line();
 }
 
 }  // namespace gnomon::tree::detail

@@ -2,6 +2,8 @@
 #include "gnomon/io.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 namespace gnomon::io {
 namespace {
@@ -35,6 +37,16 @@ Format format_of(std::string_view op, const std::string& path, Loc loc) {
               loc);
 }
 
+/// "`a`, `b`"; the first few.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 6;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < most; ++i)
+    text += (i ? ", `" : "`") + names[i] + "`";
+  return text +
+         (names.size() > most ? " and " + std::to_string(names.size() - most) + " more" : "");
+}
+
 }  // namespace
 
 Array load_npy(Runtime& rt, const std::string& path) { return on_device(rt, read_npy(path)); }
@@ -62,46 +74,78 @@ std::string name_in_file(std::string_view path) {
     const bool joint = c == '.' || c == '[';
     if (!joint)
       name += c;
-    else if (!name.empty())
+    else if (!name.empty() && name.back() != '.')
       name += '.';
   }
   return name;
 }
 
 std::vector<Array> load_arrays(Runtime& rt, const std::string& path,
-                               const std::vector<std::pair<std::string, Aval>>& wanted, Loc loc) {
+                               const std::vector<std::pair<std::string, Aval>>& wanted,
+                               const std::vector<Array>& present, const LoadOptions& options,
+                               Loc loc) {
   const NamedFileArrays found = format_of("load_tree", path, loc) == Format::npz
                                     ? read_npz(path)
                                     : read_safetensors(path).arrays;
+  const std::string below = options.prefix.empty() ? "" : options.prefix + ".";
   const auto fail = [&](const std::string& what) {
     throw FileError("gnomon::load_tree: " + path + " " + what +
                     (loc.line > 0 ? " (" + to_string(loc) + ")" : ""));
   };
+  const auto find = [&](const std::string& name) {
+    return std::find_if(found.begin(), found.end(),
+                        [&](const auto& f) { return f.first == below + name; });
+  };
+  // Names are compared first: what is missing and what is too much often is one renamed part.
+  std::vector<std::string> missing, superfluous;
+  for (const auto& [name, aval] : wanted)
+    if (find(name) == found.end()) missing.push_back(below + name);
   for (const auto& [name, a] : found) {
-    const auto same = [&n = name](const auto& w) { return w.first == n; };
-    if (std::none_of(wanted.begin(), wanted.end(), same))
-      fail("has `" + name + "`, which the tree does not have");
+    const auto same = [&, &n = name](const auto& w) { return below + w.first == n; };
+    if (name.starts_with(below) && std::none_of(wanted.begin(), wanted.end(), same))
+      superfluous.push_back(name);
   }
-  std::vector<const FileArray*> arrays;
+  const bool lacks = !missing.empty() && !options.keep_missing;
+  const bool exceeds = !superfluous.empty() && !options.ignore_others;
+  if (lacks || exceeds)
+    fail((lacks ? "has no " + listed(missing) + ", which the tree has" : "") +
+         (lacks && exceeds ? "; it " : "") +
+         (exceeds ? "has " + listed(superfluous) + ", which the tree does not have" : ""));
+
+  // Types before arrays: nothing is loaded of a file that does not fit.
   for (const auto& [name, aval] : wanted) {
-    const auto at = std::find_if(found.begin(), found.end(),
-                                 [&n = name](const auto& f) { return f.first == n; });
-    if (at == found.end()) fail("has no `" + name + "`, which the tree has");
-    if (at->second.aval != aval)
-      fail("has `" + name + "` of type " + to_string(at->second.aval) + ", which is " +
+    const auto at = find(name);
+    if (at != found.end() && at->second.aval != aval)
+      fail("has `" + at->first + "` of type " + to_string(at->second.aval) + ", which is " +
            to_string(aval) + " in the tree");
-    arrays.push_back(&at->second);
   }
   std::vector<Array> result;
-  for (const FileArray* a : arrays) result.push_back(on_device(rt, *a));
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto at = find(wanted[i].first);
+    result.push_back(at == found.end() ? present[i] : on_device(rt, at->second));
+  }
   return result;
 }
 
 void save_arrays(const Runtime& rt, const std::string& path, const NamedArrays& arrays, Loc loc) {
-  if (format_of("save_tree", path, loc) == Format::npz)
-    save_npz(rt, path, arrays);
-  else
-    save_safetensors(rt, path, arrays);
+  const Format format = format_of("save_tree", path, loc);
+  const std::string part = path + ".part";
+  std::error_code error;
+  try {
+    if (format == Format::npz)
+      save_npz(rt, part, arrays);
+    else
+      save_safetensors(rt, part, arrays);
+  } catch (...) {
+    if (std::filesystem::is_regular_file(part, error)) std::filesystem::remove(part, error);
+    throw;
+  }
+  std::filesystem::rename(part, path, error);
+  if (error) {
+    const std::string why = error.message();
+    std::filesystem::remove(part, error);
+    throw FileError("gnomon::save_tree: " + path + " cannot be replaced: " + why);
+  }
 }
 
 }  // namespace detail

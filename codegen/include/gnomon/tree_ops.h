@@ -20,7 +20,7 @@ Array ravel(const std::vector<Array>&, Loc);
 std::vector<Array> unravel(const Array& flat, const std::vector<Aval>&, Loc);
 Array number(const Operand&);
 
-std::string table(AnyTree);
+std::string table(AnyTree, int depth);
 
 }  // namespace detail
 
@@ -114,6 +114,12 @@ Raveled<T> ravel(const T& tree, Loc loc = Loc::here()) {
   return {detail::ravel(leaves(tree), loc), Unravel<T>(tree)};
 }
 
+struct TableOptions {
+  /// Parts so far down are one line each, the sums of their arrays, and static values are left out:
+  /// 1 gives a line for each field. 0: all arrays.
+  int depth = 0;
+};
+
 /// A tree as a table: the place of each array, its type, elements and bytes; static values; and the
 /// sums.
 ///
@@ -122,8 +128,8 @@ Raveled<T> ravel(const T& tree, Loc loc = Loc::here()) {
 ///   .width             3
 ///   2 arrays, 100480 elements, 392.5 KiB
 template <class T>
-std::string to_string(const T& tree) {
-  return detail::table(detail::AnyTree::of(tree));
+std::string to_string(const T& tree, TableOptions options = {}) {
+  return detail::table(detail::AnyTree::of(tree), options.depth);
 }
 
 }  // namespace gnomon::tree

@@ -76,12 +76,21 @@ void save_npz(const Runtime&, const std::string& path, const NamedArrays&);
 NamedArrays load_safetensors(Runtime&, const std::string& path);
 void save_safetensors(const Runtime&, const std::string& path, const NamedArrays&);
 
+struct LoadOptions {
+  /// What stands in front of the names in the file, `encoder` of `encoder.weight`: loads this part
+  /// of it, and looks at no other.
+  std::string prefix = {};
+  bool keep_missing = false;   // arrays of `like` that the file lacks stay as they are
+  bool ignore_others = false;  // what the tree has no place for is left out
+};
+
 namespace detail {
 
 /// "layers.0.weight" of ".layers[0].weight"; "arr_0" of an Array that is the whole tree.
 std::string name_in_file(std::string_view path);
 std::vector<Array> load_arrays(Runtime&, const std::string& path,
-                               const std::vector<std::pair<std::string, Aval>>& wanted, Loc);
+                               const std::vector<std::pair<std::string, Aval>>& wanted,
+                               const std::vector<Array>& present, const LoadOptions&, Loc);
 void save_arrays(const Runtime&, const std::string& path, const NamedArrays&, Loc);
 
 }  // namespace detail
@@ -89,8 +98,9 @@ void save_arrays(const Runtime&, const std::string& path, const NamedArrays&, Lo
 /// Writes the arrays of a tree under names of their places (`layers.0.weight`), as PyTorch and
 /// others name parameters; the end of `path` says how: `.safetensors` or `.npz`.
 ///
-/// Holes and static values are not written. Throws UsageError for another end of `path`, FileError
-/// when the file cannot be written.
+/// Holes and static values are not written. The file is written aside (`.part` behind its name) and
+/// renamed: a failure leaves the one that was there. Throws UsageError for another end of `path`,
+/// FileError when the file cannot be written.
 template <class T>
 void save_tree(const Runtime& rt, const std::string& path, const T& tree, Loc loc = Loc::here()) {
   NamedArrays arrays;
@@ -103,14 +113,17 @@ void save_tree(const Runtime& rt, const std::string& path, const T& tree, Loc lo
 /// The tree that save_tree wrote: `like` with the arrays of the file. Of the arrays in `like` only
 /// the types matter (eval_shape gives such a tree).
 ///
-/// Throws FileError unless the file has all arrays of `like`, of these types, and no others.
+/// Throws FileError unless the file has all arrays of `like`, of these types, and no others, as far
+/// as `options` do not say otherwise; it names what is missing, what is too much, and both types.
 template <class T>
-T load_tree(Runtime& rt, const std::string& path, const T& like, Loc loc = Loc::here()) {
+T load_tree(Runtime& rt, const std::string& path, const T& like, const LoadOptions& options = {},
+            Loc loc = Loc::here()) {
   std::vector<std::pair<std::string, Aval>> wanted;
   tree::for_each_leaf(like, [&](const Array& a, const std::string& place) {
     wanted.emplace_back(detail::name_in_file(place), a.aval());
   });
-  return tree::with_leaves(like, detail::load_arrays(rt, path, wanted, loc));
+  return tree::with_leaves(like,
+                           detail::load_arrays(rt, path, wanted, tree::leaves(like), options, loc));
 }
 
 }  // namespace gnomon::io
