@@ -98,6 +98,14 @@ Dim rows_for(Dim n, Dim most) {
   return std::max((n + blocks - 1) / blocks, most / 2);
 }
 
+/// Neighbouring results for each invocation of a workgroup that plays: as few turns as possible,
+/// then as few results, of whole 16-byte reads.
+Dim rows_of_players(Dim results, const Target& target) {
+  const Dim at_once = Dim{target.players} * target.player_rows;
+  const Dim lanes = target.players * ((results + at_once - 1) / at_once);
+  return (results + 4 * lanes - 1) / (4 * lanes) * 4;
+}
+
 std::optional<RegisterTile> tile_product(const Product& product, const Shape& shape, int inner,
                                          const Target& target) {
   if (product.depth() <= 16) return std::nullopt;
@@ -132,7 +140,10 @@ std::optional<RegisterTile> tile_product(const Product& product, const Shape& sh
   const Dim fill = target.parallel_lanes / (target.contiguous_per_lane ? 8 : 4);
   Dim most = target.tile_rows;
   while (most > 1 && shape.size() / (most * best->columns) < fill) most /= 2;
-  best->rows = rows_for(shape[best->row], most);
+  best->rows =
+      best->row == best->column && shape.size() >= Dim{4} * target.players && target.players > 0
+          ? std::min(shape[best->row], rows_of_players(shape.size(), target))
+          : rows_for(shape[best->row], most);
   if (best->rows <= 1) return std::nullopt;
   best->in_step = product.in_step();
   return best;

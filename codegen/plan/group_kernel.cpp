@@ -29,6 +29,41 @@ bool works_together(const Region& r) {
   });
 }
 
+/// Whether nothing of a buffer is loaded behind a store to it. `wide`: some load is of whole
+/// texels.
+struct LoadsFirst {
+  bool holds = true, wide = false, stored = false, loaded = false;
+
+  LoadsFirst(const kernel::Kernel& k, std::uint32_t buffer) : kernel_(k), buffer_(buffer) {
+    walk(k.body);
+  }
+
+ private:
+  void walk(const Region& r) {
+    for (const Instruction& i : r.body) {
+      if (i.op == Op::load && i.immediate == buffer_) {
+        loaded = true;
+        holds = holds && !stored;
+        const Value index = i.operands[0];
+        wide = wide || (kernel_.type(i.results[0]).width >= 4 && kernel_.type(index).width == 1);
+      }
+      if (i.op == Op::store && i.immediate == buffer_) stored = true;
+      if (kernel::is_atomic(i.op) && i.immediate == buffer_) holds = false;
+      const LoadsFirst before = *this;
+      if (i.op == Op::loop) loaded = stored = false;
+      for (const Region& inner : i.regions) walk(inner);
+      if (i.op != Op::loop) continue;
+      // The next trip loads what lies behind the store of this one.
+      holds = holds && !(loaded && stored) && !(loaded && before.stored);
+      loaded = loaded || before.loaded;
+      stored = stored || before.stored;
+    }
+  }
+
+  const kernel::Kernel& kernel_;
+  std::uint32_t buffer_;
+};
+
 /// One part for one of its invocations.
 class Played final : public kernel::Rewriter {
  public:
@@ -36,6 +71,7 @@ class Played final : public kernel::Rewriter {
 
   Value invocation;
   std::vector<std::uint32_t> buffers;       // of the whole kernel, per buffer of the part
+  std::vector<std::uint32_t> readers;       // the same, for loads
   std::vector<std::optional<Value>> known;  // per buffer: what it holds, an i32
   std::vector<Value> parameters;
   std::uint32_t first_private = 0;
@@ -56,7 +92,7 @@ class Played final : public kernel::Rewriter {
           const std::uint8_t width = source_.type(i.results[0]).width;
           return map(i.results[0], width == 1 ? *value : out_.splat(*value, width));
         }
-        return moved(i, buffers[i.immediate]);
+        return moved(i, readers[i.immediate]);
       case Op::store:
       case Op::atomic_and:
       case Op::atomic_or:
@@ -80,8 +116,12 @@ class Played final : public kernel::Rewriter {
 class Assembly {
  public:
   Assembly(const std::string& name, std::span<const kernel::Kernel> kernels,
-           std::uint32_t group_size)
-      : kernels_(kernels), k_(name), group_size_(group_size), local_(k_.source(Op::local_index)) {
+           std::uint32_t group_size, bool texel_reads)
+      : kernels_(kernels),
+        k_(name),
+        group_size_(group_size),
+        texel_reads_(texel_reads),
+        local_(k_.source(Op::local_index)) {
     k_.kernel().group_size = group_size;
     flag_ = k_.shared_array({DType::u32, 1});
   }
@@ -90,6 +130,7 @@ class Assembly {
   bool prepare(const GroupScore& score, const std::optional<GroupSlice>& slice) {
     collect(score);
     if (slice) {
+      collect(slice->before);
       uses_[slice->counter].insert(DType::i32);
       uses_[slice->more].insert(DType::i32);
       written_.insert({slice->counter, slice->more});
@@ -145,7 +186,8 @@ class Assembly {
           const kernel::Buffer& buffer = kernels_[part->kernel].buffers[b];
           uses_[part->operands[b]].insert(buffer.dtype);
           if (buffer.access != kernel::Access::read) written_.insert(part->operands[b]);
-          if (buffer.texel) texels_.insert(part->operands[b]);
+          if (buffer.texel || updated_in_texels(*part, static_cast<std::uint32_t>(b)))
+            texels_.insert(part->operands[b]);
         }
       } else if (const auto* copy = std::get_if<GroupCopy>(&item)) {
         uses_[copy->from].insert(DType::u32);
@@ -164,6 +206,18 @@ class Assembly {
         for (const GroupScore& s : branch.sides) collect(s);
       }
     }
+  }
+
+  /// Whether the invocations of a part read what each of them then writes in place, and so much of
+  /// it that reading texels, which takes a barrier, is quicker than a storage buffer.
+  bool updated_in_texels(const GroupPart& part, std::uint32_t b) const {
+    const kernel::Kernel& k = kernels_[part.kernel];
+    if (!texel_reads_ || part.invocations < 4 * group_size_ || size_of(k.buffers[b].dtype) != 4 ||
+        k.buffers[b].access != kernel::Access::read_write ||
+        !ownership(k, b, part.invocations).known())
+      return false;
+    const LoadsFirst loads(k, b);
+    return loads.holds && loads.wide;
   }
 
   // ---- barriers
@@ -261,20 +315,22 @@ class Assembly {
 
   void play(const GroupPart& part) {
     Touched reads, changes;
-    std::vector<std::uint32_t> buffers(part.operands.size(), 0);
+    std::vector<std::uint32_t> buffers(part.operands.size(), 0), readers = buffers;
     for (std::uint32_t b = 0; b < part.operands.size(); ++b) {
       const SlotId s = part.operands[b];
       if (counters_.contains(s)) continue;
       const kernel::Buffer& buffer = kernels_[part.kernel].buffers[b];
       const std::uint32_t written_through = buffers_.at({s, buffer.dtype});
-      Ownership way = ownership(kernels_[part.kernel], b, part.invocations);
+      const Ownership way = ownership(kernels_[part.kernel], b, part.invocations);
       // What an invocation has written itself it reads where it wrote it; what others have written
       // lies behind a barrier.
       const Touched here{{s, {way}}};
       const bool own = changed_.contains(s) && !meet(here, changed_);
       buffers[b] = own ? written_through : buffer_of(s, buffer);
-      if (buffers[b] != written_through) way = {};
-      if (buffer.access != kernel::Access::write) reads[s].push_back(way);
+      readers[b] = buffers[b];
+      if (!own && updated_in_texels(part, b)) readers[b] = readers_.at({s, buffer.dtype});
+      if (buffer.access != kernel::Access::write)
+        reads[s].push_back(readers[b] == written_through ? way : Ownership{});
       if (buffer.access != kernel::Access::read) changes[s].push_back(way);
     }
     touch(reads, changes);
@@ -285,6 +341,7 @@ class Assembly {
       played.known.push_back(number == numbers_.end() ? std::nullopt
                                                       : std::optional(number->second));
       played.buffers.push_back(buffers[b]);
+      played.readers.push_back(readers[b]);
     }
     for (std::uint32_t word : part.parameters) played.parameters.push_back(k_.u32(word));
     for (const auto& [word, loop] : part.iterations)
@@ -356,11 +413,26 @@ class Assembly {
     return k_.if_(within, ask, [&] { return Values{k_.boolean(false)}; })[0];
   }
 
+  /// Iterations done so far.
+  Value begin(const GroupSlice& slice) {
+    const Value zero = k_.i32(0);
+    const Value done = k_.convert(shared_word(slice.counter, DType::i32), DType::i32);
+    if (!slice.before.items.empty())
+      k_.if_(
+          k_.compare(Op::lt, done, zero),
+          [&] {
+            play(slice.before);
+            synchronise();
+            return Values{};
+          },
+          [] { return Values{}; });
+    return k_.binary(Op::maximum, done, zero);
+  }
+
   void play(const GroupLoop& loop, const std::optional<GroupSlice>& slice) {
     synchronise();
     const Value one = k_.i32(1), no = k_.boolean(false);
-    const Value first =
-        slice ? k_.convert(shared_word(slice->counter, DType::i32), DType::i32) : k_.i32(0);
+    const Value first = slice ? begin(*slice) : k_.i32(0);
     const std::size_t phases = loop.phases.size();
     // Iterations done, and whether there is another one.
     const Value start[] = {first, decide(loop, 0, first)};
@@ -444,6 +516,7 @@ class Assembly {
   std::span<const kernel::Kernel> kernels_;
   kernel::Builder k_;
   std::uint32_t group_size_;
+  bool texel_reads_;
   Value local_;
   std::uint32_t flag_ = 0;
   bool playable_ = true;
@@ -464,8 +537,8 @@ class Assembly {
 std::optional<GroupKernel> group_kernel(const std::string& name,
                                         std::span<const kernel::Kernel> kernels,
                                         const GroupScore& score, std::uint32_t group_size,
-                                        const std::optional<GroupSlice>& slice) {
-  Assembly assembly(name, kernels, group_size);
+                                        const std::optional<GroupSlice>& slice, bool texel_reads) {
+  Assembly assembly(name, kernels, group_size, texel_reads);
   if (!assembly.prepare(score, slice)) return std::nullopt;
   assembly.play(score, slice);
   return assembly.take();

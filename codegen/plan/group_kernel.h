@@ -65,8 +65,9 @@ struct GroupBranch {
 /// Iterations that one dispatch may run of the outermost loop, and where it leaves off.
 struct GroupSlice {
   std::uint64_t iterations = 0;  // even, so that a dispatch begins with the first phase
-  SlotId counter = 0;            // an i32: iterations done, 0 at the beginning
+  SlotId counter = 0;            // an i32: iterations done, -1 at the beginning
   SlotId more = 0;               // an i32: whether the loop goes on
+  GroupScore before = {};        // in front of the first iteration
 };
 
 struct GroupKernel {
@@ -80,6 +81,7 @@ struct GroupKernel {
 std::optional<GroupKernel> group_kernel(const std::string& name,
                                         std::span<const kernel::Kernel> kernels, const GroupScore&,
                                         std::uint32_t group_size,
-                                        const std::optional<GroupSlice>& slice);
+                                        const std::optional<GroupSlice>& slice,
+                                        bool texel_reads = false);
 
 }  // namespace gnomon

@@ -122,7 +122,7 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   const std::uint32_t size =
       target_.contiguous_per_lane ? 8 : std::min<std::uint32_t>(256, target_.max_group_invocations);
   const auto made = [&](const GroupScore& s, const std::optional<GroupSlice>& slice) {
-    return group_kernel(name, program_.kernels, s, size, slice);
+    return group_kernel(name, program_.kernels, s, size, slice, target_.texel_reads);
   };
   const auto step_of = [&](GroupKernel& made_kernel) {
     Step s;
@@ -143,8 +143,10 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   constexpr std::size_t most_values = 2500;
   if (!all || all->kernel.types.size() > most_values) return false;
   // A dispatch ends soon enough to be watched, and for those that watch over it: drivers may be
-  // ten times as slow as the estimate, which is in microseconds.
-  constexpr double long_dispatch = 2000;
+  // ten times as slow as the estimate, which is in microseconds. Nobody resets a CPU's driver,
+  // which wakes its threads up for every dispatch and decision, and has the host look at the
+  // outcome.
+  const double long_dispatch = target_.contiguous_per_lane ? 16000 : 2000;
   const double iterations = long_dispatch / std::max(0.05, loop.group_microseconds);
   const auto at_once = static_cast<std::uint64_t>(std::max(2.0, iterations)) / 2 * 2;
   const std::uint64_t budget = target_.loop_budget;
@@ -155,6 +157,15 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   }
   if (!open_.empty()) return false;
   GroupSlice slice{at_once, slot("iterations done", 4), slot("goes on", 4)};
+  // The workgroup copies a little itself sooner than a dispatch of its own starts.
+  constexpr std::uint64_t few_bytes = 8192;
+  std::uint64_t copied = 0;
+  for (const auto& item : before.items) copied += std::get<GroupCopy>(item).bytes;
+  if (copied <= few_bytes)
+    slice.before = before;
+  else
+    for (const auto& item : before.items)
+      copy(std::get<GroupCopy>(item).from, std::get<GroupCopy>(item).to);
   if (budget > 0) {
     // No more iterations than the driver allows trips for.
     slice.iterations = 2;
@@ -165,10 +176,9 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
     slice.iterations = std::min(at_once, 2 + (budget - two) / (four - two) * 2);
   }
   auto part = made(score, slice);
-  for (const auto& item : before.items)
-    copy(std::get<GroupCopy>(item).from, std::get<GroupCopy>(item).to);
-  append(count(false, 0), {slice.counter});
   begin_machine();
+  slots_[slice.counter].depth = 0;
+  machine_->counters.push_back(slice.counter);
   show_progress(loop.body, placed, slice.counter);
   const auto index = static_cast<std::uint32_t>(program_.loops.size());
   program_.loops.emplace_back();

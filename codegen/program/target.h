@@ -48,6 +48,12 @@ struct Target {
   /// ensembles only what is next to endless is cut there.
   std::uint32_t few_slices = 16;
 
+  /// Set while a loop is compiled that one workgroup of a CPU's driver plays: its invocations, and
+  /// how many results of a matrix and a vector one of them computes. Lanes beyond these take their
+  /// turns, in each of which the vector is read again, and a matrix's rows only in part: whole rows
+  /// are what memory is quickest at.
+  std::uint32_t players = 0, player_rows = 0;
+
   // Workgroups whose invocations work together, through shared memory (lower/workgroup.h).
   std::uint32_t team = 0;  // invocations of such a workgroup, a power of two; 0: there are none
   std::uint32_t panel_depth = 8;    // products: positions of the sum in shared memory at a time
