@@ -59,7 +59,7 @@ setup:
 # What is compared with; a tree that was configured without it is configured again.
 opponents:
 	@third_party/setup.sh opponents
-	@! grep -qs 'GNOMON_\(CVODE\|EIGEN\|CHOLMOD\).*NOTFOUND' $(build)/CMakeCache.txt || cmake --preset release
+	@! grep -qs 'GNOMON_\(CVODE\|EIGEN\|CHOLMOD\|DNNL\).*NOTFOUND' $(build)/CMakeCache.txt || cmake --preset release
 
 configure: setup
 	@[ -e $(build)/build.ninja ] || cmake --preset release
