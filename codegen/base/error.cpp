@@ -1,7 +1,7 @@
 // codegen/base/error.cpp -- the one form of a usage error.
 #include "gnomon/error.h"
 
-#include "codegen/trace/trace.h"
+#include "codegen/base/traced_line.h"
 
 namespace gnomon {
 namespace {
@@ -10,11 +10,16 @@ namespace {
 /// as it is (`vmap(relu)`, `vmap(layer)`): where the user asked for the transform.
 Loc users_line(Loc loc) {
   if (std::string_view(loc.file).find("include/gnomon/") == std::string_view::npos) return loc;
-  const Loc transform = Trace::where();
-  return transform.line > 0 ? transform : loc;
+  const Loc* const transform = traced_line();
+  return transform != nullptr && transform->line > 0 ? *transform : loc;
 }
 
 }  // namespace
+
+const Loc*& traced_line() {
+  thread_local const Loc* line = nullptr;
+  return line;
+}
 
 std::string to_string(Loc loc) {
   std::string_view file = loc.file;

@@ -8,7 +8,7 @@
 // statements are not touched.
 #pragma once
 #include "codegen/graph/graph.h"
-#include "codegen/lower/journal.h"
+#include "codegen/program/journal.h"
 
 namespace gnomon {
 

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "codegen/plan/planner.h"
-#include "codegen/program/copy_kernel.h"
+#include "codegen/modules/copy_kernel.h"
 #include "codegen/program/grid.h"
 
 namespace gnomon {

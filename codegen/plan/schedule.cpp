@@ -7,7 +7,7 @@
 #include "codegen/plan/barriers.h"
 #include "codegen/plan/memory.h"
 #include "codegen/plan/planner.h"
-#include "codegen/program/count_kernel.h"
+#include "codegen/modules/count_kernel.h"
 
 namespace gnomon {
 

@@ -8,6 +8,7 @@
 
 #include "codegen/base/path_visitor.h"
 #include "codegen/primitives/align.h"
+#include "codegen/primitives/lax.h"
 #include "gnomon/numeric.h"
 #include "gnomon/ops.h"
 
@@ -205,6 +206,60 @@ std::string table(AnyTree tree, int depth) {
     text += '\n';
   }
   return text + all.line();
+}
+
+Arrays add(const Arrays& a, const Arrays& b, Loc loc) {
+  check_same_count(a.size(), b.size());
+  Arrays result;
+  result.reserve(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].is_hole() || b[i].is_hole()) {
+      result.push_back(a[i].is_hole() ? b[i] : a[i]);
+      continue;
+    }
+    if (a[i].aval() != b[i].aval()) {
+      usage_error("tree::add",
+                  "array " + std::to_string(i) + " is " + to_string(a[i].aval()) +
+                      " in one tree and " + to_string(b[i].aval()) +
+                      " in the other; trees are added without promotion",
+                  loc);
+    }
+    result.push_back(lax::add(a[i], b[i], loc));
+  }
+  return result;
+}
+
+Arrays scale(const Operand& factor, const Arrays& a, Loc loc) {
+  Arrays result;
+  result.reserve(a.size());
+  for (const Array& x : a) {
+    if (!factor.is_array()) {
+      if (factor.scalar().kind == Scalar::Kind::floating && !is_float(x.dtype())) {
+        usage_error("tree::scale",
+                    "a factor with a fraction does not scale " + to_string(x.aval()) +
+                        "; cast the array first",
+                    loc);
+      }
+      result.push_back(lax::mul(x, factor.scalar(), loc));
+      continue;
+    }
+    const Array& f = factor.array();
+    if (f.aval() != Aval{x.dtype(), {}}) {
+      usage_error("tree::scale",
+                  "the factor is " + to_string(f.aval()) + " and " + to_string(x.aval()) +
+                      " needs a " + to_string(x.dtype(), {}),
+                  loc);
+    }
+    result.push_back(lax::mul(x, lax::broadcast(f, x.shape(), {}, loc), loc));
+  }
+  return result;
+}
+
+Arrays zeros_like(const Arrays& a, Loc loc) {
+  Arrays result;
+  result.reserve(a.size());
+  for (const Array& x : a) result.push_back(lax::zeros_like(x, loc));
+  return result;
 }
 
 }  // namespace gnomon::tree::detail

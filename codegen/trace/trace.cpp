@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "codegen/base/traced_line.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/primitives/table.h"
 #include "codegen/trace/eager.h"
@@ -63,9 +64,13 @@ Trace::Trace(Numbers numbers)
       serial_(++last_serial),
       captured_(std::make_unique<Captured>()) {
   newest = this;
+  traced_line() = &loc;
 }
 
-Trace::~Trace() { newest = parent_; }
+Trace::~Trace() {
+  newest = parent_;
+  traced_line() = parent_ ? &parent_->loc : nullptr;
+}
 
 Trace* Trace::current() { return newest; }
 

@@ -1,7 +1,7 @@
 // engine/jit/eager.cpp -- operations outside traces: a Runtime as an Executor.
 #include <utility>
 
-#include "engine/runtime/state.h"
+#include "engine/jit/compiling.h"
 #include "gnomon/jit.h"
 
 namespace gnomon {
@@ -29,9 +29,16 @@ class AtOnce final : public Executor {
 
 }  // namespace
 
-Runtime::Runtime(const RuntimeOptions& options) : state_(std::make_shared<RuntimeState>(options)) {
-  state_->executor = std::make_shared<AtOnce>(state_);
-  state_->context->executor = state_->executor;
+Runtime::Runtime(const RuntimeOptions& options)
+    : state_(std::make_shared<RuntimeState>(options, make_compiler())) {
+  const auto compiling = std::make_shared<ProgramsOfRuntime>(state_, options);
+  compiling->executor = std::make_shared<AtOnce>(state_);
+  state_->context->executor = compiling->executor;
+  state_->compiling = compiling;
+}
+
+Key Runtime::key(std::int64_t seed, random::Mode mode) {
+  return Key(from_host(random::seed_words(seed)), mode);
 }
 
 }  // namespace gnomon

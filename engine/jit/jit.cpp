@@ -11,9 +11,10 @@
 #include "codegen/lower/pipeline.h"
 #include "codegen/lower/record.h"
 #include "codegen/transforms/check_buffers.h"
+#include "engine/jit/compiling.h"
 #include "engine/jit/dump.h"
+#include "engine/jit/make_executable.h"
 #include "engine/jit/reference.h"
-#include "engine/runtime/make_executable.h"
 #include "engine/runtime/memory_report.h"
 #include "engine/runtime/state.h"
 #include "gnomon/debug.h"
@@ -147,8 +148,11 @@ std::shared_ptr<Executable> JitCore::make(const Entry& entry, Refill refill, boo
   if (options_.memory_limit > 0) kind += " within " + std::to_string(options_.memory_limit);
   if (refill != Refill::automatic) kind += refill == Refill::on ? " in turns" : " waiting";
   options.identity = kind + (options.executable.debug_info ? " with lines" : "");
-  const auto executable = state_->programs.find_or_make(
-      entry.graph, kind, [&] { return make_executable(*state_, entry.graph, options); }, made);
+  const auto executable =
+      programs_of(*state_, "jit")
+          .programs.find_or_make(
+              entry.graph, kind, [&] { return make_executable(*state_, entry.graph, options); },
+              made);
   if (!made) require_within_limit(executable->program());
   return executable;
 }
@@ -316,7 +320,7 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
       executable->run(inputs, outputs, donated, watch);
     } catch (const DeviceError&) {
       // Arenas of programs that nothing calls any more may stand in the way.
-      if (state_->programs.clear() == 0) throw;
+      if (state_->compiling->clear() == 0) throw;
       executable->run(inputs, outputs, donated, watch);
     }
   } catch (...) {

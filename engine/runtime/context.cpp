@@ -41,8 +41,17 @@ vulkan::PoolOptions host_pool(const vulkan::Device& device, vulkan::MemoryKind k
 }
 
 // What the probe says, or said to an earlier process.
-kernel::RefineOptions rounding_of(vulkan::Device& device, vulkan::Queue& queue, DiskCache* disk) {
-  if (disk == nullptr) return vulkan::probe_rounding(device, queue);
+kernel::RefineOptions rounding_of(vulkan::Device& device, vulkan::Queue& queue,
+                                  const Compiler* compiler, DiskCache* disk) {
+  // Nobody can ask: programs that trust the device are then for devices that are known.
+  if (compiler == nullptr) return {.division = true, .root = true};
+  const auto probe = [&] {
+    const kernel::Kernel kernel = compiler->rounding_kernel();
+    const std::vector<std::uint8_t> windows(kernel.buffers.size(), 0);
+    return vulkan::probe_rounding(
+        device, queue, compiler->words(kernel, device.target(), windows, {}), kernel.group_size);
+  };
+  if (disk == nullptr) return probe();
   const Digest key = digest("rounding 1\n" + std::string(source_identity()) + "\n" +
                             device.description().identity() + "\n" + device.target().text());
   if (const auto known = disk->read(key)) {
@@ -50,7 +59,7 @@ kernel::RefineOptions rounding_of(vulkan::Device& device, vulkan::Queue& queue, 
       return {.division = (*known)[0] != std::byte{0}, .root = (*known)[1] != std::byte{0}};
     disk->drop_damaged(key);
   }
-  const kernel::RefineOptions wrong = vulkan::probe_rounding(device, queue);
+  const kernel::RefineOptions wrong = probe();
   disk->write(key, std::array{std::byte{wrong.division}, std::byte{wrong.root}});
   return wrong;
 }
@@ -61,6 +70,7 @@ Context::Context(const vulkan::DeviceOptions& options, const ContextOptions& own
     : time_slice_ms(own.time_slice_ms),
       compile_threads(own.compile_threads),
       disk(own.disk),
+      compiler(own.compiler),
       device(options),
       queue(device),
       arrays(device, queue, array_pool(device)),
@@ -74,7 +84,7 @@ Context::Context(const vulkan::DeviceOptions& options, const ContextOptions& own
       pipelines(device, own.disk != nullptr),
       copies(device) {
   if (!vulkan::quirks_of(device.description()).rounds_correctly)
-    device.refine(rounding_of(device, queue, disk.get()));
+    device.refine(rounding_of(device, queue, compiler.get(), disk.get()));
 }
 
 Context::~Context() {

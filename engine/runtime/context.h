@@ -7,7 +7,7 @@
 #include <mutex>
 #include <span>
 
-#include "codegen/trace/executor.h"
+#include "engine/runtime/compiler.h"
 #include "engine/runtime/disk_cache.h"
 #include "engine/vulkan/buffer_pool.h"
 #include "engine/vulkan/device.h"
@@ -34,7 +34,8 @@ struct ContextCounters {
 struct ContextOptions {
   double time_slice_ms = 50;
   std::size_t compile_threads = 0;
-  std::shared_ptr<DiskCache> disk;  // none: what drivers make of modules is not collected
+  std::shared_ptr<DiskCache> disk;           // none: what drivers make of modules is not collected
+  std::shared_ptr<const Compiler> compiler;  // none: only what was compiled before runs
 };
 
 /// Shared by the Runtime, its executables and its arrays, so they may be destroyed in any order.
@@ -45,6 +46,7 @@ struct Context {
   const double time_slice_ms;
   const std::size_t compile_threads;
   const std::shared_ptr<DiskCache> disk;
+  const std::shared_ptr<const Compiler> compiler;
   mutable vulkan::Device device;
   vulkan::Queue queue;
   vulkan::BufferPool arrays;

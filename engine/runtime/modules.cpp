@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "codegen/program/module.h"
 #include "engine/runtime/executable.h"
 #include "engine/runtime/parallel.h"
+#include "gnomon/error.h"
 
 namespace gnomon {
 namespace {
@@ -46,6 +46,14 @@ void Executable::make_modules(std::vector<Module> wanted) {
   }
   if (tasks.empty()) return;
   const std::size_t threads = context_->compile_threads;
+  const Compiler* const compiler = context_->compiler.get();
+  if (emits && compiler == nullptr) {
+    const auto missing = std::ranges::find(tasks, nullptr, &Task::stored);
+    throw DeviceError("gnomon::run: `" + program_.name + "` has no module of kernel `" +
+                      schedule_.kernels[missing->module.kernel].name +
+                      "` for arrays that lie in several blocks of memory as these do, and there is "
+                      "no compiler here to make one; use a Runtime with larger block_bytes");
+  }
 
   const auto start = std::chrono::steady_clock::now();
   if (emits && origin_.compile) {
@@ -60,14 +68,18 @@ void Executable::make_modules(std::vector<Module> wanted) {
     Task& task = tasks[i];
     const bool emitted = task.stored == nullptr;
     if (emitted) {
-      task.words = module_words(schedule_.kernels[task.module.kernel], context_->device.target(),
-                                task.module.windows,
-                                {.debug_info = options_.debug_info,
-                                 .window_bytes = context_->device.max_window_bytes(),
-                                 .validate = options_.validate_modules});
+      const std::uint32_t k = task.module.kernel;
+      const Target& target = context_->device.target();
+      // Behind the program's own stand those that copy, without their bodies.
+      const bool copies = k >= program_.kernels.size();
+      task.words = compiler->words(copies ? compiler->copy_kernel(target) : schedule_.kernels[k],
+                                   target, task.module.windows,
+                                   {.debug_info = options_.debug_info,
+                                    .window_bytes = context_->device.max_window_bytes(),
+                                    .validate = options_.validate_modules});
       ++context_->counters.modules_emitted;
-    } else if (options_.validate_modules) {
-      validate_module(task.words, schedule_.kernels[task.module.kernel].name);
+    } else if (options_.validate_modules && compiler != nullptr) {
+      compiler->validate(task.words, schedule_.kernels[task.module.kernel].name);
     }
   });
   times_.emit_ms += milliseconds_since(start);
@@ -113,7 +125,7 @@ std::string Executable::spirv_text() const {
   std::string text;
   for (const Module& module : modules_) {
     text += "; kernel " + schedule_.kernels[module.kernel].name + "\n" +
-            module_text(module.pipeline->words());
+            (context_->compiler ? context_->compiler->text(module.pipeline->words()) : "");
   }
   return text;
 }

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "codegen/program/copy_kernel.h"
+#include "codegen/program/copies.h"
 #include "codegen/program/grid.h"
 #include "engine/runtime/executable.h"
 #include "gnomon/error.h"
@@ -130,7 +130,7 @@ void Executable::gather(Entry& entry, const std::vector<bool>& chosen, Schedule&
 
   if (gather_kernel_ == ~0u) {
     gather_kernel_ = static_cast<std::uint32_t>(schedule_.kernels.size());
-    schedule_.kernels.push_back(copy_kernel(context_->device.target()));
+    schedule_.kernels.push_back(copy_frame(context_->device.target()));
   }
   std::vector<Work> copies;
   vulkan::Range piece = entry.gathered[0];

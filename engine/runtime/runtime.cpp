@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "codegen/graph/array_text.h"
-#include "codegen/trace/eager.h"
 #include "engine/runtime/state.h"
 #include "gnomon/error.h"
 
@@ -52,10 +51,9 @@ void to_stdout(std::string_view line) {
 
 }  // namespace
 
-RuntimeState::RuntimeState(const RuntimeOptions& options)
+RuntimeState::RuntimeState(const RuntimeOptions& options, std::shared_ptr<const Compiler> compiler)
     : environment(with_log(Environment::read(), options.on_log)),
       validate(options.validate || environment.validate),
-      programs({options.max_programs, options.program_bytes}),
       print_(&to_stdout) {
   if (environment.help) environment.messages->write(help_text());
   if (!(options.time_slice_ms > 0))
@@ -65,20 +63,28 @@ RuntimeState::RuntimeState(const RuntimeOptions& options)
   own.time_slice_ms = options.time_slice_ms;
   own.compile_threads = options.compile_threads;
   own.disk = disk_cache(options, environment);
+  own.compiler = std::move(compiler);
   context = std::make_shared<Context>(device_options(options, environment), own);
-  if (own.disk) store = std::make_shared<ProgramStore>(own.disk, context->device);
 }
 
 Array RuntimeState::placed(const Array& a) const {
-  const Unplaced* made = a.concrete() ? a.storage()->unplaced() : nullptr;
-  if (!made) return a;
-  if (const HostArray* elements = made->elements())
-    return on_device(context, a.aval(), elements->bytes);
-  return executor->execute("constant", made->graph(), {})[0];
+  const bool made_of_numbers = a.concrete() && a.storage()->unplaced() != nullptr;
+  if (!made_of_numbers) return a;
+  if (!compiling)
+    throw UsageError(
+        "gnomon::Runtime: an array made of numbers alone cannot be computed without a compiler; "
+        "bring its elements by from_host");
+  return compiling->placed(a);
+}
+
+Runtime::Runtime(std::shared_ptr<RuntimeState> state) : state_(std::move(state)) {}
+
+Runtime Runtime::without_compiler(const RuntimeOptions& options) {
+  return Runtime(std::make_shared<RuntimeState>(options, nullptr));
 }
 
 Runtime::~Runtime() = default;
-// The other constructor is in engine/jit/eager.cpp: it knows how operations run at once.
+// The public constructor is in engine/jit/eager.cpp: it knows how operations run at once.
 Runtime::Runtime(Runtime&&) noexcept = default;
 Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 
@@ -121,10 +127,6 @@ void Runtime::wait() const { state_->context->queue.wait_idle(); }
 
 void Runtime::wait(const Array& array) const {
   state_->context->queue.wait(storage_of(state_->placed(array), *state_->context, "wait").ready());
-}
-
-Key Runtime::key(std::int64_t seed, random::Mode mode) {
-  return Key(from_host(random::seed_words(seed)), mode);
 }
 
 void detail::check_row(std::size_t size, std::size_t first, Loc loc) {
@@ -174,7 +176,7 @@ Counters Runtime::counters() const {
   c.programs_compiled = state_->programs_compiled;
   c.programs_shared = state_->programs_shared;
   c.programs_loaded = state_->programs_loaded;
-  c.programs_dropped = state_->programs.dropped();
+  if (state_->compiling) c.programs_dropped = state_->compiling->dropped();
   if (const auto& disk = state_->context->disk) {
     c.files_damaged = disk->damaged();
     c.files_dropped = disk->dropped();
@@ -192,7 +194,9 @@ void Runtime::cancel_with(std::optional<CancelToken> token) {
   state_->watch_with(std::move(token));
 }
 
-void Runtime::clear_programs() { state_->programs.clear(); }
+void Runtime::clear_programs() {
+  if (state_->compiling) state_->compiling->clear();
+}
 
 std::vector<std::string> Runtime::validation_messages() const {
   return state_->context->device.instance().messages().all();

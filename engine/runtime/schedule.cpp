@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "codegen/program/copy_kernel.h"
+#include "codegen/program/copies.h"
 
 namespace gnomon {
 namespace {
@@ -115,7 +115,7 @@ Schedule schedule_of(const Program& program, const Target& target) {
       GNOMON_CHECK(step.operands.size() == 2, "a copy has two operands: " + step.label);
       if (copy == none) {
         copy = static_cast<std::uint32_t>(schedule.kernels.size());
-        schedule.kernels.push_back(copy_kernel(target));
+        schedule.kernels.push_back(copy_frame(target));
       }
       work = copy_work(copy, target, step.operands[0], step.operands[1], step.bytes);
       if (!step.label.empty()) work.label = step.label;

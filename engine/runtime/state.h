@@ -7,15 +7,26 @@
 
 #include "engine/runtime/context.h"
 #include "engine/runtime/env.h"
-#include "engine/runtime/program_cache.h"
-#include "engine/runtime/program_store.h"
 #include "engine/runtime/watch.h"
 #include "gnomon/runtime.h"
 
 namespace gnomon {
 
+/// What a Runtime with a compiler has besides (engine/jit/compiling.h).
+class Compiling {
+ public:
+  virtual ~Compiling() = default;
+  /// An array that was made of numbers alone, on the device.
+  virtual Array placed(const Array&) = 0;
+  /// Forgets programs that nobody else holds; how many that were.
+  virtual std::size_t clear() = 0;
+  /// Programs that went because there were too many.
+  virtual std::uint64_t dropped() const = 0;
+};
+
 struct RuntimeState {
-  explicit RuntimeState(const RuntimeOptions&);
+  /// Without a compiler only what was compiled before runs.
+  RuntimeState(const RuntimeOptions&, std::shared_ptr<const Compiler>);
 
   /// `a`, which is concrete; computed here when it was made of numbers alone.
   Array placed(const Array& a) const;
@@ -23,9 +34,7 @@ struct RuntimeState {
   Environment environment;
   bool validate = false;  // by option or environment
   std::shared_ptr<Context> context;
-  ProgramCache programs;
-  std::shared_ptr<ProgramStore> store;  // none: no cache on disk
-  std::shared_ptr<Executor> executor;   // of operations outside traces; engine/jit makes it
+  std::shared_ptr<Compiling> compiling;  // none without a compiler; engine/jit makes it
   std::atomic<std::uint64_t> traces{0}, programs_compiled{0}, programs_shared{0},
       programs_loaded{0};
 

@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
-#include "codegen/program/rounding_kernel.h"
 #include "engine/vulkan/buffer_pool.h"
 #include "engine/vulkan/pipeline_cache.h"
 #include "engine/vulkan/recorder.h"
@@ -111,10 +111,10 @@ kernel::RefineOptions judge_rounding(const RoundingOperands& o, std::span<const 
   return wrong;
 }
 
-kernel::RefineOptions probe_rounding(Device& device, Queue& queue) {
+kernel::RefineOptions probe_rounding(Device& device, Queue& queue, std::vector<std::uint32_t> words,
+                                     std::uint32_t group_size) {
   const RoundingOperands operands = rounding_operands();
   const std::size_t count = operands.x.size();
-  const kernel::Kernel kernel = rounding_kernel();
   VkBufferUsageFlags usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
   if (device.target().texel_reads) usage |= VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT;
   BufferPool arrays = pool_of(device, queue, MemoryKind::staging, usage);
@@ -124,7 +124,7 @@ kernel::RefineOptions probe_rounding(Device& device, Queue& queue) {
   const std::uint32_t block_words = kernel::parameter_header_words + 4;
   const Held parameters(uniforms, block_words * sizeof(std::uint32_t));
 
-  const auto groups = static_cast<std::uint32_t>(count / kernel.group_size);
+  const auto groups = static_cast<std::uint32_t>(count / group_size);
   std::vector<std::uint32_t> block{0, groups, 0, 0};
   for (std::size_t k = 0; k < 4; ++k)
     block.push_back(static_cast<std::uint32_t>(memory.range.offset / 4 + k * count));
@@ -134,9 +134,7 @@ kernel::RefineOptions probe_rounding(Device& device, Queue& queue) {
   std::memcpy(bytes + count * 4, operands.y.data(), count * 4);
 
   PipelineCache pipelines(device);
-  spirv::EmitOptions options;
-  options.features = device.target().features;
-  const auto pipeline = pipelines.pipeline(spirv::emit(kernel, options), "rounding_probe");
+  const auto pipeline = pipelines.pipeline(std::move(words), "rounding_probe");
   Dispatch dispatch;
   dispatch.pipeline = pipeline->handle();
   dispatch.groups_x = groups;

@@ -21,7 +21,9 @@ RoundingOperands rounding_operands();
 kernel::RefineOptions judge_rounding(const RoundingOperands&, std::span<const float> quotients,
                                      std::span<const float> roots);
 
-/// Runs the operands through the device: one dispatch, in memory of its own. Throws DeviceError.
-kernel::RefineOptions probe_rounding(Device&, Queue&);
+/// Runs the operands through the device: one dispatch, in memory of its own. `words` is the module
+/// of codegen/modules/rounding_kernel.h, whose workgroups are that large. Throws DeviceError.
+kernel::RefineOptions probe_rounding(Device&, Queue&, std::vector<std::uint32_t> words,
+                                     std::uint32_t group_size);
 
 }  // namespace gnomon::vulkan

@@ -10,7 +10,7 @@
 
 #include "codegen/graph/text.h"
 #include "codegen/lower/pipeline.h"
-#include "codegen/program/module.h"
+#include "codegen/modules/module.h"
 #include "gnomon/error.h"
 #include "tests/support/loop_goldens.h"
 

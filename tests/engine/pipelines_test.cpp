@@ -5,8 +5,8 @@
 
 #include <thread>
 
-#include "codegen/program/copy_kernel.h"
-#include "codegen/program/module.h"
+#include "codegen/modules/copy_kernel.h"
+#include "codegen/modules/module.h"
 #include "gnomon/jit.h"
 #include "gnomon/ops.h"
 #include "tests/engine/fixture.h"

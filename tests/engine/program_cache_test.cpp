@@ -1,6 +1,6 @@
 // tests/engine/program_cache_test.cpp -- compiled programs in memory: shared, bounded, and gone
 // with everything that was theirs.
-#include "engine/runtime/program_cache.h"
+#include "engine/jit/compiling.h"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ class FewPrograms : public DeviceTest {
     auto f = jit(rt, [number](const Array& x) { return x * static_cast<float>(number) + 1; });
     return rt.item<float>(f(rt.from_host(2.0f)));
   }
-  std::size_t kept() const { return rt.state()->programs.size(); }
+  std::size_t kept() const { return programs_of(*rt.state(), "kept").programs.size(); }
 };
 
 TEST_F(FewPrograms, StayFewWhateverIsCompiled) {

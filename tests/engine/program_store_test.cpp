@@ -7,6 +7,8 @@
 #include <functional>
 #include <random>
 
+#include "engine/jit/program_store.h"
+#include "engine/runtime/state.h"
 #include "gnomon/control.h"
 #include "gnomon/jit.h"
 #include "gnomon/ops.h"

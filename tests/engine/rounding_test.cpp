@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "codegen/modules/module.h"
+#include "codegen/modules/rounding_kernel.h"
 #include "engine/vulkan/rounding_probe.h"
 #include "gnomon/control.h"
 #include "gnomon/jit.h"
@@ -63,7 +65,13 @@ TEST(RoundingProbe, SeesThroughUsualWaysToDivide) {
 TEST_F(Rounding, ProbeFindsTheCpuDriversCorrect) {
   if (rt.state()->context->device.description().kind != vulkan::DeviceDescription::Kind::cpu)
     GTEST_SKIP() << rt.device_name() << " is no CPU driver, whose rounding is known beforehand";
-  const auto wrong = vulkan::probe_rounding(context()->device, context()->queue);
+  const auto wrong = [&] {
+    const kernel::Kernel kernel = rounding_kernel();
+    const std::vector<std::uint8_t> windows(kernel.buffers.size(), 0);
+    return vulkan::probe_rounding(context()->device, context()->queue,
+                                  module_words(kernel, rt.target(), windows, {}),
+                                  kernel.group_size);
+  }();
   EXPECT_FALSE(wrong.division);
   EXPECT_FALSE(wrong.root);
 }

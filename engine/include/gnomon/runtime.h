@@ -155,6 +155,10 @@ class Runtime {
  public:
   /// Throws DeviceError when no device fits, with the reason for each, or when it refuses.
   explicit Runtime(const RuntimeOptions& = {});
+  /// One that has no compiler and runs what was compiled before (gnomon/aot.h), which is all that
+  /// the library `gnomon_runtime` offers by itself: whatever traces or computes with its arrays
+  /// outside of such programs throws UsageError. Throws as the constructor does.
+  static Runtime without_compiler(const RuntimeOptions& = {});
   ~Runtime();
   Runtime(Runtime&&) noexcept;
   Runtime& operator=(Runtime&&) noexcept;
@@ -290,6 +294,7 @@ class Runtime {
   const std::shared_ptr<RuntimeState>& state() const { return state_; }
 
  private:
+  explicit Runtime(std::shared_ptr<RuntimeState>);
   void check_type(const Array&, DType) const;
   void check_single(const Array&) const;
   std::shared_ptr<RuntimeState> state_;

@@ -1,4 +1,5 @@
-// codegen/program/copy_kernel.h -- the kernel that moves bytes between two arrays.
+// codegen/program/copies.h -- copies between arrays: what is known of their kernel without its
+// body.
 #pragma once
 #include <cstdint>
 
@@ -12,8 +13,8 @@ std::uint64_t copy_unit(const Target&);
 /// Workgroups that move `bytes`, rounded up to whole units.
 std::uint32_t copy_groups(std::uint64_t bytes, const Target&);
 
-/// Copies `parameters[0]` units of `copy_unit` bytes from buffer 0 to buffer 1, both aligned to the
-/// unit.
-kernel::Kernel copy_kernel(const Target&);
+/// The copy kernel (codegen/modules/copy_kernel.h) without its body: who has the modules of a
+/// program needs no more.
+kernel::Kernel copy_frame(const Target&);
 
 }  // namespace gnomon

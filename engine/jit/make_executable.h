@@ -1,4 +1,4 @@
-// engine/runtime/make_executable.h -- from a graph to what runs it: compiled, or found on disk.
+// engine/jit/make_executable.h -- from a graph to what runs it: compiled, or found on disk.
 #pragma once
 #include <functional>
 #include <memory>

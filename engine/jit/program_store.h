@@ -1,4 +1,4 @@
-// engine/runtime/program_store.h -- programs that outlive their process: what names them, and what
+// engine/jit/program_store.h -- programs that outlive their process: what names them, and what
 // is made of what is found.
 #pragma once
 #include <memory>

@@ -1,5 +1,5 @@
-// engine/runtime/program_cache.cpp -- lookup by structural hash, decided by structural equality.
-#include "engine/runtime/program_cache.h"
+// engine/jit/program_cache.cpp -- lookup by structural hash, decided by structural equality.
+#include "engine/jit/program_cache.h"
 
 #include <algorithm>
 

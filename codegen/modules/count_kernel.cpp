@@ -1,5 +1,5 @@
-// codegen/program/count_kernel.cpp -- sets a counter or adds to it.
-#include "codegen/program/count_kernel.h"
+// codegen/modules/count_kernel.cpp -- sets a counter or adds to it.
+#include "codegen/modules/count_kernel.h"
 
 #include "shaders/kernel/builder.h"
 

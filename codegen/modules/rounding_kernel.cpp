@@ -1,5 +1,5 @@
-// codegen/program/rounding_kernel.cpp -- one quotient and one root per invocation.
-#include "codegen/program/rounding_kernel.h"
+// codegen/modules/rounding_kernel.cpp -- one quotient and one root per invocation.
+#include "codegen/modules/rounding_kernel.h"
 
 #include "shaders/kernel/builder.h"
 

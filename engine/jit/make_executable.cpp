@@ -1,8 +1,9 @@
-// engine/runtime/make_executable.cpp -- compiling, or doing without.
-#include "engine/runtime/make_executable.h"
+// engine/jit/make_executable.cpp -- compiling, or doing without.
+#include "engine/jit/make_executable.h"
 
 #include <utility>
 
+#include "engine/jit/compiling.h"
 #include "engine/runtime/memory_report.h"
 #include "gnomon/error.h"
 
@@ -28,12 +29,14 @@ std::shared_ptr<Executable> make_executable(RuntimeState& state, const Graph& gr
   Program program;
   ProgramOrigin origin;
   std::optional<ProgramFile> found;
-  if (state.store) {
+  ProgramsOfRuntime& programs = programs_of(state, "compile");
+  if (programs.store) {
     const auto key =
-        std::make_shared<const ProgramStore::Key>(state.store->key(graph, options.identity));
+        std::make_shared<const ProgramStore::Key>(programs.store->key(graph, options.identity));
     // Stages that are to be shown have to happen.
-    if (options.compile.dump == nullptr) found = state.store->load(*key);
-    origin.keep = [store = state.store, key](const Program& p, std::vector<ProgramModule> modules) {
+    if (options.compile.dump == nullptr) found = programs.store->load(*key);
+    origin.keep = [store = programs.store, key](const Program& p,
+                                                std::vector<ProgramModule> modules) {
       store->keep(*key, p, std::move(modules));
     };
   }
@@ -53,7 +56,7 @@ std::shared_ptr<Executable> make_executable(RuntimeState& state, const Graph& gr
   try {
     return std::make_shared<Executable>(state.context, program, options.executable, origin);
   } catch (const DeviceError&) {
-    if (state.programs.clear() == 0) throw;
+    if (programs.clear() == 0) throw;
     return std::make_shared<Executable>(state.context, std::move(program), options.executable,
                                         std::move(origin));
   }

@@ -1,4 +1,4 @@
-// codegen/program/count_kernel.h -- the kernel that keeps the counter of a loop.
+// codegen/modules/count_kernel.h -- the kernel that keeps the counter of a loop.
 #pragma once
 #include "shaders/kernel/kernel.h"
 

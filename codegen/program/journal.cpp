@@ -1,10 +1,10 @@
-// codegen/lower/journal.cpp -- records in the order of the program, as lines and errors.
-#include "codegen/lower/journal.h"
+// codegen/program/journal.cpp -- records in the order of the program, as lines and errors.
+#include "codegen/program/journal.h"
 
 #include <algorithm>
 
 #include "codegen/graph/array_text.h"
-#include "codegen/primitives/effects.h"
+#include "codegen/program/print_format.h"
 
 namespace gnomon {
 namespace {

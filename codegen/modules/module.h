@@ -1,4 +1,4 @@
-// codegen/program/module.h -- a kernel of a Program as the SPIR-V words that the engine hands to a
+// codegen/modules/module.h -- a kernel of a Program as the SPIR-V words that the engine hands to a
 // driver.
 #pragma once
 #include <cstdint>
@@ -6,15 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "codegen/program/module_options.h"
 #include "codegen/program/target.h"
 
 namespace gnomon {
-
-struct ModuleOptions {
-  bool debug_info = false;         // names and source lines; they change the words
-  std::uint64_t window_bytes = 0;  // what a window shows; for buffers that span several
-  bool validate = false;           // through spirv-val
-};
 
 /// The module of `kernel` for `target`; `windows` is the window of each buffer.
 ///

@@ -1,5 +1,5 @@
-// engine/runtime/program_store.cpp -- keys of programs, and files that turn out to be of no use.
-#include "engine/runtime/program_store.h"
+// engine/jit/program_store.cpp -- keys of programs, and files that turn out to be of no use.
+#include "engine/jit/program_store.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
-// codegen/program/module.cpp -- emitting, validating and printing the modules of a Program.
-#include "codegen/program/module.h"
+// codegen/modules/module.cpp -- emitting, validating and printing the modules of a Program.
+#include "codegen/modules/module.h"
 
 #include "gnomon/error.h"
 #include "shaders/spirv/emit.h"

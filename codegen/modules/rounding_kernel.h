@@ -1,4 +1,4 @@
-// codegen/program/rounding_kernel.h -- the kernel that shows how a device rounds.
+// codegen/modules/rounding_kernel.h -- the kernel that shows how a device rounds.
 #pragma once
 #include "shaders/kernel/kernel.h"
 

@@ -1,4 +1,4 @@
-// engine/runtime/program_cache.h -- compiled programs of one Runtime, by the graph they came from.
+// engine/jit/program_cache.h -- compiled programs of one Runtime, by the graph they came from.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// codegen/lower/journal.h -- what the host reads of a program's statements: where each left its
+// codegen/program/journal.h -- what the host reads of a program's statements: where each left its
 // records, and the lines and errors these make.
 #pragma once
 #include <cstdint>
@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "codegen/graph/graph.h"
 #include "codegen/graph/host_array.h"
 
 namespace gnomon {
