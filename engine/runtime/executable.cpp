@@ -126,13 +126,13 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
     std::vector<std::shared_ptr<Storage>>& list;
     ~Clear() { list.clear(); }
   } clear{fresh_};
-  std::uint64_t taken = 0;  // inputs that became outputs; bit i for input i, the first 64 only
+  taken_.assign(in, 0);
   for (std::size_t o = 0; o < out; ++o) {
     std::shared_ptr<Storage> storage;
     for (const std::uint32_t i : reusable_[o]) {
-      if (i >= donated.size() || i >= 64 || !donated[i] || (taken >> i & 1)) continue;
+      if (i >= donated.size() || !donated[i] || taken_[i]) continue;
       if (inputs[i].storage().use_count() != 1) continue;
-      taken |= std::uint64_t{1} << i;
+      taken_[i] = 1;
       storage = inputs[i].storage();
       break;
     }
@@ -173,8 +173,8 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
       ticket = watch.any() ? play_watched(found, instance, watch) : play(found, instance);
     } catch (...) {
       // These may have been overwritten.
-      for (std::size_t i = 0; i < in && i < 64; ++i)
-        if (taken >> i & 1) inputs[i] = Array();
+      for (std::size_t i = 0; i < in; ++i)
+        if (taken_[i]) inputs[i] = Array();
       if (!held_.empty()) outputs.assign(out, Array());
       for (const std::uint32_t o : std::exchange(held_, {})) {
         static_cast<DeviceStorage&>(*fresh_[o]).written_by(last_ticket_);
@@ -192,7 +192,7 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
     auto& storage = static_cast<DeviceStorage&>(*inputs[i].storage());
     storage.used_by(ticket);
     if (i >= donated.size() || !donated[i]) continue;
-    if (i < 64 && (taken >> i & 1)) {
+    if (taken_[i]) {
       context_->counters.donated.fetch_add(1, std::memory_order_relaxed);
     } else if (inputs[i].storage().use_count() != 1) {
       context_->counters.shared_donations.fetch_add(1, std::memory_order_relaxed);

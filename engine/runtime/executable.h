@@ -180,6 +180,7 @@ class Executable {
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<vulkan::Range> ranges_;  // of the current call: inputs, then outputs
   std::vector<std::uint32_t> key_;
+  std::vector<std::uint8_t> taken_;  // per input of the current call: it became an output
   std::vector<std::shared_ptr<Storage>> fresh_;  // outputs of the current call
   std::vector<std::uint32_t> held_;         // outputs that a watched call left as good as they are
   std::vector<std::uint64_t> slice_steps_;  // per gated block: of a call's first slice

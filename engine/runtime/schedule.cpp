@@ -194,7 +194,7 @@ std::vector<Hazard> missing_barriers(const Program& program) {
 }
 
 std::vector<std::vector<std::uint32_t>> reusable_inputs(const Program& program) {
-  std::vector<std::uint32_t> last_read(program.inputs.size(), none);
+  std::vector<std::uint32_t> last_read(program.inputs.size(), none), read_before = last_read;
   std::vector<std::uint32_t> first_write(program.outputs.size(), none);
   for (std::uint32_t i = 0; i < program.steps.size(); ++i) {
     for (const Touch& touch : touches(program, i)) {
@@ -207,6 +207,7 @@ std::vector<std::vector<std::uint32_t>> reusable_inputs(const Program& program) 
       }
       if (touch.kind == Place::Kind::input) {
         std::uint32_t& read = last_read[touch.index];
+        if (read != none && read < last) read_before[touch.index] = read;
         read = read == none ? last : std::max(read, last);
       }
       if (touch.kind == Place::Kind::output) {
@@ -221,9 +222,26 @@ std::vector<std::vector<std::uint32_t>> reusable_inputs(const Program& program) 
     }
     return false;
   };
+  // An input that is copied to an output and not read again, as carries of loops are.
+  std::vector<std::uint32_t> copied(program.outputs.size(), none);
+  for (std::uint32_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    if (step.kind != Step::Kind::copy) continue;
+    const Place &from = step.operands[0], &to = step.operands[1];
+    if (from.kind == Place::Kind::input && to.kind == Place::Kind::output && from.offset == 0 &&
+        to.offset == 0 && last_read[from.index] == i && first_write[to.index] == i &&
+        (read_before[from.index] == none || barrier_between(read_before[from.index], i)) &&
+        bytes_of(program.inputs[from.index]) == bytes_of(program.outputs[to.index]))
+      copied[to.index] = from.index;
+  }
   std::vector<std::vector<std::uint32_t>> result(program.outputs.size());
   for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
     if (first_write[o] == none) continue;
+    // The copy is one onto itself then: each invocation reads what it writes before it does.
+    if (copied[o] != none) {
+      result[o].push_back(copied[o]);
+      continue;
+    }
     for (std::uint32_t i = 0; i < program.inputs.size(); ++i) {
       if (bytes_of(program.inputs[i]) != bytes_of(program.outputs[o])) continue;
       const bool unread = last_read[i] == none;

@@ -62,7 +62,7 @@ std::vector<Hazard> missing_barriers(const Program&);
 
 /// Inputs whose memory may become that of an output: per output, the inputs of its size that no
 /// step at or after the output's first write reads, with a planned barrier between the last read
-/// and that write.
+/// and that write; or the one that the first write is a copy of.
 std::vector<std::vector<std::uint32_t>> reusable_inputs(const Program&);
 
 }  // namespace gnomon

@@ -133,6 +133,44 @@ TEST_F(Jit, TakesOverWhatIsMovedIn) {
               HasSubstr("argument 0 `.position` of `function` is an empty Array"));
 }
 
+TEST_F(Jit, LoopsOverwriteACarryThatIsMovedIn) {
+  struct Carry {
+    Array matrix;
+    std::vector<Array> rows;
+    Array count;
+  };
+  const auto step = [](const Carry& c, const Array& x) {
+    Carry next{0.5f * matmul(c.matrix, c.matrix) + x, {}, c.count + 1};
+    for (const Array& row : c.rows) next.rows.push_back(row + matmul(c.matrix, row));
+    return std::pair{next, sum(next.rows.back())};
+  };
+  const auto f = jit(rt, [&](const Carry& c, const Array& xs) { return scan(step, c, xs); });
+  const Array xs = vector({0, 1, 2});
+  constexpr Dim n = 256;  // too much for one workgroup
+  const auto start = [&] {
+    Carry c{rt.from_host(std::vector<float>(n * n, 0.01f), {n, n}), {}, rt.from_host(0)};
+    for (float v : {1.0f, 2.0f, 3.0f})
+      c.rows.push_back(rt.from_host(std::vector<float>(n, v), {n}));
+    return c;
+  };
+  const Carry kept = start();
+  const auto wanted = f(kept, xs);
+  EXPECT_EQ(rt.counters().donated, 0u);
+  Carry given = start();
+  std::vector<const Storage*> before;
+  tree::for_each_leaf(given, [&](const Array& a) { before.push_back(a.storage().get()); });
+  const auto got = f(std::move(given), xs);
+  EXPECT_EQ(rt.counters().donated, 5u);
+  std::size_t i = 0;
+  tree::for_each_leaf(got.first,
+                      [&](const Array& a) { EXPECT_EQ(a.storage().get(), before[i++]); });
+  EXPECT_EQ(rt.to_host<float>(got.first.rows[2]), rt.to_host<float>(wanted.first.rows[2]));
+  EXPECT_EQ(rt.to_host<float>(got.first.matrix), rt.to_host<float>(wanted.first.matrix));
+  EXPECT_EQ(rt.to_host<float>(got.second), rt.to_host<float>(wanted.second));
+  EXPECT_EQ(rt.item<std::int32_t>(got.first.count), 3);
+  EXPECT_EQ(rt.to_host<float>(kept.rows[0])[0], 1.0f);
+}
+
 TEST_F(Jit, CopiesAMovedArrayThatSomebodyElseHolds) {
   auto f = jit(rt, [](const Array& x) { return x + 1; });
   Array mine = vector({1});
