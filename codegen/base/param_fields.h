@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "codegen/base/hash.h"
-#include "codegen/base/reflect.h"
+#include "gnomon/detail/reflect.h"
 #include "codegen/base/text_reader.h"
 #include "gnomon/shape.h"
 

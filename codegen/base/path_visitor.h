@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/base/tree_walk.h"
+#include "gnomon/detail/tree_walk.h"
 
 namespace gnomon::tree {
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gnomon/error.h"
+#include "shaders/support/check.h"
 
 namespace gnomon {
 

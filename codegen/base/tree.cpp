@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "codegen/base/path_visitor.h"
+#include "shaders/support/check.h"
 
 namespace gnomon::tree {
 

@@ -18,7 +18,6 @@
 
 namespace gnomon {
 
-using Arrays = std::vector<Array>;
 using Tangents = std::vector<std::optional<Array>>;  // nullopt: a symbolic zero
 using BatchAxes = std::vector<std::optional<int>>;   // nullopt: not batched
 using ValueId = std::uint32_t;

@@ -8,6 +8,7 @@
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/primitives/reverse.h"
+#include "codegen/trace/trace.h"
 #include "codegen/transforms/jvp.h"
 #include "codegen/transforms/vjp.h"
 

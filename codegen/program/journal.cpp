@@ -5,6 +5,7 @@
 
 #include "codegen/graph/array_text.h"
 #include "codegen/program/print_format.h"
+#include "shaders/support/check.h"
 
 namespace gnomon {
 namespace {

@@ -10,6 +10,7 @@
 #include "gnomon/checksum.h"
 #include "gnomon/error.h"
 #include "program_generated.h"
+#include "shaders/support/check.h"
 
 namespace gnomon {
 namespace {

@@ -1,6 +1,13 @@
 // codegen/trace/function.cpp -- the parts of tracing a callable that do not depend on its types.
 #include "codegen/trace/function.h"
 
+namespace gnomon {
+
+TracedGraph::TracedGraph(Graph graph) : graph_(std::make_shared<const Graph>(std::move(graph))) {}
+std::size_t TracedGraph::input_count() const { return graph_->inputs.size(); }
+
+}  // namespace gnomon
+
 namespace gnomon::detail {
 
 void empty_leaf(int index, const std::string& path, Loc loc) {
@@ -24,23 +31,30 @@ void check_leaves(tree::detail::AnyTree tree, int index, Loc loc) {
   tree::detail::visit_arrays(tree, false, "", report);
 }
 
-Arrays inputs_for(Trace& trace, tree::detail::AnyTree tree, int& index, Loc loc) {
-  check_leaves(tree, index++, loc);
+Tracing::Tracing(Loc loc) : trace_(std::make_unique<Trace>()) { trace_->loc = loc; }
+Tracing::~Tracing() = default;
+
+Arrays Tracing::inputs_for(tree::detail::AnyTree argument) {
+  check_leaves(argument, argument_++, trace_->loc);
   Arrays inputs;
-  const auto add = [&](const Array& a) { inputs.push_back(trace.input(a.aval())); };
-  tree::detail::visit_arrays(tree, false, add);
+  const auto add = [&](const Array& a) { inputs.push_back(trace_->input(a.aval())); };
+  tree::detail::visit_arrays(argument, false, add);
   return inputs;
 }
 
-Graph finished(Trace& trace, tree::detail::AnyTree result) {
-  check_leaves(result, -1, trace.loc);
-  return trace.finish(tree::detail::arrays(result, false));
+TracedGraph Tracing::finish(tree::detail::AnyTree result) {
+  check_leaves(result, -1, trace_->loc);
+  return trace_->finish(tree::detail::arrays(result, false));
 }
 
-Arrays placeholders(const std::vector<Aval>& avals) {
+Arrays Tracing::captures() { return std::move(trace_->captures); }
+
+bool is_tracing() { return Trace::current() != nullptr; }
+
+Arrays output_placeholders(const Graph& graph) {
   Arrays result;
-  result.reserve(avals.size());
-  for (const Aval& aval : avals) result.push_back(placeholder(aval));
+  result.reserve(graph.outputs.size());
+  for (ValueId v : graph.outputs) result.push_back(placeholder(graph.avals[v]));
   return result;
 }
 

@@ -1,5 +1,5 @@
 // codegen/trace/signature.cpp -- hashing signatures and telling them apart in words.
-#include "codegen/trace/signature.h"
+#include "gnomon/detail/signature.h"
 
 #include "codegen/base/hash.h"
 

@@ -59,7 +59,7 @@ Arrays shared_captures(const std::vector<Piece*>& pieces, std::vector<Graph>& gr
   std::vector<control::Part*> pointers;
   std::vector<std::size_t> own;
   for (Piece* p : pieces) {
-    parts.push_back({std::move(p->graph), std::move(p->captures)});
+    parts.push_back({*p->graph, std::move(p->captures)});
     own.push_back(p->own);
   }
   for (control::Part& part : parts) pointers.push_back(&part);

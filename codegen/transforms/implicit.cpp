@@ -5,6 +5,7 @@
 #include "codegen/primitives/calls.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/lax.h"
+#include "codegen/trace/trace.h"
 
 namespace gnomon::detail {
 

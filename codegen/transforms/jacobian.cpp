@@ -111,7 +111,7 @@ namespace {
 
 Blocks traced_forward_blocks(const Linearizable& f, Loc loc) {
   set_line(loc);
-  const std::vector<Aval> results = f.graph.output_avals();
+  const std::vector<Aval> results = f.graph->output_avals();
   Blocks blocks(results.size(), Arrays(f.first, Array::hole()));
   for (std::size_t j = 0; j < f.first; ++j) {
     const Aval& x = f.inputs[j].aval();
@@ -139,7 +139,7 @@ Blocks traced_forward_blocks(const Linearizable& f, Loc loc) {
 
 Blocks traced_reverse_blocks(const Linearizable& f, Loc loc) {
   const auto state = start_vjp(f, loc);
-  const std::vector<Aval> results = f.graph.output_avals();
+  const std::vector<Aval> results = f.graph->output_avals();
   const auto pullback_of = [&](std::size_t i) {
     Trace inner;
     inner.loc = loc;
@@ -188,7 +188,7 @@ Arrays linearize_arrays(const Linearizable& f, std::shared_ptr<const LinearMap>&
   set_line(loc);
   const std::vector<bool> active = floats_among(f);
   const Graph both = gnomon::jvp(f.graph, active);
-  const std::size_t count = f.graph.outputs.size();
+  const std::size_t count = f.graph->outputs.size();
   Arrays inputs = f.inputs;
   std::vector<bool> known(inputs.size(), true);
   LinearMap made;

@@ -218,9 +218,9 @@ bool JitCore::compile_entry(Entry& entry) const {
   return made;
 }
 
-std::vector<Array> JitCore::run_once(Graph graph, Arrays inputs) {
+std::vector<Array> JitCore::run_once(const Graph& graph, Arrays inputs) {
   Entry entry;
-  entry.graph = std::move(graph);
+  entry.graph = graph;
   entry.captures = std::move(inputs);
   entry.number = 1;
   prepare(entry);
@@ -229,14 +229,14 @@ std::vector<Array> JitCore::run_once(Graph graph, Arrays inputs) {
 }
 
 const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string statics,
-                                   SignatureText signature, Graph graph, Arrays captures,
+                                   SignatureText signature, TracedGraph graph, Arrays captures,
                                    std::shared_ptr<const void> result, double trace_ms) {
   const Environment& environment = state_->environment;
   auto entry = std::make_unique<Entry>();
   for (const LeafRef& leaf : leaves) entry->avals.push_back(leaf.array->aval());
   entry->statics = std::move(statics);
   entry->signature = std::move(signature);
-  entry->graph = std::move(graph);
+  entry->graph = *graph;
   entry->captures = std::move(captures);
   entry->result = std::move(result);
   entry->number = entries_.size() + 1;

@@ -5,6 +5,7 @@
 #include "engine/runtime/executable.h"
 #include "engine/runtime/parallel.h"
 #include "gnomon/error.h"
+#include "shaders/support/check.h"
 
 namespace gnomon {
 namespace {

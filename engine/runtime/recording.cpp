@@ -8,6 +8,7 @@
 #include "codegen/program/grid.h"
 #include "engine/runtime/executable.h"
 #include "gnomon/error.h"
+#include "shaders/support/check.h"
 
 namespace gnomon {
 namespace {

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "codegen/program/copies.h"
+#include "shaders/support/check.h"
 
 namespace gnomon {
 namespace {

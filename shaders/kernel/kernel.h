@@ -40,7 +40,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shaders/support/dtype.h"
+#include "gnomon/dtype.h"
 #include "shaders/support/id.h"
 #include "shaders/support/small_vector.h"
 

@@ -1,21 +1,10 @@
-// shaders/support/check.h -- internal invariants and the base of every error class.
+// shaders/support/check.h -- internal invariants.
 #pragma once
-#include <stdexcept>
 #include <string>
 
+#include "gnomon/detail/error_base.h"
+
 namespace gnomon {
-
-/// Base of everything this library throws.
-class Error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// Our own bug: an invariant does not hold. Carries the text of the stage that failed, when known.
-class InternalError : public Error {
- public:
-  using Error::Error;
-};
 
 [[noreturn]] void check_failed(const char* condition, const std::string& detail, const char* file,
                                int line);

@@ -1,7 +1,7 @@
 // tests/codegen/partition_test.cpp -- trees taken apart by leaf and put together again.
 #include "gnomon/partition.h"
 
-#include "codegen/trace/signature.h"
+#include "gnomon/detail/signature.h"
 #include "tests/codegen/graph_host.h"
 
 namespace gnomon::test {

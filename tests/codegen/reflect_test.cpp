@@ -1,5 +1,5 @@
 // tests/codegen/reflect_test.cpp -- fields, their names, and parameter structs derived from them.
-#include "codegen/base/reflect.h"
+#include "gnomon/detail/reflect.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

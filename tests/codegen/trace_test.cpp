@@ -107,7 +107,7 @@ TEST(Trace, CapturesThroughTwoLevels) {
       [&](const Array& x) {
         const auto inner = make_graph([&](const Array& y) { return (k * y) * x + k; }, x);
         EXPECT_EQ(inner.captures.size(), 2u);
-        EXPECT_EQ(inner.graph.inputs.size(), 3u);
+        EXPECT_EQ(inner.graph->inputs.size(), 3u);
         Arrays inputs{x};
         inputs.insert(inputs.end(), inner.captures.begin(), inner.captures.end());
         return inline_graph(inner.graph, inputs)[0];
@@ -125,7 +125,7 @@ TEST(Trace, CapturesAConcreteArrayOnce) {
       make_graph([&](const Array& x) { return x * table + table; }, placeholder({DType::f32, {2}}));
   ASSERT_EQ(traced.captures.size(), 1u);
   EXPECT_EQ(traced.captures[0].storage(), table.storage());
-  EXPECT_EQ(traced.graph.inputs.size(), 2u);
+  EXPECT_EQ(traced.graph->inputs.size(), 2u);
 }
 
 TEST(Trace, OrdersCapturesByFirstUseAndDropsUnusedOnes) {

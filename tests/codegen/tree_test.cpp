@@ -1,7 +1,7 @@
 // tests/codegen/tree_test.cpp -- leaves, paths, static keys, rebuilding, and signatures.
 #include "gnomon/tree.h"
 
-#include "codegen/trace/signature.h"
+#include "gnomon/detail/signature.h"
 #include "tests/codegen/graph_host.h"
 
 namespace gnomon::test {

@@ -264,7 +264,7 @@ std::vector<Declared> public_functions(const std::string& root) {
   for (const char* folder : {"/codegen/include/gnomon", "/engine/include/gnomon"}) {
     std::vector<std::filesystem::path> paths;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root + folder))
-      if (entry.is_regular_file()) paths.push_back(entry.path());
+      if (entry.is_regular_file() && entry.path().parent_path().filename() != "detail") paths.push_back(entry.path());
     std::sort(paths.begin(), paths.end());
     for (const auto& path : paths) {
       std::ifstream file(path);

@@ -2,6 +2,7 @@
 #include "tests/structure/include_rules.h"
 
 #include <regex>
+#include <set>
 
 namespace gnomon::structure {
 namespace {
@@ -19,31 +20,36 @@ bool below_any(std::string_view path, const std::vector<std::string_view>& folde
 
 // One row: files below `user` may include project headers below `allowed` only, or those very
 // headers. The first row that fits a file decides, so a folder stands before the floor that holds
-// it.
+// it. What is below `include` is installed, alone.
 struct Row {
   std::string_view user;
   std::vector<std::string_view> allowed;
 };
 
-// A <gnomon/...> header counts as codegen/include or engine/include, wherever it lives.
 const std::vector<Row>& rows() {
   static const std::vector<Row> table = {
+      {"shaders/include", {"shaders/include"}},
       {"shaders", {"shaders"}},
       // What a program is and what runs it stand without the compiler: of shaders they know the
       // data only, and of codegen nothing beside codegen/program and what lies below it.
       {"codegen/program",
        {"codegen/program", "codegen/base", "codegen/include", "codegen/graph/array_text.h",
-        "codegen/graph/host_array.h", "shaders/support", "shaders/kernel/kernel.h",
-        "shaders/passes/refine.h", "shaders/spirv/emit.h"}},
+        "codegen/graph/host_array.h", "shaders/support", "shaders/include",
+        "shaders/kernel/kernel.h", "shaders/passes/refine.h", "shaders/spirv/emit.h"}},
+      {"codegen/include", {"codegen/include", "shaders/include"}},
       {"codegen", {"codegen", "shaders"}},
-      {"engine/vulkan", {"engine/vulkan", "codegen/program", "codegen/include", "shaders/support"}},
+      {"engine/vulkan",
+       {"engine/vulkan", "codegen/program", "codegen/include", "shaders/support",
+        "shaders/include"}},
       {"engine/runtime",
        {"engine/include", "engine/runtime", "engine/vulkan", "codegen/program", "codegen/base",
         "codegen/include", "codegen/graph/array_text.h", "codegen/graph/host_array.h",
-        "shaders/support", "shaders/kernel/kernel.h"}},
-      {"engine/library", {"engine/include", "engine/library", "codegen/include"}},
-      {"engine", {"engine", "codegen", "shaders/support"}},
-      {"samples", {"samples", "engine/include", "codegen/include"}},
+        "shaders/support", "shaders/include", "shaders/kernel/kernel.h"}},
+      {"engine/include", {"engine/include", "codegen/include", "shaders/include"}},
+      {"engine/library",
+       {"engine/include", "engine/library", "codegen/include", "shaders/include"}},
+      {"engine", {"engine", "codegen", "shaders/support", "shaders/include"}},
+      {"samples", {"samples", "engine/include", "codegen/include", "shaders/include"}},
   };
   return table;
 }
@@ -62,6 +68,12 @@ const std::vector<Guard>& guards() {
       {"glslang", std::regex("(glslang|SPIRV)/.*"), {}},
   };
   return table;
+}
+
+/// A header of C++ or C itself: <vector>, <stdint.h>.
+bool standard(std::string_view include) {
+  static const std::set<std::string_view> of_c = {"limits.h", "stdbool.h", "stddef.h", "stdint.h"};
+  return include.find_first_of("./") == std::string_view::npos || of_c.contains(include);
 }
 
 }  // namespace
@@ -93,7 +105,7 @@ std::vector<Include> includes_of(std::string_view source) {
 }
 
 std::optional<std::string> violation(std::string_view file, std::string_view include,
-                                     bool public_codegen) {
+                                     std::string_view public_floor) {
   for (const Guard& guard : guards()) {
     if (std::regex_match(include.begin(), include.end(), guard.include) &&
         !below_any(file, guard.allowed)) {
@@ -102,7 +114,7 @@ std::optional<std::string> violation(std::string_view file, std::string_view inc
   }
   std::string target(include);
   if (below(include, "gnomon")) {
-    target = (public_codegen ? "codegen/include/" : "engine/include/") + target;
+    target = std::string(public_floor) + "/include/" + target;
   }
   if (!below_any(target, {"shaders", "codegen", "engine", "samples", "tests"})) {
     return std::nullopt;
@@ -113,6 +125,32 @@ std::optional<std::string> violation(std::string_view file, std::string_view inc
     return std::string(row.user) + " may not include " + target;
   }
   return std::nullopt;
+}
+
+bool is_public(std::string_view path) {
+  return path.find("/include/gnomon/") != std::string_view::npos;
+}
+
+std::vector<std::string> not_installed(const Texts& files, const std::string& header) {
+  const auto resolved = [&](const std::string& include) -> std::string {
+    for (const char* folder : {"", "shaders/include/", "codegen/include/", "engine/include/"})
+      if (files.contains(folder + include)) return folder + include;
+    return "";
+  };
+  std::vector<std::string> found;
+  std::map<std::string, std::string> ways{{header, header}};
+  std::vector<std::string> open{header};
+  while (!open.empty()) {
+    const std::string file = open.back();
+    open.pop_back();
+    for (const Include& include : includes_of(files.at(file))) {
+      const std::string target = resolved(include.path);
+      const std::string way = ways[file] + " -> " + include.path;
+      if (target.empty() ? !standard(include.path) : !is_public(target)) found.push_back(way);
+      if (!target.empty() && ways.emplace(target, way).second) open.push_back(target);
+    }
+  }
+  return found;
 }
 
 }  // namespace gnomon::structure

@@ -1,6 +1,7 @@
 // tests/structure/include_rules.h -- which file may include what; reads no files.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,8 +19,17 @@ std::vector<Include> includes_of(std::string_view source);
 
 /// Says what is wrong with `file` (a path from the root) including `include`, or nothing.
 ///
-/// `public_codegen` tells whether a <gnomon/...> header belongs to codegen rather than engine.
+/// `public_floor` is the floor to which an include of <gnomon/...> belongs.
 std::optional<std::string> violation(std::string_view file, std::string_view include,
-                                     bool public_codegen);
+                                     std::string_view public_floor);
+
+/// Whether the file at `path` is installed.
+bool is_public(std::string_view path);
+
+/// Sources by their path from the root.
+using Texts = std::map<std::string, std::string>;
+/// What a public header includes, directly or through others, that is neither installed with it nor
+/// part of the language: each with the way to it.
+std::vector<std::string> not_installed(const Texts& files, const std::string& header);
 
 }  // namespace gnomon::structure

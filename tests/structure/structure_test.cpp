@@ -42,14 +42,14 @@ std::vector<Source> sources(const std::vector<std::string>& folders) {
 
 std::vector<Source> floors() { return sources({"shaders", "codegen", "engine", "samples"}); }
 
-bool is_public(const std::string& path) { return path.find("/include/gnomon/") != path.npos; }
-
 // Lists the violations of one source, each as `file:line: what`.
 std::vector<std::string> violations(const Source& source) {
   std::vector<std::string> found;
   for (const Include& include : includes_of(source.text)) {
-    const bool public_codegen = fs::exists(root / "codegen/include" / include.path);
-    if (const auto what = violation(source.path, include.path, public_codegen)) {
+    std::string floor = "engine";
+    for (const char* lower : {"shaders", "codegen"})
+      if (fs::exists(root / lower / "include" / include.path)) floor = lower;
+    if (const auto what = violation(source.path, include.path, floor)) {
       found.push_back(source.path + ":" + std::to_string(include.line) + ": " + *what);
     }
   }
@@ -101,6 +101,44 @@ TEST(Structure, IncludesThatPointDownAreAccepted) {
       {"shaders/a.h", "// #include \"codegen/graph/graph.h\"\n"},
   };
   for (const Source& source : fine) EXPECT_EQ(violations(source), std::vector<std::string>{});
+}
+
+TEST(Structure, PublicHeadersIncludePublicHeadersOnly) {
+  Texts files;
+  for (Source& source : floors()) files.emplace(source.path, std::move(source.text));
+  std::size_t headers = 0;
+  for (const auto& [path, text] : files) {
+    if (!is_public(path)) continue;
+    ++headers;
+    EXPECT_EQ(not_installed(files, path), std::vector<std::string>{});
+  }
+  EXPECT_GT(headers, 100u);
+}
+
+TEST(Structure, APlantedIncludeOfAPrivateHeaderIsFoundThroughOthers) {
+  const Texts files = {
+      {"engine/include/gnomon/a.h", "#include \"gnomon/b.h\"\n"},
+      {"codegen/include/gnomon/b.h", "#include <vector>\n#include \"shaders/c.h\"\n"},
+      {"shaders/c.h", "#include <stdint.h>\n#include <boost/d.hpp>\n"},
+      {"engine/include/gnomon/e.h", "#include <gnomon/f.h>\n#include <string>\n"},
+      {"shaders/include/gnomon/f.h", "#include <stdint.h>\n"},
+  };
+  EXPECT_EQ(not_installed(files, "engine/include/gnomon/a.h"),
+            (std::vector<std::string>{
+                "engine/include/gnomon/a.h -> gnomon/b.h -> shaders/c.h",
+                "engine/include/gnomon/a.h -> gnomon/b.h -> shaders/c.h -> boost/d.hpp"}));
+  EXPECT_EQ(not_installed(files, "engine/include/gnomon/e.h"), std::vector<std::string>{});
+}
+
+TEST(Structure, PublicHeadersExportWhatTheyDeclare) {
+  for (const Source& source : floors()) {
+    if (!is_public(source.path) || !source.path.ends_with(".h")) continue;
+    const std::size_t from = source.text.find("\n#pragma GCC visibility push(default)\n");
+    const std::size_t first = source.text.find("\nnamespace ");
+    if (first == source.text.npos) continue;
+    EXPECT_LT(from, first) << source.path;
+    EXPECT_TRUE(source.text.ends_with("\n#pragma GCC visibility pop\n")) << source.path;
+  }
 }
 
 TEST(Structure, PublicHeadersStayLight) {

@@ -5,6 +5,7 @@
 #pragma once
 #include "gnomon/ops.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// x sigmoid(x), also called swish.
@@ -40,3 +41,4 @@ Array mish(Operand x);
 Array glu(Operand x, int axis = -1);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 
 #include "gnomon/ops.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 // ---- diagonals and triangles
@@ -87,3 +88,4 @@ std::vector<Array> vsplit(Operand x, int parts);
 std::vector<Array> dsplit(Operand x, int parts);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "gnomon/error.h"
 #include "gnomon/shape.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 class Trace;
@@ -122,6 +124,7 @@ class Array {
   std::uint32_t value_ = 0;
   Aval aval_;
 };
+using Arrays = std::vector<Array>;
 
 /// A C++ number standing for an array of rank 0, with all its digits. *Weak*: it takes the dtype of
 /// the array it meets when the kinds agree (see promotion, gnomon/ops.h).
@@ -171,3 +174,4 @@ class Operand {
 };
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 namespace detail {
@@ -62,3 +63,4 @@ Array axis_index(const std::string& axis, Loc loc = Loc::here());
 Dim axis_size(const std::string& axis, Loc loc = Loc::here());
 
 }  // namespace gnomon
+#pragma GCC visibility pop

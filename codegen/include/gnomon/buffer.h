@@ -2,6 +2,7 @@
 #pragma once
 #include "gnomon/array.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// Zeros for a history or another result that comes element by element. Whoever makes it promises:
@@ -31,3 +32,4 @@ namespace gnomon {
 Array buffer(const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
 
 }  // namespace gnomon
+#pragma GCC visibility pop

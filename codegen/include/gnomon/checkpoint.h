@@ -6,9 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/trace/function.h"
+#include "gnomon/detail/function.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// Which results of its operations a checkpoint keeps for the backward pass.
@@ -66,3 +67,4 @@ T optimization_barrier(const T& tree, Loc loc = Loc::here()) {
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop

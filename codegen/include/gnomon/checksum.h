@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// 64 bits.
@@ -21,3 +22,4 @@ struct Digest {
 Digest digest(std::string_view);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -15,6 +15,7 @@
 #pragma once
 #include "gnomon/ops.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 struct Complex {
@@ -112,3 +113,4 @@ Complex vdot(ComplexOperand a, const Complex& b);
 Complex adjoint(ComplexOperand a);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

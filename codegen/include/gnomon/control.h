@@ -16,10 +16,11 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/base/callable.h"
+#include "gnomon/detail/callable.h"
 #include "gnomon/loop_kind.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 struct Unbounded {};
@@ -422,3 +423,4 @@ auto cond(Operand pred, const True& true_fn, const False& false_fn, const A&... 
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop

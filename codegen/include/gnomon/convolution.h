@@ -13,6 +13,7 @@
 
 #include "gnomon/array.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// What surrounds the spatial axes: nothing (`valid`), as much as makes the result ceil(n / stride)
@@ -88,3 +89,4 @@ Array min_pool(Operand x, const Shape& window, PoolOptions options = {});
 Array avg_pool(Operand x, const Shape& window, PoolOptions options = {});
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 
 #include "gnomon/control.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 struct CumulativeOptions {
@@ -71,3 +72,4 @@ E associative_scan(F&& fn, const E& elements, AssociativeScanOptions options = {
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop

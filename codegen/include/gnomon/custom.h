@@ -24,6 +24,7 @@
 
 #include "gnomon/transform.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 namespace detail {
 
@@ -93,7 +94,7 @@ void check_same(std::string_view op, std::string_view like_what, const Described
 
 /// A traced function or rule.
 struct Piece {
-  Graph graph;
+  TracedGraph graph;
   Arrays captures;
   std::size_t own = 0;  // inputs in front of the captures
 };
@@ -110,7 +111,7 @@ std::vector<Array> marked(const std::vector<Array>&, bool backward_only, const s
 
 template <class R>
 Piece piece(Traced<R>&& traced) {
-  const std::size_t own = traced.graph.inputs.size() - traced.captures.size();
+  const std::size_t own = traced.graph.input_count() - traced.captures.size();
   return {std::move(traced.graph), std::move(traced.captures), own};
 }
 
@@ -401,7 +402,7 @@ T nondifferentiable_backward(const T& tree, const std::string& name = "", Loc lo
 namespace detail {
 /// What closure_convert keeps of a function.
 struct Conversion {
-  Graph graph;
+  TracedGraph graph;
   std::vector<std::vector<Aval>> types;  // of each argument
   std::string statics;
   Loc loc;
@@ -479,3 +480,4 @@ requires(sizeof...(E) > 0) auto closure_convert(const F& f, const A& a, const B&
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop

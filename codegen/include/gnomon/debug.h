@@ -19,6 +19,7 @@
 
 #include "gnomon/array.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// Thrown on the host after a call in which the predicate of an `error_if` was true. The results of
@@ -74,3 +75,4 @@ T error_if(T x, const Operand& predicate, std::string_view message) {
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -4,8 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "shaders/support/check.h"
+#include "gnomon/detail/error_base.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// The caller's mistake, found while tracing or calling. The text names the operation, both sides,
@@ -44,3 +45,4 @@ std::string to_string(Loc);
 [[noreturn]] void usage_error(std::string_view op, const std::string& what, Loc loc);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -16,6 +16,7 @@
 
 #include "gnomon/complex.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::fft {
 
 /// Where the factor 1 / n goes: with the inverse, with the forward transform, or half to each.
@@ -65,3 +66,4 @@ Array fftshift(Operand x, int axis = -1);
 Array ifftshift(Operand x, int axis = -1);
 
 }  // namespace gnomon::fft
+#pragma GCC visibility pop

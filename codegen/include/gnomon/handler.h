@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// Copies share the function. An empty one must not be called.
@@ -29,3 +30,4 @@ class Handler<R(A...)> {
 };
 
 }  // namespace gnomon
+#pragma GCC visibility pop

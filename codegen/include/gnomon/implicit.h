@@ -13,6 +13,7 @@
 #include "gnomon/custom.h"
 #include "gnomon/jacobian.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 struct LinearSolveOptions {
@@ -187,3 +188,4 @@ X fixed_point(const F& f, const X& start, FixedPointOptions options = {}, Loc lo
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop

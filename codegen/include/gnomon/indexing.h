@@ -19,6 +19,7 @@
 
 #include "gnomon/array.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// The block of `sizes` that begins at `starts`, one integer per axis of x; moved to fit.
@@ -162,3 +163,4 @@ Array segment_max(Operand data, Operand segment_ids, Dim num_segments);
 Array segment_min(Operand data, Operand segment_ids, Dim num_segments);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

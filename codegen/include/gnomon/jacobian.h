@@ -20,6 +20,7 @@
 
 #include "gnomon/transform.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 template <class Y, class X>
@@ -301,3 +302,4 @@ auto linear_transpose(const F& f, const X& like, Loc loc = Loc::here()) {
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -17,6 +17,7 @@
 #include "gnomon/complex.h"
 #include "gnomon/ops.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::linalg {
 
 // ---- factorisations
@@ -201,3 +202,4 @@ struct ExpmOptions {
 Array expm(Operand a, ExpmOptions options = {});
 
 }  // namespace gnomon::linalg
+#pragma GCC visibility pop

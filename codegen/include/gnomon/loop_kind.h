@@ -7,6 +7,7 @@
 
 #include "gnomon/shape.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// What reverse mode (grad, vjp) keeps of a loop of n steps, and what it computes again. Values,
@@ -64,3 +65,4 @@ class Checkpoints {
 };
 
 }  // namespace gnomon
+#pragma GCC visibility pop

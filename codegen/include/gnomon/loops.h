@@ -4,6 +4,7 @@
 #include "gnomon/control.h"
 #include "gnomon/transform.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// The end of a loop, and how it came to it.
@@ -151,3 +152,4 @@ auto map_each(F&& f, const X& xs, MapOptions options = {}, Loc loc = Loc::here()
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "gnomon/ops.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// bool[size]: true for the first `count` (one integer; below 0 counts as 0).
@@ -66,3 +67,4 @@ Compacted<T> compact(const T& tree, const Array& mask, CompactOptions options = 
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 
 #include "gnomon/ops.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 // ---- the parts of floats
@@ -141,3 +142,4 @@ Array vdot(Operand a, Operand b);
 Array inner(Operand a, Operand b);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -26,6 +26,7 @@
 
 #include "gnomon/array.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// Which axes an operation works on: one, several, or all of them when default-constructed.
@@ -427,3 +428,4 @@ Array einsum(std::string_view subscripts, const std::vector<Operand>& operands,
              Loc loc = Loc::here());
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -22,6 +22,7 @@
 
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::tree {
 
 /// Specs by element type. The first is what can be differentiated in.
@@ -270,3 +271,4 @@ T combine(const T& first, const More&... more) {
 }
 
 }  // namespace gnomon::tree
+#pragma GCC visibility pop

@@ -21,6 +21,7 @@
 
 #include "gnomon/array.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 struct TreeAccess;
@@ -282,3 +283,4 @@ Array categorical(Key key, Operand logits, int axis = -1, const std::optional<Sh
 
 }  // namespace random
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// What a lane of a vmapped loop does whose steps are done while its neighbours go on: wait, or take
@@ -10,3 +11,4 @@ namespace gnomon {
 enum class Refill : std::uint8_t { automatic, off, on };
 
 }  // namespace gnomon
+#pragma GCC visibility pop

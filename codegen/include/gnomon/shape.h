@@ -10,8 +10,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "shaders/support/dtype.h"
+#include "gnomon/dtype.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 using Dim = std::int64_t;
@@ -74,3 +75,4 @@ std::string to_string(DType, const Shape&);
 std::string to_string(const Shape&);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

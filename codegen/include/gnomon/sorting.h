@@ -14,6 +14,7 @@
 
 #include "gnomon/ops.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 struct SortOptions {
@@ -76,3 +77,4 @@ Array flatnonzero(Operand x, Dim size, Dim fill = 0);
 Array count_nonzero(Operand x, const Axes& axes = {}, ReduceOptions options = {});
 
 }  // namespace gnomon
+#pragma GCC visibility pop

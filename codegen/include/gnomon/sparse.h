@@ -6,6 +6,7 @@
 #include "gnomon/array.h"
 #include "gnomon/ops.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// Where the entries of a sparse matrix [m, width] are: those of row i are entries offsets[i] to
@@ -47,3 +48,4 @@ Array csr_matmul(const CsrPattern& pattern, Operand values, Operand x, CsrOption
 Array csr_sampled_matmul(const CsrPattern& pattern, Operand a, Operand b);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #pragma once
 #include "gnomon/ops.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// log |gamma(x)|. Within 2 units for x > 0, within 2 units of max(1, |result|) for x < 0.
@@ -68,3 +69,4 @@ Array i0e(Operand x);
 Array i1e(Operand x);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 
 #include "gnomon/ops.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 // ---- order statistics
@@ -90,3 +91,4 @@ Histogram histogram(Operand x, const Array& edges, Loc loc = Loc::here());
 Histogram histogram(Operand x, const Array& edges, Operand weights);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -13,9 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/trace/function.h"
+#include "gnomon/detail/function.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// An axis argument of vmap: the mapped axis, negative from the end, or `unmapped`.
@@ -91,7 +92,7 @@ class VmapPlan {
   Loc loc_;
   std::size_t argument_ = 0;
   Arrays inputs_;
-  BatchAxes axes_;
+  std::vector<Axis> axes_;
   Dim size_ = -1;
   std::string size_from_;  // the array that decided the size, in words
 };
@@ -175,7 +176,7 @@ class Vmapped {
 
 /// A traced callable with all inputs, those of the arguments and the captures.
 struct Linearizable {
-  Graph graph;
+  TracedGraph graph;
   Arrays inputs;
   std::size_t first = 0;  // arrays of the argument to differentiate in, which comes first
 };
@@ -523,3 +524,4 @@ auto grad(F f, HasAux, Loc loc = Loc::here()) {
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -14,9 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/base/tree_walk.h"
 #include "gnomon/array.h"
+#include "gnomon/detail/tree_walk.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// No value, where a tree is asked for: `scan` without sequences or without rows, an argument that
@@ -307,3 +308,4 @@ T zeros_like(const T& tree, Loc loc = Loc::here()) {
 }
 
 }  // namespace gnomon::tree
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::tree {
 
 namespace detail {
@@ -133,3 +134,4 @@ std::string to_string(const T& tree, TableOptions options = {}) {
 }
 
 }  // namespace gnomon::tree
+#pragma GCC visibility pop

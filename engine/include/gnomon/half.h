@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// IEEE 754 binary16. Holds the bits; for arithmetic convert it to float and back.
@@ -28,3 +29,4 @@ struct bfloat16 {
 static_assert(sizeof(float16) == 2 && sizeof(bfloat16) == 2);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "gnomon/runtime.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::io {
 
 /// An array in host memory, as files hold it: elements in row-major order, as many bytes each as
@@ -127,3 +128,4 @@ T load_tree(Runtime& rt, const std::string& path, const T& like, const LoadOptio
 }
 
 }  // namespace gnomon::io
+#pragma GCC visibility pop

@@ -11,13 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/trace/function.h"
-#include "codegen/trace/signature.h"
+#include "gnomon/detail/function.h"
+#include "gnomon/detail/signature.h"
 #include "gnomon/memory_report.h"
 #include "gnomon/refill.h"
 #include "gnomon/runtime.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 struct CompileOptions;
@@ -82,7 +83,7 @@ class JitCore {
   /// Throws UsageError when one more trace is not allowed. `before_trace` and `add` need
   /// `tracing()` locked.
   void before_trace(const SignatureText&, Loc) const;
-  const Entry* add(std::span<const LeafRef>, std::string statics, SignatureText, Graph,
+  const Entry* add(std::span<const LeafRef>, std::string statics, SignatureText, TracedGraph,
                    Arrays captures, std::shared_ptr<const void> result, double trace_ms);
   std::mutex& tracing() { return tracing_; }
 
@@ -91,7 +92,7 @@ class JitCore {
   /// Prints what the function's statements said, and throws CheckFailed.
   std::vector<Array> run(const Entry&, std::span<const LeafRef>, const CallOptions*, bool hit);
   /// The outputs of a graph that is not kept here: what the Runtime has compiled is found again.
-  std::vector<Array> run_once(Graph, Arrays inputs);
+  std::vector<Array> run_once(const Graph&, Arrays inputs);
   static const void* result(const Entry&);
   /// Throws UsageError when an array of argument `index` is empty or belongs to a trace.
   void check_leaves(tree::detail::AnyTree argument, std::size_t index, Loc) const;
@@ -235,7 +236,7 @@ class Jitted {
     using R = detail::CallResult<F, A...>;
     Shared& s = *shared_;
     (detail::require_usable(args, loc), ...);
-    if (Trace::current() != nullptr) {
+    if (detail::is_tracing()) {
       R result = s.f(std::remove_cvref_t<A>(tree::clone(args))...);
       (detail::tell_given_away(std::forward<A>(args), loc), ...);
       return result;
@@ -330,3 +331,4 @@ auto Runtime::run(F&& f, Loc loc) {
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop

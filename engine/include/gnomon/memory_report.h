@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// What one call needs, in bytes. Known when the function is compiled: nothing is taken from the
@@ -30,3 +31,4 @@ struct MemoryReport {
 std::string to_string(const MemoryReport&, std::size_t most = 10);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

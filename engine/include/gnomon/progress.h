@@ -9,6 +9,7 @@
 #include "gnomon/error.h"
 #include "gnomon/handler.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// Thrown by a call that a CancelToken ended. Its results are lost, and so may be what it was given
@@ -54,3 +55,4 @@ struct CallOptions {
 };
 
 }  // namespace gnomon
+#pragma GCC visibility pop

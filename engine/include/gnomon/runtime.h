@@ -20,6 +20,7 @@
 #include "gnomon/progress.h"
 #include "gnomon/random.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 struct Target;
@@ -305,3 +306,4 @@ class Runtime {
 std::string to_string(const Runtime&, const Array&);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -33,6 +33,7 @@
 
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 class State;
@@ -236,3 +237,4 @@ auto make_with_state(Make&& make, A&&... arguments) {
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 
 #include "gnomon/estimate/trace.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::estimate {
 
 /// sum z * (A z) / sum z * z, number by number: exact for diagonal matrices.
@@ -44,3 +45,4 @@ DiagonalEstimate diagonal(Key key, const operators::Operator& a, Dim k,
                           Loc loc = Loc::here());
 
 }  // namespace gnomon::estimate
+#pragma GCC visibility pop

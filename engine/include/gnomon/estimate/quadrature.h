@@ -8,6 +8,7 @@
 #include "gnomon/estimate/trace.h"
 #include "gnomon/handler.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::estimate {
 
 struct QuadratureOptions {
@@ -63,3 +64,4 @@ Trace log_determinant(Key key, const operators::Operator& a, Dim k, Dim steps,
                       const QuadratureOptions& options = {}, Loc loc = Loc::here());
 
 }  // namespace gnomon::estimate
+#pragma GCC visibility pop

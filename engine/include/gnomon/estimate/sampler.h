@@ -10,6 +10,7 @@
 #include "gnomon/random.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::estimate {
 
 /// Every number -1 or 1. Of all independent numbers those of least variance for traces: exact for
@@ -60,3 +61,4 @@ class Probes {
 };
 
 }  // namespace gnomon::estimate
+#pragma GCC visibility pop

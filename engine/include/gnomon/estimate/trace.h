@@ -7,6 +7,7 @@
 
 #include "gnomon/estimate/sampler.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::estimate {
 
 /// The mean of z^T A z: its error falls with 1 / sqrt(k), whatever the matrix.
@@ -143,3 +144,4 @@ Norm frobenius_norm(Key key, const operators::Operator& a, Dim k,
                     Loc loc = Loc::here());
 
 }  // namespace gnomon::estimate
+#pragma GCC visibility pop

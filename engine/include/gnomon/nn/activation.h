@@ -2,6 +2,7 @@
 #pragma once
 #include "gnomon/activations.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 /// A function of one array, as a static field of a layer: relu, tanh and their like, or a lambda
@@ -12,3 +13,4 @@ using Activation = Array (*)(Operand);
 Array identity(Operand x);
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

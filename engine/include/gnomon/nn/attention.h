@@ -7,6 +7,7 @@
 #include "gnomon/nn/linear.h"
 #include "gnomon/random.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 /// bool[length, length]: true where position j of the keys is not after position i of the queries.
@@ -98,3 +99,4 @@ struct MultiheadAttention {
 };
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 
 #include "gnomon/state.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 /// Whose mean and variance are taken while training.
@@ -66,3 +67,4 @@ struct BatchNorm {
 };
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include "gnomon/nn/window.h"
 #include "gnomon/random.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 struct ConvLayerOptions {
@@ -87,3 +88,4 @@ using ConvTranspose2d = ConvTranspose<2>;
 using ConvTranspose3d = ConvTranspose<3>;
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

@@ -2,6 +2,7 @@
 #pragma once
 #include "gnomon/random.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 /// Each element is 0 with probability `p`, and divided by 1 - p otherwise; x itself where
@@ -24,3 +25,4 @@ struct Dropout {
 };
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

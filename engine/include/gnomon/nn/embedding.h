@@ -2,6 +2,7 @@
 #pragma once
 #include "gnomon/random.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 struct EmbeddingOptions {
@@ -23,3 +24,4 @@ struct Embedding {
 };
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 /// A copy of `model` of which every static field `bool inference` is `value`: layers that behave in
@@ -35,3 +36,4 @@ Dim parameter_count(const M& model) {
 }
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

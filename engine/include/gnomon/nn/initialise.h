@@ -2,6 +2,7 @@
 #pragma once
 #include "gnomon/random.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 /// Uniform in [-1/sqrt(fan_in), 1/sqrt(fan_in)); a fan-in of 0 counts as 1.
@@ -13,3 +14,4 @@ Array uniform_by_fan_in(Key key, const Shape& shape, Dim fan_in, DType dtype = D
                         Loc loc = Loc::here());
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

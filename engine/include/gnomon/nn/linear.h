@@ -8,6 +8,7 @@
 #include "gnomon/nn/initialise.h"
 #include "gnomon/random.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 struct ScalarFeature {};
@@ -76,3 +77,4 @@ struct Mlp {
 };
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

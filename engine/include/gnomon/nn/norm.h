@@ -7,6 +7,7 @@
 
 #include "gnomon/array.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 struct LayerNormOptions {
@@ -74,3 +75,4 @@ struct InstanceNorm {
 };
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

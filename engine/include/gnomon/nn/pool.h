@@ -4,6 +4,7 @@
 
 #include "gnomon/nn/window.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 struct PoolLayerOptions {
@@ -77,3 +78,4 @@ using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
 using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

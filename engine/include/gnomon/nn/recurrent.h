@@ -7,6 +7,7 @@
 
 #include "gnomon/random.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 struct CellOptions {
@@ -53,3 +54,4 @@ struct LSTMCell {
 };
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

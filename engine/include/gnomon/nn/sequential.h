@@ -11,6 +11,7 @@
 #include "gnomon/random.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 /// Gives what it is given.
@@ -133,3 +134,4 @@ struct Sequential {
 };
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

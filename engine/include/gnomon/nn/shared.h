@@ -5,6 +5,7 @@
 
 #include "gnomon/partition.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 /// A model of which one part is made of another: it holds the weights once, so that gradients of
@@ -51,3 +52,4 @@ Shared<M, Where, From> share(const M& model, Where where, From from) {
 }
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

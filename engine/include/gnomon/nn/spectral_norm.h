@@ -6,6 +6,7 @@
 #include "gnomon/random.h"
 #include "gnomon/state.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 namespace detail {
@@ -68,3 +69,4 @@ struct SpectralNorm {
 };
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include "gnomon/array.h"
 #include "gnomon/random.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::nn {
 
 namespace detail {
@@ -44,3 +45,4 @@ struct WeightNorm {
 };
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

@@ -12,6 +12,7 @@
 
 #include "gnomon/convolution.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 struct TreeAccess;
 }
@@ -83,3 +84,4 @@ constexpr std::array<Dim, axes> all_ones() {
 }  // namespace detail
 
 }  // namespace gnomon::nn
+#pragma GCC visibility pop

@@ -16,6 +16,7 @@
 #pragma once
 #include "gnomon/ode/solvers.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// The explicit method of that order: the integral of the polynomial through the last `order`
@@ -52,3 +53,4 @@ struct Adams : Solver {
 };
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include "gnomon/loop_kind.h"
 #include "gnomon/ode/controller.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// Keeps the states of some steps and takes the others again: memory that does not grow with the
@@ -78,3 +79,4 @@ using Adjoint = std::variant<RecursiveCheckpointAdjoint, DirectAdjoint, StoredAd
                              ReversibleAdjoint, BacksolveAdjoint, ImplicitAdjoint, ForwardMode>;
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

@@ -12,6 +12,7 @@
 #include "gnomon/random.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// What a Brownian path knows of a step besides its change.
@@ -221,3 +222,4 @@ std::shared_ptr<const Drive> drive_of(const P& path) {
 
 }  // namespace detail
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include "gnomon/array.h"
 #include "gnomon/handler.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// Times that a program knows when it is written, or an array of them, in the order of integration.
@@ -99,3 +100,4 @@ struct ClipStepSize {
 using Controller = std::variant<ConstantStepSize, StepTo, PidController, ClipStepSize>;
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 #include "gnomon/ode/controller.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// What becomes of NaN, which stands for a value that is missing, at both ends of data. Those
@@ -197,3 +198,4 @@ std::pair<Array, Y> rectilinear_interpolation(const Times& ts, const Y& ys,
 }
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

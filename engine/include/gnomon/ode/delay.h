@@ -9,6 +9,7 @@
 #include "gnomon/ode/solve.h"
 #include "gnomon/ode/terms.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 struct DelayOptions {
@@ -155,3 +156,4 @@ auto diffeqsolve(const DelayTerm<F, Phi>& term, const Solver& solver, Operand t0
 }
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

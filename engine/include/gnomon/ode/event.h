@@ -7,6 +7,7 @@
 #include "gnomon/array.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// Which changes of sign count.
@@ -47,3 +48,4 @@ requires(!std::is_same_v<Effect, EventOptions>) Event<F, Effect> event(F conditi
 }
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

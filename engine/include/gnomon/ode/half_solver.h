@@ -2,6 +2,7 @@
 #pragma once
 #include "gnomon/ode/solvers.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// Any method with an estimate of its error by step doubling: each step is done once as a whole and
@@ -23,3 +24,4 @@ struct HalfSolver : Solver {
 };
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

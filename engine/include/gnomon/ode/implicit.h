@@ -10,6 +10,7 @@
 #include "gnomon/ode/controller.h"
 #include "gnomon/ode/solvers.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// How the equations of implicit stages are solved: Newton's method with one Jacobian and one
@@ -117,3 +118,4 @@ struct Rodas5P : Rosenbrock {
 };
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include "gnomon/array.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 namespace detail {
@@ -34,3 +35,4 @@ struct Interpolation {
 };
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include "gnomon/error.h"
 #include "gnomon/runtime.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// The end of one solve: the i32 in Solution::result.
@@ -55,3 +56,4 @@ void throw_if_failed(const Runtime& rt, const S& solution, Loc loc = Loc::here()
 }
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

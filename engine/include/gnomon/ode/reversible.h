@@ -6,6 +6,7 @@
 #include "gnomon/ode/solvers.h"
 #include "gnomon/ode/terms.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// Order 2, an estimate of the error; one evaluation per step. It carries a second state beside
@@ -32,3 +33,4 @@ struct LeapfrogMidpoint : Solver {
 };
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

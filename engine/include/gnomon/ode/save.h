@@ -4,6 +4,7 @@
 
 #include "gnomon/ode/controller.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// The times at which a solve keeps its state, in the order of integration: rows of Solution::ts
@@ -33,3 +34,4 @@ SubSave<F> save(F f, SaveAt at) {
 }
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

@@ -21,6 +21,7 @@
 #include "gnomon/ode/solvers.h"
 #include "gnomon/ode/terms.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// Order 0.5, 0.5, 1; weak order 1. Source: G. Maruyama, Rend. Circ. Mat. Palermo 4 (1955).
@@ -83,3 +84,4 @@ struct SlowRK : Solver {
 };
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include "gnomon/array.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// The Lyndon words over 0 .. channels - 1 of 1 to `depth` letters: short ones first, those of one
@@ -36,3 +37,4 @@ Array log_signature(Operand path, int depth);
 Array log_signatures(Operand path, int depth, Dim window);
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

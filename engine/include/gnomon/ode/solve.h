@@ -22,6 +22,7 @@
 #include "gnomon/ode/terms.h"
 #include "gnomon/transform.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// The length of the first step: a number, or `none` for one that the tolerances suggest.
@@ -312,3 +313,4 @@ auto diffeqsolve(const Term& terms, const Solver& solver, Operand t0, Operand t1
 }
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

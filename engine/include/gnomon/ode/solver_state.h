@@ -4,6 +4,7 @@
 
 #include "gnomon/array.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// What a method and a controller carry from step to step: slopes, factors, the history of a
@@ -28,3 +29,4 @@ struct SolverState {
 };
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

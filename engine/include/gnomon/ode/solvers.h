@@ -5,6 +5,7 @@
 
 #include "gnomon/ode/tableau.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 namespace detail {
@@ -61,3 +62,4 @@ struct Vern9 : RungeKutta { Vern9() : RungeKutta(tableaus::vern9()) {} };
 // clang-format on
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

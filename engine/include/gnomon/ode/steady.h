@@ -5,6 +5,7 @@
 #include "gnomon/ode/event.h"
 #include "gnomon/ode/solve.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// Ends a solve at the first step behind which rms(f(t, y, args)) < atol + rtol rms(y), over all
@@ -20,3 +21,4 @@ auto steady_state_event(const OdeTerm<F>& term, double rtol, double atol) {
 }
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

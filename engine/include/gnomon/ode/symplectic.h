@@ -18,6 +18,7 @@
 #include "gnomon/ode/solvers.h"
 #include "gnomon/ode/terms.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 namespace detail {
@@ -164,3 +165,4 @@ struct Yoshida8 : Symplectic {
 };
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// An explicit Runge-Kutta method: k_i = f(t + c_i h, y + h sum_j a_ij k_j), y' = y + h sum b_i
@@ -48,3 +49,4 @@ const Tableau& vern9();
 }  // namespace tableaus
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include "gnomon/ode/brownian.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::ode {
 
 /// dy = f(t, y, args) dt.
@@ -142,3 +143,4 @@ auto to_ode(ControlTerm<F, P, K> term) {
 }
 
 }  // namespace gnomon::ode
+#pragma GCC visibility pop

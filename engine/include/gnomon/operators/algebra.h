@@ -13,6 +13,7 @@
 #include "gnomon/array.h"
 #include "gnomon/operators/operator.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::operators {
 
 /// An operator, or what becomes one, as an argument, with the line of the call.
@@ -58,3 +59,4 @@ Operator kron(Term a, Term b);
 Operator block_diagonal(const std::vector<Term>& parts, Loc loc = Loc::here());
 
 }  // namespace gnomon::operators
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "gnomon/operators/algebra.h"
 #include "gnomon/operators/kinds.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::operators {
 
 /// The Jacobian of `f` at `x`, trees of floats both: products in forward mode, those of its
@@ -55,3 +56,4 @@ requires std::invocable<const F&, const X&> Operator gauss_newton(const F& f, co
 }
 
 }  // namespace gnomon::operators
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include "gnomon/operators/operator.h"
 #include "gnomon/random.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::operators {
 
 /// Eigenvalues, the wanted end of the spectrum first, and their vectors.
@@ -90,3 +91,4 @@ linalg::Svd randomized_svd(const Operator&, Dim rank, Key, const RandomizedSvdOp
                            Loc loc = Loc::here());
 
 }  // namespace gnomon::operators
+#pragma GCC visibility pop

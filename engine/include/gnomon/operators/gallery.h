@@ -6,6 +6,7 @@
 
 #include "gnomon/operators/sparse.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::operators {
 
 /// Five-point (in one dimension three-, in three dimensions seven-point) differences for minus the
@@ -26,3 +27,4 @@ Triplets graph_laplacian(Dim nodes, const std::vector<std::pair<Dim, Dim>>& edge
 Triplets hilbert(Dim n, Loc loc = Loc::here());
 
 }  // namespace gnomon::operators
+#pragma GCC visibility pop

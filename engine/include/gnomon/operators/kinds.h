@@ -7,6 +7,7 @@
 #include "gnomon/operators/operator.h"
 #include "gnomon/transform.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::operators {
 
 /// The matrix itself: f[m, n], of vectors f[n] and f[m].
@@ -76,3 +77,4 @@ requires(!std::same_as<X, Tags> && std::invocable<const F&, const X&>) Operator
 }
 
 }  // namespace gnomon::operators
+#pragma GCC visibility pop

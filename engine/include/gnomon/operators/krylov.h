@@ -16,6 +16,7 @@
 #include "gnomon/operators/operator.h"
 #include "gnomon/runtime.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::operators {
 
 /// Conjugate gradients, for positive or negative semidefinite operators. One product a step, and
@@ -120,3 +121,4 @@ void throw_if_failed(const Runtime& rt, const S& solution, Loc loc = Loc::here()
 }
 
 }  // namespace gnomon::operators
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include "gnomon/error.h"
 #include "gnomon/operators/sparse.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::operators {
 
 /// The entries of a Matrix Market file: coordinate or array format; real, integer or pattern (every
@@ -31,3 +32,4 @@ void write_matrix_market(const std::string& path, const Triplets&, Loc loc = Loc
 void write_matrix_market(std::ostream& out, const Triplets&, Loc loc = Loc::here());
 
 }  // namespace gnomon::operators
+#pragma GCC visibility pop

@@ -24,6 +24,7 @@
 #include "gnomon/ops.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::operators {
 
 /// What is promised of a matrix. Nothing of it is checked beyond what costs nothing; algebra keeps
@@ -172,3 +173,4 @@ void require_preconditioner(std::string_view op, const Operator&,
                             const std::optional<Operator>& preconditioner, Loc);
 
 }  // namespace gnomon::operators
+#pragma GCC visibility pop

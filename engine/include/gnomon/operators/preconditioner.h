@@ -3,6 +3,7 @@
 #include "gnomon/operators/operator.h"
 #include "gnomon/operators/sparse.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::operators {
 
 /// 1 / diagonal(a), 1 where the diagonal has a zero. As cheap as Operator::diagonal is.
@@ -74,3 +75,4 @@ IncompleteCholesky incomplete_cholesky(Runtime&, const Triplets&, IncompleteChol
                                        Loc loc = Loc::here());
 
 }  // namespace gnomon::operators
+#pragma GCC visibility pop

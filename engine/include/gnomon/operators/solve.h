@@ -12,6 +12,7 @@
 
 #include "gnomon/operators/krylov.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::operators {
 
 /// Cholesky's factors of the matrix, for positive or negative semidefinite operators: n^3 / 3
@@ -106,3 +107,4 @@ Solution<X> solve_block(const Operator& a, const X& b, const Method& method = Au
 }
 
 }  // namespace gnomon::operators
+#pragma GCC visibility pop

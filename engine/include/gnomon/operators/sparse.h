@@ -8,6 +8,7 @@
 #include "gnomon/runtime.h"
 #include "gnomon/sparse.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::operators {
 
 /// Entries of a matrix [rows, columns] on the host, in any order; those of one place add up.
@@ -77,3 +78,4 @@ struct BlockSparse {
 };
 
 }  // namespace gnomon::operators
+#pragma GCC visibility pop

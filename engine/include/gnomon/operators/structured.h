@@ -6,6 +6,7 @@
 
 #include "gnomon/operators/operator.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::operators {
 
 /// Bands below, on and above the diagonal: f[n - 1], f[n], f[n - 1]. Solved in n steps
@@ -71,3 +72,4 @@ struct Toeplitz {
 };
 
 }  // namespace gnomon::operators
+#pragma GCC visibility pop

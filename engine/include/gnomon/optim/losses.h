@@ -6,6 +6,7 @@
 #pragma once
 #include "gnomon/ops.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::optim {
 
 /// (prediction - target)^2; l2_loss is half of it.
@@ -44,3 +45,4 @@ Array ctc_loss(const Array& logits, const Array& logit_paddings, const Array& la
                const Array& label_paddings, int blank = 0, Loc loc = Loc::here());
 
 }  // namespace gnomon::optim
+#pragma GCC visibility pop

@@ -13,6 +13,7 @@
 #include "gnomon/transform.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::optim {
 
 /// All Arrays of a tree in order, including holes.
@@ -185,3 +186,4 @@ Optimiser lookahead(Optimiser inner, Dim period = 5, double rate = 0.5);
 Optimiser ema(double decay, bool debias = true);
 
 }  // namespace gnomon::optim
+#pragma GCC visibility pop

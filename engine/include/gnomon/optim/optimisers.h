@@ -10,6 +10,7 @@
 #include "gnomon/optim/optimiser.h"
 #include "gnomon/optim/schedules.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::optim {
 
 // ---- parts
@@ -117,3 +118,4 @@ struct LbfgsOptions {
 Optimiser lbfgs(LbfgsOptions = {});
 
 }  // namespace gnomon::optim
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include "gnomon/array.h"
 #include "gnomon/handler.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::optim {
 
 /// A value for each step, counted from 0. A C++ number and an array f[] are constant schedules; the
@@ -84,3 +85,4 @@ Schedule piecewise_constant(double init, const std::vector<Dim>& boundaries,
 Schedule join(std::vector<Schedule> schedules, const std::vector<Dim>& boundaries);
 
 }  // namespace gnomon::optim
+#pragma GCC visibility pop

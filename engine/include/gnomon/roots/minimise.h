@@ -2,6 +2,7 @@
 #pragma once
 #include "gnomon/roots/solve.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::roots {
 
 template <class X>
@@ -88,3 +89,4 @@ Minimum<X> nelder_mead(const F& f, const X& start, const Options& options = {.ma
 }
 
 }  // namespace gnomon::roots
+#pragma GCC visibility pop

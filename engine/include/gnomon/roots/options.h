@@ -9,6 +9,7 @@
 #include "gnomon/handler.h"
 #include "gnomon/runtime.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::roots {
 
 struct Options {
@@ -52,3 +53,4 @@ void throw_if_failed(const Runtime& rt, const Found& found, Loc loc = Loc::here(
 }
 
 }  // namespace gnomon::roots
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "gnomon/roots/options.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::roots {
 
 template <class X>
@@ -103,3 +104,4 @@ Root<Array> brent(const F& f, Operand low, Operand high, const Options& options 
 }
 
 }  // namespace gnomon::roots
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 
 #include "gnomon/io.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::train {
 
 /// What a checkpoint held.
@@ -90,3 +91,4 @@ class Checkpoints {
 };
 
 }  // namespace gnomon::train
+#pragma GCC visibility pop

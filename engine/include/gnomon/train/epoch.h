@@ -8,6 +8,7 @@
 #include "gnomon/random.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::train {
 
 namespace detail {
@@ -46,3 +47,4 @@ auto epoch(F&& step, C carry, const D& data, Key key, Dim batch, Loc loc = Loc::
 }
 
 }  // namespace gnomon::train
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 #include "gnomon/handler.h"
 #include "gnomon/io.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::train {
 
 struct FeederOptions {
@@ -110,3 +111,4 @@ class Feeder {
 };
 
 }  // namespace gnomon::train
+#pragma GCC visibility pop

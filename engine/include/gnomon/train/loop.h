@@ -10,6 +10,7 @@
 #include "gnomon/train/checkpoints.h"
 #include "gnomon/train/feeder.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::train {
 
 struct LoopOptions {
@@ -92,3 +93,4 @@ S loop(Runtime& rt, const Jitted<F>& step, S state, Feeder<B>& feeder, const Loo
 }
 
 }  // namespace gnomon::train
+#pragma GCC visibility pop

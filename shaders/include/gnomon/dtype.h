@@ -1,8 +1,9 @@
-// shaders/support/dtype.h -- the element types of arrays and of kernel values.
+// shaders/include/gnomon/dtype.h -- the element types of arrays and of kernel values.
 #pragma once
 #include <cstdint>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// Element type of an array. `boolean` is one byte (0 or 1) in memory.
@@ -92,3 +93,4 @@ constexpr bool is_integer(DType t) { return is_signed(t) || is_unsigned(t); }
 constexpr std::uint32_t bits_of(DType t) { return t == DType::boolean ? 1 : 8 * size_of(t); }
 
 }  // namespace gnomon
+#pragma GCC visibility pop

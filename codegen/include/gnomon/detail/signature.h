@@ -1,5 +1,5 @@
-// codegen/trace/signature.h -- what a traced function was specialised on, and which part of it
-// changed.
+// codegen/include/gnomon/detail/signature.h -- what a traced function was specialised on, and which
+// part of it changed.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,6 +8,7 @@
 
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// Equal when one trace serves both calls. Cheap to make: no text.
@@ -54,3 +55,4 @@ SignatureText describe_signature(const A&... args) {
 std::string explain(const SignatureText& before, const SignatureText& now);
 
 }  // namespace gnomon
+#pragma GCC visibility pop

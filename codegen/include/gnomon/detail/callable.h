@@ -1,9 +1,10 @@
-// codegen/base/callable.h -- what a function of traced values may take, and the words that meet one
-// that takes something else.
+// codegen/include/gnomon/detail/callable.h -- what a function of traced values may take, and the
+// words that meet one that takes something else.
 #pragma once
 #include <type_traits>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace gnomon::detail {
 
 /// Whether F can be called with A. Functions that the library makes have templates for operators,
@@ -48,3 +49,4 @@ constexpr void check_takes_values() {
 }
 
 }  // namespace gnomon::detail
+#pragma GCC visibility pop

@@ -1,8 +1,10 @@
-// codegen/base/reflect_tie.h -- the members of an aggregate as a tuple, by structured bindings.
+// codegen/include/gnomon/detail/reflect_tie.h -- the members of an aggregate as a tuple, by
+// structured bindings.
 #pragma once
 #include <cstddef>
 #include <tuple>
 
+#pragma GCC visibility push(default)
 namespace gnomon::reflect {
 
 inline constexpr std::size_t max_fields = 32;
@@ -126,3 +128,4 @@ constexpr auto tie_members([[maybe_unused]] T& object) {
 }
 
 }  // namespace gnomon::reflect
+#pragma GCC visibility pop

@@ -1,5 +1,5 @@
-// codegen/base/tree_walk.h -- which types are trees, and the one walk over them that everything
-// else is made of.
+// codegen/include/gnomon/detail/tree_walk.h -- which types are trees, and the one walk over them
+// that everything else is made of.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -11,9 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/base/reflect.h"
 #include "gnomon/array.h"
+#include "gnomon/detail/reflect.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon::tree {
 
 /// How a type takes part in a tree.
@@ -342,3 +343,4 @@ T clone(const T& t) {
 }
 
 }  // namespace gnomon::tree
+#pragma GCC visibility pop

@@ -1,4 +1,4 @@
-// codegen/base/reflect.h -- the fields of structs and their names, without macros.
+// codegen/include/gnomon/detail/reflect.h -- the fields of structs and their names, without macros.
 //
 // An aggregate is reflected as it is: the number of fields is the largest number of initialisers it
 // takes, references come from a structured binding, and names are read from how the compiler spells
@@ -14,8 +14,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "codegen/base/reflect_tie.h"
+#include "gnomon/detail/reflect_tie.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 class Array;
@@ -284,3 +285,4 @@ constexpr void for_each_field(T& t, F&& f) {
 
 }  // namespace reflect
 }  // namespace gnomon
+#pragma GCC visibility pop
