@@ -1,0 +1,95 @@
+# tests/consume/steps.cmake -- one way of using Gnomon, from nothing to a program that ran.
+#
+# cmake -D STEP= -D ROOT= -D BUILD= -D PREFIX= -D INTO= ... -P steps.cmake; INTO is emptied first.
+cmake_minimum_required(VERSION 3.22)
+set(here ${CMAKE_CURRENT_LIST_DIR})
+file(REMOVE_RECURSE ${INTO})
+file(MAKE_DIRECTORY ${INTO})
+
+# Runs a command; its output goes to `said`.
+function(run)
+  execute_process(COMMAND ${ARGN}
+    RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(failed)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\n${output}")
+  endif()
+  set(said "${output}" PARENT_SCOPE)
+endfunction()
+
+function(expect what)
+  string(FIND "${said}" "${what}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "does not say `${what}` but\n${said}")
+  endif()
+endfunction()
+
+# Configures, builds and runs the project in `source`.
+macro(build_and_run source program)
+  run(${CMAKE_COMMAND} -S ${source} -B ${INTO}/build -G ${GENERATOR}
+    -D CMAKE_CXX_COMPILER=${COMPILER} ${ARGN})
+  run(${CMAKE_COMMAND} --build ${INTO}/build)
+  run(${INTO}/build/${program})
+endmacro()
+
+# The program and the project that the README shows, to the letter.
+function(extract_readme folder)
+  file(READ ${ROOT}/README.md readme)
+  foreach(block IN ITEMS cpp:main.cpp cmake:CMakeLists.txt)
+    string(REPLACE ":" ";" block ${block})
+    list(GET block 0 language)
+    list(GET block 1 file)
+    string(FIND "${readme}" "```${language}\n" begin)
+    if(begin EQUAL -1)
+      message(FATAL_ERROR "README.md has no block of ${language}")
+    endif()
+    string(SUBSTRING "${readme}" ${begin} -1 text)
+    string(REGEX REPLACE "^```[a-z]+\n" "" text "${text}")
+    string(FIND "${text}" "```" end)
+    string(SUBSTRING "${text}" 0 ${end} text)
+    file(WRITE ${folder}/${file} "${text}")
+  endforeach()
+endfunction()
+
+if(STEP STREQUAL install)
+  # Moved after it was installed: nothing in it may know where it was.
+  file(REMOVE_RECURSE ${PREFIX})
+  foreach(component IN ITEMS runtime full)
+    run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${INTO}/first --component ${component})
+  endforeach()
+  file(RENAME ${INTO}/first ${PREFIX})
+elseif(STEP STREQUAL package)
+  extract_readme(${INTO}/source)
+  build_and_run(${INTO}/source pendulums -D CMAKE_PREFIX_PATH=${PREFIX})
+  expect("speed at the bottom: ")
+elseif(STEP STREQUAL runtime)
+  file(REMOVE_RECURSE ${INTO}/prefix)
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${INTO}/prefix --component runtime)
+  build_and_run(${here}/runtime there_and_back -D CMAKE_PREFIX_PATH=${INTO}/prefix)
+  expect("1 2 3")
+elseif(STEP STREQUAL pkg_config)
+  extract_readme(${INTO})
+  run(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${PREFIX}/${LIBDIR}/pkgconfig
+    sh -c "${COMPILER} -std=c++20 ${INTO}/main.cpp $(pkg-config --cflags --libs gnomon) -o ${INTO}/program")
+  run(${INTO}/program)
+  expect("speed at the bottom: ")
+elseif(STEP STREQUAL embedded)
+  if(WHOLE)
+    build_and_run(${here}/embedded program -D ROOT=${ROOT} -D WAY=${WAY})
+    expect("0 1 4")
+  else()
+    run(${CMAKE_COMMAND} -S ${here}/embedded -B ${INTO}/build -G ${GENERATOR}
+      -D CMAKE_CXX_COMPILER=${COMPILER} -D ROOT=${ROOT} -D WAY=${WAY})
+    expect("gnomon is part of it")
+  endif()
+elseif(STEP STREQUAL shared)
+  run(${CMAKE_COMMAND} -S ${ROOT} -B ${INTO}/gnomon -G ${GENERATOR}
+    -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_CXX_FLAGS_RELEASE=-O1 -D GNOMON_SHARED=ON
+    -D GNOMON_BUILD_TESTS=OFF -D GNOMON_BUILD_SAMPLES=OFF -D GNOMON_BUILD_BENCH=OFF
+    -D GNOMON_BUILD_COMMAND=OFF)
+  run(${CMAKE_COMMAND} --build ${INTO}/gnomon)
+  run(${CMAKE_COMMAND} --install ${INTO}/gnomon --prefix ${INTO}/prefix)
+  extract_readme(${INTO}/source)
+  build_and_run(${INTO}/source pendulums -D CMAKE_PREFIX_PATH=${INTO}/prefix)
+  expect("speed at the bottom: ")
+endif()
