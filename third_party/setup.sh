@@ -5,7 +5,7 @@
 set -eu
 
 packages="
-  g++ cmake ninja-build
+  g++ cmake ninja-build pkg-config
   libvulkan-dev libvulkan-volk-dev vulkan-validationlayers mesa-vulkan-drivers
   spirv-headers spirv-tools glslang-tools
   libflatbuffers-dev flatbuffers-compiler libxxhash-dev
