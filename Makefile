@@ -3,6 +3,7 @@
 #   make demo                    build and run the samples; pictures and tables land in build/demo
 #   make test                    build everything and run the tests, those marked slow excepted
 #   make bench ARGS="--quick"    build and run the benchmark; writes build/release/bench.json
+#   make test-windows            build the runtime for Windows and run a program on it under Wine
 #
 # DRIVER=lavapipe|lavapipe-new|swiftshader runs any of them on that driver (lavapipe is the
 # system's own; the others are fetched); without it the environment and the Runtime choose.
@@ -36,7 +37,7 @@ ifeq ($(DRIVER),lavapipe-new)
     VK_LAYER_SYNCVAL_SHADER_ACCESSES_HEURISTIC=1
 endif
 
-.PHONY: demo test bench setup opponents configure driver
+.PHONY: demo test test-windows bench setup opponents configure driver
 .DEFAULT_GOAL := demo
 
 demo: configure driver
@@ -48,6 +49,14 @@ test: opponents configure driver
 	  -LE slow $(if $(LABEL),-L '^$(LABEL)$$')
 	@awk '/: Skipped$$/ { getline why } /^\[  SKIPPED \] .* \(/ { n++; print "skipped: " $$4 ": " why } \
 	  END { print n + 0 " tests skipped themselves" }' $(build)/Testing/Temporary/LastTest.log
+
+test-windows: driver
+	@third_party/setup.sh windows
+	@[ -e build/windows/build.ninja ] || cmake --preset windows
+	@cmake --build build/windows
+	@$(on_driver) cmake -D STEP=windows -D ROOT=$(CURDIR) -D BUILD=$(CURDIR)/build/windows \
+	  -D INTO=$(CURDIR)/build/windows/consumer -D GENERATOR=Ninja -P tests/consume/steps.cmake
+	@echo "a program for Windows ran"
 
 bench: opponents configure driver
 	@$(build_targets) gnomon_bench

@@ -1,11 +1,13 @@
 # third_party/dependencies.cmake -- how each dependency is found; setup.sh installs what is missing.
-find_package(SPIRV-Headers REQUIRED)
-find_package(SPIRV-Tools REQUIRED)
-find_package(SPIRV-Tools-opt REQUIRED)
 find_package(Threads REQUIRED)
-# Files of gnomon/io.h.
-find_package(ZLIB REQUIRED)
-find_package(nlohmann_json REQUIRED)
+if(NOT GNOMON_RUNTIME_ONLY)
+  find_package(SPIRV-Headers REQUIRED)
+  find_package(SPIRV-Tools REQUIRED)
+  find_package(SPIRV-Tools-opt REQUIRED)
+  # Files of gnomon/io.h.
+  find_package(ZLIB REQUIRED)
+  find_package(nlohmann_json REQUIRED)
+endif()
 
 # The form of programs in files; the generated header is made when codegen is built.
 find_path(GNOMON_FLATBUFFERS_DIR flatbuffers/flatbuffers.h REQUIRED)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # third_party/setup.sh -- installs the Debian packages that are missing; silent when there are none.
 #
-# With the word `opponents` also the libraries that tests and the benchmark compare with.
+# With the word `opponents` also the libraries that tests and the benchmark compare with; with
+# `windows` a compiler for Windows and what runs its programs here.
 set -eu
 
 packages="
@@ -15,6 +16,7 @@ packages="
 "
 [ "${1:-}" != opponents ] || packages="$packages libboost-dev libsundials-dev
   libeigen3-dev libsuitesparse-dev libdnnl-dev"
+[ "${1:-}" != windows ] || packages="$packages g++-mingw-w64-x86-64-posix wine64 xvfb xauth"
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "gnomon: this is not a Debian system; install what these Debian packages hold, then call" \

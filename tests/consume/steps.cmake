@@ -26,10 +26,13 @@ endfunction()
 
 # Configures, builds and runs the project in `source`.
 macro(build_and_run source program)
-  run(${CMAKE_COMMAND} -S ${source} -B ${INTO}/build -G ${GENERATOR}
-    -D CMAKE_CXX_COMPILER=${COMPILER} ${ARGN})
+  set(compiler)
+  if(COMPILER)
+    set(compiler -D CMAKE_CXX_COMPILER=${COMPILER})
+  endif()
+  run(${CMAKE_COMMAND} -S ${source} -B ${INTO}/build -G ${GENERATOR} ${compiler} ${ARGN})
   run(${CMAKE_COMMAND} --build ${INTO}/build)
-  run(${INTO}/build/${program})
+  run(${RUNNER} ${INTO}/build/${program})
 endmacro()
 
 # The program and the project that the README shows, to the letter.
@@ -66,6 +69,13 @@ elseif(STEP STREQUAL runtime)
   file(REMOVE_RECURSE ${INTO}/prefix)
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${INTO}/prefix --component runtime)
   build_and_run(${here}/runtime there_and_back -D CMAKE_PREFIX_PATH=${INTO}/prefix)
+  expect("1 2 3")
+elseif(STEP STREQUAL windows)
+  # BUILD is a tree of the preset `windows`.
+  set(RUNNER ${ROOT}/third_party/toolchains/wine.sh)
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${INTO}/prefix)
+  build_and_run(${here}/runtime there_and_back.exe -D CMAKE_PREFIX_PATH=${INTO}/prefix
+    --toolchain ${ROOT}/third_party/toolchains/mingw-w64.cmake)
   expect("1 2 3")
 elseif(STEP STREQUAL pkg_config)
   extract_readme(${INTO})
