@@ -1,0 +1,8 @@
+# third_party/toolchains/headers.cmake -- packages that are headers only, of the host, in a folder
+# without its other headers: `headers` says where.
+if(NOT EXISTS ${headers}/include/volk.h)
+  file(MAKE_DIRECTORY ${headers}/include)
+  foreach(header IN ITEMS flatbuffers vk_video volk.c volk.h vulkan xxhash.h)
+    file(CREATE_LINK /usr/include/${header} ${headers}/include/${header} SYMBOLIC)
+  endforeach()
+endif()
