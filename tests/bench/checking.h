@@ -1,6 +1,8 @@
 // tests/bench/checking.h -- how results are compared with their f64 references.
 #pragma once
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -9,6 +11,26 @@
 #include "problems.h"
 
 namespace bench {
+
+using Words = std::array<uint32_t, 2>;
+
+/// Threefry-2x32 with 20 rounds. Source: J. Salmon et al., Parallel Random Numbers: As Easy as 1,
+/// 2, 3, SC 2011.
+inline Words threefry(const Words& key, Words x) {
+  constexpr int rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+  const uint32_t k[3] = {key[0], key[1], key[0] ^ key[1] ^ 0x1BD11BDA};
+  x[0] += k[0];
+  x[1] += k[1];
+  for (uint32_t i = 0; i < 5; i++) {
+    for (const int r : rotations[i % 2]) {
+      x[0] += x[1];
+      x[1] = std::rotl(x[1], r) ^ x[0];
+    }
+    x[0] += k[(i + 1) % 3];
+    x[1] += k[(i + 2) % 3] + i + 1;
+  }
+  return x;
+}
 
 /// Calls work(i) for i < n on all processors. Unchecked: calls of different i are independent.
 template <class Work>
@@ -59,8 +81,7 @@ inline Check against(std::vector<double> values, double absolute, double relativ
 /// errors follow Student's distribution, which has long ends.
 inline Check estimate_of(double want) {
   return [=](std::span<const float> result) {
-    if (result.size() != 2)
-      return Verdict{false, text("%zu elements instead of 2", result.size())};
+    if (result.size() != 2) return Verdict{false, text("%zu elements instead of 2", result.size())};
     const double off = (static_cast<double>(result[0]) - want) / static_cast<double>(result[1]);
     const bool near = std::abs(off) < 8.0 && result[1] > 0 && result[1] < 0.1 * std::abs(want);
     return Verdict{near,

@@ -78,6 +78,10 @@ void add_gnomon_linalg(std::vector<Workload>& workloads, const std::shared_ptr<g
 void add_gnomon_neural(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of dense training, attention and recurrent networks.
 void add_gnomon_training(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
+/// Adds that of train_cnn.
+void add_gnomon_cnn(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
+/// Adds those of adam_update and call_100.
+void add_gnomon_leaves(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of ensembles of differential equations.
 void add_gnomon_ode(std::vector<Workload>& workloads, const std::shared_ptr<gn::Runtime>& rt);
 /// Adds the variants of the workloads that are gradients.

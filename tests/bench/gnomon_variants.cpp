@@ -218,6 +218,8 @@ void add_gnomon_variants(std::vector<Workload>& workloads) {
   add_gnomon_sde(workloads, rt);
   add_gnomon_neural(workloads, rt);
   add_gnomon_training(workloads, rt);
+  add_gnomon_cnn(workloads, rt);
+  add_gnomon_leaves(workloads, rt);
   add_gnomon_linalg(workloads, rt);
   add("call", [=] {
     std::vector<float> x(Call::elements);

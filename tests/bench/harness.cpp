@@ -6,7 +6,9 @@
 #include <cmath>
 #include <exception>
 
+#include "problems_cnn.h"
 #include "problems_conv.h"
+#include "problems_leaves.h"
 #include "problems_ode.h"
 #include "problems_training.h"
 
@@ -133,6 +135,8 @@ std::vector<Workload> all_workloads() {
           {"hutchinson_grad", hutchinson_grad_check, {}},
           {"neural_ode_step", neural_ode_check, {}},
           {"train_mlp", train_mlp_check, {}},
+          {"train_cnn", train_cnn_check, {}},
+          {"adam_update", adam_update_check, {}},
           {"attention", attention_check, {}},
           {"gru_scan", gru_scan_check, {}},
           {"matmul_1024_grad", [] { return matmul_grad_check(matmul_1024); }, {}},
@@ -140,6 +144,7 @@ std::vector<Workload> all_workloads() {
           {"checkpoint_20000", [] { return checkpointed_check(20000); }, {}},
           {"checkpoint_200000", [] { return checkpointed_check(200000); }, {}},
           {"call", call_check, {}},
+          {"call_100", call_100_check, {}},
           {"eager_add", call_check, {}},
           {"cold", lorenz_rk4_check, {}},
           // Every variant has a check of its own.

@@ -54,6 +54,39 @@ inline V exp2_of(V x) {
   return p * power;
 }
 
+using U = uint32_t __attribute__((vector_size(width * 4)));
+
+template <class To, class From>
+inline To bits_of(From x) {
+  To to;
+  std::memcpy(&to, &x, sizeof to);
+  return to;
+}
+
+struct Words {
+  U first, second;
+};
+
+/// Threefry-2x32 with 20 rounds.
+inline Words threefry(Words key, Words x) {
+  constexpr int rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+  const U k[3] = {key.first, key.second, key.first ^ key.second ^ 0x1BD11BDAu};
+  x.first += k[0];
+  x.second += k[1];
+#pragma GCC unroll 5
+  for (uint32_t i = 0; i < 5; i++) {
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++) {
+      const int n = rotations[i % 2][r];
+      x.first += x.second;
+      x.second = (x.second << n | x.second >> (32 - n)) ^ x.first;
+    }
+    x.first += k[(i + 1) % 3];
+    x.second += k[(i + 2) % 3] + (i + 1);
+  }
+  return x;
+}
+
 class Pair {
  public:
   Pair() : helper_([this] { serve(); }) {}

@@ -1,7 +1,5 @@
 // tests/bench/problems_sde.cpp -- inputs, reference and check of the ensemble of stochastic
 // equations.
-#include <array>
-#include <bit>
 #include <cmath>
 #include <numbers>
 
@@ -10,26 +8,6 @@
 
 namespace bench {
 namespace {
-
-using Words = std::array<uint32_t, 2>;
-
-/// Threefry-2x32 with 20 rounds. Source: J. Salmon et al., Parallel Random Numbers: As Easy as 1,
-/// 2, 3, SC 2011.
-Words threefry(const Words& key, Words x) {
-  constexpr int rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
-  const uint32_t k[3] = {key[0], key[1], key[0] ^ key[1] ^ 0x1BD11BDA};
-  x[0] += k[0];
-  x[1] += k[1];
-  for (uint32_t i = 0; i < 5; i++) {
-    for (const int r : rotations[i % 2]) {
-      x[0] += x[1];
-      x[1] = std::rotl(x[1], r) ^ x[0];
-    }
-    x[0] += k[(i + 1) % 3];
-    x[1] += k[(i + 2) % 3] + i + 1;
-  }
-  return x;
-}
 
 /// The x with P(Z < x) = (1 + u) / 2: by Newton's method from a rational first guess.
 double normal_of(double u) {
