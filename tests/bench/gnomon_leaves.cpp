@@ -1,4 +1,6 @@
 // tests/bench/gnomon_leaves.cpp -- updates of many arrays, and calls with them.
+#include <array>
+
 #include "gnomon/nn.h"
 #include "gnomon/optim.h"
 #include "gnomon_jitted.h"
