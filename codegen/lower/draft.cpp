@@ -36,23 +36,28 @@ std::vector<Index> tile_positions(Workshop& w, ValueId v) {
   const bool vector = tile.row == tile.column;
   const auto blocks = [](Dim n, Dim length) { return (n + length - 1) / length; };
   // Outer axes, panels of columns, blocks of rows, columns: what the columns of a panel read stays
-  // in the cache while the rows pass. Outer axes are inner ones where lanes go in step.
+  // in the cache while the rows pass. Outer axes are inner ones where lanes go in step, or where
+  // they are walked behind the rows.
   const Dim panel =
       tile.panel > 0 ? tile.panel : blocks(shape[tile.column], tile.columns) * tile.columns;
-  Shape walked, others;
-  for (int a = 0; a < shape.rank(); ++a)
-    if (a != tile.row && a != tile.column) others.append(shape[a]);
-  const auto walk_others = [&] {
-    const int here = walked.rank();
-    for (int a = 0; a < others.rank(); ++a) walked.append(others[a]);
-    return here;
+  Shape walked;
+  std::vector<int> place(static_cast<std::size_t>(shape.rank()), -1);
+  const auto walk_others = [&](bool behind) {
+    for (int a = 0; a < shape.rank(); ++a) {
+      if (!tile.walks(a) || (tile.behind >> a & 1u) != static_cast<unsigned>(behind)) continue;
+      place[static_cast<std::size_t>(a)] = walked.rank();
+      walked.append(shape[a]);
+    }
   };
-  int next = tile.in_step ? 0 : walk_others();
+  if (!tile.in_step) walk_others(false);
   const int outer = walked.rank();
   if (!vector) walked.append(blocks(shape[tile.column], panel));
+  const int rows = walked.rank();
   walked.append(blocks(shape[tile.row], tile.rows));
+  walk_others(true);
+  const int across = walked.rank();
   if (!vector) walked.append(panel / tile.columns);
-  if (tile.in_step) next = walk_others();
+  if (tile.in_step) walk_others(false);
   const int column = walked.rank();
   if (!vector) walked.append(tile.columns);
   const Index at = Index::flat(walked, w.emitter.lane);
@@ -62,11 +67,11 @@ std::vector<Index> tile_positions(Workshop& w, ValueId v) {
     return n % length == 0 ? start : k.binary(Op::minimum, start, k.u32(word(n - length)));
   };
   Values c(static_cast<std::size_t>(shape.rank()));
-  for (int a = 0; a < shape.rank(); ++a)
-    if (a != tile.row && a != tile.column) c[static_cast<std::size_t>(a)] = at(k, next++);
-  const Value row = first(at(k, vector ? outer : outer + 1), shape[tile.row], tile.rows);
+  for (std::size_t a = 0; a < c.size(); ++a)
+    if (place[a] >= 0) c[a] = at(k, place[a]);
+  const Value row = first(at(k, rows), shape[tile.row], tile.rows);
   if (!vector) {
-    Value block = k.add(k.mul(at(k, outer), k.u32(word(panel / tile.columns))), at(k, outer + 2));
+    Value block = k.add(k.mul(at(k, outer), k.u32(word(panel / tile.columns))), at(k, across));
     // What a last panel has too much does the last columns once more.
     const Dim whole = blocks(shape[tile.column], tile.columns);
     if (whole % (panel / tile.columns) != 0)
@@ -74,10 +79,22 @@ std::vector<Index> tile_positions(Workshop& w, ValueId v) {
     c[static_cast<std::size_t>(tile.column)] =
         k.add(first(block, shape[tile.column], tile.columns), at(k, column));
   }
+  std::vector<int> whole;
+  Shape all;
+  for (int a = 0; a < shape.rank(); ++a)
+    if ((tile.whole >> a & 1u) != 0) {
+      whole.push_back(a);
+      all.append(shape[a]);
+    }
   std::vector<Index> positions;
   for (Dim r = 0; r < tile.rows; ++r) {
     c[static_cast<std::size_t>(tile.row)] = k.add(row, k.u32(word(r)));
-    positions.push_back(Index::coordinates(shape, c));
+    for (Dim n = 0; n < all.size(); ++n) {
+      const Index one = Index::flat(all, k.u32(word(n)));
+      for (std::size_t i = 0; i < whole.size(); ++i)
+        c[static_cast<std::size_t>(whole[i])] = one(k, static_cast<int>(i));
+      positions.push_back(Index::coordinates(shape, c));
+    }
   }
   return positions;
 }
@@ -352,7 +369,7 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
     if (f.is_at_home(v)) d.in_place.push_back(v);
   if (r.tile) {
     d.width = word(r.tile->columns);
-    d.carried = word(r.tile->rows);
+    d.carried = word(r.tile->elements(r.graph.avals[r.roots[0]].shape));
     for (ValueId v : r.roots) d.disjoint = d.disjoint && r.tile->disjoint(r.graph.avals[v].shape);
   }
   return d;

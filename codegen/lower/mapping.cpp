@@ -6,6 +6,7 @@
 
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/follow.h"
+#include "codegen/lower/split_conv.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
 #include "codegen/primitives/window.h"
@@ -170,21 +171,53 @@ std::optional<RegisterTile> tile_transpose(const Placement& r, const Target& tar
   return RegisterTile{source, inner, rows, columns, 0};
 }
 
+/// The root's axis that runs with axis `a` of another value; -1 when none does.
+int root_axis(const Axes& axes, int a) {
+  const auto found = std::find(axes.begin(), axes.end(), a);
+  return found == axes.end() ? -1 : static_cast<int>(found - axes.begin());
+}
+
 /// Output channels of a convolution share what they read of the image, neighbours along a row of it
 /// what they read of the kernel.
-std::optional<RegisterTile> tile_convolution(const Equation& e, const Axes& axes,
-                                             const Shape& shape, int inner, const Target& target) {
-  const int channel = e.params.as<ConvParams>().batch_dims + 1;
-  const auto found = std::find(axes.begin(), axes.end(), channel);
-  const int row = static_cast<int>(found - axes.begin());
-  if (found == axes.end() || row == inner || shape[inner] < target.tile_columns)
-    return std::nullopt;
+std::optional<RegisterTile> tile_convolution(const Placement& r, const Equation& e,
+                                             const Axes& axes, const Shape& shape, int inner,
+                                             const Target& target) {
+  const auto& p = e.params.as<ConvParams>();
+  const int channel = p.batch_dims + 1, row = root_axis(axes, channel);
+  if (row < 0) return std::nullopt;
+  const Shape& out = r.graph.avals[e.outputs[0]].shape;
+  const ConvForm form =
+      conv_form(p, r.graph.avals[e.inputs[0]], r.graph.avals[e.inputs[1]], target);
+  if (form == ConvForm::sums) {
+    // All results of a window in one lane, so that the positions it sums over are read once.
+    const ConvTile t = sums_tile(out, p.batch_dims, target.tile_rows);
+    RegisterTile tile{row, row, rows_for(shape[row], t.channels), 1, 0};
+    for (int a = t.whole; a < out.rank(); ++a) {
+      const int mine = root_axis(axes, a);
+      if (out[a] > 1 && mine < 0) return std::nullopt;
+      if (mine >= 0) tile.whole |= 1u << mine;
+    }
+    for (int a = 0; a < shape.rank(); ++a)
+      if (tile.walks(a)) tile.behind |= 1u << a;
+    return tile;
+  }
+  if (row == inner || shape[inner] < target.tile_columns) return std::nullopt;
   const Dim fill = target.parallel_lanes / (target.contiguous_per_lane ? 8 : 4);
   Dim most = target.tile_rows;
   while (most > 1 && shape.size() / (most * target.tile_columns) < fill) most /= 2;
   const Dim rows = rows_for(shape[row], most);
   if (rows <= 1) return std::nullopt;
-  return RegisterTile{row, inner, rows, target.tile_columns, 0};
+  const Dim columns = form == ConvForm::images && shape[inner] % 8 == 0 ? 8 : target.tile_columns;
+  RegisterTile tile{row, inner, rows, columns, 0};
+  if (form != ConvForm::images) return tile;
+  // Images as a whole, if they fill SIMD groups, then blocks of channels, then positions.
+  const Dim positions = out.part(channel + 1, out.rank() - 1).size() *
+                        ((out[out.rank() - 1] + tile.columns - 1) / tile.columns);
+  for (int a = 0; a < shape.rank(); ++a)
+    if (tile.walks(a) &&
+        (axes[at(a)] > channel || (positions % simd_lanes != 0 && axes[at(a)] == channel - 1)))
+      tile.behind |= 1u << a;
+  return tile;
 }
 
 }  // namespace
@@ -196,6 +229,13 @@ bool RegisterTile::disjoint(const Shape& shape) const {
   return shape[row] % rows == 0 && (row == column || shape[column] % std::max(columns, panel) == 0);
 }
 
+Dim RegisterTile::elements(const Shape& shape) const {
+  Dim n = rows;
+  for (int a = 0; a < shape.rank(); ++a)
+    if ((whole >> a & 1u) != 0) n *= shape[a];
+  return n;
+}
+
 Dim RegisterTile::lanes(const Shape& shape) const {
   Dim n = 1;
   for (int a = 0; a < shape.rank(); ++a) {
@@ -203,7 +243,7 @@ Dim RegisterTile::lanes(const Shape& shape) const {
       n *= (shape[a] + rows - 1) / rows;
     else if (a == column)
       n *= rounded_up(shape[a], std::max(columns, panel));
-    else
+    else if (walks(a))
       n *= shape[a];
   }
   return n;
@@ -225,7 +265,7 @@ std::optional<RegisterTile> choose_tile(const Placement& r, const Target& target
       const std::uint32_t p = r.uses.producer[v];
       if (p == Uses::none) return true;
       if (r.graph.equations[p].primitive == &conv_p && !convolution)
-        convolution = tile_convolution(r.graph.equations[p], axes, shape, inner, target);
+        convolution = tile_convolution(r, r.graph.equations[p], axes, shape, inner, target);
       if (r.graph.equations[p].primitive != &dot_general_p) return true;
       product.emplace(r, r.graph.equations[p], axes);
       return false;
@@ -236,7 +276,7 @@ std::optional<RegisterTile> choose_tile(const Placement& r, const Target& target
                                   : std::nullopt;
   // Not where a last panel that is mostly empty would cost more than the others save.
   const Dim panel = target.tile_panel, columns = shape[tile ? tile->column : inner];
-  if (tile && tile->row != tile->column && panel > 0 && columns > panel &&
+  if (tile && tile->row != tile->column && tile->behind == 0 && panel > 0 && columns > panel &&
       (columns % panel == 0 || columns >= 8 * panel))
     tile->panel = panel;
   return tile;

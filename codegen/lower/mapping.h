@@ -30,7 +30,17 @@ struct RegisterTile {
   Dim panel = 0;  // columns that are finished for all rows before the next ones; 0: all of them
   /// Neighbouring invocations share a tile: the other axes, parts of a sum, are walked first.
   bool in_step = false;
+  /// Axes that are walked behind the blocks of rows, a bit for each: what a block of rows reads is
+  /// then the same for neighbouring invocations.
+  std::uint32_t behind = 0;
+  /// Axes of which a lane computes all positions, a bit for each.
+  std::uint32_t whole = 0;
 
+  bool walks(int axis) const {
+    return axis != row && axis != column && (whole >> axis & 1u) == 0;
+  }
+  /// Results of a lane.
+  Dim elements(const Shape& shape) const;
   /// Lanes that cover `shape`.
   Dim lanes(const Shape& shape) const;
   /// Whether no two tiles overlap.

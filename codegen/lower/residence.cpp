@@ -132,6 +132,11 @@ class Chooser {
       const double b = static_cast<double>(g_.avals[e.inputs[1]].shape.size());
       trips = std::max(1.0, std::sqrt(a * b / out));
     }
+    if (e.primitive == &conv_p && g_.avals[e.outputs[0]].shape.size() > 0) {
+      const Shape& kernel = g_.avals[e.inputs[1]].shape;
+      trips = static_cast<double>(
+          kernel.part(e.params.as<ConvParams>().batch_dims + 1, kernel.rank()).size());
+    }
     return std::min(unbounded_cost, trips * (own + inputs));
   }
 
@@ -162,6 +167,19 @@ class Chooser {
     }
   }
 
+  /// Puts what a convolution reads through views in memory where that has a border, or is a kernel
+  /// that was turned around for it.
+  void keep_bordered(ValueId v, bool kernel) {
+    for (bool turned = false; uses_.producer[v] != Uses::none;) {
+      const Equation& e = g_.equations[uses_.producer[v]];
+      const bool turns = e.primitive == &permute_p;
+      if (e.primitive == &pad_p || (kernel && turns && turned)) in_memory_[v] = true;
+      turned |= turns;
+      if (!turns && e.primitive != &reshape_p && e.primitive != &slice_p) return;
+      v = e.inputs[0];
+    }
+  }
+
   bool shows_large_product(ValueId v) const {
     if (in_memory_[v]) return false;
     const Cone cone = cone_of({g_, uses_, in_memory_, layouts_}, v);
@@ -180,7 +198,7 @@ class Chooser {
     for (ValueId v : e.inputs)
       if (!in_memory_[v])
         for (std::uint32_t i : cone_of({g_, uses_, in_memory_, layouts_}, v).equations)
-          if (g_.equations[i].primitive == &dot_general_p ||
+          if (g_.equations[i].primitive == &dot_general_p || g_.equations[i].primitive == &conv_p ||
               g_.equations[i].primitive->lower.kind != Lowering::Kind::element)
             return false;
     const Dim out = g_.avals[e.outputs[0]].shape.size();
@@ -226,9 +244,12 @@ class Chooser {
         for (ValueId v : e.inputs)
           if (shows_large_product(v)) keep_if_costly(v);
       // Many windows show an element of an image: the border is put around it once.
-      if (e.primitive == &conv_p && defined(e.inputs[0]) &&
-          g_.equations[uses_.producer[e.inputs[0]]].primitive == &pad_p)
-        in_memory_[e.inputs[0]] = true;
+      if (e.primitive == &conv_p)
+        for (std::size_t i = 0; i < 2; ++i) keep_bordered(e.inputs[i], i == 1);
+      // Results that complete vectors are cut off a convolution (lower/split_conv.h).
+      if (e.primitive == &slice_p && defined(e.inputs[0]) &&
+          g_.equations[uses_.producer[e.inputs[0]]].primitive == &conv_p)
+        keep_if_costly(e.inputs[0]);
       const double cost = cost_of(e);
       const auto kind = e.primitive->lower.kind;
       for (std::size_t o = 0; o < e.outputs.size(); ++o) {

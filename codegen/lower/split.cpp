@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "codegen/lower/mapping.h"
+#include "codegen/lower/split_conv.h"
 #include "codegen/lower/split_scatter.h"
 #include "codegen/lower/uses.h"
 #include "codegen/primitives/lax.h"
@@ -151,7 +152,10 @@ Array by_teams(const Primitive& p, Array x, const Target& target, Loc loc) {
 class Splitter {
  public:
   Splitter(const Graph& g, const Target& target)
-      : g_(g), target_(target), producer_(analyse_uses(g).producer) {}
+      : g_(g),
+        target_(target),
+        producer_(analyse_uses(g).producer),
+        convolutions_(g, target, producer_) {}
 
   bool wants(const Equation& e) const {
     const Graph& g = g_;
@@ -205,7 +209,7 @@ class Splitter {
            n > short_reduction;
   }
 
-  Array split(const Equation& e, const Arrays& env) const {
+  Array split(const Equation& e, const Arrays& env) {
     Arrays in;
     for (ValueId v : e.inputs) in.push_back(env[v]);
     if (e.primitive == &dot_general_p) {
@@ -214,6 +218,7 @@ class Splitter {
       return oriented(e, env);
     }
     if (e.primitive->lower.kind == Lowering::Kind::scatter) return scatter_in_parts(e, in, target_);
+    if (e.primitive == &conv_p && arranged(e)) return convolutions_.arrange(e, env);
     if (e.primitive == &conv_p)
       return convolution(in[0], in[1], e.params.as<ConvParams>(),
                          g_.avals[e.outputs[0]].shape.size(), e.loc);
@@ -234,6 +239,10 @@ class Splitter {
       if (p.lo[i] > 0 || p.hi[i] > 0 || p.base[i] > 1) return true;
     return false;
   }
+  bool arranged(const Equation& e) const {
+    return conv_form(e.params.as<ConvParams>(), g_.avals[e.inputs[0]], g_.avals[e.inputs[1]],
+                     target_) != ConvForm::plain;
+  }
   bool long_sums(const ConvParams& p, const Shape& rhs, Dim out) const {
     const Dim n = products(p, rhs);
     return n >= long_reduction && lanes_for(n, out, target_, 1) > 1;
@@ -243,6 +252,7 @@ class Splitter {
     const auto& p = e.params.as<ConvParams>();
     const Dim out = g.avals[e.outputs[0]].shape.size();
     if (lhs.size() == 0 || rhs.size() == 0 || out == 0) return false;
+    if (arranged(e)) return true;
     if (long_sums(p, rhs, out)) return true;
     // Checks at the border are shared by all output channels of a lane. For a single channel, many
     // of them take longer than a copy of the image: on lavapipe 25 five times as long for 9 x 9.
@@ -573,12 +583,13 @@ class Splitter {
   const Graph& g_;
   const Target& target_;
   std::vector<std::uint32_t> producer_;
+  ConvArranger convolutions_;
 };
 
 }  // namespace
 
 Graph split_reductions(const Graph& g, const Target& target) {
-  const Splitter splitter(g, target);
+  Splitter splitter(g, target);
   if (std::none_of(g.equations.begin(), g.equations.end(),
                    [&](const Equation& e) { return splitter.wants(e); }))
     return g;

@@ -20,10 +20,17 @@ WindowAxis window_axis(const ConvParams& p, const Shape& lhs, const Shape& rhs, 
   return {lhs[axis], rhs[axis], p.strides[a], p.lo[a], p.hi[a], p.base[a], p.dilation[a]};
 }
 
+bool sums_positions(const Shape& window, const Shape& results) {
+  if (window.size() > 2 * results.size()) return true;
+  return window.size() > results.size() && results[results.rank() - 1] < 4;
+}
+
 namespace {
 
 /// Products that are written out inside the loop over the others.
 constexpr Dim unrolled_window = 32;
+/// As many where they are part of an axis.
+constexpr Dim unrolled_part = 12;
 
 Shape spatial(const Shape& s, const ConvParams& p) { return s.part(p.batch_dims + 2, s.rank()); }
 
@@ -130,29 +137,44 @@ Value conv_element(ElementContext& c, const Params& params, std::size_t, const I
     offset.erase(offset.begin());
     return product(channel, offset, sum);
   };
-  // The last axes are unrolled inside a loop over those in front: offsets in them are constants.
-  int outer = all.rank();
-  Dim inner = 1;
-  const Dim most = c.unroll_limit > 1 ? unrolled_window : 1;
-  while (outer > 0 && inner * all[outer - 1] <= most) inner *= all[--outer];
-  if (all.size() <= c.unroll_limit || inner == 1)
+  const bool written_out = all.size() <= c.unroll_limit || c.unroll_limit <= 1;
+  if (written_out)
     return fold_range(c, all.size(), {zero}, [&](Value n, const Values& carried) {
       return Values{term(unravel(k, all, n), carried[0])};
     })[0];
-  const Shape front = all.part(0, outer), back = all.part(outer, all.rank());
+  // The last axes are unrolled inside a loop over those in front, of the next one a part: offsets
+  // in them are constants, and neighbours are read at once. Where positions are summed to few
+  // results, a lane has many of these, and four neighbours are enough.
+  const Dim most = window.rank() > 0 && sums_positions(window, spatial(c.outputs[0].shape, p))
+                       ? 4
+                       : unrolled_window;
+  int outer = all.rank();
+  Dim inner = 1;
+  while (outer > 0 && inner * all[outer - 1] <= most) inner *= all[--outer];
+  Dim part = 1;
+  if (outer > 0)
+    for (Dim d = 2; inner * d <= std::min(most, unrolled_part); ++d)
+      if (all[outer - 1] % d == 0) part = d;
+  const Shape back = all.part(outer, all.rank()).with_inserted(0, part);
+  Shape front = all.part(0, outer);
+  if (outer > 0) front = front.with(outer - 1, front[outer - 1] / part);
   const Dim trips = front.size();
-  return k.count_loop(k.u32(static_cast<std::uint32_t>(trips)), static_cast<std::uint64_t>(trips),
-                      Values{zero}, [&](Value trip, std::span<const Value> carried) {
-                        Value sum = carried[0];
-                        for (Dim n = 0; n < inner; ++n) {
-                          Values offset = unravel(k, front, trip);
-                          const Values rest =
-                              unravel(k, back, k.u32(static_cast<std::uint32_t>(n)));
-                          offset.insert(offset.end(), rest.begin(), rest.end());
-                          sum = term(std::move(offset), sum);
-                        }
-                        return Values{sum};
-                      })[0];
+  return k.count_loop(
+      k.u32(static_cast<std::uint32_t>(trips)), static_cast<std::uint64_t>(trips), Values{zero},
+      [&](Value trip, std::span<const Value> carried) {
+        Value sum = carried[0];
+        const Values far = unravel(k, front, trip);
+        for (Dim n = 0; n < back.size(); ++n) {
+          Values offset = far;
+          const Values near = unravel(k, back, k.u32(static_cast<std::uint32_t>(n)));
+          if (outer > 0)
+            offset.back() =
+                k.add(k.mul(offset.back(), k.u32(static_cast<std::uint32_t>(part))), near[0]);
+          offset.insert(offset.end(), near.begin() + 1, near.end());
+          sum = term(std::move(offset), sum);
+        }
+        return Values{sum};
+      })[0];
 }
 
 std::vector<HostArray> conv_reference(const Params& params, std::span<const Aval> out,

@@ -32,11 +32,12 @@ Value WindowAxis::source(Builder& b, Value o, Value k, Value& inside) const {
   const auto u32 = [&](Dim x) { return b.u32(static_cast<std::uint32_t>(x)); };
   Value x = b.mul(o, u32(stride));
   // What is before the operand wraps around, so one comparison covers both ends.
-  bool within = false;
+  bool within = lo <= 0 && (count() - 1) * stride + (window - 1) * dilation - lo <
+                               spread(length, base);
   if (b.is_constant(k)) {
     const Dim shift = static_cast<Dim>(b.constant_bits(k)) * dilation - lo;
     x = b.add(x, u32(shift));
-    within = shift >= 0 && (count() - 1) * stride + shift < spread(length, base);
+    within |= shift >= 0 && (count() - 1) * stride + shift < spread(length, base);
   } else {
     x = b.add(x, b.add(b.mul(k, u32(dilation)), u32(-lo)));
   }

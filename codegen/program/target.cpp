@@ -27,7 +27,8 @@ std::string Target::text() const {
        number("group_size", group_size) + number("parallel_lanes", parallel_lanes);
   s += number("tile_rows", tile_rows) + number("tile_columns", tile_columns) +
        number("tile_panel", tile_panel) + number("accumulators", accumulators) +
-       number("slice_work", slice_work) + number("few_slices", few_slices) + number("team", team) +
+       number("arranged", arranged_products) + number("slice_work", slice_work) +
+       number("few_slices", few_slices) + number("team", team) +
        number("panel_depth", panel_depth) + number("subgroup_size", subgroup_size);
   if (refine.division) s += " refine_division";
   if (refine.root) s += " refine_root";

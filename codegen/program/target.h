@@ -38,6 +38,9 @@ struct Target {
   std::uint32_t tile_columns = 4;
   std::uint32_t tile_panel = 0;     // columns whose operand stays in a core's cache; 0: whole rows
   std::uint32_t accumulators = 16;  // values that an invocation's loop carries in registers
+  /// Products from which on a convolution of a CPU's has copies made of its operands
+  /// (lower/split_conv.h): to start a kernel costs what half a million of them do.
+  std::uint64_t arranged_products = std::uint64_t{1} << 19;
   /// Operations that one lane takes in the first slice of a loop that may take many times as many
   /// (codegen/lower/slicing.h); 0: loops are sliced for drivers that limit trips only. A lane of a
   /// slow GPU waits some 5 ns for each, which makes this 20 ms; a CPU takes 1 to 3 ns, a hundred

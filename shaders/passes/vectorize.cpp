@@ -107,9 +107,15 @@ class Merger : public Rewriter {
  protected:
   void visit(const Instruction& i) override {
     if (const auto load = loads_.find(&i); load != loads_.end()) {
-      Block& b = blocks_[load->second.first];
-      if (!b.loaded.valid()) b.loaded = out_.load(b.buffer, index(i, load->second.second), block);
-      map(i.results[0], out_.extract(b.loaded, load->second.second));
+      map(i.results[0],
+          out_.extract(loaded(load->second.first, i, load->second.second), load->second.second));
+    } else if (const auto wide = wide_loads_.find(&i); wide != wide_loads_.end()) {
+      Values parts;
+      for (std::uint32_t p = 0; p < wide->second.size(); ++p) {
+        const Value whole = loaded(wide->second[p], i, 0, p * block);
+        for (std::uint32_t k = 0; k < block; ++k) parts.push_back(out_.extract(whole, k));
+      }
+      map(i.results[0], out_.construct(parts));
     } else if (const auto store = stores_.find(&i); store != stores_.end()) {
       const Block& b = blocks_[store->second];
       if (b.last != &i) return;
@@ -128,9 +134,11 @@ class Merger : public Rewriter {
     std::array<const Instruction*, block> members{};
     const Instruction* last = nullptr;
     Value loaded;
+    bool within = false;  // a wide load has all of it
 
     bool full() const {
-      return std::all_of(members.begin(), members.end(), [](auto* m) { return m != nullptr; });
+      return within ||
+             std::all_of(members.begin(), members.end(), [](auto* m) { return m != nullptr; });
     }
   };
   /// Buffer, the index but for its constant, offset of the block from that.
@@ -148,6 +156,22 @@ class Merger : public Rewriter {
     return out_.sub(mapped(access.operands[0]), out_.u32(component));
   }
 
+  /// Block number `number`, of which `access` reads component `component` + `part` of what it
+  /// reads.
+  Value loaded(std::size_t number, const Instruction& access, std::uint32_t component,
+               std::uint32_t part = 0) {
+    Block& b = blocks_[number];
+    if (b.loaded.valid()) return b.loaded;
+    Value mask;
+    if (!b.full()) {
+      Values read;
+      for (const Instruction* m : b.members) read.push_back(out_.boolean(m != nullptr));
+      mask = out_.construct(read);
+    }
+    const Value at = out_.add(index(access, component), out_.u32(part));
+    return b.loaded = out_.load(b.buffer, at, block, mask);
+  }
+
   /// The block an unmasked scalar access of `value`s belongs to, if it is known to be aligned.
   std::optional<Scalar> scalar_access(const Instruction& i, Value value,
                                       std::size_t operands) const {
@@ -155,11 +179,31 @@ class Merger : public Rewriter {
         size_of(source_.type(value).scalar) != 4) {
       return std::nullopt;
     }
+    return place(i);
+  }
+
+  std::optional<Scalar> place(const Instruction& i) const {
     const Linear at = linear(definitions_, i.operands[0]);
     for (const auto& [term, times] : at.terms)
       if (facts_[term].alignment_everywhere() + std::countr_zero(times) < block_alignment)
         return std::nullopt;
     return Scalar{{i.immediate, at.terms, at.offset / block * block}, at.offset % block};
+  }
+
+  /// The blocks that a wide load is made of; none where it is not.
+  std::vector<Key> blocks_of(const Instruction& i) const {
+    std::vector<Key> keys;
+    const Type t = source_.type(i.results[0]);
+    if (i.operands.size() > 1 || t.width < block || t.width % block != 0 ||
+        size_of(t.scalar) != 4 || source_.type(i.operands[0]).width > 1)
+      return keys;
+    const auto at = place(i);
+    if (!at || at->component != 0) return keys;
+    for (std::uint32_t p = 0; p < t.width / block; ++p) {
+      keys.push_back(at->key);
+      std::get<2>(keys.back()) += p * block;
+    }
+    return keys;
   }
 
   static Block block_of(const Key& key) {
@@ -186,14 +230,35 @@ class Merger : public Rewriter {
       found.try_emplace(at->key, block_of(at->key)).first->second.members[at->component] = &i;
       members.emplace_back(&i, *at);
     }
+    std::vector<std::pair<const Instruction*, std::vector<Key>>> wide;
+    for (const Instruction& i : region.body) {
+      if (i.op != Op::load || source_.buffers[i.immediate].access != Access::read) continue;
+      std::vector<Key> keys = blocks_of(i);
+      bool shared = false;
+      for (const Key& key : keys)
+        if (const auto b = found.find(key); b != found.end()) shared = b->second.within = true;
+      if (shared) wide.emplace_back(&i, std::move(keys));
+    }
     std::map<Key, std::size_t> numbers;
+    const auto number_of = [&](const Key& key, const Block& b) {
+      const auto [number, added] = numbers.try_emplace(key, blocks_.size());
+      if (added) blocks_.push_back(b);
+      return number->second;
+    };
     for (const auto& [instruction, at] : members) {
       const Block& b = found.at(at.key);
-      if (!b.full()) continue;
-      const auto [number, added] = numbers.try_emplace(at.key, blocks_.size());
-      if (added) blocks_.push_back(b);
-      loads_.emplace(instruction, std::make_pair(number->second, at.component));
+      // A texel is fetched whole for any one of its elements. Single numbers stay as they are.
+      const bool texel = source_.buffers[b.buffer].texel && !std::get<1>(at.key).empty();
+      if (!b.full() && !texel) continue;
+      loads_.emplace(instruction, std::make_pair(number_of(at.key, b), at.component));
     }
+    for (const auto& [instruction, keys] : wide)
+      for (const Key& key : keys) {
+        Block b = block_of(key);
+        if (const auto known = found.find(key); known != found.end()) b = known->second;
+        b.within = true;
+        wide_loads_[instruction].push_back(number_of(key, b));
+      }
   }
 
   /// A block is stored where its last member was. What lies between its members is other stores
@@ -232,6 +297,7 @@ class Merger : public Rewriter {
   std::vector<const Instruction*> definitions_;
   std::vector<Block> blocks_;
   std::unordered_map<const Instruction*, std::pair<std::size_t, std::uint32_t>> loads_;
+  std::unordered_map<const Instruction*, std::vector<std::size_t>> wide_loads_;
   std::unordered_map<const Instruction*, std::size_t> stores_;
 };
 

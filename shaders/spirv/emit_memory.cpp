@@ -367,8 +367,10 @@ void Emitter::load(const Instruction& in) {
         continue;
       }
       Ref group = quad(buffer, in.operands[0], p);
-      if (is_masked(in, load_mask)) {
-        // 16 bytes that hold one element in bounds lie within the window as a whole.
+      // 16 bytes that hold one element in bounds lie within the window as a whole, and a mask of
+      // constants has one such element (passes/vectorize).
+      if (is_masked(in, load_mask) && !(type_of(in.operands[load_mask]).width > 1 &&
+                                        module_.is_constant(parts(in.operands[load_mask])[p]))) {
         const Value mask = in.operands[load_mask];
         const Ref any = type_of(mask).width == 1
                             ? scalar(mask)

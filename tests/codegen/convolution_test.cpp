@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <random>
 
 #include "codegen/lower/split.h"
 #include "codegen/primitives/window.h"
@@ -281,6 +282,71 @@ TEST(ConvolutionLowering, SplitsLongSums) {
   };
   gnomon::testing::expect_function_lowers(f, gnomon::testing::f32({8, 1, 40, 40}),
                                           gnomon::testing::f32({8, 1, 40, 40}));
+}
+
+/// A convolution of random sizes, with its gradients.
+struct Drawn {
+  HostArray x, w;
+  ConvOptions options;
+
+  explicit Drawn(std::uint32_t seed) {
+    std::mt19937 g(seed);
+    const auto draw = [&](Dim lo, Dim hi) { return lo + static_cast<Dim>(g() % (hi - lo + 1)); };
+    const int axes = static_cast<int>(draw(1, 2));
+    options.groups = draw(0, 3) == 0 ? draw(2, 3) : 1;
+    const Dim in = draw(1, 3), out = draw(1, 3) == 1 ? draw(1, 10) : 4 * draw(1, 2);
+    Shape image{draw(1, 6), in * options.groups}, kernel{out * options.groups, in};
+    std::vector<std::pair<Dim, Dim>> widths;
+    for (int a = 0; a < axes; ++a) {
+      const Dim k = draw(1, 4), dilation = draw(0, 2) == 0 ? 2 : 1;
+      kernel.append(k);
+      options.dilation.push_back(dilation);
+      options.stride.push_back(draw(0, 2) == 0 ? 2 : 1);
+      options.input_dilation.push_back(draw(0, 5) == 0 ? 2 : 1);
+      image.append(std::max(draw(2, 11), (k - 1) * dilation + 1));
+      widths.emplace_back(draw(0, 2),
+                          draw(0, 3) == 0 && image[a + 2] > k * dilation ? -1 : draw(0, 2));
+    }
+    if (draw(0, 1) == 0)
+      options.padding = Padding::same;
+    else
+      options.padding = Padding(widths);
+    x = gnomon::testing::random_array({DType::f32, image}, seed);
+    w = gnomon::testing::random_array({DType::f32, kernel}, seed + 1);
+  }
+};
+
+TEST(ConvolutionLowering, OfRandomSizesAgreesWithTheReferenceWithCopiesOfOperands) {
+  using namespace gnomon::testing;
+  std::vector<NamedTarget> all = targets();
+  for (auto& [name, target] : all) target.arranged_products = 0;
+  all.push_back({"a CPU without texels", all.front().target});
+  all.back().target.contiguous_per_lane = true;
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    const Drawn c(seed);
+    const auto f = [&](A a, A k) {
+      const auto y = [&](const std::pair<Array, Array>& in) {
+        return conv(in.first, in.second, c.options);
+      };
+      const auto value = [&](const std::pair<Array, Array>& in) { return sum(square(y(in))); };
+      return std::pair{y({a, k}), grad(value)(std::pair{a, k})};
+    };
+    Trace outer;
+    const Graph g = make_graph(f, outer.input(c.x.aval), outer.input(c.w.aval)).graph;
+    const auto want = evaluate(g, {c.x, c.w});
+    for (const auto& [name, target] : all) {
+      const Program p = compile(g, target, {.name = "test", .keep_text = true});
+      const auto got = run_on_host(p, {c.x, c.w});
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        double largest = 1;
+        for (Dim n = 0; n < want[i].size(); ++n)
+          largest = std::max(largest, std::abs(want[i].number(n)));
+        ASSERT_EQ(difference(got[i], want[i], [&](Dim) { return 4e-6 * largest; }), "")
+            << "seed " << seed << ", output " << i << " on " << name << "\n"
+            << print(g) << p.fusion_text;
+      }
+    }
+  }
 }
 
 }  // namespace
