@@ -208,6 +208,10 @@ const Primitive dot_general_p{
             // A free axis of the operand that has it: the contraction stays one matrix product.
             const std::vector<int> left = free_axes(in[0].rank(), p.lhs_batch, p.lhs_contracting);
             const std::vector<int> right = free_axes(in[1].rank(), p.rhs_batch, p.rhs_contracting);
+            // Elements lie in front of the results of each where they have one axis to go to: so
+            // does what else is made of them.
+            if (!axes[0] && right.size() == 1)
+              return Batched{emit(dot_general_p, swapped(p), {in[1], in[0]}, {}), {batch}};
             const std::vector<int>& mine = axes[0] ? left : right;
             const int place = static_cast<int>(
                 std::find(mine.begin(), mine.end(), axes[0] ? *axes[0] : *axes[1]) - mine.begin());

@@ -52,6 +52,21 @@ TEST(Vmap, PutsResultsWhereOutAxesSay) {
   EXPECT_EQ(numbers(out[1]), Numbers{7});
 }
 
+// A loop over w x then has its elements in front throughout, and nothing is turned around.
+TEST(Vmap, PutsElementsInFrontOfWhatAMatrixMakesOfThem) {
+  const auto f = [](const Array& w, const Array& x) {
+    return vmap([&](const Array& v) { return matmul(w, v) + v[0]; })(x);
+  };
+  const HostArray w = f32({2, 3}, {1, 2, 3, 4, 5, 6}), x = f32({2, 3}, {1, 0, 2, -1, 1, 3});
+  EXPECT_EQ(run(f, w, x), (Numbers{8, 17, 9, 18}));
+  EXPECT_THAT(print(graph_of(f, w, x)), testing::Not(HasSubstr("permute")));
+  // Several axes stay behind those of the matrix.
+  const auto columns = [](const Array& m, const Array& y) {
+    return vmap([&](const Array& v) { return matmul(m, v); })(y);
+  };
+  EXPECT_EQ(run(columns, w, f32({2, 3, 1}, {1, 0, 2, -1, 1, 3})), (Numbers{7, 16, 10, 19}));
+}
+
 TEST(Vmap, RepeatsAResultThatDoesNotVary) {
   const auto f = [](const Array& x) {
     return vmap([](const Array&) { return full({}, 7.0f); })(x);
