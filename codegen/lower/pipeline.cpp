@@ -10,6 +10,7 @@
 #include "codegen/lower/expand.h"
 #include "codegen/lower/fuse.h"
 #include "codegen/lower/hoist.h"
+#include "codegen/lower/input_products.h"
 #include "codegen/lower/kept_rows.h"
 #include "codegen/lower/loop_region.h"
 #include "codegen/lower/mapping.h"
@@ -327,6 +328,11 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
     parts = partition(graph, target, options);
   } catch (const BranchTooLarge&) {
     whole = simplify(narrow_choices(open_branches(whole)));
+    graph = split_reductions(whole, target);
+    parts = partition(graph, target, options);
+  }
+  if (auto moved = input_products_in_front(whole, bodies_in_kernels(graph, parts))) {
+    whole = std::move(*moved);
     graph = split_reductions(whole, target);
     parts = partition(graph, target, options);
   }
