@@ -8,9 +8,10 @@
 
 #include "codegen/graph/effects.h"
 #include "codegen/graph/primitive.h"
-#include "codegen/lower/work.h"
 #include "codegen/lower/loop_rewrite.h"
+#include "codegen/lower/mapping.h"
 #include "codegen/lower/uses.h"
+#include "codegen/lower/work.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
@@ -48,6 +49,7 @@ class Hoister {
     const Dim steps = e.primitive == &while_p ? e.params.as<WhileParams>().max_steps
                                               : e.params.as<ScanParams>().length;
     often_ = steps < 0 || steps >= enough_iterations;
+    repeats_ = steps < 0 || steps > 1;
   }
 
   /// False when everything stays as it is.
@@ -100,6 +102,8 @@ class Hoister {
       invariant_[body_.inputs[i]] = true;
       outside_[body_.inputs[i]] = loop_.inputs[i];
     }
+    for (const Equation& e : body_.equations)
+      if (e.primitive == &permute_p) permuted_[e.outputs[0]] = e.params.as<AxesParams>().axes;
     std::map<ValueId, ValueId> turned;
     std::vector<Equation> equations;
     const auto add = [&](Equation e) {
@@ -112,6 +116,7 @@ class Hoister {
       equations.push_back(std::move(e));
     };
     for (Equation e : std::vector<Equation>(body_.equations)) {
+      if (const auto copy = turned_copy(e)) turned_.insert(*copy);
       if (const auto side = matrix_in_rows(e)) {
         const ValueId matrix = e.inputs[*side];
         const auto [copy, fresh] = turned.try_emplace(matrix, 0);
@@ -138,19 +143,55 @@ class Hoister {
     body_.equations = std::move(equations);
   }
 
-  /// The operand that is a matrix whose neighbours are summed, if the other one is a vector.
+  /// The operand that is a matrix whose neighbours are summed, if the other one is a vector, or a
+  /// matrix that is like it: one of them would be turned around in every step (lower/split.h).
   std::optional<std::size_t> matrix_in_rows(const Equation& e) const {
-    if (!target_.contiguous_per_lane || !often_ || e.primitive != &dot_general_p)
-      return std::nullopt;
+    if (!target_.contiguous_per_lane || e.primitive != &dot_general_p) return std::nullopt;
     const auto& p = e.params.as<DotParams>();
     if (!p.lhs_batch.empty() || p.lhs_contracting.size() != 1) return std::nullopt;
     for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
       const Shape& shape = body_.avals[e.inputs[side]].shape;
       const int summed = (side == 0 ? p.lhs_contracting : p.rhs_contracting)[0];
-      if (invariant_[e.inputs[side]] && body_.avals[e.inputs[1 - side]].shape.rank() == 1 &&
-          shape.rank() > 1 && summed == shape.rank() - 1 && shape.size() >= smallest_matrix &&
-          shape.size() <= largest_matrix)
+      if (!invariant_[e.inputs[side]] || shape.rank() < 2 || summed != shape.rank() - 1 ||
+          shape.size() > largest_matrix)
+        continue;
+      const bool vector = body_.avals[e.inputs[1 - side]].shape.rank() == 1;
+      if (vector ? often_ && shape.size() >= smallest_matrix
+                 : !permuted_.contains(e.inputs[side]) && turned_in_every_step(e, side))
         return side;
+    }
+    return std::nullopt;
+  }
+
+  /// Whether neighbours of both operands of a product are summed, and only `side` stays the same.
+  bool turned_in_every_step(const Equation& e, std::size_t side) const {
+    const auto& p = e.params.as<DotParams>();
+    return repeats_ && target_.team == 0 && !invariant_[e.inputs[1 - side]] &&
+           large_product(body_, e) && sums_neighbours(e.inputs[0], p.lhs_contracting[0]) &&
+           sums_neighbours(e.inputs[1], p.rhs_contracting[0]);
+  }
+
+  /// In memory, not as a permutation shows it.
+  bool sums_neighbours(ValueId v, int summed) const {
+    const int last = body_.avals[v].shape.rank() - 1;
+    const auto shown = permuted_.find(v);
+    return last ==
+           (shown == permuted_.end() ? summed : shown->second[static_cast<std::size_t>(summed)]);
+  }
+
+  /// An operand that is turned around by a permutation already, which would be undone and done
+  /// again.
+  std::optional<ValueId> turned_copy(const Equation& e) const {
+    if (!target_.contiguous_per_lane || e.primitive != &dot_general_p) return std::nullopt;
+    const auto& p = e.params.as<DotParams>();
+    if (!p.lhs_batch.empty() || p.lhs_contracting.size() != 1) return std::nullopt;
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      const ValueId v = e.inputs[side];
+      const Shape& shape = body_.avals[v].shape;
+      const int summed = (side == 0 ? p.lhs_contracting : p.rhs_contracting)[0];
+      if (invariant_[v] && permuted_.contains(v) && summed != shape.rank() - 1 &&
+          shape.size() <= largest_matrix && turned_in_every_step(e, side))
+        return v;
     }
     return std::nullopt;
   }
@@ -224,9 +265,11 @@ class Hoister {
   Graph body_;
   std::size_t first_constant_ = 0;
   bool often_ = false;    // enough iterations
+  bool repeats_ = false;  // more than one
   bool changed_ = false;  // loops inside
   std::vector<bool> invariant_;
   std::vector<std::uint32_t> producer_;
+  std::map<ValueId, std::vector<int>> permuted_;  // what permutations make, and their axes
   std::set<ValueId> turned_, considered_;
   std::map<ValueId, ValueId> moved_;    // to inputs of the body
   std::map<ValueId, ValueId> outside_;  // invariants that exist outside

@@ -174,7 +174,54 @@ TEST(Hoist, AMatrixLeavesAllLoopsItIsTheSameIn) {
   expect_same_results(g, *h);
 }
 
+// y <- tanh(y w^T), neighbours of both operands summed: one of them is turned around.
+template <class M>
+auto layers(M matrix) {
+  return [matrix](const Array& w, const Array& x) {
+    return fori_loop(
+        0, 3, [&](const Array&, Array y) { return tanh(matrix(w, y)); }, x);
+  };
+}
+
+TEST(Hoist, AMatrixThatMeetsMatricesIsTurnedAroundOnce) {
+  const auto by_einsum =
+      layers([](const Array& w, const Array& y) { return einsum("bk,mk->bm", y, w); });
+  const auto by_transpose =
+      layers([](const Array& w, const Array& y) { return matmul(y, transpose(w)); });
+  for (const DType t : {DType::f32, DType::f64}) {
+    const Aval w{t, {64, 64}}, x{t, {80, 64}};
+    for (const Graph& g : {traced(by_einsum, w, x), traced(by_transpose, w, x)}) {
+      const auto h = hoisted(g);
+      ASSERT_TRUE(h.has_value()) << print(g);
+      EXPECT_EQ(count(*h, "permute"), 1u) << print(*h);
+      EXPECT_EQ(count_inside(*h, "permute"), 0u) << print(*h);
+      expect_same_results(g, *h);
+      EXPECT_FALSE(hoisted(*h).has_value()) << print(*h);
+      // Panels are turned around in shared memory.
+      EXPECT_FALSE(hoisted(g, Target::gpu_like()).has_value());
+    }
+  }
+}
+
+TEST(Hoist, AMatrixStaysWhereNothingIsTurnedAround) {
+  // Neighbours of one operand are summed, the product is small, or both operands change.
+  EXPECT_FALSE(hoisted(traced(layers([](const Array& w, const Array& y) { return matmul(y, w); }),
+                              f32({64, 64}), f32({80, 64})))
+                   .has_value());
+  const auto turned =
+      layers([](const Array& w, const Array& y) { return einsum("bk,mk->bm", y, w); });
+  EXPECT_FALSE(hoisted(traced(turned, f32({8, 8}), f32({80, 8}))).has_value());
+  EXPECT_FALSE(hoisted(traced(layers([](const Array&, const Array& y) {
+                                return einsum("bk,mk->bm", y, y * 2);
+                              }),
+                              f32({}), f32({64, 64})))
+                   .has_value());
+}
+
 TEST(Hoist, ProgramsMeanTheSame) {
+  expect_function_lowers(
+      layers([](const Array& w, const Array& y) { return einsum("bk,mk->bm", y, w / 64) + y; }),
+      f32({64, 64}), f32({80, 64}));
   expect_function_lowers([](const Array& a, const Array& x) { return iterate(a / 64, x, 33); },
                          f32({128, 128}), f32({128}));
   expect_function_lowers(
