@@ -27,14 +27,24 @@ class AtOnce final : public Executor {
   std::weak_ptr<RuntimeState> state_;  // which owns this
 };
 
+void add_compiler(const std::shared_ptr<RuntimeState>& state, const RuntimeOptions& options) {
+  const auto compiling = std::make_shared<ProgramsOfRuntime>(state, options);
+  compiling->executor = std::make_shared<AtOnce>(state);
+  state->context->executor = compiling->executor;
+  state->compiling = compiling;
+}
+
 }  // namespace
 
 Runtime::Runtime(const RuntimeOptions& options)
-    : state_(std::make_shared<RuntimeState>(options, make_compiler())) {
-  const auto compiling = std::make_shared<ProgramsOfRuntime>(state_, options);
-  compiling->executor = std::make_shared<AtOnce>(state_);
-  state_->context->executor = compiling->executor;
-  state_->compiling = compiling;
+    : Runtime(std::make_shared<RuntimeState>(options, make_compiler())) {
+  add_compiler(state_, options);
+}
+
+Runtime Runtime::adopt(const VulkanDevice& device, const RuntimeOptions& options) {
+  Runtime rt(detail::adopted_state(device, options, make_compiler()));
+  add_compiler(rt.state_, options);
+  return rt;
 }
 
 Key Runtime::key(std::int64_t seed, random::Mode mode) {

@@ -357,6 +357,21 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
   return outputs;
 }
 
+std::shared_ptr<Executable> JitCore::executable(const Entry& entry, std::span<const LeafRef> leaves,
+                                                std::vector<Array>& inputs, Loc loc) const {
+  if (entry.executable == nullptr)
+    refuse("`" + options_.name + "` runs on the host and cannot be recorded; unset GNOMON_JIT",
+           loc);
+  if (entry.journal.arrays > 0)
+    refuse("`" + options_.name +
+               "` prints or checks, which needs the host after every call; record a function "
+               "without debug::print and error_if",
+           loc);
+  for (const LeafRef& leaf : leaves) inputs.push_back(state_->placed(*leaf.array));
+  inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
+  return entry.executable;
+}
+
 void JitCore::speak(const Entry& entry, std::vector<Array>& outputs,
                     const CallOptions* call) const {
   std::vector<HostArray> records;

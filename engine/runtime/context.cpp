@@ -95,4 +95,17 @@ Context::~Context() {
   }
 }
 
+DeviceStorage::~DeviceStorage() {
+  const vulkan::Ticket last = last_use_.load(std::memory_order_relaxed);
+  if (!adopted_) {
+    context_->arrays.release(range_, last);
+    return;
+  }
+  try {
+    context_->queue.wait(last);
+  } catch (const Error&) {
+    // A lost device uses nothing any more.
+  }
+}
+
 }  // namespace gnomon

@@ -64,9 +64,15 @@ class DeviceStorage final : public Storage {
  public:
   DeviceStorage(std::shared_ptr<Context> context, const vulkan::Range& range, vulkan::Ticket ready)
       : context_(std::move(context)), range_(range), ready_(ready), last_use_(ready) {}
-  ~DeviceStorage() override {
-    context_->arrays.release(range_, last_use_.load(std::memory_order_relaxed));
-  }
+  /// In a buffer of another owner.
+  DeviceStorage(std::shared_ptr<Context> context, std::shared_ptr<vulkan::Block> block,
+                std::uint64_t offset, std::uint64_t bytes)
+      : context_(std::move(context)),
+        adopted_(std::move(block)),
+        range_{adopted_.get(), offset, bytes, 0},
+        ready_(0),
+        last_use_(0) {}
+  ~DeviceStorage() override;
   DeviceStorage(const DeviceStorage&) = delete;
   DeviceStorage& operator=(const DeviceStorage&) = delete;
 
@@ -76,6 +82,7 @@ class DeviceStorage final : public Storage {
 
   const std::shared_ptr<Context>& context() const { return context_; }
   const vulkan::Range& range() const { return range_; }
+  bool adopted() const { return adopted_ != nullptr; }
   /// The submission that writes it; reading waits for it.
   vulkan::Ticket ready() const { return ready_.load(std::memory_order_acquire); }
   void written_by(vulkan::Ticket ticket) {
@@ -91,6 +98,7 @@ class DeviceStorage final : public Storage {
 
  private:
   std::shared_ptr<Context> context_;
+  std::shared_ptr<vulkan::Block> adopted_;  // null: the range is the pool's
   vulkan::Range range_;
   std::atomic<vulkan::Ticket> ready_;
   std::atomic<vulkan::Ticket> last_use_;

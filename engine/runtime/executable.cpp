@@ -86,6 +86,10 @@ Executable::~Executable() {
 
 void Executable::release(Entry& entry) noexcept {
   entry.recording.reset();
+  for (Slot& slot : entry.slots) {
+    slot.recording.reset();
+    context_->parameters.release(slot.parameters, std::max(last_ticket_, slot.last_use));
+  }
   for (const vulkan::Range& range : entry.gathered) context_->arrays.release(range, last_ticket_);
   context_->parameters.release(entry.parameters, last_ticket_);
   context_->staging.release(entry.shared, last_ticket_);
@@ -238,10 +242,15 @@ Executable::Entry& Executable::entry() {
   for (auto& entry : entries_) {
     if (entry->key == key_) return *entry;
   }
-  if (entries_.size() == max_recordings) {
+  // What is recorded elsewhere may be submitted at any time.
+  const auto idle =
+      std::find_if(entries_.begin(), entries_.end(), [](const auto& e) { return !e->recorded(); });
+  if (entries_.size() >= max_recordings && idle != entries_.end()) {
     const auto oldest =
-        std::min_element(entries_.begin(), entries_.end(),
-                         [](const auto& a, const auto& b) { return a->last_call < b->last_call; });
+        std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
+          return a->recorded() != b->recorded() ? b->recorded() : a->last_call < b->last_call;
+        });
+    for (const Slot& slot : (*oldest)->slots) context_->queue.wait(slot.last_use);
     context_->queue.wait(*std::max_element((*oldest)->tickets.begin(), (*oldest)->tickets.end()));
     release(**oldest);
     entries_.erase(oldest);

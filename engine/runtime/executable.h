@@ -7,6 +7,7 @@
 // altogether, and a call that finds its recording creates no Vulkan object and allocates no device
 // memory.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -41,8 +42,29 @@ struct ProgramOrigin {
   std::function<void(const Program&, std::vector<ProgramModule>)> keep;
 };
 
+class Executable;
+
+/// What a call that was recorded into somebody else's command buffer keeps until the device is done
+/// with it. Made by Executable::record; goes with its destructor.
+class RecordedCall {
+ public:
+  RecordedCall() = default;
+  ~RecordedCall();
+  RecordedCall(const RecordedCall&) = delete;
+  RecordedCall& operator=(const RecordedCall&) = delete;
+  /// The command buffer is on the queue: from now on arrays know when they are ready, and this may
+  /// go. Throws DeviceError.
+  void submitted();
+
+ private:
+  friend class Executable;
+  std::shared_ptr<Executable> executable_;
+  std::uint32_t entry_ = 0, slot_ = 0;  // ids
+  std::vector<std::shared_ptr<Storage>> inputs_, outputs_;
+};
+
 /// All members may be called from any thread; calls of one executable are ordered.
-class Executable {
+class Executable : public std::enable_shared_from_this<Executable> {
  public:
   /// Takes the arena from the pool and uploads the constants. Throws DeviceError.
   Executable(std::shared_ptr<Context>, Program, const ExecutableOptions& = {}, ProgramOrigin = {});
@@ -62,6 +84,16 @@ class Executable {
   /// overwritten.
   void run(std::span<Array> inputs, std::vector<Array>& outputs,
            std::span<const std::uint8_t> donated = {}, const Watch& = {});
+
+  /// Records the program into a command buffer that is being recorded for the device's queue, in
+  /// record.cpp. Of `outputs`, empty arrays get memory; others are written to, whose memory may be
+  /// that of an input only where the program reads it before. The command buffer may be submitted
+  /// again while the call is kept, not twice at once.
+  ///
+  /// Throws UsageError for arrays that do not fit and for loops that the device may run more often
+  /// than is recorded, DeviceError when the device fails; the command buffer may hold a part then.
+  std::unique_ptr<RecordedCall> record(VkCommandBuffer, std::span<const Array> inputs,
+                                       std::vector<Array>& outputs);
 
   const Program& program() const { return program_; }
   const std::shared_ptr<Context>& context() const { return context_; }
@@ -99,6 +131,14 @@ class Executable {
     std::uint64_t offset = 0;  // bytes from the start of the range
   };
 
+  /// Parameters of a call that is recorded elsewhere.
+  struct Slot {
+    std::unique_ptr<vulkan::Recording> recording;
+    vulkan::Range parameters;
+    vulkan::Ticket last_use = 0;
+    bool taken = false;
+  };
+
   struct Entry {
     std::vector<std::uint32_t> key;       // ids of the blocks of inputs and outputs
     std::vector<vulkan::Range> gathered;  // memory for inputs that are copied to save windows
@@ -113,6 +153,11 @@ class Executable {
     static constexpr std::uint32_t words_per_block = 6;
     vulkan::Range shared;
     std::vector<vulkan::Ticket> tickets;  // newest submission of each instance
+    std::uint32_t id = 0;                 // of entries that were ever recorded elsewhere
+    std::vector<Slot> slots;
+    bool recorded() const {
+      return std::any_of(slots.begin(), slots.end(), [](const Slot& s) { return s.taken; });
+    }
     std::uint64_t last_call = 0;
 
     static std::uint32_t done_word(std::uint32_t block, std::uint32_t chunk) {
@@ -138,6 +183,13 @@ class Executable {
   /// Has slices of a gated block take so many steps from here on.
   void tell(Entry&, std::uint32_t block, std::uint32_t chunk, std::uint64_t steps,
             std::vector<VkCommandBuffer>& next);
+  friend class RecordedCall;
+  // In record.cpp.
+  std::uint32_t free_slot(Entry&);
+  void append(VkCommandBuffer, const Entry&, const vulkan::Recording&) const;
+  /// How often a gated block is recorded, and with how many steps of a slice.
+  Pace::Chunk bound_of(std::uint32_t block, std::uint64_t dispatches) const;
+  void give_back(std::uint32_t entry, std::uint32_t slot, vulkan::Ticket last_use, bool free);
   // In recording.cpp: what a new entry needs.
   void build(Entry&);
   std::vector<bool> inputs_to_gather() const;
@@ -185,6 +237,7 @@ class Executable {
   std::vector<std::uint32_t> held_;         // outputs that a watched call left as good as they are
   std::vector<std::uint64_t> slice_steps_;  // per gated block: of a call's first slice
   std::uint64_t calls_ = 0;
+  std::uint32_t recorded_entries_ = 0;
   vulkan::Ticket last_ticket_ = 0;
   Times times_;
 };

@@ -40,7 +40,7 @@ const vulkan::Range& Executable::range_of(const Place& place) const {
 // are addresses what does not fit into four windows. Without addresses a large block has several
 // windows in a row. Texels need a window, so they come first.
 Executable::Reach Executable::reach(const Work& work) const {
-  const bool addresses = context_->device.target().features.addresses;
+  const bool device_addresses = context_->device.target().features.addresses;
   const auto& buffers = schedule_.kernels[work.kernel].buffers;
   Reach result;
   result.windows.assign(work.operands.size(), spirv::by_address);
@@ -52,6 +52,8 @@ Executable::Reach Executable::reach(const Work& work) const {
         result.windows[o] = 0;
         continue;
       }
+      // A buffer of another owner need not have one.
+      const bool addresses = device_addresses && block->address != 0;
       const std::uint64_t most = context_->device.max_window_bytes();
       const bool whole = texels && block->texels != VK_NULL_HANDLE;
       const auto parts = static_cast<unsigned>(addresses ? 1 : (block->bytes + most - 1) / most);

@@ -51,7 +51,8 @@ void to_stdout(std::string_view line) {
 
 }  // namespace
 
-RuntimeState::RuntimeState(const RuntimeOptions& options, std::shared_ptr<const Compiler> compiler)
+RuntimeState::RuntimeState(const RuntimeOptions& options, std::shared_ptr<const Compiler> compiler,
+                           std::shared_ptr<const vulkan::AdoptedDevice> adopted)
     : environment(with_log(Environment::read(), options.on_log)),
       validate(options.validate || environment.validate),
       print_(&to_stdout) {
@@ -64,7 +65,9 @@ RuntimeState::RuntimeState(const RuntimeOptions& options, std::shared_ptr<const 
   own.compile_threads = options.compile_threads;
   own.disk = disk_cache(options, environment);
   own.compiler = std::move(compiler);
-  context = std::make_shared<Context>(device_options(options, environment), own);
+  vulkan::DeviceOptions device = device_options(options, environment);
+  device.adopted = std::move(adopted);
+  context = std::make_shared<Context>(device, own);
 }
 
 Array RuntimeState::placed(const Array& a) const {
@@ -84,7 +87,7 @@ Runtime Runtime::without_compiler(const RuntimeOptions& options) {
 }
 
 Runtime::~Runtime() = default;
-// The public constructor is in engine/jit/eager.cpp: it knows how operations run at once.
+// The constructor with a compiler is in engine/jit/eager.cpp: it knows how operations run at once.
 Runtime::Runtime(Runtime&&) noexcept = default;
 Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 

@@ -26,7 +26,8 @@ class Compiling {
 
 struct RuntimeState {
   /// Without a compiler only what was compiled before runs.
-  RuntimeState(const RuntimeOptions&, std::shared_ptr<const Compiler>);
+  RuntimeState(const RuntimeOptions&, std::shared_ptr<const Compiler>,
+               std::shared_ptr<const vulkan::AdoptedDevice> = nullptr);
 
   /// `a`, which is concrete; computed here when it was made of numbers alone.
   Array placed(const Array& a) const;
@@ -66,5 +67,11 @@ struct RuntimeState {
   PrintHandler print_;
   Watch watch_;
 };
+
+namespace detail {
+/// On a device of the application's. Throws as Runtime::adopt does.
+std::shared_ptr<RuntimeState> adopted_state(const VulkanDevice&, const RuntimeOptions&,
+                                            std::shared_ptr<const Compiler>);
+}  // namespace detail
 
 }  // namespace gnomon

@@ -192,7 +192,7 @@ BufferPool::Slot& BufferPool::grow(const Request& request, std::uint64_t bytes) 
 }
 
 VkResult BufferPool::create_block(std::uint64_t bytes, Block& block) {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceTable& vk = device_.vk();
   block.bytes = bytes;
   auto buffer = make<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
   buffer.size = bytes;
@@ -237,8 +237,41 @@ VkResult BufferPool::create_block(std::uint64_t bytes, Block& block) {
   return VK_SUCCESS;
 }
 
+std::shared_ptr<Block> BufferPool::adopt(VkBuffer buffer, std::uint64_t bytes, bool addressable,
+                                         std::byte* mapped) {
+  const DeviceTable& vk = device_.vk();
+  const std::lock_guard lock(mutex_);
+  std::erase_if(adopted_, [](const auto& b) { return b.expired(); });
+  for (const auto& known : adopted_) {
+    auto block = known.lock();
+    if (block && block->buffer == buffer && block->bytes == bytes && block->mapped == mapped)
+      return block;
+  }
+  const auto forget = [this](Block* block) {
+    device_.vk().vkDestroyBufferView(device_.handle(), block->texels, nullptr);
+    delete block;
+  };
+  std::shared_ptr<Block> block(new Block, forget);
+  block->bytes = bytes;
+  block->buffer = buffer;
+  block->mapped = mapped;
+  if (options_.texel_view && bytes / 16 <= device_.target().max_texel_elements) {
+    auto view = make<VkBufferViewCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO);
+    view.buffer = buffer;
+    view.format = VK_FORMAT_R32G32B32A32_UINT;
+    view.range = bytes / 16 * 16;
+    check(vk.vkCreateBufferView(device_.handle(), &view, nullptr, &block->texels),
+          "vkCreateBufferView");
+    ++device_.counters().objects;
+  }
+  if (addressable && options_.addresses) block->address = device_.address(buffer);
+  block->id = next_id_++;
+  adopted_.push_back(block);
+  return block;
+}
+
 void BufferPool::destroy_block(Block& block) noexcept {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceTable& vk = device_.vk();
   vk.vkDestroyBufferView(device_.handle(), block.texels, nullptr);
   vk.vkDestroyBuffer(device_.handle(), block.buffer, nullptr);
   vk.vkFreeMemory(device_.handle(), block.memory, nullptr);

@@ -7,8 +7,6 @@
 // its last use. Kernels may reuse it at once, since submissions are ordered by barriers; the host
 // waits for the ticket before it writes.
 #pragma once
-#include <volk.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,6 +16,7 @@
 #include <vector>
 
 #include "engine/vulkan/device.h"
+#include "engine/vulkan/functions.h"
 #include "engine/vulkan/queue.h"
 #include "gnomon/array.h"
 
@@ -83,6 +82,10 @@ class BufferPool {
   Range allocate(const Request&);
   /// `last_use`: the newest submission that touches the range.
   void release(const Range&, Ticket last_use) noexcept;
+  /// A buffer of another owner as a block that is none of the pool's, with a view of its texels if
+  /// the pool's blocks have one. The block must go before the buffer, when the device is done with
+  /// it. While it is there, the same buffer is the same block. Throws DeviceError.
+  std::shared_ptr<Block> adopt(VkBuffer, std::uint64_t bytes, bool addressable, std::byte* mapped);
   PoolStats stats() const;
   void reset_peak();
   const PoolOptions& options() const { return options_; }
@@ -119,6 +122,7 @@ class BufferPool {
   PoolOptions options_;
   mutable std::mutex mutex_;
   std::vector<Slot> slots_;
+  std::vector<std::weak_ptr<Block>> adopted_;
   std::vector<Live> live_;
   std::uint32_t free_entry_ = ~0u;
   std::uint32_t next_id_ = 1;

@@ -11,11 +11,12 @@
 namespace gnomon::vulkan {
 
 Device::Device(const DeviceOptions& options)
-    : options_(options), instance_({.validate = options.validate, .log = options.log}) {
-  const auto devices = instance_.physical_devices();
-  std::vector<DeviceDescription> descriptions;
-  for (const auto& device : devices) descriptions.push_back(device.description);
-  physical_ = devices[select_device(descriptions, options.wanted)];
+    : options_(options),
+      instance_({.validate = options.validate,
+                 .log = options.log,
+                 .adopted = options.adopted,
+                 .get_instance_proc_addr = options.get_instance_proc_addr}) {
+  choose();
   const DeviceDescription& d = physical_.description;
   target_ = target_of(d);
   if (options.minimum_target) {
@@ -51,7 +52,13 @@ Device::Device(const DeviceOptions& options)
       std::any_of(memory_.memoryTypes, memory_.memoryTypes + memory_.memoryTypeCount,
                   [&](const VkMemoryType& t) { return (t.propertyFlags & shared) == shared; });
   try {
-    create_device();
+    if (const AdoptedDevice* from = options_.adopted.get()) {
+      device_ = from->device;
+      queue_ = from->queue;
+      vk_ = instance_.device_table(device_);
+    } else {
+      create_device();
+    }
     create_layouts();
   } catch (...) {
     destroy();
@@ -61,11 +68,22 @@ Device::Device(const DeviceOptions& options)
 
 Device::~Device() { destroy(); }
 
+void Device::choose() {
+  if (options_.adopted) {
+    physical_ = instance_.adopted_device(*options_.adopted);
+    return;
+  }
+  const auto devices = instance_.physical_devices();
+  std::vector<DeviceDescription> descriptions;
+  for (const auto& device : devices) descriptions.push_back(device.description);
+  physical_ = devices[select_device(descriptions, options_.wanted)];
+}
+
 void Device::destroy() noexcept {
-  if (device_ == VK_NULL_HANDLE) return;
+  if (device_ == VK_NULL_HANDLE || vk_.vkDestroyDevice == nullptr) return;
   vk_.vkDestroyPipelineLayout(device_, pipeline_layout_, nullptr);
   vk_.vkDestroyDescriptorSetLayout(device_, set_layout_, nullptr);
-  vk_.vkDestroyDevice(device_, nullptr);
+  if (!adopted()) vk_.vkDestroyDevice(device_, nullptr);
   device_ = VK_NULL_HANDLE;
 }
 
@@ -137,16 +155,14 @@ void Device::create_device() {
   info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
   check(instance_.vk().create_device(physical_.handle, &info, nullptr, &device_), "vkCreateDevice");
-  load_device_table(instance_, device_, vk_);
+  vk_ = instance_.device_table(device_);
   vk_.vkGetDeviceQueue(device_, physical_.queue_family, 0, &queue_);
 }
 
 std::uint64_t Device::address(VkBuffer buffer) const {
   auto info = make<VkBufferDeviceAddressInfo>(VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);
   info.buffer = buffer;
-  const auto get = vk_.vkGetBufferDeviceAddress != nullptr ? vk_.vkGetBufferDeviceAddress
-                                                           : vk_.vkGetBufferDeviceAddressKHR;
-  return get(device_, &info);
+  return vk_.vkGetBufferDeviceAddress(device_, &info);
 }
 
 void Device::create_layouts() {

@@ -1,14 +1,13 @@
 // engine/vulkan/device.h -- one logical device with one compute queue; what every other part of
 // this folder needs.
 #pragma once
-#include <volk.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "codegen/program/target.h"
+#include "engine/vulkan/functions.h"
 #include "engine/vulkan/instance.h"
 
 namespace gnomon::vulkan {
@@ -25,6 +24,8 @@ struct DeviceOptions {
   std::uint64_t block_bytes = std::uint64_t{128} << 20;  // what the pool takes at once
   std::uint64_t window_bytes = 0;  // what a window shows at most; 0: what the device allows
   bool fixed_blocks = false;       // blocks do not grow with what is in use
+  std::shared_ptr<const AdoptedDevice> adopted;  // somebody else's device instead of a new one
+  PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;  // null: the platform's loader
 };
 
 /// Only ever counts up. Read by tests and by Runtime::counters().
@@ -53,9 +54,25 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  const VolkDeviceTable& vk() const { return vk_; }
+  const DeviceTable& vk() const { return vk_; }
   VkDevice handle() const { return device_; }
   VkQueue queue() const { return queue_; }
+  /// Held while something is done with the queue, which the owner of an adopted one shares.
+  class QueueLock {
+   public:
+    explicit QueueLock(const Device& device) : owner_(device.options_.adopted.get()) {
+      if (owner_ != nullptr && owner_->lock_queue) owner_->lock_queue();
+    }
+    ~QueueLock() {
+      if (owner_ != nullptr && owner_->unlock_queue) owner_->unlock_queue();
+    }
+    QueueLock(const QueueLock&) = delete;
+    QueueLock& operator=(const QueueLock&) = delete;
+
+   private:
+    const AdoptedDevice* owner_;
+  };
+  bool adopted() const { return options_.adopted != nullptr; }
   std::uint32_t queue_family() const { return physical_.queue_family; }
   const DeviceDescription& description() const { return physical_.description; }
   const Target& target() const { return target_; }
@@ -81,6 +98,7 @@ class Device {
   std::uint32_t memory_type(std::uint32_t allowed, MemoryKind) const;
 
  private:
+  void choose();
   void create_device();
   void create_layouts();
   void destroy() noexcept;
@@ -90,7 +108,7 @@ class Device {
   Instance::PhysicalDevice physical_;
   Target target_;
   VkPhysicalDeviceMemoryProperties memory_{};
-  VolkDeviceTable vk_{};
+  DeviceTable vk_{};
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
   VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;

@@ -13,13 +13,6 @@ namespace {
 
 constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
 
-// volk's global entry points belong to the process, not to a Runtime; this lock is all that is
-// shared.
-std::mutex& loader_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
-
 VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
                                           VkDebugUtilsMessageTypeFlagsEXT,
                                           const VkDebugUtilsMessengerCallbackDataEXT* data,
@@ -48,19 +41,20 @@ bool holds(const std::vector<VkExtensionProperties>& extensions, const char* nam
                      [&](const auto& e) { return std::strcmp(e.extensionName, name) == 0; });
 }
 
-std::vector<VkExtensionProperties> instance_extensions(const char* layer) {
+std::vector<VkExtensionProperties> instance_extensions(const LoaderTable& loader,
+                                                       const char* layer) {
   std::uint32_t count = 0;
-  vkEnumerateInstanceExtensionProperties(layer, &count, nullptr);
+  loader.extensions(layer, &count, nullptr);
   std::vector<VkExtensionProperties> extensions(count);
-  if (count > 0) vkEnumerateInstanceExtensionProperties(layer, &count, extensions.data());
+  if (count > 0) loader.extensions(layer, &count, extensions.data());
   return extensions;
 }
 
-bool layer_installed(const char* name) {
+bool layer_installed(const LoaderTable& loader, const char* name) {
   std::uint32_t count = 0;
-  vkEnumerateInstanceLayerProperties(&count, nullptr);
+  loader.layers(&count, nullptr);
   std::vector<VkLayerProperties> layers(count);
-  if (count > 0) vkEnumerateInstanceLayerProperties(&count, layers.data());
+  if (count > 0) loader.layers(&count, layers.data());
   return std::any_of(layers.begin(), layers.end(),
                      [&](const auto& layer) { return std::strcmp(layer.layerName, name) == 0; });
 }
@@ -132,13 +126,23 @@ void MessageLog::clear() {
 
 Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<MessageLog>()) {
   messages_->log = options.log;
-  const std::lock_guard lock(loader_mutex());
-  if (volkInitialize() != VK_SUCCESS) {
-    throw DeviceError(
-        "gnomon::Runtime: no usable GPU: the Vulkan loader is not installed; install libvulkan1 "
-        "and a driver");
+  if (options.adopted) {
+    owned_ = false;
+    validating_ = options.validate;
+    loader_.get_instance_proc_addr = options.adopted->get_instance_proc_addr;
+    instance_ = options.adopted->instance;
+    api_version_ = std::min<std::uint32_t>(options.adopted->api_version, VK_API_VERSION_1_3);
+    load_functions();
+    return;
   }
-  const std::uint32_t loader = volkGetInstanceVersion();
+  loader_ = load_loader(options.get_instance_proc_addr != nullptr ? options.get_instance_proc_addr
+                                                                  : find_loader());
+  create(options);
+}
+
+void Instance::create(const InstanceOptions& options) {
+  std::uint32_t loader = VK_API_VERSION_1_0;
+  if (loader_.version != nullptr) check(loader_.version(&loader), "vkEnumerateInstanceVersion");
   if (loader < VK_API_VERSION_1_1) {
     throw DeviceError("gnomon::Runtime: no usable GPU: the Vulkan loader has version 1." +
                       std::to_string(VK_API_VERSION_MINOR(loader)) +
@@ -153,7 +157,7 @@ Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<
   info.pApplicationInfo = &application;
 
   std::vector<const char*> extensions;
-  if (holds(instance_extensions(nullptr), VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
+  if (holds(instance_extensions(loader_, nullptr), VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME)) {
     extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
     info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
   }
@@ -175,7 +179,7 @@ Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<
   layer_settings.pSettings = settings;
   VkDebugUtilsMessengerCreateInfoEXT messenger = messenger_info(messages_.get());
   if (options.validate) {
-    if (!layer_installed(validation_layer)) {
+    if (!layer_installed(loader_, validation_layer)) {
       throw DeviceError(
           std::string("gnomon::Runtime: validation was asked for and ") + validation_layer +
           " is not installed; install vulkan-validationlayers or unset GNOMON_VALIDATE");
@@ -185,7 +189,7 @@ Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<
     extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
     void* next = nullptr;
     chain(next, messenger);
-    const auto offered = instance_extensions(validation_layer);
+    const auto offered = instance_extensions(loader_, validation_layer);
     if (holds(offered, "VK_EXT_layer_settings")) {
       // Not enabled by name: older loaders refuse the name, and the layer reads the structure
       // without it.
@@ -198,7 +202,7 @@ Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<
   }
   info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
-  check(vkCreateInstance(&info, nullptr, &instance_), "vkCreateInstance");
+  check(loader_.create_instance(&info, nullptr, &instance_), "vkCreateInstance");
   load_functions();
   if (options.validate) {
     messenger.pNext = nullptr;
@@ -207,19 +211,21 @@ Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<
       vk_.destroy_instance(instance_, nullptr);
       fail(result, "vkCreateDebugUtilsMessengerEXT");
     }
+    validating_ = true;
   }
 }
 
 Instance::~Instance() {
   if (messenger_ != VK_NULL_HANDLE) vk_.destroy_messenger(instance_, messenger_, nullptr);
-  if (instance_ != VK_NULL_HANDLE) vk_.destroy_instance(instance_, nullptr);
+  if (owned_ && instance_ != VK_NULL_HANDLE) vk_.destroy_instance(instance_, nullptr);
 }
 
 void Instance::load_functions() {
   const auto load = [&](auto& function, const char* name) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
-        vkGetInstanceProcAddr(instance_, name));
+        loader_.get_instance_proc_addr(instance_, name));
   };
+  load(vk_.device_proc_addr, "vkGetDeviceProcAddr");
   load(vk_.destroy_instance, "vkDestroyInstance");
   load(vk_.enumerate_physical_devices, "vkEnumeratePhysicalDevices");
   load(vk_.physical_device_properties, "vkGetPhysicalDeviceProperties");
@@ -382,10 +388,50 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device,
   return d;
 }
 
-void load_device_table(const Instance& instance, VkDevice device, VolkDeviceTable& table) {
-  const std::lock_guard lock(loader_mutex());
-  volkLoadInstanceOnly(instance.handle());
-  volkLoadDeviceTable(&table, device);
+Instance::PhysicalDevice Instance::adopted_device(const AdoptedDevice& from) const {
+  PhysicalDevice device;
+  device.handle = from.physical_device;
+  device.queue_family = from.queue_family;
+  std::uint32_t any = 0;
+  device.description = enabled(describe_device(from.physical_device, any), from);
+  std::string reason = rejection(device.description);
+  if (reason.empty()) {
+    std::uint32_t count = 0;
+    vk_.queue_family_properties(from.physical_device, &count, nullptr);
+    std::vector<VkQueueFamilyProperties> families(count);
+    vk_.queue_family_properties(from.physical_device, &count, families.data());
+    const std::string family = std::to_string(from.queue_family);
+    if (from.queue_family >= count)
+      reason = "has " + std::to_string(count) + " queue families and none with number " + family;
+    else if (!(families[from.queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT))
+      reason =
+          "has a queue family " + family + " that does not compute; hand over a queue that does";
+  }
+  if (!reason.empty())
+    throw DeviceError("gnomon::Runtime::adopt: the device cannot be used: \"" +
+                      device.description.name + "\" " + reason);
+  return device;
+}
+
+DeviceTable Instance::device_table(VkDevice device) const {
+  DeviceTable table;
+  const auto load = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
+        vk_.device_proc_addr(device, name));
+    return function != nullptr;
+  };
+  const auto need = [&](auto& function, const char* name) {
+    if (!load(function, name))
+      throw DeviceError(std::string("gnomon::Runtime: the driver has no ") + name +
+                        ", which Vulkan 1.1 asks of all; update it");
+  };
+#define GNOMON_FUNCTION(name) need(table.name, #name);
+  GNOMON_DEVICE_FUNCTIONS(GNOMON_FUNCTION)
+#undef GNOMON_FUNCTION
+  // The name of 1.2 means nothing to a device of 1.1 that has the extension.
+  if (!load(table.vkGetBufferDeviceAddress, "vkGetBufferDeviceAddress"))
+    load(table.vkGetBufferDeviceAddress, "vkGetBufferDeviceAddressKHR");
+  return table;
 }
 
 }  // namespace gnomon::vulkan

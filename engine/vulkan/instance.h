@@ -1,13 +1,13 @@
 // engine/vulkan/instance.h -- the Vulkan instance: loader, validation layer, physical devices as
 // plain data.
 #pragma once
-#include <volk.h>
-
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "engine/vulkan/adopted.h"
+#include "engine/vulkan/functions.h"
 #include "engine/vulkan/log.h"
 #include "engine/vulkan/selection.h"
 
@@ -31,6 +31,10 @@ class MessageLog {
 struct InstanceOptions {
   bool validate = false;           // the Khronos layer with synchronization validation
   std::shared_ptr<const Log> log;  // what it says; null: nowhere
+  /// Somebody else's instance, which is not destroyed with this; null: one is made.
+  std::shared_ptr<const AdoptedDevice> adopted;
+  /// Where functions come from; null: the platform's loader.
+  PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
 };
 
 class Instance {
@@ -44,6 +48,7 @@ class Instance {
 
   struct Functions {
     PFN_vkDestroyInstance destroy_instance;
+    PFN_vkGetDeviceProcAddr device_proc_addr;
     PFN_vkEnumeratePhysicalDevices enumerate_physical_devices;
     PFN_vkGetPhysicalDeviceProperties physical_device_properties;
     PFN_vkGetPhysicalDeviceProperties2 physical_device_properties2;
@@ -66,24 +71,29 @@ class Instance {
   const Functions& vk() const { return vk_; }
   /// The version asked of the loader: what device code may use at most.
   std::uint32_t api_version() const { return api_version_; }
-  bool validating() const { return messenger_ != VK_NULL_HANDLE; }
+  /// Whether a validation layer looks on: the instance's own, or one of which its owner has told.
+  bool validating() const { return validating_; }
   MessageLog& messages() const { return *messages_; }
   std::vector<PhysicalDevice> physical_devices() const;
+  /// The device of another owner, as far as it was enabled. Throws DeviceError where it cannot do
+  /// what is needed.
+  PhysicalDevice adopted_device(const AdoptedDevice&) const;
+  /// Throws DeviceError when the device lacks a function.
+  DeviceTable device_table(VkDevice) const;
   bool has_extension(VkPhysicalDevice, const char* name) const;
 
  private:
+  void create(const InstanceOptions&);
   void load_functions();
   DeviceDescription describe_device(VkPhysicalDevice, std::uint32_t& queue_family) const;
 
   std::unique_ptr<MessageLog> messages_;
+  LoaderTable loader_;
+  bool owned_ = true, validating_ = false;
   VkInstance instance_ = VK_NULL_HANDLE;
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
   std::uint32_t api_version_ = VK_API_VERSION_1_1;
   Functions vk_{};
 };
-
-/// Fills a device table. volk keeps the loader's entry points in globals; every use of them is
-/// behind one lock.
-void load_device_table(const Instance&, VkDevice, VolkDeviceTable&);
 
 }  // namespace gnomon::vulkan

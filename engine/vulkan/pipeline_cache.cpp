@@ -83,7 +83,7 @@ std::shared_ptr<const Pipeline> PipelineCache::pipeline(std::vector<std::uint32_
 
 void PipelineCache::make_pipeline(Pipeline& made, const std::string& name,
                                   const DriverData* stored) {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceTable& vk = device_.vk();
   const auto start = std::chrono::steady_clock::now();
   // One for each pipeline: its data is that of this pipeline and of nothing else. Drivers lock what
   // threads share, but not every driver locks for short.

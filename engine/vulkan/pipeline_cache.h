@@ -1,7 +1,5 @@
 // engine/vulkan/pipeline_cache.h -- one pipeline per distinct SPIR-V module.
 #pragma once
-#include <volk.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "engine/vulkan/device.h"
+#include "engine/vulkan/functions.h"
 
 namespace gnomon::vulkan {
 

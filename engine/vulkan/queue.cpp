@@ -9,29 +9,70 @@
 namespace gnomon::vulkan {
 
 Queue::~Queue() {
-  const VolkDeviceTable& vk = device_.vk();
-  // A lost device has nothing left to wait for.
-  vk.vkQueueWaitIdle(device_.queue());
+  const DeviceTable& vk = device_.vk();
+  // Not for the queue to be idle: its owner may have more under way. A lost device has nothing left
+  // to wait for.
+  if (!pending_.empty())
+    vk.vkWaitForFences(device_.handle(), 1, &pending_.back().fence, VK_TRUE, ~std::uint64_t{0});
   for (const Pending& p : pending_) vk.vkDestroyFence(device_.handle(), p.fence, nullptr);
   for (const VkFence fence : free_) vk.vkDestroyFence(device_.handle(), fence, nullptr);
 }
 
 Ticket Queue::submit(std::span<const VkCommandBuffer> commands) {
-  const VolkDeviceTable& vk = device_.vk();
+  auto info = make<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
+  info.commandBufferCount = static_cast<std::uint32_t>(commands.size());
+  info.pCommandBuffers = commands.data();
+  return submit(info);
+}
+
+Ticket Queue::synchronize(std::span<const Semaphore> waits, std::span<const Semaphore> signals) {
+  // A wait holds for everything that is submitted behind it, a signal for everything in front.
+  std::vector<VkSemaphore> wait_handles, signal_handles;
+  std::vector<std::uint64_t> wait_values, signal_values;
+  bool timeline = false;
+  for (const Semaphore& s : waits) {
+    wait_handles.push_back(s.handle);
+    wait_values.push_back(s.value);
+    timeline |= s.value != 0;
+  }
+  for (const Semaphore& s : signals) {
+    signal_handles.push_back(s.handle);
+    signal_values.push_back(s.value);
+    timeline |= s.value != 0;
+  }
+  const std::vector<VkPipelineStageFlags> stages(waits.size(), VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
+  auto values =
+      make<VkTimelineSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
+  values.waitSemaphoreValueCount = static_cast<std::uint32_t>(waits.size());
+  values.pWaitSemaphoreValues = wait_values.data();
+  values.signalSemaphoreValueCount = static_cast<std::uint32_t>(signals.size());
+  values.pSignalSemaphoreValues = signal_values.data();
+  auto info = make<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
+  if (timeline) info.pNext = &values;
+  info.waitSemaphoreCount = values.waitSemaphoreValueCount;
+  info.pWaitSemaphores = wait_handles.data();
+  info.pWaitDstStageMask = stages.data();
+  info.signalSemaphoreCount = values.signalSemaphoreValueCount;
+  info.pSignalSemaphores = signal_handles.data();
+  return submit(info);
+}
+
+Ticket Queue::submit(const VkSubmitInfo& info) {
+  const DeviceTable& vk = device_.vk();
   const std::lock_guard lock(mutex_);
   retire();
   if (free_.empty()) {
     VkFence fence = VK_NULL_HANDLE;
-    const VkFenceCreateInfo info{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO, nullptr, 0};
-    check(vk.vkCreateFence(device_.handle(), &info, nullptr, &fence), "vkCreateFence");
+    const VkFenceCreateInfo fresh{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO, nullptr, 0};
+    check(vk.vkCreateFence(device_.handle(), &fresh, nullptr, &fence), "vkCreateFence");
     ++device_.counters().objects;
     free_.push_back(fence);
   }
   pending_.reserve(pending_.size() + 1);
-  auto info = make<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
-  info.commandBufferCount = static_cast<std::uint32_t>(commands.size());
-  info.pCommandBuffers = commands.data();
-  check(vk.vkQueueSubmit(device_.queue(), 1, &info, free_.back()), "vkQueueSubmit");
+  {
+    const Device::QueueLock shared(device_);
+    check(vk.vkQueueSubmit(device_.queue(), 1, &info, free_.back()), "vkQueueSubmit");
+  }
   const Ticket ticket = submitted_.load(std::memory_order_relaxed) + 1;
   pending_.push_back({ticket, free_.back(), 0});
   free_.pop_back();
@@ -42,7 +83,7 @@ Ticket Queue::submit(std::span<const VkCommandBuffer> commands) {
 
 void Queue::wait(Ticket ticket) {
   if (ticket <= finished_.load(std::memory_order_acquire)) return;
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceTable& vk = device_.vk();
   VkFence fence = VK_NULL_HANDLE;
   {
     const std::lock_guard lock(mutex_);

@@ -1,7 +1,5 @@
 // engine/vulkan/queue.h -- submissions in order, each with a ticket that can be waited for.
 #pragma once
-#include <volk.h>
-
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "engine/vulkan/device.h"
+#include "engine/vulkan/functions.h"
 
 namespace gnomon::vulkan {
 
@@ -28,6 +27,16 @@ class Queue {
   Ticket submit(VkCommandBuffer commands) { return submit(std::span(&commands, 1)); }
   /// One after the other.
   Ticket submit(std::span<const VkCommandBuffer>);
+  /// Semaphores to wait for before anything that is submitted from now on, and to signal after
+  /// everything that was submitted so far. Binary ones have no value; those of timelines, any but
+  /// 0.
+  struct Semaphore {
+    VkSemaphore handle = VK_NULL_HANDLE;
+    std::uint64_t value = 0;
+  };
+  Ticket synchronize(std::span<const Semaphore> waits, std::span<const Semaphore> signals);
+  /// A ticket for everything that anybody has submitted to the queue so far.
+  Ticket mark() { return synchronize({}, {}); }
   /// Returns when the submission has finished. Throws DeviceError when the device is lost.
   void wait(Ticket);
   /// Asks the driver when it is not known yet.
@@ -44,6 +53,7 @@ class Queue {
         0;  // threads inside vkWaitForFences; the fence may not be reset before they leave
   };
   void retire();  // needs the lock
+  Ticket submit(const VkSubmitInfo&);
 
   Device& device_;
   std::mutex mutex_;

@@ -8,7 +8,7 @@
 namespace gnomon::vulkan {
 namespace {
 
-void barrier(const VolkDeviceTable& vk, VkCommandBuffer commands, VkPipelineStageFlags from_stage,
+void barrier(const DeviceTable& vk, VkCommandBuffer commands, VkPipelineStageFlags from_stage,
              VkAccessFlags from, VkPipelineStageFlags to_stage, VkAccessFlags to) {
   const VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, from, to};
   vk.vkCmdPipelineBarrier(commands, from_stage, to_stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
@@ -16,12 +16,7 @@ void barrier(const VolkDeviceTable& vk, VkCommandBuffer commands, VkPipelineStag
 
 // Ranges change hands between submissions without a wait, so each begins after everything before
 // it.
-void begin(const VolkDeviceTable& vk, VkCommandBuffer commands, VkCommandBufferUsageFlags usage,
-           bool with_barrier) {
-  const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, usage,
-                                      nullptr};
-  check(vk.vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
-  if (!with_barrier) return;
+void after_everything(const DeviceTable& vk, VkCommandBuffer commands) {
   const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
                                       VK_PIPELINE_STAGE_TRANSFER_BIT |
                                       VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
@@ -30,7 +25,15 @@ void begin(const VolkDeviceTable& vk, VkCommandBuffer commands, VkCommandBufferU
               VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
 }
 
-void end(const VolkDeviceTable& vk, VkCommandBuffer commands) {
+void begin(const DeviceTable& vk, VkCommandBuffer commands, VkCommandBufferUsageFlags usage,
+           bool with_barrier) {
+  const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, usage,
+                                      nullptr};
+  check(vk.vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
+  if (with_barrier) after_everything(vk, commands);
+}
+
+void end(const DeviceTable& vk, VkCommandBuffer commands) {
   barrier(vk, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
           VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
           VK_ACCESS_HOST_READ_BIT);
@@ -62,18 +65,19 @@ VkCommandBuffer allocate_commands(Device& device, VkCommandPool pool) {
 
 }  // namespace
 
-Recording::Recording(Device& device, std::vector<Windows> windows, Stretches stretches,
-                     const Range& parameters, std::uint32_t parameter_bytes,
-                     std::uint32_t parameter_range, bool drop_barriers)
+Recording::Recording(Device& device, std::vector<Windows> windows,
+                     std::shared_ptr<const Stretches> stretches, const Range& parameters,
+                     std::uint32_t parameter_bytes, std::uint32_t parameter_range,
+                     bool drop_barriers)
     : device_(device),
       windows_(std::move(windows)),
       stretches_(std::move(stretches)),
+      parameter_range_(parameter_range),
       parameter_start_(static_cast<std::uint32_t>(parameters.offset)),
       parameter_bytes_(parameter_bytes),
       drop_barriers_(drop_barriers) {
   try {
     create_sets(parameters, parameter_range);
-    pool_ = create_command_pool(device_, 0);
     commands_.reserve(max_instances);
   } catch (...) {
     destroy();
@@ -90,7 +94,7 @@ void Recording::destroy() noexcept {
 
 void Recording::create_sets(const Range& parameters, std::uint32_t parameter_range) {
   if (windows_.empty()) return;
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceTable& vk = device_.vk();
   const bool texels = device_.target().texel_reads;
   const auto count = static_cast<std::uint32_t>(windows_.size());
   const VkDescriptorPoolSize sizes[] = {
@@ -152,15 +156,32 @@ void Recording::create_sets(const Range& parameters, std::uint32_t parameter_ran
   }
 }
 
+std::unique_ptr<Recording> Recording::apart(const Range& parameters) const {
+  return std::make_unique<Recording>(device_, windows_, stretches_, parameters, parameter_bytes_,
+                                     parameter_range_, drop_barriers_);
+}
+
+void Recording::append(VkCommandBuffer commands, std::uint32_t stretch) const {
+  if (!drop_barriers_) after_everything(device_.vk(), commands);
+  write(commands, stretches_->stretches[stretch], parameter_start_);
+}
+
+void Recording::append(VkCommandBuffer commands, const Block& block, std::uint64_t offset,
+                       std::uint32_t value) const {
+  after_everything(device_.vk(), commands);
+  device_.vk().vkCmdUpdateBuffer(commands, block.buffer, offset, sizeof value, &value);
+}
+
 void Recording::add_instance() {
+  if (pool_ == VK_NULL_HANDLE) pool_ = create_command_pool(device_, 0);
   const std::uint32_t start = parameter_start_ + parameter_bytes_ * instances();
   std::vector<VkCommandBuffer> recorded;
-  for (const auto& stretch : stretches_.stretches) recorded.push_back(record(stretch, start));
-  while (transfers_.size() < stretches_.transfers.size()) {
-    const VolkDeviceTable& vk = device_.vk();
+  for (const auto& stretch : stretches_->stretches) recorded.push_back(record(stretch, start));
+  while (transfers_.size() < stretches_->transfers.size()) {
+    const DeviceTable& vk = device_.vk();
     const VkCommandBuffer commands = allocate_commands(device_, pool_);
     begin(vk, commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, true);
-    const BufferCopy& copy = stretches_.transfers[transfers_.size()];
+    const BufferCopy& copy = stretches_->transfers[transfers_.size()];
     const VkBufferCopy region{copy.from_offset, copy.to_offset, copy.bytes};
     vk.vkCmdCopyBuffer(commands, copy.from, copy.to, 1, &region);
     end(vk, commands);
@@ -170,9 +191,17 @@ void Recording::add_instance() {
 }
 
 VkCommandBuffer Recording::record(const std::vector<Dispatch>& dispatches, std::uint32_t start) {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceTable& vk = device_.vk();
   const VkCommandBuffer commands = allocate_commands(device_, pool_);
   begin(vk, commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, !drop_barriers_);
+  write(commands, dispatches, start);
+  end(vk, commands);
+  return commands;
+}
+
+void Recording::write(VkCommandBuffer commands, const std::vector<Dispatch>& dispatches,
+                      std::uint32_t start) const {
+  const DeviceTable& vk = device_.vk();
   // Counts are read by a stage of their own.
   const bool indirect = std::any_of(dispatches.begin(), dispatches.end(),
                                     [](const Dispatch& d) { return d.counts != nullptr; });
@@ -197,8 +226,6 @@ VkCommandBuffer Recording::record(const std::vector<Dispatch>& dispatches, std::
     else
       vk.vkCmdDispatch(commands, d.groups_x, d.groups_y, 1);
   }
-  end(vk, commands);
-  return commands;
 }
 
 CopyRecorder::~CopyRecorder() {
@@ -206,7 +233,7 @@ CopyRecorder::~CopyRecorder() {
 }
 
 VkCommandBuffer CopyRecorder::record(const BufferCopy& copy) {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceTable& vk = device_.vk();
   if (pool_ == VK_NULL_HANDLE) {
     pool_ = create_command_pool(device_, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
   }

@@ -1,14 +1,15 @@
 // engine/vulkan/recorder.h -- command buffers that are recorded once and submitted many times.
 #pragma once
-#include <volk.h>
-
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/vulkan/buffer_pool.h"
 #include "engine/vulkan/device.h"
+#include "engine/vulkan/functions.h"
 
 namespace gnomon::vulkan {
 
@@ -48,8 +49,14 @@ class Recording {
 
   /// `parameters` has room for `max_instances` times `parameter_bytes`; `parameter_range` is what a
   /// dispatch sees. The recording neither owns nor releases it.
-  Recording(Device&, std::vector<Windows>, Stretches, const Range& parameters,
-            std::uint32_t parameter_bytes, std::uint32_t parameter_range, bool drop_barriers);
+  Recording(Device& device, std::vector<Windows> windows, Stretches stretches,
+            const Range& parameters, std::uint32_t parameter_bytes, std::uint32_t parameter_range,
+            bool drop_barriers)
+      : Recording(device, std::move(windows), std::make_shared<Stretches>(std::move(stretches)),
+                  parameters, parameter_bytes, parameter_range, drop_barriers) {}
+  Recording(Device&, std::vector<Windows>, std::shared_ptr<const Stretches>,
+            const Range& parameters, std::uint32_t parameter_bytes, std::uint32_t parameter_range,
+            bool drop_barriers);
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -62,14 +69,28 @@ class Recording {
   }
   VkCommandBuffer transfer(std::uint32_t which) const { return transfers_[which]; }
 
+  /// The same dispatches with parameter memory of their own, for somebody else's command buffers:
+  /// room for one instance, which is not recorded.
+  std::unique_ptr<Recording> apart(const Range& parameters) const;
+  std::size_t dispatches(std::uint32_t stretch) const {
+    return stretches_->stretches[stretch].size();
+  }
+  /// Appends a stretch of the first instance to a command buffer that is being recorded, ordered
+  /// after everything in front of it that computes or copies.
+  void append(VkCommandBuffer, std::uint32_t stretch) const;
+  /// Appends a word that is written, ordered like a stretch.
+  void append(VkCommandBuffer, const Block&, std::uint64_t offset, std::uint32_t value) const;
+
  private:
   VkCommandBuffer record(const std::vector<Dispatch>&, std::uint32_t start);
+  void write(VkCommandBuffer, const std::vector<Dispatch>&, std::uint32_t start) const;
   void create_sets(const Range& parameters, std::uint32_t parameter_range);
   void destroy() noexcept;
 
   Device& device_;
   std::vector<Windows> windows_;
-  Stretches stretches_;
+  std::shared_ptr<const Stretches> stretches_;
+  std::uint32_t parameter_range_ = 0;
   std::uint32_t parameter_start_ = 0;
   std::uint32_t parameter_bytes_ = 0;
   bool drop_barriers_ = false;

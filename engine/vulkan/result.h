@@ -1,9 +1,9 @@
 // engine/vulkan/result.h -- Vulkan result codes as DeviceError, and structures that know their
 // type.
 #pragma once
-#include <volk.h>
-
 #include <string>
+
+#include "engine/vulkan/functions.h"
 
 namespace gnomon::vulkan {
 

@@ -59,12 +59,18 @@ int run(Settings& settings, int argc, char** argv,
 
 int run(Settings& settings, int argc, char** argv, const gnomon::RuntimeOptions& options,
         const std::function<bool(gnomon::Runtime&)>& body) {
+  return run_without(settings, argc, argv, [&] {
+    gnomon::Runtime rt(options);
+    std::printf("device: %s\n", rt.device_name().c_str());
+    return body(rt);
+  });
+}
+
+int run_without(Settings& settings, int argc, char** argv, const std::function<bool()>& body) {
   CLI::App& parser = settings.parser();
   try {
     parser.parse(argc, argv);
-    gnomon::Runtime rt(options);
-    std::printf("device: %s\n", rt.device_name().c_str());
-    return body(rt) ? 0 : 1;
+    return body() ? 0 : 1;
   } catch (const CLI::ParseError& e) {
     return parser.exit(e) == 0 ? 0 : 2;
   } catch (const std::exception& e) {

@@ -50,6 +50,9 @@ int run(Settings&, int argc, char** argv, const std::function<bool(gnomon::Runti
 int run(Settings&, int argc, char** argv, const gnomon::RuntimeOptions&,
         const std::function<bool(gnomon::Runtime&)>& body);
 
+/// The same where the sample makes its Runtime itself.
+int run_without(Settings&, int argc, char** argv, const std::function<bool()>& body);
+
 /// How long a call takes, in milliseconds.
 double milliseconds_of(const std::function<void()>&);
 

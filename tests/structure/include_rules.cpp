@@ -63,7 +63,8 @@ struct Guard {
 
 const std::vector<Guard>& guards() {
   static const std::vector<Guard> table = {
-      {"Vulkan", std::regex("(vulkan|vk_video)/.*|volk\\.h"), {"engine/vulkan"}},
+      {"Vulkan", std::regex("(vulkan|vk_video)/.*|volk\\.h"),
+       {"engine/vulkan", "engine/include/gnomon/vulkan.h", "samples/own_device"}},
       {"SPIR-V libraries", std::regex("(spirv|spirv-tools)/.*"), {"shaders"}},
       {"glslang", std::regex("(glslang|SPIRV)/.*"), {}},
   };

@@ -94,6 +94,10 @@ class JitCore {
   /// The outputs of a graph that is not kept here: what the Runtime has compiled is found again.
   std::vector<Array> run_once(const Graph&, Arrays inputs);
   static const void* result(const Entry&);
+  /// What a call would run, and with which arrays, for who runs it elsewhere. Throws UsageError
+  /// when the function says something.
+  std::shared_ptr<Executable> executable(const Entry&, std::span<const LeafRef>,
+                                         std::vector<Array>& inputs, Loc) const;
   /// Throws UsageError when an array of argument `index` is empty or belongs to a trace.
   void check_leaves(tree::detail::AnyTree argument, std::size_t index, Loc) const;
 
@@ -244,31 +248,22 @@ class Jitted {
 
     std::vector<detail::LeafRef> leaves;
     (detail::append_leaves(std::forward<A>(args), leaves), ...);
-    for (const detail::LeafRef& leaf : leaves) {
-      if (!leaf.array->concrete()) report_bad_leaf(loc, args...);
-    }
-    std::string statics;
-    (tree::append_static_key(args, statics), ...);
-
-    const detail::JitCore::Entry* entry = s.core.find(leaves, statics);
-    const bool hit = entry != nullptr;
-    if (!hit) {
-      const std::lock_guard lock(s.core.tracing());
-      entry = s.core.find(leaves, statics);  // another thread may have been here
-      if (entry == nullptr) {
-        SignatureText text = describe_signature(args...);
-        s.core.before_trace(text, loc);
-        const double start = detail::milliseconds();
-        auto traced = trace_at(loc, s.f, args...);
-        const double spent = detail::milliseconds() - start;
-        entry = s.core.add(leaves, std::move(statics), std::move(text), std::move(traced.graph),
-                           std::move(traced.captures),
-                           std::make_shared<const R>(std::move(traced.result)), spent);
-      }
-    }
+    bool hit = false;
+    const detail::JitCore::Entry* entry = entry_of(loc, leaves, hit, args...);
     const std::vector<Array> outputs = s.core.run(*entry, leaves, options_.get(), hit);
     (detail::tell_given_away(std::forward<A>(args), loc), ...);
     return tree::with_leaves(*static_cast<const R*>(detail::JitCore::result(*entry)), outputs);
+  }
+
+  /// What a call would run, and with which arrays: for who runs it elsewhere (gnomon/vulkan.h).
+  template <class... A>
+  std::shared_ptr<Executable> executable(Loc loc, std::vector<Array>& inputs,
+                                         const A&... args) const {
+    std::vector<detail::LeafRef> leaves;
+    (detail::append_leaves(tree::detail::AnyTree::of(args), false, leaves), ...);
+    bool hit = false;
+    const detail::JitCore::Entry* entry = entry_of(loc, leaves, hit, args...);
+    return shared_->core.executable(*entry, leaves, inputs, loc);
   }
 
   CacheInfo cache_info() const { return shared_->core.cache_info(); }
@@ -295,6 +290,34 @@ class Jitted {
     F f;
     detail::JitCore core;
   };
+
+  // The entry of the arguments' signature, traced and compiled when it is new.
+  template <class... A>
+  const detail::JitCore::Entry* entry_of(Loc loc, const std::vector<detail::LeafRef>& leaves,
+                                         bool& hit, const A&... args) const {
+    Shared& s = *shared_;
+    for (const detail::LeafRef& leaf : leaves) {
+      if (!leaf.array->concrete()) report_bad_leaf(loc, args...);
+    }
+    std::string statics;
+    (tree::append_static_key(args, statics), ...);
+
+    const detail::JitCore::Entry* entry = s.core.find(leaves, statics);
+    hit = entry != nullptr;
+    if (hit) return entry;
+    const std::lock_guard lock(s.core.tracing());
+    entry = s.core.find(leaves, statics);  // another thread may have been here
+    if (entry != nullptr) return entry;
+    SignatureText text = describe_signature(args...);
+    s.core.before_trace(text, loc);
+    const double start = detail::milliseconds();
+    auto traced = trace_at(loc, s.f, args...);
+    const double spent = detail::milliseconds() - start;
+    using R = detail::CallResult<F, A...>;
+    return s.core.add(leaves, std::move(statics), std::move(text), std::move(traced.graph),
+                      std::move(traced.captures),
+                      std::make_shared<const R>(std::move(traced.result)), spent);
+  }
 
   template <class... A>
   void report_bad_leaf(Loc loc, const A&... args) const {

@@ -25,6 +25,7 @@ namespace gnomon {
 
 struct Target;
 struct RuntimeState;
+struct VulkanDevice;  // gnomon/vulkan.h
 
 /// Gets what the Runtime says about itself, line by line or text by text, without the end of the
 /// last line.
@@ -160,6 +161,15 @@ class Runtime {
   /// the library `gnomon_runtime` offers by itself: whatever traces or computes with its arrays
   /// outside of such programs throws UsageError. Throws as the constructor does.
   static Runtime without_compiler(const RuntimeOptions& = {});
+  /// One on a device that the application has made, described as gnomon/vulkan.h says. No instance,
+  /// device or queue is made, and nothing used that was not enabled; what the device could do
+  /// without it is compiled for the features that were. `device` and `memory_limit` aside, options
+  /// mean what they always do; with `validate` command lists are what the application's own
+  /// validation layer understands, whose messages go where the application sends them.
+  ///
+  /// Throws UsageError when something is missing from the description, DeviceError when the device
+  /// cannot do what Vulkan 1.1 asks of all.
+  static Runtime adopt(const VulkanDevice&, const RuntimeOptions& = {});
   ~Runtime();
   Runtime(Runtime&&) noexcept;
   Runtime& operator=(Runtime&&) noexcept;

@@ -1,0 +1,169 @@
+// engine/include/gnomon/vulkan.h -- inside an application that uses Vulkan itself: a Runtime on its
+// device, its buffers as arrays, its command buffers and its semaphores.
+//
+// Needs the headers of Vulkan, none of its functions: those come from the entry point that the
+// application hands over.
+#pragma once
+#include <vulkan/vulkan_core.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "gnomon/handler.h"
+#include "gnomon/jit.h"
+#include "gnomon/runtime.h"
+#include "gnomon/tree.h"
+
+namespace gnomon {
+
+class RecordedCall;
+
+/// A device of the application's, for Runtime::adopt. All of it stays the application's, and lives
+/// until the Runtime, its arrays, its functions and its Recordings are gone.
+///
+/// Nothing is used that is not named here as enabled. Everything may be left out: 64-bit types are
+/// then computed as pairs of words, f64 not at all, and arrays beyond the largest storage buffer
+/// are refused.
+struct VulkanDevice {
+  /// The loader's, or whatever else the application calls Vulkan through.
+  PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
+  VkInstance instance = VK_NULL_HANDLE;
+  VkPhysicalDevice physical_device = VK_NULL_HANDLE;
+  VkDevice device = VK_NULL_HANDLE;
+  /// Of a family that computes; where commands are recorded for it, the family of their pool.
+  VkQueue queue = VK_NULL_HANDLE;
+  std::uint32_t queue_family = 0;
+  /// VkApplicationInfo::apiVersion, at least 1.1.
+  std::uint32_t api_version = VK_API_VERSION_1_1;
+  /// Device extensions that were enabled.
+  std::span<const char* const> extensions = {};
+  /// What was enabled: VkDeviceCreateInfo::pNext with its VkPhysicalDeviceFeatures2, and the
+  /// structures of features behind or before it. Read by `adopt` only.
+  const void* features = nullptr;
+  /// Called around every use of the queue where other threads use it as well; may be empty.
+  Handler<void()> lock_queue = {}, unlock_queue = {};
+};
+
+/// Bytes of a buffer.
+struct BufferRange {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  std::uint64_t offset = 0, bytes = 0;
+};
+
+/// A buffer of the application's, for `array_in`.
+struct VulkanBuffer {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  /// Of the whole buffer, a multiple of 16.
+  std::uint64_t bytes = 0;
+  /// As it was created: all of `buffer_usage` but perhaps SHADER_DEVICE_ADDRESS.
+  VkBufferUsageFlags usage = 0;
+  /// Where the host sees its first byte, if the memory is mapped and coherent; reading and writing
+  /// go there then. Null: through staging memory.
+  void* mapped = nullptr;
+};
+
+/// What a buffer has to be created for so that its memory can be an array: with what the
+/// application needs itself, VkBufferCreateInfo::usage. Where it holds SHADER_DEVICE_ADDRESS the
+/// memory is allocated with VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT, or the bit left out.
+VkBufferUsageFlags buffer_usage(const Runtime&);
+
+/// An array whose elements are what a buffer holds from `offset` on, row by row, without a copy.
+/// The buffer stays the application's: it is destroyed when the array and what was made to refer to
+/// it are gone and the device is done. Keep the array: kernels are recorded for the buffers that
+/// they have met, and one whose arrays are all gone is a new one next time. A kernel sees four
+/// buffers at most, Gnomon's own memory among them; inputs beyond are copied.
+///
+/// `offset` is a multiple of 256, and the buffer reaches on to the next multiple of 256 behind the
+/// elements: kernels may write up to there. Unchecked: what the application does with the bytes
+/// while calls use them.
+/// Throws UsageError when the range does not fit or a usage is missing.
+Array array_in(Runtime&, const VulkanBuffer&, std::uint64_t offset, const Aval&,
+               Loc loc = Loc::here());
+
+/// Where the elements of an array lie, row by row. Valid while a handle to the array is kept; until
+/// the call that computes it has finished, see `signal` and Runtime::wait.
+/// Throws UsageError for an empty or traced array, and one of another Runtime.
+BufferRange buffer_of(const Runtime&, const Array&);
+
+/// A semaphore, and for one with a timeline the value, which is not 0.
+struct Semaphore {
+  VkSemaphore handle = VK_NULL_HANDLE;
+  std::uint64_t value = 0;
+};
+/// Everything that the Runtime submits from now on waits for the semaphore, on the device.
+/// Throws DeviceError when the device fails.
+void wait_for(Runtime&, const Semaphore&);
+/// Signals the semaphore when everything has finished that was submitted so far. What was written
+/// is visible to whoever waits for it.
+/// Throws DeviceError when the device fails.
+void signal(Runtime&, const Semaphore&);
+
+/// A call that `record` has written into a command buffer. Holds its arrays, intermediates and
+/// parameters: keep it until the device is done with the command buffer for the last time, or until
+/// `submitted` was called. Movable.
+class Recording {
+ public:
+  Recording();
+  explicit Recording(std::unique_ptr<RecordedCall>);
+  ~Recording();
+  Recording(Recording&&) noexcept;
+  Recording& operator=(Recording&&) noexcept;
+
+  /// Says that the command buffer is on the adopted queue: from now on the results know when they
+  /// are ready (`to_host`, Runtime::wait), and this may go when it will not be submitted again.
+  /// Costs a submission of a fence. Without it, wait for a fence of your own before you read
+  /// results or destroy this.
+  ///
+  /// Throws DeviceError when the device fails.
+  void submitted();
+
+ private:
+  std::unique_ptr<RecordedCall> call_;
+};
+
+/// A command buffer that is being recorded, outside of a render pass.
+struct Commands {
+  Commands(VkCommandBuffer commands, Loc at = Loc::here()) : handle(commands), loc(at) {}
+  VkCommandBuffer handle;
+  Loc loc;
+};
+
+namespace detail {
+Recording record(VkCommandBuffer, Executable&, std::span<const Array> inputs,
+                 std::vector<Array>& outputs);
+}
+
+/// Writes a call of `f` into a command buffer of the application's, which is to be submitted to the
+/// adopted queue. `results` is a tree of what `f` returns: arrays in it that are empty get memory,
+/// others are written to, among them those of `array_in`. Nothing is submitted; where `f` meets new
+/// types it is compiled first.
+///
+/// What is read must have been made visible to COMPUTE_SHADER / SHADER_READ by the application, but
+/// for what computes or copies in the same queue, which the recorded commands begin by waiting for;
+/// what is written must no longer be in use by other stages. Behind them results are
+/// COMPUTE_SHADER / SHADER_WRITE: a barrier of the application's makes them visible to whatever
+/// comes next, VERTEX_INPUT / VERTEX_ATTRIBUTE_READ for instance. Buffers have no layout and stay
+/// with the queue's family. Afterwards the pipeline and set 0 of the compute bind point are others;
+/// nothing else of the command buffer's state is touched.
+///
+/// Loops of a known number of steps are written out; others run as often as they may at most, of
+/// which what is not needed costs a fraction of a microsecond. A command buffer may be submitted
+/// again, not twice at the same time, and one function's recordings and calls share intermediates:
+/// they are in order on one queue.
+/// Throws UsageError for a function that prints or checks, for a loop without a bound or of more
+/// than 65,536 dispatches, for results that do not fit or would overwrite what is read, and where
+/// calling would.
+template <class R, class F, class... A>
+Recording record(const Commands& commands, R& results, const Jitted<F>& f, const A&... args) {
+  std::vector<Array> inputs, outputs;
+  const auto executable = f.executable(commands.loc, inputs, args...);
+  for (const Array& a : tree::leaves(results)) outputs.push_back(a);
+  Recording call = detail::record(commands.handle, *executable, inputs, outputs);
+  results = tree::with_leaves(results, outputs);
+  return call;
+}
+
+}  // namespace gnomon

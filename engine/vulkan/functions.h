@@ -1,0 +1,51 @@
+// engine/vulkan/functions.h -- Vulkan's functions as tables: one of the loader, one for each
+// instance, one for each device. Nothing of them is global, so that devices of different loaders
+// and instances live side by side.
+#pragma once
+// Prototypes would be functions to link with.
+#ifndef VK_NO_PROTOTYPES
+#define VK_NO_PROTOTYPES
+#endif
+#include <vulkan/vulkan_core.h>
+
+namespace gnomon::vulkan {
+
+// clang-format off
+/// All that is asked of a device.
+#define GNOMON_DEVICE_FUNCTIONS(X) \
+  X(vkAllocateCommandBuffers) X(vkAllocateDescriptorSets) X(vkAllocateMemory) \
+  X(vkBeginCommandBuffer) X(vkBindBufferMemory) X(vkCmdBindDescriptorSets) X(vkCmdBindPipeline) \
+  X(vkCmdCopyBuffer) X(vkCmdDispatch) X(vkCmdDispatchIndirect) X(vkCmdPipelineBarrier) \
+  X(vkCmdUpdateBuffer) X(vkCreateBuffer) X(vkCreateBufferView) X(vkCreateCommandPool) \
+  X(vkCreateComputePipelines) X(vkCreateDescriptorPool) X(vkCreateDescriptorSetLayout) \
+  X(vkCreateFence) X(vkCreatePipelineCache) X(vkCreatePipelineLayout) X(vkCreateShaderModule) \
+  X(vkDestroyBuffer) X(vkDestroyBufferView) X(vkDestroyCommandPool) X(vkDestroyDescriptorPool) \
+  X(vkDestroyDescriptorSetLayout) X(vkDestroyDevice) X(vkDestroyFence) X(vkDestroyPipeline) \
+  X(vkDestroyPipelineCache) X(vkDestroyPipelineLayout) X(vkDestroyShaderModule) \
+  X(vkEndCommandBuffer) X(vkFreeMemory) X(vkGetBufferMemoryRequirements) X(vkGetDeviceQueue) \
+  X(vkGetFenceStatus) X(vkGetPipelineCacheData) X(vkMapMemory) X(vkQueueSubmit) X(vkResetFences) \
+  X(vkUpdateDescriptorSets) X(vkWaitForFences)
+// clang-format on
+
+struct DeviceTable {
+#define GNOMON_FUNCTION(name) PFN_##name name = nullptr;
+  GNOMON_DEVICE_FUNCTIONS(GNOMON_FUNCTION)
+#undef GNOMON_FUNCTION
+  PFN_vkGetBufferDeviceAddress vkGetBufferDeviceAddress = nullptr;  // of 1.2, or the extension's
+};
+
+/// What the loader offers without an instance.
+struct LoaderTable {
+  PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
+  PFN_vkCreateInstance create_instance = nullptr;
+  PFN_vkEnumerateInstanceExtensionProperties extensions = nullptr;
+  PFN_vkEnumerateInstanceLayerProperties layers = nullptr;
+  PFN_vkEnumerateInstanceVersion version = nullptr;  // null where the loader knows 1.0 only
+};
+
+/// The platform's loader, which stays in the process from then on. Null when there is none.
+PFN_vkGetInstanceProcAddr find_loader();
+/// Throws DeviceError when there is no loader.
+LoaderTable load_loader(PFN_vkGetInstanceProcAddr);
+
+}  // namespace gnomon::vulkan
