@@ -18,6 +18,18 @@ Queue::~Queue() {
   for (const VkFence fence : free_) vk.vkDestroyFence(device_.handle(), fence, nullptr);
 }
 
+void Queue::require_device() const {
+  if (lost_.load(std::memory_order_relaxed)) fail(VK_ERROR_DEVICE_LOST, "an earlier call");
+}
+
+void Queue::check_device(VkResult result, const char* call) {
+  if (result == VK_ERROR_DEVICE_LOST) {
+    lost_.store(true, std::memory_order_relaxed);
+    require_device();
+  }
+  check(result, call);
+}
+
 Ticket Queue::submit(std::span<const VkCommandBuffer> commands) {
   auto info = make<VkSubmitInfo>(VK_STRUCTURE_TYPE_SUBMIT_INFO);
   info.commandBufferCount = static_cast<std::uint32_t>(commands.size());
@@ -60,6 +72,7 @@ Ticket Queue::synchronize(std::span<const Semaphore> waits, std::span<const Sema
 Ticket Queue::submit(const VkSubmitInfo& info) {
   const DeviceTable& vk = device_.vk();
   const std::lock_guard lock(mutex_);
+  require_device();
   retire();
   if (free_.empty()) {
     VkFence fence = VK_NULL_HANDLE;
@@ -71,7 +84,7 @@ Ticket Queue::submit(const VkSubmitInfo& info) {
   pending_.reserve(pending_.size() + 1);
   {
     const Device::QueueLock shared(device_);
-    check(vk.vkQueueSubmit(device_.queue(), 1, &info, free_.back()), "vkQueueSubmit");
+    check_device(vk.vkQueueSubmit(device_.queue(), 1, &info, free_.back()), "vkQueueSubmit");
   }
   const Ticket ticket = submitted_.load(std::memory_order_relaxed) + 1;
   pending_.push_back({ticket, free_.back(), 0});
@@ -84,6 +97,7 @@ Ticket Queue::submit(const VkSubmitInfo& info) {
 void Queue::wait(Ticket ticket) {
   if (ticket <= finished_.load(std::memory_order_acquire)) return;
   const DeviceTable& vk = device_.vk();
+  require_device();
   VkFence fence = VK_NULL_HANDLE;
   {
     const std::lock_guard lock(mutex_);
@@ -99,19 +113,20 @@ void Queue::wait(Ticket ticket) {
   const auto p = std::find_if(pending_.begin(), pending_.end(),
                               [&](const Pending& x) { return x.ticket == ticket; });
   --p->waiters;
-  check(result, "vkWaitForFences");
+  check_device(result, "vkWaitForFences");
   if (finished_.load(std::memory_order_relaxed) < ticket)
     finished_.store(ticket, std::memory_order_release);
 }
 
 bool Queue::done(Ticket ticket) {
   if (ticket <= finished_.load(std::memory_order_acquire)) return true;
+  require_device();
   const std::lock_guard lock(mutex_);
   const auto p = std::find_if(pending_.begin(), pending_.end(),
                               [&](const Pending& x) { return x.ticket == ticket; });
   if (p == pending_.end()) return true;
   const VkResult result = device_.vk().vkGetFenceStatus(device_.handle(), p->fence);
-  check(result, "vkGetFenceStatus");
+  check_device(result, "vkGetFenceStatus");
   if (result != VK_SUCCESS) return false;
   finished_.store(std::max(finished_.load(std::memory_order_relaxed), ticket),
                   std::memory_order_release);
@@ -131,13 +146,12 @@ void Queue::retire() {
                     std::memory_order_release);
     ++count;
   }
-  if (count == 0) return;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (; count > 0; --count) {
     // A fence that is not known to be signalled cannot be here, so resetting is legal.
-    check(device_.vk().vkResetFences(device_.handle(), 1, &pending_[i].fence), "vkResetFences");
-    free_.push_back(pending_[i].fence);
+    check(device_.vk().vkResetFences(device_.handle(), 1, &pending_[0].fence), "vkResetFences");
+    free_.push_back(pending_[0].fence);
+    pending_.erase(pending_.begin());
   }
-  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
 }  // namespace gnomon::vulkan

@@ -15,7 +15,8 @@ namespace gnomon::vulkan {
 /// order.
 using Ticket = std::uint64_t;
 
-/// The device's queue. All members may be called from any thread.
+/// The device's queue. All members may be called from any thread. Once the device is lost, all of
+/// them throw the same DeviceError, but for what had finished before.
 class Queue {
  public:
   explicit Queue(Device& device) : device_(device) {}
@@ -53,12 +54,16 @@ class Queue {
         0;  // threads inside vkWaitForFences; the fence may not be reset before they leave
   };
   void retire();  // needs the lock
+  /// Throws DeviceError, the same every time, once the driver has said that the device is lost.
+  void require_device() const;
+  void check_device(VkResult, const char* call);
   Ticket submit(const VkSubmitInfo&);
 
   Device& device_;
   std::mutex mutex_;
   std::vector<Pending> pending_;  // in order of submission
   std::vector<VkFence> free_;     // unsignalled
+  std::atomic<bool> lost_{false};
   std::atomic<Ticket> submitted_{0};
   std::atomic<Ticket> finished_{0};
 };

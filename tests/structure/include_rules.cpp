@@ -71,8 +71,10 @@ const std::vector<Guard>& guards() {
   return table;
 }
 
-/// A header of C++ or C itself: <vector>, <stdint.h>.
+/// A header of C++ or C itself: <vector>, <stdint.h>. Or Vulkan's, which whoever includes
+/// gnomon/vulkan.h has.
 bool standard(std::string_view include) {
+  if (include == "vulkan/vulkan_core.h") return true;
   static const std::set<std::string_view> of_c = {"limits.h", "stdbool.h", "stddef.h", "stdint.h"};
   return include.find_first_of("./") == std::string_view::npos || of_c.contains(include);
 }

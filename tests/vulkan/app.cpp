@@ -39,12 +39,14 @@ App::App(const AppOptions& options)
                                     VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
   VkInstanceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
-  info.pNext = &validation;
   info.pApplicationInfo = &application;
-  info.enabledLayerCount = 1;
-  info.ppEnabledLayerNames = &layer;
-  info.enabledExtensionCount = 2;
-  info.ppEnabledExtensionNames = extensions;
+  if (options.validate) {
+    info.pNext = &validation;
+    info.enabledLayerCount = 1;
+    info.ppEnabledLayerNames = &layer;
+    info.enabledExtensionCount = 2;
+    info.ppEnabledExtensionNames = extensions;
+  }
   check(function<PFN_vkCreateInstance>("vkCreateInstance")(&info, nullptr, &instance_),
         "vkCreateInstance");
   VkDebugUtilsMessengerCreateInfoEXT messenger{};
@@ -54,9 +56,10 @@ App::App(const AppOptions& options)
   messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
   messenger.pfnUserCallback = on_message;
   messenger.pUserData = &messages_;
-  check(function<PFN_vkCreateDebugUtilsMessengerEXT>("vkCreateDebugUtilsMessengerEXT")(
-            instance_, &messenger, nullptr, &messenger_),
-        "vkCreateDebugUtilsMessengerEXT");
+  if (options.validate)
+    check(function<PFN_vkCreateDebugUtilsMessengerEXT>("vkCreateDebugUtilsMessengerEXT")(
+              instance_, &messenger, nullptr, &messenger_),
+          "vkCreateDebugUtilsMessengerEXT");
 
   std::uint32_t count = 1;
   const VkResult found = function<PFN_vkEnumeratePhysicalDevices>("vkEnumeratePhysicalDevices")(
@@ -109,8 +112,9 @@ App::~App() {
     function<PFN_vkFreeMemory>("vkFreeMemory")(device_, m, nullptr);
   function<PFN_vkDestroyCommandPool>("vkDestroyCommandPool")(device_, pool_, nullptr);
   function<PFN_vkDestroyDevice>("vkDestroyDevice")(device_, nullptr);
-  function<PFN_vkDestroyDebugUtilsMessengerEXT>("vkDestroyDebugUtilsMessengerEXT")(
-      instance_, messenger_, nullptr);
+  if (messenger_ != VK_NULL_HANDLE)
+    function<PFN_vkDestroyDebugUtilsMessengerEXT>("vkDestroyDebugUtilsMessengerEXT")(
+        instance_, messenger_, nullptr);
   function<PFN_vkDestroyInstance>("vkDestroyInstance")(instance_, nullptr);
 }
 

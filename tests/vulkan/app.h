@@ -17,6 +17,7 @@ struct AppOptions {
   std::uint32_t api_version = VK_API_VERSION_1_2;
   bool features = true;  // everything that Gnomon could use, where the device has it
   bool timeline = false;
+  bool validate = true;
 };
 
 /// Destroys what it made at its end.

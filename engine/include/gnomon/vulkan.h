@@ -17,6 +17,7 @@
 #include "gnomon/runtime.h"
 #include "gnomon/tree.h"
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 class RecordedCall;
@@ -167,3 +168,4 @@ Recording record(const Commands& commands, R& results, const Jitted<F>& f, const
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop
