@@ -7,25 +7,21 @@
 #include <memory>
 #include <utility>
 
+#include "codegen/program/program_tables.h"
 #include "gnomon/checksum.h"
 #include "gnomon/error.h"
-#include "program_generated.h"
 #include "shaders/support/check.h"
 
 namespace gnomon {
 namespace {
 
-namespace fb = ::flatbuffers;
-
-[[noreturn]] void damaged(const std::string& what) {
-  throw FileError("gnomon::program_file: the file is damaged: " + what + "; compile it again");
-}
+using namespace tables;
 
 // ---- to bytes
 
 class Writer {
  public:
-  fb::FlatBufferBuilder& builder() { return b_; }
+  explicit Writer(fb::FlatBufferBuilder& builder) : b_(builder) {}
 
   static file::Place place(const Place& p) {
     return {p.offset, p.index, static_cast<std::uint8_t>(p.kind)};
@@ -37,21 +33,8 @@ class Writer {
     return b_.CreateVectorOfStructs(all);
   }
 
-  // Every element of a list by a function that gives its table.
-  template <class T, class F>
-  auto tables(const std::vector<T>& list, F write) {
-    std::vector<decltype(write(list[0]))> all;
-    for (const T& element : list) all.push_back(write(element));
-    return b_.CreateVector(all);
-  }
-
-  fb::Offset<file::Aval> aval(const Aval& a) {
-    const std::vector<std::int64_t> shape(a.shape.begin(), a.shape.end());
-    return file::CreateAvalDirect(b_, static_cast<std::uint8_t>(a.dtype), &shape);
-  }
-
   fb::Offset<file::Kernel> kernel(const kernel::Kernel& k) {
-    const auto buffers = tables(k.buffers, [&](const kernel::Buffer& x) {
+    const auto buffers = write_each(b_, k.buffers, [&](const kernel::Buffer& x) {
       return file::CreateBufferDirect(b_, x.name.c_str(), static_cast<std::uint8_t>(x.dtype),
                                       static_cast<std::uint8_t>(x.access), x.coherent, x.texel);
     });
@@ -88,16 +71,17 @@ class Writer {
   }
 
   fb::Offset<file::Program> program(const Program& p) {
-    const auto inputs = tables(p.inputs, [&](const Aval& a) { return aval(a); });
-    const auto outputs = tables(p.outputs, [&](const Aval& a) { return aval(a); });
-    const auto kernels = tables(p.kernels, [&](const kernel::Kernel& k) { return kernel(k); });
-    const auto steps = tables(p.steps, [&](const Step& s) { return step(s); });
-    const auto loops = tables(p.loops, [&](const LoopBlock& l) { return loop(l); });
-    const auto blocks = tables(p.gated, [&](const GatedBlock& g) { return gated(g); });
+    const auto inputs = write_each(b_, p.inputs, [&](const Aval& a) { return write(b_, a); });
+    const auto outputs = write_each(b_, p.outputs, [&](const Aval& a) { return write(b_, a); });
+    const auto kernels =
+        write_each(b_, p.kernels, [&](const kernel::Kernel& k) { return kernel(k); });
+    const auto steps = write_each(b_, p.steps, [&](const Step& s) { return step(s); });
+    const auto loops = write_each(b_, p.loops, [&](const LoopBlock& l) { return loop(l); });
+    const auto blocks = write_each(b_, p.gated, [&](const GatedBlock& g) { return gated(g); });
     std::vector<file::TripRecord> trips;
     for (const TripRecord& t : p.trips) trips.emplace_back(place(t.place), t.lanes, t.together);
     const auto trip_records = b_.CreateVectorOfStructs(trips);
-    const auto allocations = tables(p.allocations, [&](const Allocation& a) {
+    const auto allocations = write_each(b_, p.allocations, [&](const Allocation& a) {
       return file::CreateAllocation(b_, b_.CreateString(a.name),
                                     b_.CreateSharedString(a.where.file), a.where.line, a.offset,
                                     a.bytes, a.first_step, a.last_step);
@@ -110,7 +94,7 @@ class Writer {
   }
 
  private:
-  fb::FlatBufferBuilder b_{1 << 16};
+  fb::FlatBufferBuilder& b_;
 };
 
 std::uint64_t checksum_of(std::span<const std::uint32_t> words) {
@@ -118,28 +102,6 @@ std::uint64_t checksum_of(std::span<const std::uint32_t> words) {
 }
 
 // ---- from bytes. The verifier has bounded every offset; what may be absent is a null pointer.
-
-std::string string_of(const fb::String* s) { return s == nullptr ? std::string() : s->str(); }
-
-template <class T>
-std::vector<T> numbers(const fb::Vector<T>* list) {
-  return list == nullptr ? std::vector<T>() : std::vector<T>(list->begin(), list->end());
-}
-
-std::vector<std::byte> bytes_of(const fb::Vector<std::uint8_t>* list) {
-  if (list == nullptr) return {};
-  const auto bytes = std::as_bytes(std::span(list->data(), list->size()));
-  return {bytes.begin(), bytes.end()};
-}
-
-template <class T, class F>
-auto each(const fb::Vector<T>* list, F read) {
-  std::vector<decltype(read(list->Get(0)))> result;
-  if (list == nullptr) return result;
-  result.reserve(list->size());
-  for (const auto* element : *list) result.push_back(read(element));
-  return result;
-}
 
 Place place(const file::Place& p) {
   return {static_cast<Place::Kind>(p.kind()), p.index(), p.offset()};
@@ -149,24 +111,14 @@ std::optional<Place> place(const file::Place* p) {
   return p == nullptr ? std::nullopt : std::optional(place(*p));
 }
 
-Aval aval(const file::Aval* a) {
-  Aval result;
-  result.dtype = static_cast<DType>(a->dtype());
-  const auto dims = numbers(a->shape());
-  if (dims.size() > Shape::max_rank)
-    damaged("an array has " + std::to_string(dims.size()) + " axes");
-  for (const std::int64_t d : dims) result.shape.append(d);
-  return result;
-}
-
 kernel::Kernel kernel_of(const file::Kernel* k) {
   kernel::Kernel result;
-  result.name = string_of(k->name());
+  result.name = read(k->name());
   result.group_size = k->group_size();
   result.parameters = k->parameters();
-  result.buffers = each(k->buffers(), [](const file::Buffer* x) {
+  result.buffers = read_each(k->buffers(), [](const file::Buffer* x) {
     return kernel::Buffer{static_cast<DType>(x->dtype()), static_cast<kernel::Access>(x->access()),
-                          x->coherent(), x->texel(), string_of(x->name())};
+                          x->coherent(), x->texel(), read(x->name())};
   });
   return result;
 }
@@ -176,15 +128,15 @@ Step step(const file::Step* s) {
   result.kind = static_cast<Step::Kind>(s->kind());
   result.kernel = s->kernel();
   result.groups = s->groups();
-  result.operands = each(s->operands(), [](const file::Place* p) { return place(*p); });
-  result.parameters = numbers(s->parameters());
-  result.iterations = each(s->iterations(), [](const file::IterationWord* w) {
+  result.operands = read_each(s->operands(), [](const file::Place* p) { return place(*p); });
+  result.parameters = read_numbers(s->parameters());
+  result.iterations = read_each(s->iterations(), [](const file::IterationWord* w) {
     return IterationWord{w->word(), w->loop()};
   });
   result.bytes = s->bytes();
   result.counts = place(s->counts());
   result.barrier_before = s->barrier_before();
-  result.label = string_of(s->label());
+  result.label = read(s->label());
   return result;
 }
 
@@ -192,12 +144,12 @@ LoopBlock loop(const file::LoopBlock* l) {
   LoopBlock result;
   result.first = l->first();
   result.end = l->end();
-  result.phases = numbers(l->phases());
+  result.phases = read_numbers(l->phases());
   result.trips = l->trips();
   if (l->advance() != nullptr) result.advance = step(l->advance());
   result.steps = l->steps();
   result.most_steps = l->most_steps();
-  result.results = numbers(l->results());
+  result.results = read_numbers(l->results());
   return result;
 }
 
@@ -213,34 +165,34 @@ GatedBlock gated(const file::GatedBlock* g) {
   result.steps = g->steps();
   result.most_steps = g->most_steps();
   result.all_steps = g->all_steps();
-  result.results = numbers(g->results());
+  result.results = read_numbers(g->results());
   return result;
 }
 
 Program program(const file::Program& p) {
   Program result;
-  result.name = string_of(p.name());
-  result.inputs = each(p.inputs(), aval);
-  result.outputs = each(p.outputs(), aval);
-  result.kernels = each(p.kernels(), kernel_of);
-  result.steps = each(p.steps(), step);
-  result.loops = each(p.loops(), loop);
-  result.gated = each(p.gated(), gated);
-  result.trips = each(p.trips(), [](const file::TripRecord* t) {
+  result.name = read(p.name());
+  result.inputs = read_each(p.inputs(), [](const file::Aval* a) { return read(*a); });
+  result.outputs = read_each(p.outputs(), [](const file::Aval* a) { return read(*a); });
+  result.kernels = read_each(p.kernels(), kernel_of);
+  result.steps = read_each(p.steps(), step);
+  result.loops = read_each(p.loops(), loop);
+  result.gated = read_each(p.gated(), gated);
+  result.trips = read_each(p.trips(), [](const file::TripRecord* t) {
     return TripRecord{place(t->place()), t->lanes(), t->together()};
   });
   result.arena_bytes = p.arena_bytes();
   auto files = std::make_shared<std::deque<std::string>>();
   std::map<std::string, const char*> known;
-  result.allocations = each(p.allocations(), [&](const file::Allocation* a) {
-    const auto [file, fresh] = known.try_emplace(string_of(a->file()));
+  result.allocations = read_each(p.allocations(), [&](const file::Allocation* a) {
+    const auto [file, fresh] = known.try_emplace(read(a->file()));
     if (fresh) file->second = files->emplace_back(file->first).c_str();
-    return Allocation{string_of(a->name()), Loc{file->second, a->line()},
-                      a->offset(),          a->bytes(),
-                      a->first_step(),      a->last_step()};
+    return Allocation{read(a->name()), Loc{file->second, a->line()},
+                      a->offset(),     a->bytes(),
+                      a->first_step(), a->last_step()};
   });
   result.file_names = std::move(files);
-  result.constants = bytes_of(p.constants());
+  result.constants = read_bytes(p.constants());
   result.graph_hash = p.graph_hash();
   return result;
 }
@@ -260,11 +212,38 @@ void check_words(std::span<const std::uint32_t> words, std::uint64_t sum) {
 
 }  // namespace
 
-std::vector<std::byte> to_bytes(const ProgramFile& f) {
+namespace tables {
+
+void damaged(const std::string& what) {
+  throw FileError("gnomon::program_file: the file is damaged: " + what + "; compile it again");
+}
+
+fb::Offset<file::Aval> write(fb::FlatBufferBuilder& b, const Aval& a) {
+  const std::vector<std::int64_t> shape(a.shape.begin(), a.shape.end());
+  return file::CreateAvalDirect(b, static_cast<std::uint8_t>(a.dtype), &shape);
+}
+
+Aval read(const file::Aval& a) {
+  Aval result;
+  result.dtype = static_cast<DType>(a.dtype());
+  const auto dims = read_numbers(a.shape());
+  if (dims.size() > Shape::max_rank)
+    damaged("an array has " + std::to_string(dims.size()) + " axes");
+  for (const std::int64_t d : dims) result.shape.append(d);
+  return result;
+}
+
+std::vector<std::byte> read_bytes(const fb::Vector<std::uint8_t>* list) {
+  if (list == nullptr) return {};
+  Budget::take(list->size(), 1);
+  const auto bytes = std::as_bytes(std::span(list->data(), list->size()));
+  return {bytes.begin(), bytes.end()};
+}
+
+fb::Offset<file::ProgramFile> write(fb::FlatBufferBuilder& b, const ProgramFile& f) {
   const auto bad = complaint(f.program);
   GNOMON_CHECK(!bad, "program `" + f.program.name + "`: " + bad.value_or(""));
-  Writer w;
-  fb::FlatBufferBuilder& b = w.builder();
+  Writer w(b);
   std::vector<const ProgramModule*> distinct;
   std::vector<fb::Offset<file::Module>> modules;
   std::vector<fb::Offset<file::Use>> uses;
@@ -285,33 +264,23 @@ std::vector<std::byte> to_bytes(const ProgramFile& f) {
   const auto program_table = w.program(f.program);
   const auto module_list = b.CreateVector(modules);
   const auto use_list = b.CreateVector(uses);
-  b.Finish(file::CreateProgramFile(b, b.CreateString(f.identity), f.lines, program_table,
-                                   module_list, use_list),
-           file::ProgramFileIdentifier());
-  const auto bytes = std::as_bytes(std::span(b.GetBufferPointer(), b.GetSize()));
-  return {bytes.begin(), bytes.end()};
+  return file::CreateProgramFile(b, b.CreateString(f.identity), f.lines, program_table, module_list,
+                                 use_list);
 }
 
-ProgramFile program_file(std::span<const std::byte> bytes) {
-  const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
-  // Some tables for each step; the default of a million is less than a large program may have.
-  constexpr fb::uoffset_t depth = 64, most_tables = 1u << 28;
-  if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) damaged("it is too large");
-  fb::Verifier verifier(data, bytes.size(), depth, most_tables);
-  if (!file::VerifyProgramFileBuffer(verifier)) damaged("an offset points outside of it");
-  const file::ProgramFile& root = *file::GetProgramFile(data);
+ProgramFile read(const file::ProgramFile& root) {
   ProgramFile result;
-  result.identity = string_of(root.identity());
+  result.identity = read(root.identity());
   result.lines = root.lines();
   result.program = program(*root.program());
   if (const auto bad = complaint(result.program)) damaged(*bad);
 
   const std::size_t modules = root.modules() == nullptr ? 0 : root.modules()->size();
   std::vector<bool> checked(modules);
-  result.modules = each(root.uses(), [&](const file::Use* use) {
+  result.modules = read_each(root.uses(), [&](const file::Use* use) {
     ProgramModule m;
     m.kernel = use->kernel();
-    m.windows = numbers(use->windows());
+    m.windows = read_numbers(use->windows());
     // Behind the program's kernels stand two that copy, one of the program and one of the engine.
     const auto& kernels = result.program.kernels;
     const bool own = m.kernel < kernels.size();
@@ -319,13 +288,26 @@ ProgramFile program_file(std::span<const std::byte> bytes) {
         m.windows.size() != (own ? kernels[m.kernel].buffers.size() : 2))
       damaged("a module belongs to no kernel");
     const file::Module& module = *root.modules()->Get(use->which());
-    m.words = numbers(module.words());
+    m.words = read_numbers(module.words());
     if (!checked[use->which()]) check_words(m.words, module.checksum());
     checked[use->which()] = true;
-    m.driver_data = bytes_of(module.driver_data());
+    m.driver_data = read_bytes(module.driver_data());
     return m;
   });
   return result;
+}
+
+}  // namespace tables
+
+std::vector<std::byte> to_bytes(const ProgramFile& f) {
+  fb::FlatBufferBuilder b(1 << 16);
+  b.Finish(write(b, f), file::ProgramFileIdentifier());
+  const auto bytes = std::as_bytes(std::span(b.GetBufferPointer(), b.GetSize()));
+  return {bytes.begin(), bytes.end()};
+}
+
+ProgramFile program_file(std::span<const std::byte> bytes) {
+  return read(verified<file::ProgramFile>(bytes, file::ProgramFileIdentifier()));
 }
 
 }  // namespace gnomon

@@ -17,6 +17,7 @@
 #include "engine/jit/reference.h"
 #include "engine/runtime/memory_report.h"
 #include "engine/runtime/state.h"
+#include "engine/runtime/statements.h"
 #include "gnomon/debug.h"
 
 namespace gnomon::detail {
@@ -374,25 +375,7 @@ std::shared_ptr<Executable> JitCore::executable(const Entry& entry, std::span<co
 
 void JitCore::speak(const Entry& entry, std::vector<Array>& outputs,
                     const CallOptions* call) const {
-  std::vector<HostArray> records;
-  const std::size_t own = outputs.size() - entry.journal.arrays;
-  for (const Statement& s : entry.journal.statements) {
-    const auto arrays = std::span(outputs).subspan(own + s.first, s.count);
-    // Nothing was said where an array is missing.
-    const bool whole =
-        std::none_of(arrays.begin(), arrays.end(), [](const Array& a) { return a.empty(); });
-    for (std::size_t i = 0; i < s.count; ++i) {
-      records.emplace_back(entry.records[s.first + i]);
-      if (!whole) continue;
-      const DeviceStorage& storage = storage_of(arrays[i], *state_->context, "jit");
-      download(*state_->context, storage.range(), storage.ready(), records.back().bytes);
-    }
-  }
-  outputs.resize(own);
-  const Report report = entry.journal.read(records);
-  const PrintHandler sink = printer(*state_, call);
-  for (const std::string& line : report.lines) sink(line);
-  if (report.failure) throw CheckFailed(*report.failure);
+  gnomon::speak(*state_->context, entry.journal, entry.records, outputs, printer(*state_, call));
 }
 
 const void* JitCore::result(const Entry& entry) { return entry.result.get(); }

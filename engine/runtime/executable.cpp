@@ -27,13 +27,17 @@ Executable::Executable(std::shared_ptr<Context> context, Program program,
     : context_(std::move(context)),
       program_(std::move(program)),
       options_(options),
-      schedule_(schedule_of(program_, context_->device.target())),
+      target_(origin.target.value_or(context_->device.target())),
+      schedule_(schedule_of(program_, target_)),
       reusable_(reusable_inputs(program_)),
       out_of_memory_text_(plan_text(program_)),
       from_disk_(origin.compile != nullptr),
+      sealed_(origin.sealed),
       origin_(std::move(origin)) {
   for (const GatedBlock& block : schedule_.gated)
     slice_steps_.push_back(block.slices ? block.slices->first : 1);
+  if (sealed_)
+    for (const ProgramModule& m : origin_.modules) arrangements_.emplace_back(m.kernel, m.windows);
   extra_barriers_.resize(schedule_.works.size());
   if (context_->device.instance().validating()) {
     // The layer compares whole windows, so steps that share a block look like a hazard even when

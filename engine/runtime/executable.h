@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/program/program_file.h"
@@ -36,6 +37,11 @@ struct ExecutableOptions {
 /// What an earlier process left of a program, and what is left for later ones.
 struct ProgramOrigin {
   std::vector<ProgramModule> modules;
+  /// What it was compiled for; none: the target of the device.
+  std::optional<Target> target;
+  /// There will be no modules but these: inputs that lie so that none of them serves are copied to
+  /// where one does.
+  bool sealed = false;
   /// Compiles the program again, for the bodies of its kernels; empty when it has them.
   std::function<Program()> compile;
   /// Called after a run for which modules were emitted; may be empty.
@@ -200,6 +206,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
     std::vector<std::uint8_t> windows;         // per operand: which, or spirv::by_address
   };
   Reach reach(const Work&) const;
+  /// By a module that is there; nothing when none serves.
+  std::optional<Reach> stored_reach(const Work&) const;
   void gather(Entry&, const std::vector<bool>& chosen, Schedule&, std::vector<bool>& extra);
   struct Prepared;
   Prepared prepare(const Work&, std::size_t own_ranges, std::vector<vulkan::Windows>&);
@@ -214,6 +222,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::shared_ptr<Context> context_;
   Program program_;
   ExecutableOptions options_;
+  Target target_;  // that the program was compiled for
   Schedule schedule_;
   std::vector<bool>
       extra_barriers_;  // per work: only for the validation layer, see the constructor
@@ -223,6 +232,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
   vulkan::Range constants_;
   std::atomic<std::uint64_t> footprint_{0};
   bool from_disk_ = false;
+  /// Of a sealed program: the arrangements of windows that there are modules for, by kernel.
+  std::vector<std::pair<std::uint32_t, std::vector<std::uint8_t>>> arrangements_;
+  bool sealed_ = false;
 
   mutable std::mutex mutex_;  // everything below
   std::vector<Module> modules_;

@@ -35,7 +35,13 @@ void Executable::make_modules(std::vector<Module> wanted) {
   std::vector<Task> tasks;
   bool emits = false;
   for (Module& w : wanted) {
-    const auto same = [&](const auto& m) { return m.kernel == w.kernel && m.windows == w.windows; };
+    // Behind the program's own stand those that copy, without their bodies and all alike.
+    const auto number = [&](std::uint32_t k) {
+      return std::min(k, static_cast<std::uint32_t>(program_.kernels.size()));
+    };
+    const auto same = [&](const auto& m) {
+      return number(m.kernel) == number(w.kernel) && m.windows == w.windows;
+    };
     if (module(w.kernel, w.windows) != nullptr ||
         std::ranges::any_of(tasks, same, [](const Task& t) -> const Module& { return t.module; }))
       continue;
@@ -48,12 +54,13 @@ void Executable::make_modules(std::vector<Module> wanted) {
   if (tasks.empty()) return;
   const std::size_t threads = context_->compile_threads;
   const Compiler* const compiler = context_->compiler.get();
-  if (emits && compiler == nullptr) {
+  if (emits && (compiler == nullptr || sealed_)) {
     const auto missing = std::ranges::find(tasks, nullptr, &Task::stored);
-    throw DeviceError("gnomon::run: `" + program_.name + "` has no module of kernel `" +
-                      schedule_.kernels[missing->module.kernel].name +
-                      "` for arrays that lie in several blocks of memory as these do, and there is "
-                      "no compiler here to make one; use a Runtime with larger block_bytes");
+    throw DeviceError(
+        "gnomon::run: `" + program_.name + "` has no module of kernel `" +
+        schedule_.kernels[missing->module.kernel].name +
+        "` for arrays that lie in blocks of memory as these do, and it was saved with "
+        "those it has; use smaller arrays, or a Runtime with larger block_bytes");
   }
 
   const auto start = std::chrono::steady_clock::now();
@@ -70,8 +77,7 @@ void Executable::make_modules(std::vector<Module> wanted) {
     const bool emitted = task.stored == nullptr;
     if (emitted) {
       const std::uint32_t k = task.module.kernel;
-      const Target& target = context_->device.target();
-      // Behind the program's own stand those that copy, without their bodies.
+      const Target& target = target_;
       const bool copies = k >= program_.kernels.size();
       task.words = compiler->words(copies ? compiler->copy_kernel(target) : schedule_.kernels[k],
                                    target, task.module.windows,

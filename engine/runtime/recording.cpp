@@ -40,7 +40,8 @@ const vulkan::Range& Executable::range_of(const Place& place) const {
 // are addresses what does not fit into four windows. Without addresses a large block has several
 // windows in a row. Texels need a window, so they come first.
 Executable::Reach Executable::reach(const Work& work) const {
-  const bool device_addresses = context_->device.target().features.addresses;
+  if (const auto stored = stored_reach(work)) return *stored;
+  const bool device_addresses = target_.features.addresses;
   const auto& buffers = schedule_.kernels[work.kernel].buffers;
   Reach result;
   result.windows.assign(work.operands.size(), spirv::by_address);
@@ -68,11 +69,42 @@ Executable::Reach Executable::reach(const Work& work) const {
   return result;
 }
 
+std::optional<Executable::Reach> Executable::stored_reach(const Work& work) const {
+  // Those behind the program's own copy, all of them alike.
+  const auto kernel =
+      std::min<std::uint32_t>(work.kernel, static_cast<std::uint32_t>(program_.kernels.size()));
+  for (const auto& [of, windows] : arrangements_) {
+    if (of != kernel || windows.size() != work.operands.size()) continue;
+    Reach result{{}, windows};
+    bool serves = true;
+    for (std::size_t o = 0; o < windows.size() && serves; ++o) {
+      const vulkan::Block* block = range_of(work.operands[o]).block;
+      if (block == nullptr) continue;  // no elements
+      if (result.blocks.size() <= windows[o]) result.blocks.resize(windows[o] + 1u);
+      const vulkan::Block*& shown = result.blocks[windows[o]];
+      serves = (shown == nullptr || shown == block) &&
+               block->bytes <= context_->device.max_window_bytes();
+      shown = block;
+    }
+    if (!serves) continue;
+    // A window that nothing without elements needs shows what another shows.
+    for (const vulkan::Block*& shown : result.blocks)
+      if (shown == nullptr) shown = *std::ranges::find_if(result.blocks, [](auto* b) { return b; });
+    return result;
+  }
+  return std::nullopt;
+}
+
 // Inputs to copy next to one another until no dispatch sees more than four blocks; the smallest
 // first.
 std::vector<bool> Executable::inputs_to_gather() const {
   std::vector<bool> chosen(program_.inputs.size());
   for (const Work& work : schedule_.works) {
+    if (sealed_ && work.groups > 0 && !stored_reach(work)) {
+      for (const Place& place : work.operands)
+        if (place.kind == Place::Kind::input) chosen[place.index] = true;
+      continue;
+    }
     const auto blocks = reach(work).blocks;
     if (blocks.size() <= spirv::max_windows) continue;
     struct Candidate {
@@ -133,7 +165,7 @@ void Executable::gather(Entry& entry, const std::vector<bool>& chosen, Schedule&
 
   if (gather_kernel_ == ~0u) {
     gather_kernel_ = static_cast<std::uint32_t>(schedule_.kernels.size());
-    schedule_.kernels.push_back(copy_frame(context_->device.target()));
+    schedule_.kernels.push_back(copy_frame(target_));
   }
   std::vector<Work> copies;
   vulkan::Range piece = entry.gathered[0];
@@ -151,8 +183,8 @@ void Executable::gather(Entry& entry, const std::vector<bool>& chosen, Schedule&
         }
       }
     }
-    copies.push_back(copy_work(gather_kernel_, context_->device.target(),
-                               {Place::Kind::input, i, 0}, to, bytes_of(program_.inputs[i])));
+    copies.push_back(copy_work(gather_kernel_, target_, {Place::Kind::input, i, 0}, to,
+                               bytes_of(program_.inputs[i])));
   }
   entry.window_copies = static_cast<std::uint32_t>(copies.size());
   works.front().barrier_before = true;
@@ -225,7 +257,6 @@ Executable::Prepared Executable::prepare(const Work& work, std::size_t own_range
 }
 
 void Executable::build(Entry& entry) {
-  const Target& target = context_->device.target();
   const bool validating = context_->device.instance().validating();
   const std::size_t own_ranges = ranges_.size();
   Schedule schedule{{}, schedule_.works, schedule_.steps, schedule_.loops, schedule_.gated};
@@ -286,7 +317,7 @@ void Executable::build(Entry& entry) {
       dispatch.windows = ready.windows;
       dispatch.barrier_before = work.barrier_before || (extra[played.work] && !dispatches.empty());
       std::uint64_t counts = work.counts ? arena_.offset + work.counts->offset : 0;
-      for (const GridPiece& piece : grid_of(work.groups, target.max_groups)) {
+      for (const GridPiece& piece : grid_of(work.groups, target_.max_groups)) {
         dispatch.groups_x = piece.x;
         dispatch.groups_y = piece.y;
         if (work.counts) dispatch.counts = arena_.block;

@@ -2,6 +2,7 @@
 // running.
 #pragma once
 #include "gnomon/activations.h"
+#include "gnomon/aot.h"
 #include "gnomon/arrange.h"
 #include "gnomon/array.h"
 #include "gnomon/axes.h"

@@ -13,6 +13,7 @@
 
 #include "gnomon/detail/function.h"
 #include "gnomon/detail/signature.h"
+#include "gnomon/lowered.h"
 #include "gnomon/memory_report.h"
 #include "gnomon/refill.h"
 #include "gnomon/runtime.h"
@@ -98,6 +99,9 @@ class JitCore {
   /// when the function says something.
   std::shared_ptr<Executable> executable(const Entry&, std::span<const LeafRef>,
                                          std::vector<Array>& inputs, Loc) const;
+  /// See Jitted::lower.
+  Lowered lower(const aot::detail::Described& arguments, const aot::detail::Described& results,
+                const Graph&, Arrays captures) const;
   /// Throws UsageError when an array of argument `index` is empty or belongs to a trace.
   void check_leaves(tree::detail::AnyTree argument, std::size_t index, Loc) const;
 
@@ -264,6 +268,25 @@ class Jitted {
     bool hit = false;
     const detail::JitCore::Entry* entry = entry_of(loc, leaves, hit, args...);
     return shared_->core.executable(*entry, leaves, inputs, loc);
+  }
+
+  /// The function for arguments of these types, traced and not run: to look at what becomes of it,
+  /// or to save it (gnomon/aot.h). The elements of the arrays do not matter; arrays that it
+  /// captures do. Remembers nothing: a call traces as ever.
+  ///
+  /// Throws UsageError for empty arrays, and whatever the function throws while it is traced.
+  template <class... A>
+  Lowered lower(const A&... args) const {
+    Shared& s = *shared_;
+    aot::detail::Described arguments, results;
+    [[maybe_unused]] std::size_t index = 0;  // of no arguments
+    (aot::detail::describe(tree::detail::AnyTree::of(args), "argument " + std::to_string(index++),
+                           arguments),
+     ...);
+    const std::lock_guard lock(s.core.tracing());
+    auto traced = trace_at(Loc{}, s.f, args...);
+    aot::detail::describe(tree::detail::AnyTree::of(traced.result), "result", results);
+    return s.core.lower(arguments, results, traced.graph, std::move(traced.captures));
   }
 
   CacheInfo cache_info() const { return shared_->core.cache_info(); }

@@ -1,0 +1,323 @@
+// engine/c/gnomon_c.cpp -- the C interface over the C++ one: handles, statuses, and nothing thrown.
+#include "gnomon/gnomon.c.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gnomon/aot.h"
+#include "gnomon/debug.h"
+#include "gnomon/error.h"
+#include "gnomon/progress.h"
+#include "gnomon/runtime.h"
+
+struct gnomon_runtime {
+  gnomon::Runtime rt;
+};
+struct gnomon_program {
+  gnomon::aot::Programs programs;
+};
+struct gnomon_array {
+  gnomon::Array array;
+};
+
+namespace {
+
+using gnomon::DType;
+using gnomon::UsageError;
+
+static_assert(static_cast<int>(DType::boolean) == GNOMON_BOOL &&
+              static_cast<int>(DType::i32) == GNOMON_I32 &&
+              static_cast<int>(DType::f16) == GNOMON_F16 &&
+              static_cast<int>(DType::f64) == GNOMON_F64);
+static_assert(gnomon::Shape::max_rank == GNOMON_MAX_RANK);
+
+// Room that is there beforehand: a message has to be told where no memory is left, too.
+constexpr std::size_t most_text = 4096;
+char* last_error() {
+  thread_local char text[most_text] = "";
+  return text;
+}
+
+gnomon_status failed(gnomon_status status, const char* text) noexcept {
+  std::snprintf(last_error(), most_text, "%s", text);
+  return status;
+}
+
+/// `f()` with what it throws as a status.
+template <class F>
+gnomon_status guarded(F&& f) noexcept {
+  try {
+    f();
+    return GNOMON_OK;
+  } catch (const gnomon::UsageError& e) {
+    return failed(GNOMON_USAGE, e.what());
+  } catch (const gnomon::DeviceError& e) {
+    return failed(GNOMON_DEVICE, e.what());
+  } catch (const gnomon::FileError& e) {
+    return failed(GNOMON_FILE, e.what());
+  } catch (const gnomon::CheckFailed& e) {
+    return failed(GNOMON_CHECK_FAILED, e.what());
+  } catch (const gnomon::Cancelled& e) {
+    return failed(GNOMON_CANCELLED, e.what());
+  } catch (const std::bad_alloc&) {
+    return failed(GNOMON_OUT_OF_MEMORY,
+                  "gnomon: the host has no memory left; free some and try again");
+  } catch (const std::exception& e) {
+    return failed(GNOMON_INTERNAL, e.what());
+  } catch (...) {
+    return failed(GNOMON_INTERNAL, "gnomon: something was thrown that is no error");
+  }
+}
+
+void require(const void* pointer, const char* function, const char* what) {
+  if (pointer == nullptr)
+    throw UsageError("gnomon::" + std::string(function) + ": " + what +
+                     " is null; pass what it points to");
+}
+
+/// Fields that the caller's version of a struct has: the rest is as it is by default.
+template <class T>
+T known(const T* given, const char* function) {
+  T result{};
+  if (given == nullptr) return result;
+  const std::size_t size = given->size;
+  if (size < sizeof(std::size_t) || size > (std::size_t{1} << 16))
+    throw UsageError("gnomon::" + std::string(function) + ": the struct says it has " +
+                     std::to_string(size) + " bytes; begin with its INIT macro");
+  std::memcpy(&result, given, std::min(size, sizeof(T)));
+  return result;
+}
+
+gnomon::Handler<void(std::string_view)> handler(gnomon_text_callback callback, void* user) {
+  if (callback == nullptr) return {};
+  return [callback, user](std::string_view line) { callback(user, std::string(line).c_str()); };
+}
+
+void fill(gnomon_argument* out, const char* path, const gnomon::Aval& aval, const char* function) {
+  require(out, function, "`out`");
+  gnomon_argument a{};
+  a.size = known(out, function).size;
+  a.path = path;
+  a.dtype = static_cast<gnomon_dtype>(aval.dtype);
+  a.rank = static_cast<std::uint32_t>(aval.shape.rank());
+  for (int i = 0; i < aval.shape.rank(); ++i) a.shape[i] = aval.shape[i];
+  a.bytes = static_cast<std::uint64_t>(aval.shape.size()) * size_of(aval.dtype);
+  std::memcpy(out, &a, std::min(a.size, sizeof a));
+}
+
+const gnomon::aot::EntryInfo& info_of(const gnomon_program* program, std::uint32_t entry,
+                                      const char* function) {
+  require(program, function, "`program`");
+  const auto& all = program->programs.entries();
+  if (entry >= all.size())
+    throw UsageError("gnomon::" + std::string(function) + ": there is no entry " +
+                     std::to_string(entry) + "; the program has " + std::to_string(all.size()));
+  return all[entry];
+}
+
+gnomon_status describe(const gnomon_program* program, std::uint32_t entry, std::uint32_t index,
+                       bool result, gnomon_argument* out, const char* function) noexcept {
+  return guarded([&] {
+    const gnomon::aot::EntryInfo& info = info_of(program, entry, function);
+    const auto& leaves = result ? info.results : info.arguments;
+    if (index >= leaves.size())
+      throw UsageError("gnomon::" + std::string(function) + ": there is no array " +
+                       std::to_string(index) + " of `" + info.name + "`; it has " +
+                       std::to_string(leaves.size()));
+    fill(out, leaves[index].path.c_str(), leaves[index].aval, function);
+  });
+}
+
+gnomon::aot::LoadOptions load_options(const char* digest) {
+  gnomon::aot::LoadOptions options;
+  if (digest != nullptr) options.digest = digest;
+  return options;
+}
+
+}  // namespace
+
+extern "C" {
+
+uint32_t gnomon_version(void) { return GNOMON_C_VERSION; }
+
+const char* gnomon_last_error(void) { return last_error(); }
+
+gnomon_status gnomon_runtime_create(const gnomon_runtime_options* given, gnomon_runtime** out) {
+  return guarded([&] {
+    require(out, "runtime_create", "`out`");
+    *out = nullptr;
+    const gnomon_runtime_options o = known(given, "runtime_create");
+    if (o.adopted != nullptr)
+      throw UsageError(
+          "gnomon::runtime_create: `adopted` is set and this version makes its own device; leave "
+          "it "
+          "null");
+    gnomon::RuntimeOptions options;
+    if (o.device != nullptr) options.device = o.device;
+    options.validate = o.validate != 0;
+    options.memory_limit = o.memory_limit;
+    options.on_log = handler(o.on_log, o.log_user);
+    auto made = std::make_unique<gnomon_runtime>(
+        gnomon_runtime{gnomon::Runtime::without_compiler(options)});
+    if (o.on_print != nullptr) made->rt.on_print(handler(o.on_print, o.print_user));
+    *out = made.release();
+  });
+}
+
+void gnomon_runtime_destroy(gnomon_runtime* runtime) { delete runtime; }
+
+const char* gnomon_runtime_device(const gnomon_runtime* runtime) {
+  return runtime == nullptr ? nullptr : runtime->rt.device_name().c_str();
+}
+
+uint64_t gnomon_runtime_modules_emitted(const gnomon_runtime* runtime) {
+  return runtime == nullptr ? 0 : runtime->rt.counters().modules_emitted;
+}
+
+gnomon_status gnomon_program_load(gnomon_runtime* runtime, const char* path, const char* digest,
+                                  gnomon_program** out) {
+  return guarded([&] {
+    require(out, "program_load", "`out`");
+    *out = nullptr;
+    require(runtime, "program_load", "`runtime`");
+    require(path, "program_load", "`path`");
+    *out = new gnomon_program{gnomon::aot::load(runtime->rt, path, load_options(digest))};
+  });
+}
+
+gnomon_status gnomon_program_load_memory(gnomon_runtime* runtime, const void* bytes, size_t size,
+                                         const char* digest, gnomon_program** out) {
+  return guarded([&] {
+    require(out, "program_load_memory", "`out`");
+    *out = nullptr;
+    require(runtime, "program_load_memory", "`runtime`");
+    require(bytes, "program_load_memory", "`bytes`");
+    const std::span<const std::byte> file(static_cast<const std::byte*>(bytes), size);
+    *out = new gnomon_program{gnomon::aot::load(runtime->rt, file, load_options(digest))};
+  });
+}
+
+void gnomon_program_destroy(gnomon_program* program) { delete program; }
+
+uint32_t gnomon_program_entries(const gnomon_program* program) {
+  return program == nullptr ? 0 : static_cast<std::uint32_t>(program->programs.entries().size());
+}
+
+gnomon_status gnomon_program_entry(const gnomon_program* program, uint32_t index, const char** name,
+                                   uint32_t* arguments, uint32_t* results) {
+  return guarded([&] {
+    const gnomon::aot::EntryInfo& info = info_of(program, index, "program_entry");
+    if (name != nullptr) *name = info.name.c_str();
+    if (arguments != nullptr) *arguments = static_cast<std::uint32_t>(info.arguments.size());
+    if (results != nullptr) *results = static_cast<std::uint32_t>(info.results.size());
+  });
+}
+
+gnomon_status gnomon_program_argument(const gnomon_program* program, uint32_t entry, uint32_t index,
+                                      gnomon_argument* out) {
+  return describe(program, entry, index, false, out, "program_argument");
+}
+
+gnomon_status gnomon_program_result(const gnomon_program* program, uint32_t entry, uint32_t index,
+                                    gnomon_argument* out) {
+  return describe(program, entry, index, true, out, "program_result");
+}
+
+gnomon_status gnomon_array_create(gnomon_runtime* runtime, gnomon_dtype dtype, uint32_t rank,
+                                  const int64_t* shape, const void* elements, size_t bytes,
+                                  gnomon_array** out) {
+  return guarded([&] {
+    require(out, "array_create", "`out`");
+    *out = nullptr;
+    require(runtime, "array_create", "`runtime`");
+    if (rank > 0) require(shape, "array_create", "`shape`");
+    if (bytes > 0) require(elements, "array_create", "`elements`");
+    if (static_cast<unsigned>(dtype) > GNOMON_F64)
+      throw UsageError("gnomon::array_create: there is no dtype " +
+                       std::to_string(static_cast<unsigned>(dtype)) +
+                       "; use those of gnomon_dtype");
+    if (rank > GNOMON_MAX_RANK)
+      throw UsageError("gnomon::array_create: an array has " + std::to_string(rank) +
+                       " axes and at most " + std::to_string(GNOMON_MAX_RANK) + " are possible");
+    gnomon::Aval aval;
+    aval.dtype = static_cast<DType>(dtype);
+    std::uint64_t wanted = size_of(aval.dtype);
+    for (std::uint32_t i = 0; i < rank; ++i) {
+      const bool fits = shape[i] >= 0 &&
+                        (shape[i] == 0 ||
+                         wanted <= (std::uint64_t{1} << 62) / static_cast<std::uint64_t>(shape[i]));
+      if (!fits)
+        throw UsageError("gnomon::array_create: axis " + std::to_string(i) + " has " +
+                         std::to_string(shape[i]) + " elements, which no array has");
+      wanted *= static_cast<std::uint64_t>(shape[i]);
+      aval.shape.append(shape[i]);
+    }
+    if (wanted != bytes)
+      throw UsageError("gnomon::array_create: " + to_string(aval) + " has " +
+                       std::to_string(wanted) + " bytes and " + std::to_string(bytes) +
+                       " are given; make the two agree");
+    const std::span<const std::byte> data(static_cast<const std::byte*>(elements), bytes);
+    *out = new gnomon_array{runtime->rt.from_bytes(aval, data)};
+  });
+}
+
+void gnomon_array_destroy(gnomon_array* array) { delete array; }
+
+gnomon_status gnomon_array_describe(const gnomon_array* array, gnomon_argument* out) {
+  return guarded([&] {
+    require(array, "array_describe", "`array`");
+    fill(out, "", array->array.aval(), "array_describe");
+  });
+}
+
+gnomon_status gnomon_array_read(gnomon_runtime* runtime, const gnomon_array* array, void* elements,
+                                size_t bytes) {
+  return guarded([&] {
+    require(runtime, "array_read", "`runtime`");
+    require(array, "array_read", "`array`");
+    if (bytes > 0) require(elements, "array_read", "`elements`");
+    runtime->rt.to_bytes(array->array, {static_cast<std::byte*>(elements), bytes});
+  });
+}
+
+gnomon_status gnomon_call(gnomon_program* program, const char* entry,
+                          gnomon_array* const* arguments, uint32_t count, gnomon_array** results,
+                          uint32_t results_count) {
+  return guarded([&] {
+    if (results != nullptr) std::fill_n(results, results_count, nullptr);
+    require(program, "call", "`program`");
+    if (count > 0) require(arguments, "call", "`arguments`");
+    const char* const name = entry == nullptr ? "" : entry;
+    const gnomon::aot::EntryInfo& info = program->programs.entries()[program->programs.find(name)];
+    if (results_count != info.results.size() || (results_count > 0 && results == nullptr))
+      throw UsageError("gnomon::call: `" + info.name + "` gives " +
+                       std::to_string(info.results.size()) + " arrays and there is room for " +
+                       std::to_string(results == nullptr ? 0 : results_count) +
+                       "; pass as many places");
+    std::vector<gnomon::Array> inputs;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      require(arguments[i], "call", ("argument " + std::to_string(i)).c_str());
+      inputs.push_back(arguments[i]->array);
+    }
+    std::vector<std::unique_ptr<gnomon_array>> made;
+    for (gnomon::Array& a : program->programs.call(name, std::move(inputs)))
+      made.push_back(std::make_unique<gnomon_array>(gnomon_array{std::move(a)}));
+    for (std::size_t i = 0; i < made.size(); ++i) results[i] = made[i].release();
+  });
+}
+
+gnomon_status gnomon_wait(gnomon_runtime* runtime) {
+  return guarded([&] {
+    require(runtime, "wait", "`runtime`");
+    runtime->rt.wait();
+  });
+}
+
+}  // extern "C"

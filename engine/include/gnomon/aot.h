@@ -1,0 +1,198 @@
+// engine/include/gnomon/aot.h -- programs ahead of time: functions compiled by one process and run
+// by another, which needs no compiler.
+//
+// The process that has one:
+//   auto f = jit(rt, step);
+//   aot::save("step.gnomon", {{"step", f.lower(model, x)}});
+// Any other, by the library gnomon_runtime alone:
+//   Runtime rt = Runtime::without_compiler();
+//   auto f = aot::load<Array(Model, Array)>(rt, "step.gnomon", "step");
+//   Array y = f(model, x);
+// A file holds several functions, each for several kinds of devices: that of the process that saved
+// it, others that were asked for, and always what every Vulkan 1.1 device runs.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "gnomon/array.h"
+#include "gnomon/lowered.h"
+#include "gnomon/runtime.h"
+#include "gnomon/tree.h"
+
+#pragma GCC visibility push(default)
+
+namespace gnomon::aot {
+
+// ---- saving: by the library that compiles
+
+/// A function under the name by which it is called.
+struct Entry {
+  std::string name;
+  Lowered function;
+};
+
+struct SaveOptions {
+  /// What to compile for beside the least that Vulkan 1.1 guarantees, the preferred first: "device"
+  /// (that of the Runtime), "gpu" or "cpu" (any such).
+  std::vector<std::string> targets = {"device"};
+};
+
+/// Compiles the functions and writes them to one file, which is complete when it has its name.
+/// Returns its digest, for LoadOptions::digest. Arrays that a function captured are part of the
+/// file.
+///
+/// Throws UsageError for two entries of one name, for an unknown target and for what a target
+/// cannot run; FileError when the file cannot be written.
+std::string save(const std::string& path, const std::vector<Entry>&, const SaveOptions& = {});
+/// The bytes of such a file.
+std::vector<std::byte> to_bytes(const std::vector<Entry>&, const SaveOptions& = {});
+
+/// A C++ header that declares `load_<entry>` for each entry of a file, with the typed signature of
+/// its arrays.
+std::string header_text(std::span<const std::byte> file, const std::string& path);
+
+// ---- loading: by either library
+
+struct LoadOptions {
+  /// What `save` returned; other files are refused. Empty: any.
+  std::string digest;
+};
+
+/// What a file says of one function.
+struct EntryInfo {
+  std::string name;
+  std::vector<Leaf> arguments, results;
+  std::vector<std::string> statics;  // "argument 0 `.size` = 3": what it was compiled for
+  std::vector<std::string> targets;  // devices it was compiled for, the last one being any
+  std::uint32_t chosen = 0;          // which of them runs here
+};
+
+namespace detail {
+
+class LoadedFile;
+class LoadedEntry;
+
+/// Throws UsageError naming the first difference between what was saved and what is called.
+void check_arguments(const LoadedEntry&, const Described&);
+void check_results(const LoadedEntry&, const Described&);
+/// Arrays for the results' leaves. `donated` nonzero where an argument was moved in.
+std::vector<Array> call(const LoadedEntry&, std::vector<Array> arguments,
+                        std::span<const std::uint8_t> donated);
+
+}  // namespace detail
+
+/// The functions of a file on the device of a Runtime. Copies share.
+class Programs {
+ public:
+  explicit Programs(std::shared_ptr<const detail::LoadedFile> file) : file_(std::move(file)) {}
+
+  const std::vector<EntryInfo>& entries() const;
+  /// Which of them is called so; where there is only one, "" is its name as well. Throws UsageError
+  /// with those there are.
+  std::size_t find(std::string_view name) const;
+  /// 32 hexadecimal digits.
+  const std::string& digest() const;
+  /// Starts a function on the device; the arrays are those of its arguments, in the order in which
+  /// `EntryInfo::arguments` names them.
+  ///
+  /// Throws UsageError for other arrays than those, and as calls of jitted functions do.
+  std::vector<Array> call(std::string_view name, std::vector<Array> arguments) const;
+
+  const detail::LoadedEntry& entry(std::string_view name) const;
+  const std::shared_ptr<const detail::LoadedFile>& file() const { return file_; }
+
+ private:
+  std::shared_ptr<const detail::LoadedFile> file_;
+};
+
+/// Reads a file, examines it, and brings what fits the device there. Nothing of a file that is
+/// damaged or was made to do harm reaches a driver: all offsets, sizes and indices in it are
+/// checked first. (What its SPIR-V computes is not; run files of origins you trust.)
+///
+/// Throws FileError for a file that cannot be read, is damaged, or has another digest than is
+/// expected, and for one that has nothing for this device, with the reason for each target.
+Programs load(Runtime&, const std::string& path, const LoadOptions& = {});
+/// The same for bytes in memory, which are copied.
+Programs load(Runtime&, std::span<const std::byte>, const LoadOptions& = {});
+
+template <class Signature>
+class Function;
+
+/// A saved function with its types. What a result has besides arrays is as its type makes it by
+/// default, so the type of the result has as many arrays by default as the function gives; a
+/// std::vector<Array> takes any number.
+template <class R, class... A>
+class Function<R(A...)> {
+ public:
+  Function(Programs programs, std::string entry)
+      : programs_(std::move(programs)), entry_(std::move(entry)) {
+    programs_.find(entry_);
+    if constexpr (!std::is_same_v<R, std::vector<Array>>) {
+      const R result{};
+      detail::Described described;
+      detail::describe(tree::detail::AnyTree::of(result), "result", described);
+      detail::check_results(programs_.entry(entry_), described);
+    }
+  }
+
+  /// As a call of the jitted function that was saved: arguments that are moved in are donated.
+  ///
+  /// Throws UsageError where types, shapes or static values are not those that were compiled, by
+  /// path and with both sides.
+  template <class... G>
+  requires(sizeof...(G) == sizeof...(A) &&
+           (std::is_same_v<std::remove_cvref_t<G>, std::remove_cvref_t<A>> && ...)) R
+  operator()(G&&... args) const {
+    const detail::LoadedEntry& entry = programs_.entry(entry_);
+    detail::Described described;
+    std::size_t index = 0;
+    (detail::describe(tree::detail::AnyTree::of(args), "argument " + std::to_string(index++),
+                      described),
+     ...);
+    detail::check_arguments(entry, described);
+    std::vector<Array> arrays;
+    std::vector<std::uint8_t> donated;
+    (take(std::forward<G>(args), arrays, donated), ...);
+    std::vector<Array> outputs = detail::call(entry, std::move(arrays), donated);
+    if constexpr (std::is_same_v<R, std::vector<Array>>) {
+      return outputs;
+    } else {
+      return tree::with_leaves(R{}, outputs);
+    }
+  }
+
+ private:
+  template <class G>
+  static void take(G&& argument, std::vector<Array>& arrays, std::vector<std::uint8_t>& donated) {
+    using T = std::remove_reference_t<G>;
+    constexpr bool donate = std::is_rvalue_reference_v<G&&> && !std::is_const_v<T>;
+    tree::for_each_leaf(argument, [&](auto& a) {
+      if constexpr (donate)
+        arrays.push_back(std::move(a));
+      else
+        arrays.push_back(a);
+      donated.push_back(donate);
+    });
+  }
+
+  Programs programs_;
+  std::string entry_;
+};
+
+/// One function of a file, by name; "" where it is the only one. Throws what the untyped `load`
+/// throws, and UsageError where the result's type has other arrays than the function gives.
+template <class Signature>
+Function<Signature> load(Runtime& rt, const std::string& path, std::string entry = "",
+                         const LoadOptions& options = {}) {
+  return Function<Signature>(load(rt, path, options), std::move(entry));
+}
+
+}  // namespace gnomon::aot
+#pragma GCC visibility pop

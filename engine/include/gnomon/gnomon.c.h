@@ -1,0 +1,155 @@
+// engine/include/gnomon/gnomon.c.h -- the C interface: programs that were saved, run from any
+// language.
+//
+// Everything is a handle that is destroyed by its own function, in any order. Functions return a
+// status; what went wrong is `gnomon_last_error` of the same thread. No exception and no signal
+// crosses this line, and failures to get memory are a status like any other. Structs begin with
+// their size, so that later versions can add fields behind those there are: set it by the INIT
+// macro. All functions may be called from any thread; one handle may be used by several at once,
+// except while it is destroyed.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#if defined(GNOMON_BUILD_C)
+#define GNOMON_C_API __declspec(dllexport)
+#else
+#define GNOMON_C_API __declspec(dllimport)
+#endif
+#else
+#define GNOMON_C_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// The version of this header; what the library was built with is gnomon_version().
+#define GNOMON_C_VERSION 1
+
+typedef struct gnomon_runtime gnomon_runtime;
+typedef struct gnomon_program gnomon_program;
+typedef struct gnomon_array gnomon_array;
+
+typedef enum gnomon_status {
+  GNOMON_OK = 0,
+  GNOMON_USAGE = 1,          // the call is wrong: types, names, null pointers
+  GNOMON_DEVICE = 2,         // there is no device, it failed, or has no memory left
+  GNOMON_FILE = 3,           // the file cannot be read or is damaged, or fits no device here
+  GNOMON_CHECK_FAILED = 4,   // a check of the program itself (error_if)
+  GNOMON_CANCELLED = 5,      // a callback asked for it
+  GNOMON_OUT_OF_MEMORY = 6,  // of the host
+  GNOMON_INTERNAL = 7        // a bug in Gnomon
+} gnomon_status;
+
+typedef enum gnomon_dtype {
+  GNOMON_BOOL = 0,
+  GNOMON_I8,
+  GNOMON_U8,
+  GNOMON_I16,
+  GNOMON_U16,
+  GNOMON_I32,
+  GNOMON_U32,
+  GNOMON_I64,
+  GNOMON_U64,
+  GNOMON_F16,
+  GNOMON_BF16,
+  GNOMON_F32,
+  GNOMON_F64
+} gnomon_dtype;
+
+#define GNOMON_MAX_RANK 8
+
+/// Called with a line of text, without its end. `user` is what was passed beside the function.
+typedef void (*gnomon_text_callback)(void* user, const char* line);
+
+/// A device of the application: for later versions. `size` is that of the struct.
+typedef struct gnomon_adopted_device gnomon_adopted_device;
+
+typedef struct gnomon_runtime_options {
+  size_t size;                           // of this struct
+  const char* device;                    // index or part of a name; null: the best there is
+  int validate;                          // not 0: Vulkan validation
+  uint64_t memory_limit;                 // bytes to take from the device at most; 0: any
+  gnomon_text_callback on_log;           // null: stderr. It must not call Gnomon.
+  void* log_user;                        // for on_log
+  gnomon_text_callback on_print;         // what programs print; null: stdout
+  void* print_user;                      // for on_print
+  const gnomon_adopted_device* adopted;  // null: the library makes its own device
+} gnomon_runtime_options;
+#define GNOMON_RUNTIME_OPTIONS_INIT \
+  { sizeof(gnomon_runtime_options), 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/// An argument or a result of a program.
+typedef struct gnomon_argument {
+  size_t size;       // of this struct
+  const char* path;  // "argument 0 `.weight`"; as long as the program is there
+  gnomon_dtype dtype;
+  uint32_t rank;
+  int64_t shape[GNOMON_MAX_RANK];
+  uint64_t bytes;  // of all elements
+} gnomon_argument;
+#define GNOMON_ARGUMENT_INIT \
+  { sizeof(gnomon_argument), 0, GNOMON_F32, 0, {0}, 0 }
+
+/// The version of the library: GNOMON_C_VERSION when it was built.
+GNOMON_C_API uint32_t gnomon_version(void);
+/// What the last call of this thread that failed has to say; "" before any. Valid until the next
+/// one fails.
+GNOMON_C_API const char* gnomon_last_error(void);
+
+/// Makes a Runtime without a compiler. `options` may be null.
+GNOMON_C_API gnomon_status gnomon_runtime_create(const gnomon_runtime_options* options,
+                                                 gnomon_runtime** out);
+GNOMON_C_API void gnomon_runtime_destroy(gnomon_runtime* runtime);
+/// The name of its device, as long as the Runtime is there; null for null.
+GNOMON_C_API const char* gnomon_runtime_device(const gnomon_runtime* runtime);
+/// Modules of SPIR-V that it has written itself: none, as every program brings its own.
+GNOMON_C_API uint64_t gnomon_runtime_modules_emitted(const gnomon_runtime* runtime);
+
+/// Loads a file of saved functions. `digest` is 32 hexadecimal digits that the file has to have, or
+/// null.
+GNOMON_C_API gnomon_status gnomon_program_load(gnomon_runtime* runtime, const char* path,
+                                               const char* digest, gnomon_program** out);
+/// The same from memory, which is copied.
+GNOMON_C_API gnomon_status gnomon_program_load_memory(gnomon_runtime* runtime, const void* bytes,
+                                                      size_t size, const char* digest,
+                                                      gnomon_program** out);
+GNOMON_C_API void gnomon_program_destroy(gnomon_program* program);
+
+/// How many functions there are, their names, and what they take and give.
+GNOMON_C_API uint32_t gnomon_program_entries(const gnomon_program* program);
+GNOMON_C_API gnomon_status gnomon_program_entry(const gnomon_program* program, uint32_t index,
+                                                const char** name, uint32_t* arguments,
+                                                uint32_t* results);
+GNOMON_C_API gnomon_status gnomon_program_argument(const gnomon_program* program, uint32_t entry,
+                                                   uint32_t index, gnomon_argument* out);
+GNOMON_C_API gnomon_status gnomon_program_result(const gnomon_program* program, uint32_t entry,
+                                                 uint32_t index, gnomon_argument* out);
+
+/// An array of `bytes` bytes on the device: elements row by row, bool as bytes 0 and 1.
+GNOMON_C_API gnomon_status gnomon_array_create(gnomon_runtime* runtime, gnomon_dtype dtype,
+                                               uint32_t rank, const int64_t* shape,
+                                               const void* elements, size_t bytes,
+                                               gnomon_array** out);
+GNOMON_C_API void gnomon_array_destroy(gnomon_array* array);
+/// `out->path` is "".
+GNOMON_C_API gnomon_status gnomon_array_describe(const gnomon_array* array, gnomon_argument* out);
+/// Waits for the array and copies its elements to memory of `bytes` bytes, which has to be their
+/// size.
+GNOMON_C_API gnomon_status gnomon_array_read(gnomon_runtime* runtime, const gnomon_array* array,
+                                             void* elements, size_t bytes);
+
+/// Starts the function `entry` (null where there is only one). `results` is filled with as many
+/// handles as the function gives, to be destroyed; with none when the call fails. Waits for nothing
+/// but loops whose length the device finds out.
+GNOMON_C_API gnomon_status gnomon_call(gnomon_program* program, const char* entry,
+                                       gnomon_array* const* arguments, uint32_t count,
+                                       gnomon_array** results, uint32_t results_count);
+/// Returns when everything that was started has finished.
+GNOMON_C_API gnomon_status gnomon_wait(gnomon_runtime* runtime);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,230 @@
+// engine/runtime/loaded.cpp -- reading saved functions, choosing among their targets, calling them.
+#include "engine/runtime/loaded.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "engine/runtime/statements.h"
+#include "gnomon/error.h"
+
+namespace gnomon::aot {
+namespace detail {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) { throw UsageError("gnomon::aot: " + what); }
+
+/// What a device of this description is known to do by itself.
+std::optional<std::string> unfit_here(const SavedVariant& variant, const vulkan::Device& device) {
+  Target here = device.target();
+  // Who saved it on this device and driver has asked them how they round.
+  if (!variant.file.identity.empty() && variant.file.identity == device.description().identity())
+    here.refine = variant.target.refine;
+  return unfit(variant.target, here);
+}
+
+LoadedEntry load_entry(const std::shared_ptr<RuntimeState>& state, SavedEntry saved,
+                       const std::string& what) {
+  const std::shared_ptr<Context>& context = state->context;
+  LoadedEntry entry;
+  entry.state = state;
+  EntryInfo& info = entry.info;
+  info.name = saved.name;
+  for (SavedLeaf& l : saved.arguments) info.arguments.push_back({std::move(l.path), l.aval});
+  for (SavedLeaf& l : saved.results) info.results.push_back({std::move(l.path), l.aval});
+  info.statics = std::move(saved.statics);
+  for (const SavedVariant& v : saved.variants) info.targets.push_back(v.target.device);
+  std::string reasons;
+  info.chosen = static_cast<std::uint32_t>(saved.variants.size());
+  for (std::uint32_t i = 0; i < saved.variants.size() && info.chosen == saved.variants.size();
+       ++i) {
+    if (const auto why = unfit_here(saved.variants[i], context->device))
+      reasons += (reasons.empty() ? " \"" : "; \"") + info.targets[i] + "\": " + *why;
+    else
+      info.chosen = i;
+  }
+  if (info.chosen == saved.variants.size())
+    throw FileError("gnomon::aot::load: " + what + " has nothing of `" + info.name +
+                    "` that runs on \"" + context->device.description().name + "\":" + reasons +
+                    "; save it for such a device as well");
+  SavedVariant& variant = saved.variants[info.chosen];
+  entry.journal = std::move(saved.journal);
+  entry.records = std::move(saved.records);
+  ProgramOrigin origin;
+  origin.modules = std::move(variant.file.modules);
+  origin.target = variant.target;
+  origin.sealed = true;
+  for (const SavedCapture& c : saved.captures)
+    entry.captures.push_back(on_device(context, c.aval, c.bytes));
+  ExecutableOptions options;
+  options.validate_modules = state->validate;
+  entry.executable = std::make_shared<Executable>(context, std::move(variant.file.program), options,
+                                                  std::move(origin));
+  return entry;
+}
+
+}  // namespace
+
+std::vector<std::byte> read_file(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  std::FILE* const file = error ? nullptr : std::fopen(path.c_str(), "rb");
+  if (file == nullptr)
+    throw FileError("gnomon::aot::load: \"" + path + "\" cannot be read" +
+                    (error ? ": " + error.message() : "") + "; check the path");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  const std::size_t got = std::fread(bytes.data(), 1, bytes.size(), file);
+  std::fclose(file);
+  if (got != bytes.size())
+    throw FileError("gnomon::aot::load: of the " + std::to_string(bytes.size()) + " bytes of \"" +
+                    path + "\" only " + std::to_string(got) + " can be read; check the disk");
+  return bytes;
+}
+
+LoadedFile::LoadedFile(std::shared_ptr<RuntimeState> state, std::span<const std::byte> bytes,
+                       const std::string& what, const LoadOptions& options) {
+  SavedFile saved;
+  try {
+    digest = saved_digest(bytes).text();
+    if (!options.digest.empty() && options.digest != digest)
+      throw FileError("gnomon::aot::load: " + what + " has the digest " + digest + " and " +
+                      options.digest + " is expected; use the file that was saved with that");
+    saved = saved_file(bytes);
+  } catch (const FileError& e) {
+    std::string_view text = e.what();
+    constexpr std::string_view reader = "gnomon::program_file: the file ";
+    constexpr std::string_view remedy = "; compile it again";
+    if (!text.starts_with(reader)) throw;
+    text.remove_prefix(reader.size());
+    if (text.ends_with(remedy)) text.remove_suffix(remedy.size());
+    throw FileError("gnomon::aot::load: " + what + " " + std::string(text) + "; save it again");
+  }
+  file_names = saved.file_names;
+  for (SavedEntry& e : saved.entries) {
+    entries.push_back(load_entry(state, std::move(e), what));
+    infos.push_back(entries.back().info);
+  }
+}
+
+void describe(tree::detail::AnyTree tree, const std::string& place, Described& out) {
+  const auto where = [&](const std::string& path) {
+    return place + (path.empty() ? "" : " `" + path + "`");
+  };
+  const auto leaf = [&](const Array& a, const std::string& path) {
+    out.leaves.push_back({where(path), a.empty() ? Aval{} : a.aval()});
+  };
+  const auto value = [&](const std::string& path, const std::string& text) {
+    out.statics.push_back(where(path) + " = " + text);
+  };
+  tree::detail::visit_arrays(tree, false, "", leaf);
+  tree::detail::visit_statics(tree, "", value);
+}
+
+void check_arguments(const LoadedEntry& entry, const Described& given) {
+  const EntryInfo& info = entry.info;
+  const std::string name = "`" + info.name + "`";
+  for (std::size_t i = 0; i < std::max(info.statics.size(), given.statics.size()); ++i) {
+    const auto text = [&](const std::vector<std::string>& list) {
+      return i < list.size() ? list[i] : std::string("nothing");
+    };
+    if (text(info.statics) != text(given.statics))
+      refuse(name + " was compiled for " + text(info.statics) + " and is called with " +
+             text(given.statics) + "; call it with what was compiled, or save it for this as well");
+  }
+  const std::size_t common = std::min(info.arguments.size(), given.leaves.size());
+  for (std::size_t i = 0; i < common; ++i) {
+    if (info.arguments[i].path != given.leaves[i].path)
+      refuse(name + " was compiled for an array at " + info.arguments[i].path +
+             ", where the call has one at " + given.leaves[i].path +
+             "; use the same types as when it was saved");
+    if (info.arguments[i].aval != given.leaves[i].aval)
+      refuse(info.arguments[i].path + " of " + name + " was compiled as " +
+             to_string(info.arguments[i].aval) + " and is " + to_string(given.leaves[i].aval) +
+             "; a saved function keeps its types, so save it for these as well");
+  }
+  if (info.arguments.size() != given.leaves.size())
+    refuse(name + " takes " + std::to_string(info.arguments.size()) +
+           " arrays and is called with " + std::to_string(given.leaves.size()) +
+           "; `EntryInfo::arguments` lists them");
+}
+
+void check_results(const LoadedEntry& entry, const Described& wanted) {
+  const EntryInfo& info = entry.info;
+  std::size_t i = 0;
+  while (i < info.results.size() && i < wanted.leaves.size() &&
+         info.results[i].path == wanted.leaves[i].path)
+    ++i;
+  if (i == info.results.size() && i == wanted.leaves.size()) return;
+  const auto text = [&](const std::vector<Leaf>& list) {
+    return i < list.size() ? list[i].path : std::string("nothing more");
+  };
+  refuse("the signature does not fit `" + info.name + "`: it gives " +
+         std::to_string(info.results.size()) + " arrays, " + text(info.results) +
+         " where the type of the result has " + text(wanted.leaves) +
+         "; use the type that the function returned, or std::vector<Array>");
+}
+
+std::vector<Array> call(const LoadedEntry& entry, std::vector<Array> arguments,
+                        std::span<const std::uint8_t> donated) {
+  const EntryInfo& info = entry.info;
+  if (arguments.size() != info.arguments.size())
+    refuse("`" + info.name + "` takes " + std::to_string(info.arguments.size()) +
+           " arrays and is called with " + std::to_string(arguments.size()) +
+           "; `EntryInfo::arguments` lists them");
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].empty())
+      refuse(info.arguments[i].path + " of `" + info.name +
+             "` is an empty Array (moved from, or never assigned); assign it before the call");
+    arguments[i] = entry.state->placed(arguments[i]);
+    if (arguments[i].aval() != info.arguments[i].aval)
+      refuse(info.arguments[i].path + " of `" + info.name + "` was compiled as " +
+             to_string(info.arguments[i].aval) + " and is " + to_string(arguments[i].aval()) +
+             "; a saved function keeps its types, so save it for these as well");
+  }
+  std::vector<std::uint8_t> given(donated.begin(), donated.end());
+  arguments.insert(arguments.end(), entry.captures.begin(), entry.captures.end());
+  if (!given.empty()) given.resize(arguments.size());
+  std::vector<Array> outputs;
+  entry.executable->run(arguments, outputs, given, entry.state->watch());
+  if (entry.journal.arrays > 0)
+    speak(*entry.state->context, entry.journal, entry.records, outputs, entry.state->sink());
+  return outputs;
+}
+
+}  // namespace detail
+
+Programs load(Runtime& rt, const std::string& path, const LoadOptions& options) {
+  return Programs(std::make_shared<const detail::LoadedFile>(rt.state(), detail::read_file(path),
+                                                             "\"" + path + "\"", options));
+}
+
+Programs load(Runtime& rt, std::span<const std::byte> bytes, const LoadOptions& options) {
+  const std::vector<std::byte> aligned(bytes.begin(), bytes.end());
+  return Programs(
+      std::make_shared<const detail::LoadedFile>(rt.state(), aligned, "a file in memory", options));
+}
+
+const std::vector<EntryInfo>& Programs::entries() const { return file_->infos; }
+const std::string& Programs::digest() const { return file_->digest; }
+
+std::size_t Programs::find(std::string_view name) const {
+  const auto& infos = file_->infos;
+  if (name.empty() && infos.size() == 1) return 0;
+  const auto at = std::ranges::find(infos, name, &EntryInfo::name);
+  if (at != infos.end()) return static_cast<std::size_t>(at - infos.begin());
+  std::string names;
+  for (const EntryInfo& i : infos) names += (names.empty() ? "`" : ", `") + i.name + "`";
+  throw UsageError("gnomon::aot: there is no entry `" + std::string(name) + "`; the file has " +
+                   (names.empty() ? "none" : names));
+}
+
+const detail::LoadedEntry& Programs::entry(std::string_view name) const {
+  return file_->entries[find(name)];
+}
+
+std::vector<Array> Programs::call(std::string_view name, std::vector<Array> arguments) const {
+  return detail::call(entry(name), std::move(arguments), {});
+}
+
+}  // namespace gnomon::aot
