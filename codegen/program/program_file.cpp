@@ -214,6 +214,11 @@ void check_words(std::span<const std::uint32_t> words, std::uint64_t sum) {
 
 namespace tables {
 
+Budget*& Budget::current() {
+  thread_local Budget* reading = nullptr;
+  return reading;
+}
+
 void damaged(const std::string& what) {
   throw FileError("gnomon::program_file: the file is damaged: " + what + "; compile it again");
 }

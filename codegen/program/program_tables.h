@@ -44,10 +44,7 @@ class Budget {
   }
 
  private:
-  static Budget*& current() {
-    thread_local Budget* newest = nullptr;
-    return newest;
-  }
+  static Budget*& current();
   std::uint64_t left_;
   Budget* outer_;
 };

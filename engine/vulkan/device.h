@@ -24,7 +24,8 @@ struct DeviceOptions {
   std::uint64_t block_bytes = std::uint64_t{128} << 20;  // what the pool takes at once
   std::uint64_t window_bytes = 0;  // what a window shows at most; 0: what the device allows
   bool fixed_blocks = false;       // blocks do not grow with what is in use
-  std::shared_ptr<const AdoptedDevice> adopted;  // somebody else's device instead of a new one
+  // Somebody else's device instead of a new one.
+  std::shared_ptr<const AdoptedDevice> adopted = nullptr;
   PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;  // null: the platform's loader
 };
 

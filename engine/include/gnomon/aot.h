@@ -54,10 +54,6 @@ std::string save(const std::string& path, const std::vector<Entry>&, const SaveO
 /// The bytes of such a file.
 std::vector<std::byte> to_bytes(const std::vector<Entry>&, const SaveOptions& = {});
 
-/// A C++ header that declares `load_<entry>` for each entry of a file, with the typed signature of
-/// its arrays.
-std::string header_text(std::span<const std::byte> file, const std::string& path);
-
 // ---- loading: by either library
 
 struct LoadOptions {
