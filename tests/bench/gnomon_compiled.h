@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/lower/pipeline.h"
+#include "codegen/trace/trace.h"
 #include "engine/runtime/executable.h"
 #include "engine/runtime/state.h"
 #include "gnomon_jitted.h"
