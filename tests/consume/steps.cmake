@@ -70,6 +70,20 @@ elseif(STEP STREQUAL runtime)
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${INTO}/prefix --component runtime)
   build_and_run(${here}/runtime there_and_back -D CMAKE_PREFIX_PATH=${INTO}/prefix)
   expect("1 2 3")
+elseif(STEP STREQUAL c)
+  # Of what is installed for C alone, on a saved program: by CMake, by pkg-config, by Python.
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${INTO}/prefix --component c)
+  run(${CMAKE_COMMAND} -S ${here}/c_program -B ${INTO}/build -G ${GENERATOR}
+    -D CMAKE_PREFIX_PATH=${INTO}/prefix)
+  run(${CMAKE_COMMAND} --build ${INTO}/build)
+  run(${INTO}/build/c_program ${SAVED} ${NUMBERS})
+  set(installed ${INTO}/prefix/${LIBDIR})
+  run(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${installed}/pkgconfig
+    sh -c "${C_COMPILER} -std=c11 ${here}/c_program/main.c $(pkg-config --cflags --libs gnomon-c) -lm -o ${INTO}/program")
+  run(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${installed} ${INTO}/program ${SAVED} ${NUMBERS})
+  if(PYTHON)
+    run(${PYTHON} ${here}/python_script/run.py ${installed}/libgnomon_c.so ${SAVED} ${NUMBERS})
+  endif()
 elseif(STEP STREQUAL windows)
   # BUILD is a tree of the preset `windows`.
   set(RUNNER ${ROOT}/third_party/toolchains/wine.sh)

@@ -1,7 +1,7 @@
 # third_party/package/install.cmake -- what is installed, and how others find it.
 #
-# Components: `runtime` runs programs, `full` compiles them as well, `command` is the command line.
-# The first two bring all public headers. Floors are static libraries; GNOMON_SHARED makes of those
+# Components: `runtime` runs programs, `full` compiles them as well, `c` is the runtime for C and what
+# calls C, `command` is the command line. The first two bring all public headers. Floors are static libraries; GNOMON_SHARED makes of those
 # of a component one shared library, of which nothing is seen but what public headers declare. A
 # program links one of the two: `full` holds the runtime.
 include(GNUInstallDirs)
@@ -77,6 +77,17 @@ foreach(component IN ITEMS runtime full)
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT ${component} FILES_MATCHING PATTERN *.h)
 endforeach()
 
+# Needs none of the others.
+add_library(gnomon::c ALIAS gnomon_c)
+install(TARGETS gnomon_c EXPORT gnomon-c
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c NAMELINK_COMPONENT c
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT c
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT gnomon-c NAMESPACE gnomon:: DESTINATION ${folder_of_config} COMPONENT c)
+install(FILES engine/include/gnomon/gnomon.c.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gnomon COMPONENT c)
+
 set(full_packages SPIRV-Tools SPIRV-Tools-opt ZLIB)
 if(GNOMON_SHARED)
   set(full_packages)
@@ -86,7 +97,7 @@ configure_package_config_file(third_party/package/gnomon-config.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/gnomon-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 
-# Others than CMake: c++ -std=c++20 main.cpp $(pkg-config --cflags --libs gnomon)
+# Others than CMake: cc main.c $(pkg-config --cflags --libs gnomon-c), c++ -std=c++20 main.cpp $(pkg-config --cflags --libs gnomon)
 file(RELATIVE_PATH from_pc_to_prefix
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" from_pc_to_prefix "${from_pc_to_prefix}")
@@ -98,7 +109,9 @@ if(GNOMON_SHARED)
 endif()
 set(runtime_pc gnomon-runtime)
 set(full_pc gnomon)
-foreach(component IN LISTS components)
+set(c_flags gnomon_c)
+set(c_pc gnomon-c)
+foreach(component IN LISTS components ITEMS c)
   set(pc_name ${${component}_pc})
   list(TRANSFORM ${component}_flags PREPEND -l OUTPUT_VARIABLE pc_libraries)
   list(JOIN pc_libraries " " pc_libraries)
