@@ -113,6 +113,8 @@ Problem made(const Array& seed) {
 int main(int argc, char** argv) {
   sample::Settings settings(
       "Traces by random probes: a dense and a sparse matrix, a Jacobian, a Hessian.");
+  gn::Dim sizes = 2;  // each is another program to compile
+  settings.add("--sizes", sizes, "numbers of products to try, from 12 to 96", 2, 4);
   return sample::run(settings, argc, argv, [&](gn::Runtime& rt) {
     const Problem p = gn::jit(rt, made)(rt.from_host(std::vector<std::int32_t>{1}, {}));
     const auto grid = operators::to_csr(rt, operators::poisson({20, 20}),
@@ -121,7 +123,9 @@ int main(int argc, char** argv) {
 
     const estimate::TraceMethod methods[] = {estimate::Hutchinson{}, estimate::HutchPlusPlus{},
                                              estimate::XTrace{}, estimate::XNysTrace{}};
-    std::vector<sample::Column> table{{"k", {12, 36, 96}}};
+    std::vector<sample::Column> table{{"k", {}}};
+    for (gn::Dim i = 0; i < sizes; ++i)  // in multiples of 12
+      table[0].values.push_back(12 * std::round(std::exp2(3.0 * double(i) / double(sizes - 1))));
     bool right = true;
     std::string plots[4];
     for (std::size_t m = 0; m < 4; ++m) {
