@@ -7,7 +7,7 @@
 
 namespace gnomon {
 
-/// Writes `text`, one stage of the `number`th trace of `name`, to
+/// Writes `text`, one stage of `name`, the `number`th graph of its Runtime, to
 /// GNOMON_DUMP_DIR/<name>.<number>.<stage> or the log. `part` tells several texts of one stage
 /// apart and may be empty.
 ///

@@ -84,7 +84,7 @@ struct JitCore::Entry {
   Journal journal;
   std::vector<Aval> records;  // its arrays
   std::shared_ptr<const void> result;
-  std::uint64_t number = 0;  // which trace of the function this is, from 1
+  std::uint64_t number = 0;  // among the Runtime's graphs, from 1
   // Behind the lock.
   mutable std::shared_ptr<Executable> executable;
   mutable Refill refill = Refill::automatic;  // automatic: not decided yet
@@ -223,7 +223,7 @@ std::vector<Array> JitCore::run_once(const Graph& graph, Arrays inputs) {
   Entry entry;
   entry.graph = graph;
   entry.captures = std::move(inputs);
-  entry.number = 1;
+  entry.number = ++state_->graphs;
   prepare(entry);
   const bool known = state_->environment.jit_off || !compile_entry(entry);
   return run(entry, {}, nullptr, known);
@@ -240,7 +240,7 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
   entry->graph = *graph;
   entry->captures = std::move(captures);
   entry->result = std::move(result);
-  entry->number = entries_.size() + 1;
+  entry->number = ++state_->graphs;
   prepare(*entry);
   ++state_->traces;
   for (const Array& capture : entry->captures) {

@@ -38,6 +38,7 @@ struct RuntimeState {
   std::shared_ptr<Compiling> compiling;  // none without a compiler; engine/jit makes it
   std::atomic<std::uint64_t> traces{0}, programs_compiled{0}, programs_shared{0},
       programs_loaded{0};
+  std::atomic<std::uint64_t> graphs{0};  // prepared so far: what dumps are numbered by
 
   /// Where lines of debug::print go.
   PrintHandler sink() const {

@@ -275,6 +275,9 @@ TEST(JitDump, WritesOneFilePerStage) {
     EXPECT_TRUE(std::filesystem::exists(file)) << file;
     EXPECT_GT(std::filesystem::file_size(file), 0u) << file;
   }
+  // Another function of that name leaves them alone.
+  jit(rt, [](const Array& x) { return x + 2; }, {.name = "increment"})(rt.from_host(1.0f));
+  EXPECT_TRUE(std::filesystem::exists(folder / "increment.2.graph"));
   std::filesystem::remove_all(folder);
 }
 
