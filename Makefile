@@ -7,10 +7,12 @@
 #
 # DRIVER=lavapipe|lavapipe-new|swiftshader runs any of them on that driver (lavapipe is the
 # system's own; the others are fetched); without it the environment and the Runtime choose.
-# LABEL=unit|device|... restricts make test to the tests with that label.
+# LABEL=unit|device|... restricts make test to the tests with that label; TARGET=minimum compiles for
+# the least that Vulkan 1.1 guarantees, whatever the device can do.
 
 DRIVER ?=
 LABEL ?=
+TARGET ?=
 ARGS ?=
 
 build := build/release
@@ -29,6 +31,9 @@ ifneq ($(DRIVER),)
   endif
   # The loader of Debian 12 knows only the first name; later ones prefer the second.
   on_driver += VK_ICD_FILENAMES=$(manifest_$(DRIVER)) VK_DRIVER_FILES=$(manifest_$(DRIVER))
+endif
+ifneq ($(TARGET),)
+  on_driver += GNOMON_TARGET=$(TARGET)
 endif
 ifeq ($(DRIVER),lavapipe-new)
   # Its API is newer than the distribution's layer. The newer layer needs both variables: without
