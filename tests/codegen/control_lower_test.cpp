@@ -28,6 +28,36 @@ void expect_lane_loops(F f, const A&... inputs) {
   EXPECT_EQ(p.fusion_text.find("sequential"), std::string::npos) << p.fusion_text;
 }
 
+// A lane by itself would read a large matrix once for each of its rows: such loops run step by step
+// over the lanes of all, where a lane's neighbours are neighbours in memory and there is enough of
+// them to pay for kernels of every step.
+TEST(ControlLower, LanesThatShareLargeMatricesRunStepByStep) {
+  const auto text = [](Dim lanes, Dim units, const Target& target) {
+    Trace outer;
+    const auto f = [](const Array& w, const Array& h, const Array& x) {
+      return vmap([&](const Array& state, const Array& rows) {
+               return scan(
+                          [&](const Array& s, const Array& row) {
+                            return std::pair{tanh(matmul(w, s) + row), none};
+                          },
+                          state, rows)
+                   .first;
+             })(h, x);
+    };
+    const Graph g = make_graph(f, outer.input(f32({units, units})), outer.input(f32({lanes, units})),
+                               outer.input(f32({lanes, 5, units})))
+                        .graph;
+    return compile(simplify(g), target, {.name = "test", .keep_text = true}).fusion_text;
+  };
+  const std::string why = "products of all lanes with large matrices";
+  Target cpu = Target::gpu_like();
+  cpu.contiguous_per_lane = true;
+  EXPECT_NE(text(256, 96, cpu).find(why), std::string::npos);
+  EXPECT_EQ(text(256, 32, cpu).find(why), std::string::npos) << "a matrix that a cache holds";
+  EXPECT_EQ(text(4, 96, cpu).find(why), std::string::npos) << "too few lanes";
+  EXPECT_EQ(text(256, 96, Target::gpu_like()).find(why), std::string::npos);
+}
+
 TEST(ControlLower, IndexedReads) {
   const auto at = [](const Array& x) { return cast(round(x * 4), DType::i32); };
   const auto in = [&](ReadOptions options, int axis) {

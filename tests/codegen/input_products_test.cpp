@@ -143,6 +143,50 @@ TEST(InputProducts, HaveTheGradientsOfALoopWithThem) {
   }
 }
 
+// Lanes around the scan are rows of the product, whether they have inputs of their own or weights;
+// rows that the step also takes as they are stay a sequence.
+TEST(InputProducts, AreOfAllLanesUnderVmap) {
+  const auto run = [](const Array& w, const Array& x) {
+    return scan(
+        [&](const Array& h, const Array& row) {
+          return std::pair{h * 0.5f + matmul(row, w), row * h};
+        },
+        zeros({lanes, units}), x);
+  };
+  const Aval w = f32({inputs, units}), x = f32({steps, lanes, inputs});
+  const Graph shared = traced(
+      [&](const Array& m, const Array& xs) {
+        return vmap([&](const Array& one) { return run(m, one); })(xs);
+      },
+      w, f32({3, steps, lanes, inputs}));
+  const Graph own = traced(
+      [&](const Array& ms, const Array& one) {
+        return vmap([&](const Array& m) { return run(m, one); })(ms);
+      },
+      f32({3, inputs, units}), x);
+  for (const Graph* g : {&shared, &own}) {
+    const auto h = moved(*g);
+    ASSERT_TRUE(h.has_value()) << print(*g);
+    EXPECT_EQ(products_inside(*h), 0u) << print(*h);
+    EXPECT_EQ(products(*h), 1u) << print(*h);
+    expect_same_bits(*g, *h);
+  }
+}
+
+// Segments that run again are loops in loops, whose rows are few: they stay as they are, and what is
+// outside of them does not get wrong.
+TEST(InputProducts, LeaveSegmentsThatRunAgainRight) {
+  const Graph g = traced(
+      [](const Array& w, const Array& u, const Array& x) {
+        return grad([&](const std::vector<Array>& a) {
+          return network(a[0], a[1], x, {.kind = LoopKind::checkpointed, .checkpoints = 4});
+        })(std::vector<Array>{w, u});
+      },
+      f32({units, inputs}), f32({units, units}), f32({steps, lanes, inputs}));
+  if (const auto h = moved(g)) expect_same_bits(g, *h);
+  expect_lowering(g, inputs_of(g), 2e-4);
+}
+
 // As the compiler makes kernels of it, for every kind of device.
 TEST(InputProducts, LowerToTheSameNumbers) {
   const Graph g = traced(
