@@ -2,6 +2,7 @@
 // casts of casts.
 #include <algorithm>
 
+#include "codegen/base/lists.h"
 #include "codegen/graph/rewriter.h"
 #include "codegen/graph/signs.h"
 #include "codegen/primitives/buffer.h"
@@ -12,8 +13,6 @@
 
 namespace gnomon {
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// Whether every value of `from` survives in `to`.
 bool is_lossless(DType from, DType to) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/base/lists.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
@@ -12,7 +13,6 @@ namespace gnomon {
 
 namespace {
 
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
 /// Axes of `from` that a reshape to `to` leaves alone, per axis of `to`.
 Axes kept_axes(const Shape& from, const Shape& to) {
   Axes r(at(to.rank()), -1);

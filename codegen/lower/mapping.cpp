@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/base/lists.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/follow.h"
 #include "codegen/lower/split_conv.h"
@@ -14,11 +15,6 @@
 namespace gnomon {
 
 namespace {
-
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-bool contains(const std::vector<int>& axes, int a) {
-  return std::find(axes.begin(), axes.end(), a) != axes.end();
-}
 
 /// A product that a root takes element by element, seen from the root's axes.
 class Product {

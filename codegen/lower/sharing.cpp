@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <functional>
 
+#include "codegen/base/lists.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/loop_region.h"
 
 namespace gnomon {
 
 namespace {
-
-bool contains(const std::vector<ValueId>& list, ValueId v) {
-  return std::find(list.begin(), list.end(), v) != list.end();
-}
 
 class Sharer {
  public:

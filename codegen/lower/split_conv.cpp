@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/base/lists.h"
 #include "codegen/lower/mapping.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/primitives/op_params.h"
@@ -18,7 +19,6 @@ constexpr Dim texel = 4;
 constexpr Dim most_sums = 72;
 
 Dim up(Dim n, Dim multiple) { return (n + multiple - 1) / multiple * multiple; }
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
 Shape from(const Shape& s, int axis) { return s.part(axis, s.rank()); }
 
 /// Positions of the image from the first one shown to the last one.

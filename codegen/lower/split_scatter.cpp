@@ -14,7 +14,7 @@ constexpr Dim long_scatter = 8192;  // updates
 constexpr Dim least_part = 256;
 
 /// What combines with anything to that thing.
-Array identity(const Primitive& p, DType t, Loc loc) {
+Array neutral_element(const Primitive& p, DType t, Loc loc) {
   if (&p == &scatter_add_p) return lax::scalar(t, 0, loc);
   if (&p == &scatter_mul_p) return lax::scalar(t, 1, loc);
   const bool low = &p == &scatter_max_p;
@@ -66,7 +66,7 @@ Array combine_parts(const Primitive& p, const ScatterParams& params, const Array
   const Array rows =
       lax::reshape(updates, updates.shape().with(axis, parts).with_inserted(axis + 1, size), loc);
   const Array nothing =
-      lax::broadcast(identity(p, in[0].dtype(), loc), out.with_inserted(b, parts), {}, loc);
+      lax::broadcast(neutral_element(p, in[0].dtype(), loc), out.with_inserted(b, parts), {}, loc);
   const Array partial =
       emit1(p, ScatterParams{axis + 1, b + 1},
             {nothing, lax::reshape(indices, cut, loc), lax::move_axis(rows, axis, b, loc)}, loc);

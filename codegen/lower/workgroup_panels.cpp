@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "codegen/base/lists.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/follow.h"
 #include "codegen/lower/workgroup.h"
@@ -21,11 +22,6 @@ using kernel::Values;
 namespace {
 
 constexpr Dim short_side = 8, short_sum = 16;
-
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-bool contains(const std::vector<int>& axes, int a) {
-  return std::find(axes.begin(), axes.end(), a) != axes.end();
-}
 
 /// One operand: which of the root's axes each of its axes runs with.
 struct Side {

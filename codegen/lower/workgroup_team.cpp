@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "codegen/base/lists.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/follow.h"
 #include "codegen/lower/workgroup.h"
@@ -17,10 +18,6 @@ using kernel::Value;
 using kernel::Values;
 
 namespace {
-
-bool contains(const std::vector<int>& axes, int a) {
-  return std::find(axes.begin(), axes.end(), a) != axes.end();
-}
 
 /// Elements that go into one of a value's, and whether neighbours in memory are among them.
 struct Range {

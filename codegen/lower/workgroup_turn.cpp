@@ -2,6 +2,7 @@
 // another order than it is written.
 #include <algorithm>
 
+#include "codegen/base/lists.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/follow.h"
 #include "codegen/lower/workgroup.h"
@@ -15,8 +16,6 @@ using kernel::Value;
 using kernel::Values;
 
 namespace {
-
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
 
 /// A value in memory whose neighbours are a root's along an axis that is not its own innermost.
 struct Source {

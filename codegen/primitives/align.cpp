@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "shaders/support/check.h"
 
@@ -192,6 +193,13 @@ std::vector<int> axes_of(std::string_view op, std::span<const int> axes, const A
     r.push_back(resolved);
   }
   std::sort(r.begin(), r.end());
+  return r;
+}
+
+std::vector<int> resolved(std::string_view op, const Axes& axes, const Array& a, Loc loc) {
+  if (!axes.all()) return axes_of(op, axes.list(), a, loc);
+  std::vector<int> r(static_cast<std::size_t>(a.rank()));
+  std::iota(r.begin(), r.end(), 0);
   return r;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/primitives/lax.h"
+#include "gnomon/ops.h"
 
 namespace gnomon::align {
 
@@ -44,5 +45,6 @@ Arrays aligned(std::string_view op, std::span<const Operand> operands, DType dty
 int axis_of(std::string_view op, int axis, const Array& a, Loc loc);
 /// Sorted, distinct.
 std::vector<int> axes_of(std::string_view op, std::span<const int> axes, const Array& a, Loc loc);
+std::vector<int> resolved(std::string_view op, const Axes& axes, const Array& a, Loc loc);
 
 }  // namespace gnomon::align

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/base/lists.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/cumulative.h"
 #include "codegen/primitives/families.h"
@@ -21,8 +22,6 @@ namespace {
 constexpr Dim most_in_kernel = 1 << 15;
 /// Columns of a block that the lane of a row sums; of more each element has a lane of its own.
 constexpr Dim most_in_lane = 16;
-
-std::size_t at(Dim i) { return static_cast<std::size_t>(i); }
 
 /// Checks pattern and block; the number of rows of the matrix.
 Dim check_pattern(std::string_view op, std::span<const Aval> in, const CsrParams& p, Loc loc) {
@@ -76,7 +75,7 @@ std::vector<Aval> shape_of_sampled(const Params& params, std::span<const Aval> i
 
 // ---- derivatives
 
-Params turned(const Params& params) {
+Params transposed(const Params& params) {
   auto p = params.as<CsrParams>();
   p.transpose = !p.transpose;
   return p;
@@ -102,7 +101,7 @@ Tangents transpose_dot(const TransposeArgs& t) {
   const Array &ct = *t.cotangents[0], &offsets = t.inputs[0], &columns = t.inputs[1];
   auto p = t.params.as<CsrParams>();
   if (t.linear[3]) {
-    r[3] = emit1(csr_dot_p, turned(t.params), {offsets, columns, t.inputs[2], ct}, {});
+    r[3] = emit1(csr_dot_p, transposed(t.params), {offsets, columns, t.inputs[2], ct}, {});
   } else if (t.linear[2]) {
     const bool transpose = p.transpose;
     p.transpose = false;

@@ -18,7 +18,7 @@ using namespace monoid;
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-Params turned(const Params& params) {
+Params reversed(const Params& params) {
   auto p = params.as<CumulativeParams>();
   p.reverse = !p.reverse;
   return p;
@@ -79,14 +79,14 @@ Tangents transpose_recurrence(const TransposeArgs& t) {
   GNOMON_CHECK(!t.linear[0], "linear_recurrence is not linear in its factors");
   const auto& p = t.params.as<CumulativeParams>();
   if (t.cotangents[0])
-    r[1] = emit1(linear_recurrence_p, turned(t.params),
+    r[1] = emit1(linear_recurrence_p, reversed(t.params),
                  {shifted(t.inputs[0], p, 0, -1), *t.cotangents[0]}, {});
   return r;
 }
 
 Tangents transpose_sum(const TransposeArgs& t) {
   Tangents r(1);
-  if (t.cotangents[0]) r[0] = emit1(cumsum_p, turned(t.params), {*t.cotangents[0]}, {});
+  if (t.cotangents[0]) r[0] = emit1(cumsum_p, reversed(t.params), {*t.cotangents[0]}, {});
   return r;
 }
 

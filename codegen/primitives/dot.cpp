@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/base/lists.h"
 #include "codegen/primitives/families.h"
 #include "codegen/primitives/folding.h"
 
@@ -15,10 +16,6 @@ using kernel::Values;
 
 namespace {
 
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-bool contains(const std::vector<int>& axes, int a) {
-  return std::find(axes.begin(), axes.end(), a) != axes.end();
-}
 int count(const std::vector<int>& axes) { return static_cast<int>(axes.size()); }
 std::vector<int> range(int first, int n) {
   std::vector<int> r(at(n));

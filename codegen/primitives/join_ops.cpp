@@ -1,5 +1,6 @@
 // codegen/primitives/join_ops.cpp -- operations whose elements come from one of several operands:
 // concatenate, pad.
+#include "codegen/base/lists.h"
 #include "codegen/primitives/families.h"
 
 namespace gnomon {
@@ -12,7 +13,6 @@ using kernel::Values;
 
 namespace {
 
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
 Value u32(Builder& k, Dim x) { return k.u32(static_cast<std::uint32_t>(x)); }
 
 Values coordinates_of(Builder& k, const Index& i) {

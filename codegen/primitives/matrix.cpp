@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "codegen/base/lists.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/trace/trace.h"
@@ -10,8 +11,6 @@
 
 namespace gnomon::matrix {
 namespace {
-
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
 
 std::vector<int> range(int n) {
   std::vector<int> r(at(n));

@@ -9,13 +9,6 @@
 namespace gnomon {
 namespace {
 
-std::vector<int> resolve(std::string_view op, const Axes& axes, const Array& a, Loc loc) {
-  if (!axes.all()) return align::axes_of(op, axes.list(), a, loc);
-  std::vector<int> r(static_cast<std::size_t>(a.rank()));
-  std::iota(r.begin(), r.end(), 0);
-  return r;
-}
-
 /// Gives the reduced axes back with length 1.
 Array keep(const Array& y, const Shape& from, const std::vector<int>& axes, bool keepdims,
            Loc loc) {
@@ -46,7 +39,7 @@ Array widened_reduce(std::string_view op, const Primitive& p, const Operand& x, 
   a = lax::convert(a, align::summed_in(t), x.loc());
   if (!is_float(t) && bits_of(t) < 32)
     a = lax::convert(a, is_unsigned(t) ? DType::u32 : DType::i32, x.loc());
-  const Array y = reduce(p, a, resolve(op, axes, a, x.loc()), options.keepdims, x.loc());
+  const Array y = reduce(p, a, align::resolved(op, axes, a, x.loc()), options.keepdims, x.loc());
   return is_float(t) ? lax::convert(y, t, x.loc()) : y;
 }
 
@@ -63,7 +56,7 @@ Array in_f32(std::string_view op, const Operand& x, F f) {
 Array extremum(std::string_view op, const Primitive& p, const Operand& x, const Axes& axes,
                ReduceOptions options) {
   const Array a = align::as_array(op, x);
-  const std::vector<int> over = resolve(op, axes, a, x.loc());
+  const std::vector<int> over = align::resolved(op, axes, a, x.loc());
   if (count_of(a, over) == 0)
     usage_error(op, "of no elements: the reduced axes of " + to_string(a.aval()) + " are empty",
                 x.loc());
@@ -74,7 +67,7 @@ Array quantifier(std::string_view op, const Primitive& p, const Operand& x, cons
                  ReduceOptions options) {
   Array a = align::as_array(op, x);
   if (a.dtype() != DType::boolean) a = emit1(ne_p, {}, {a, lax::zeros_like(a, x.loc())}, x.loc());
-  return reduce(p, a, resolve(op, axes, a, x.loc()), options.keepdims, x.loc());
+  return reduce(p, a, align::resolved(op, axes, a, x.loc()), options.keepdims, x.loc());
 }
 
 Array arg_extremum(std::string_view op, const Primitive& p, const Operand& x,
@@ -115,7 +108,7 @@ Array prod(Operand x, const Axes& axes, ReduceOptions options) {
 
 Array mean(Operand x, const Axes& axes, ReduceOptions options) {
   return in_f32("mean", x, [&](const Array& a) {
-    const std::vector<int> over = resolve("mean", axes, a, x.loc());
+    const std::vector<int> over = align::resolved("mean", axes, a, x.loc());
     return mean_over(a, over, count_of(a, over), options.keepdims, x.loc());
   });
 }
@@ -142,7 +135,7 @@ Array argmin(Operand x, std::optional<int> axis) {
 Array var(Operand x, const Axes& axes, VarianceOptions options) {
   return in_f32("var", x, [&](const Array& a) {
     const Loc loc = x.loc();
-    const std::vector<int> over = resolve("var", axes, a, loc);
+    const std::vector<int> over = align::resolved("var", axes, a, loc);
     const double n = count_of(a, over);
     const Array center = align::broadcast("var", mean_over(a, over, n, true, loc), a.shape(), loc);
     const Array squares = lax::integer_pow(lax::sub(a, center, loc), 2, loc);
@@ -157,7 +150,7 @@ Array standard_deviation(Operand x, const Axes& axes, VarianceOptions options) {
 Array norm(Operand x, const Axes& axes, ReduceOptions options) {
   return in_f32("norm", x, [&](const Array& a) {
     const Array total = reduce(sum_p, lax::integer_pow(a, 2, x.loc()),
-                               resolve("norm", axes, a, x.loc()), options.keepdims, x.loc());
+                               align::resolved("norm", axes, a, x.loc()), options.keepdims, x.loc());
     return lax::unary(sqrt_p, total, x.loc());
   });
 }
@@ -165,7 +158,7 @@ Array norm(Operand x, const Axes& axes, ReduceOptions options) {
 Array logsumexp(Operand x, const Axes& axes, ReduceOptions options) {
   return in_f32("logsumexp", x, [&](const Array& a) {
     const Loc loc = x.loc();
-    const std::vector<int> over = resolve("logsumexp", axes, a, loc);
+    const std::vector<int> over = align::resolved("logsumexp", axes, a, loc);
     const Array top = shift_for_exp(a, over, loc);
     const Array shifted = lax::sub(a, align::broadcast("logsumexp", top, a.shape(), loc), loc);
     const Array total = reduce(sum_p, lax::unary(exp_p, shifted, loc), over, true, loc);

@@ -8,13 +8,6 @@
 namespace gnomon {
 namespace {
 
-std::vector<int> resolve(std::string_view op, const Axes& axes, const Array& a, Loc loc) {
-  if (!axes.all()) return align::axes_of(op, axes.list(), a, loc);
-  std::vector<int> r(static_cast<std::size_t>(a.rank()));
-  std::iota(r.begin(), r.end(), 0);
-  return r;
-}
-
 /// A position from either end as one from the start. Throws UsageError when out of range.
 Dim position_of(std::string_view op, Dim x, int axis, const Array& a, Loc loc) {
   const Dim n = a.shape()[axis];
@@ -112,7 +105,7 @@ Array expand_dims(Operand x, int axis) {
 
 Array squeeze(Operand x, const Axes& axes) {
   const Array a = align::as_array("squeeze", x);
-  const std::vector<int> drop = resolve("squeeze", axes, a, x.loc());
+  const std::vector<int> drop = align::resolved("squeeze", axes, a, x.loc());
   Shape shape;
   for (int i = 0; i < a.rank(); ++i) {
     const bool named = std::find(drop.begin(), drop.end(), i) != drop.end();
@@ -132,7 +125,7 @@ Array broadcast_to(Operand x, const Shape& shape) {
 
 Array flip(Operand x, const Axes& axes) {
   const Array a = align::as_array("flip", x);
-  return lax::reverse(a, resolve("flip", axes, a, x.loc()), x.loc());
+  return lax::reverse(a, align::resolved("flip", axes, a, x.loc()), x.loc());
 }
 
 Array roll(Operand x, Dim shift, int axis) {

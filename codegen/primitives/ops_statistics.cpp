@@ -1,5 +1,6 @@
 // codegen/primitives/ops_statistics.cpp -- order statistics, reductions without NaN, moments and
 // counts.
+#include "codegen/base/lists.h"
 #include "gnomon/statistics.h"
 
 #include <algorithm>
@@ -19,18 +20,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double quiet_nan = std::numeric_limits<double>::quiet_NaN();
-constexpr DType i32 = DType::i32;
-
-std::vector<int> resolve(std::string_view op, const Axes& axes, const Array& a, Loc loc) {
-  if (!axes.all()) return align::axes_of(op, axes.list(), a, loc);
-  std::vector<int> r(static_cast<std::size_t>(a.rank()));
-  std::iota(r.begin(), r.end(), 0);
-  return r;
-}
-
-bool contains(const std::vector<int>& axes, int axis) {
-  return std::find(axes.begin(), axes.end(), axis) != axes.end();
-}
 
 Array is_number(const Array& a, Loc loc) {
   return lax::unary(not_p, lax::unary(isnan_p, a, loc), loc);
@@ -96,7 +85,7 @@ Array quantile_in(std::string_view op, const Operand& x, const Operand& q, doubl
                   const Axes& axes, QuantileOptions options, bool skip_nan) {
   const Loc loc = x.loc();
   const Array a = align::as_float(op, x);
-  const Rows rows = rows_of(a, resolve(op, axes, a, loc), loc);
+  const Rows rows = rows_of(a, align::resolved(op, axes, a, loc), loc);
   const int last = rows.kept.rank();
   const Dim n = rows.values.shape()[last], batch = rows.kept.size();
   if (n == 0) usage_error(op, "of no elements: " + to_string(a.aval()), loc);
@@ -147,7 +136,7 @@ Array quantile_in(std::string_view op, const Operand& x, const Operand& q, doubl
   const Array floor = lax::unary(floor_p, position, loc);
   const auto element = [&](const Array& at) {
     return emit1(gather_p, GatherParams{1, 1, GatherMode::clip},
-                 {table, lax::convert(at, i32, loc)}, loc);
+                 {table, lax::convert(at, DType::i32, loc)}, loc);
   };
   const Array y =
       between(options.between, element(floor), element(lax::unary(ceil_p, position, loc)),
@@ -176,14 +165,14 @@ Array counted(const Array& ids, const std::optional<Array>& weights, Dim length,
   if (length <= few) {
     const Shape pairs{length, n};
     const Array hit =
-        lax::eq(lax::broadcast(ids, pairs, {1}, loc), lax::iota(i32, pairs, 0, loc), loc);
-    if (!weights) return lax::sum(lax::convert(hit, i32, loc), {1}, loc);
+        lax::eq(lax::broadcast(ids, pairs, {1}, loc), lax::iota(DType::i32, pairs, 0, loc), loc);
+    if (!weights) return lax::sum(lax::convert(hit, DType::i32, loc), {1}, loc);
     const Array spread = lax::broadcast(*weights, pairs, {1}, loc);
     return lax::sum(lax::select(hit, spread, lax::zeros_like(spread, loc), loc), {1}, loc);
   }
   if (weights) return segment_sum({*weights, loc}, {ids, loc}, length);
   const Array sorted = sort({ids, loc});
-  const Array bins = lax::iota(i32, {length}, 0, loc);
+  const Array bins = lax::iota(DType::i32, {length}, 0, loc);
   return lax::sub(searchsorted({sorted, loc}, {bins, loc}, Side::right),
                   searchsorted({sorted, loc}, {bins, loc}, Side::left), loc);
 }
@@ -197,9 +186,9 @@ Array bin_ids(std::string_view op, const Operand& x, Dim length, Loc loc) {
     // Those beyond i32 stay out of range.
     const Array top = lax::full_like(ids, bits_of(ids.dtype()) < 32 ? 0 : 0x7fffffff, loc);
     const Array safe = bits_of(ids.dtype()) < 32 ? ids : emit1(min_p, {}, {ids, top}, loc);
-    return lax::convert(safe, i32, loc);
+    return lax::convert(safe, DType::i32, loc);
   }
-  return lax::convert(emit1(max_p, {}, {ids, lax::zeros_like(ids, loc)}, loc), i32, loc);
+  return lax::convert(emit1(max_p, {}, {ids, lax::zeros_like(ids, loc)}, loc), DType::i32, loc);
 }
 
 /// A histogram by `f`, one program where it runs at once.
@@ -307,7 +296,7 @@ Array nan_arg(std::string_view op, const Operand& x, std::optional<int> axis, do
   const Array is_nan = lax::unary(isnan_p, a, loc);
   const Array best =
       axis ? find({nan_as(a, neutral, loc), loc}, axis) : find({nan_as(a, neutral, loc), loc}, {});
-  const Array first_number = argmin({lax::convert(is_nan, i32, loc), loc}, axis);
+  const Array first_number = argmin({lax::convert(is_nan, DType::i32, loc), loc}, axis);
   const Axes over = axis ? Axes(*axis) : Axes();
   const Array top = neutral < 0 ? nan_extremum(op, x, over, {}, neutral, max)
                                 : nan_extremum(op, x, over, {}, neutral, min);
@@ -398,7 +387,8 @@ Array corrcoef(Operand x, CovarianceOptions options) {
   if (c.rank() == 0) return lax::div(c, c, loc);
   const Dim n = c.shape()[0];
   const Array on_diagonal =
-      lax::eq(lax::iota(i32, c.shape(), 0, loc), lax::iota(i32, c.shape(), 1, loc), loc);
+      lax::eq(lax::iota(DType::i32, c.shape(), 0, loc),
+              lax::iota(DType::i32, c.shape(), 1, loc), loc);
   const Array variances =
       lax::sum(lax::select(on_diagonal, c, lax::zeros_like(c, loc), loc), {1}, loc);
   const Array deviations = lax::unary(sqrt_p, variances, loc);

@@ -2,6 +2,7 @@
 // in row-major order, starting from the identity; kernels may combine neighbours first.
 #include <algorithm>
 
+#include "codegen/base/lists.h"
 #include "codegen/primitives/families.h"
 #include "codegen/primitives/folding.h"
 #include "codegen/primitives/monoid.h"
@@ -18,11 +19,6 @@ using kernel::Values;
 namespace {
 
 using namespace monoid;
-
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-bool contains(const std::vector<int>& axes, int a) {
-  return std::find(axes.begin(), axes.end(), a) != axes.end();
-}
 
 std::vector<int> kept_axes(int rank, const std::vector<int>& axes) {
   std::vector<int> r;

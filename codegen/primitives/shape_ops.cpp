@@ -2,6 +2,7 @@
 // reverse.
 #include <algorithm>
 
+#include "codegen/base/lists.h"
 #include "codegen/primitives/families.h"
 
 namespace gnomon {
@@ -14,7 +15,6 @@ using kernel::Values;
 
 namespace {
 
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
 Value u32(Builder& k, Dim x) { return k.u32(static_cast<std::uint32_t>(x)); }
 
 std::string text(const std::vector<int>& axes) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/base/lists.h"
 #include "codegen/primitives/families.h"
 
 namespace gnomon {
@@ -16,8 +17,6 @@ bool comes_before(const HostArray& a, Dim i, Dim j) {
     return x < y || (y != y && x == x);
   });
 }
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 kernel::Value rearranged_element(ElementContext& c, const Params& params, std::size_t,
                                  const Index& i) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "codegen/base/lists.h"
 #include "codegen/graph/effects.h"
 #include "codegen/primitives/calls.h"
 #include "codegen/primitives/control_graphs.h"
@@ -15,8 +16,6 @@
 namespace gnomon {
 namespace {
 
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
-
 /// Thrown where there is no such graph.
 struct ElementsMeet {};
 
@@ -24,7 +23,6 @@ int find(const std::vector<int>& axes, int axis) {
   const auto i = std::find(axes.begin(), axes.end(), axis);
   return i == axes.end() ? -1 : static_cast<int>(i - axes.begin());
 }
-bool contains(const std::vector<int>& axes, int axis) { return find(axes, axis) >= 0; }
 
 /// Axes of an array as those of the array without `gone`.
 std::vector<int> without(std::vector<int> axes, int gone) {

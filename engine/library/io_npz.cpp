@@ -18,7 +18,7 @@ constexpr std::size_t local_bytes = 30, entry_bytes = 46, end_bytes = 22, end64_
                       locator_bytes = 20;
 
 /// What the directory says of a file.
-struct Entry {
+struct Member {
   std::string name;
   int flags = 0, method = 0;
   std::uint32_t checksum = 0;
@@ -28,7 +28,7 @@ struct Entry {
 /// A file of the archive, unpacked.
 class EntrySource final : public Source {
  public:
-  EntrySource(FileSource& file, const Entry& entry) : file_(file), entry_(entry) {
+  EntrySource(FileSource& file, const Member& entry) : file_(file), entry_(entry) {
     end_ = entry.size;
     checksum_ = static_cast<std::uint32_t>(crc32(0, nullptr, 0));
     if (entry.method == 0) return;
@@ -97,7 +97,7 @@ class EntrySource final : public Source {
   }
 
   FileSource& file_;
-  const Entry& entry_;
+  const Member& entry_;
   bool deflated_ = false, ended_ = false;
   std::uint32_t checksum_ = 0;
   z_stream stream_{};
@@ -152,13 +152,13 @@ class Directory {
     if (file.left() > 0) file.fail("has a directory longer than its entries");
   }
 
-  std::vector<Entry> entries;
+  std::vector<Member> entries;
 
  private:
-  Entry next() {
+  Member next() {
     const std::string text = file_.take(entry_bytes);
     if (number_at<std::uint32_t>(text, 0) != entry_mark) file_.fail("has a damaged directory");
-    Entry e;
+    Member e;
     e.flags = number_at<std::uint16_t>(text, 8);
     e.method = number_at<std::uint16_t>(text, 10);
     e.checksum = number_at<std::uint32_t>(text, 16);
@@ -188,7 +188,7 @@ class Directory {
   FileSource& file_;
 };
 
-FileArray read_entry(FileSource& file, const Entry& e) {
+FileArray read_entry(FileSource& file, const Member& e) {
   const auto fail = [&](const std::string& what) {
     file.fail("holds `" + e.name + "`, which " + what);
   };
@@ -229,7 +229,7 @@ std::uint32_t checksum_of(std::string_view header, const FileArray& a) {
 
 /// The entry as a header in front of the file (`local`) or in the directory; numbers of more than
 /// 32 bits are in an extra field, in which both have all of those the format wants.
-std::string header_of(const Entry& e, bool local) {
+std::string header_of(const Member& e, bool local) {
   const bool large = std::max({e.size, local ? 0 : e.header}) >= in_extra;
   std::string extra;
   if (large) {
@@ -268,7 +268,7 @@ NamedFileArrays read_npz(const std::string& path) {
   const Directory directory(file);
   NamedFileArrays arrays;
   std::set<std::string> names;
-  for (const Entry& e : directory.entries) {
+  for (const Member& e : directory.entries) {
     if (!names.insert(e.name).second) file.fail("holds `" + e.name + "` twice");
     FileArray a = read_entry(file, e);
     arrays.emplace_back(e.name.substr(0, e.name.size() - 4), std::move(a));
@@ -288,7 +288,7 @@ void write_npz(const std::string& path, const NamedFileArrays& arrays) {
   std::string directory;
   for (const auto& [name, array] : arrays) {
     const std::string header = npy_header(array.aval);
-    Entry e;
+    Member e;
     e.name = name + ".npy";
     e.checksum = checksum_of(header, array);
     e.size = e.packed = header.size() + array.bytes.size();

@@ -26,7 +26,7 @@ constexpr Code codes[] = {{DType::boolean, "BOOL"}, {DType::i8, "I8"},     {DTyp
                           {DType::f64, "F64"}};
 
 /// What the header says of an array.
-struct Entry {
+struct HeaderEntry {
   std::string name;
   std::optional<DType> dtype;
   std::optional<std::vector<std::uint64_t>> shape, offsets;
@@ -36,7 +36,7 @@ struct Entry {
 class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderReader(const Source& source) : source_(source) {}
-  std::vector<Entry> entries;
+  std::vector<HeaderEntry> entries;
   std::vector<std::pair<std::string, std::string>> metadata;
 
   bool start_object(std::size_t) override {
@@ -152,7 +152,7 @@ struct Placed {
   std::uint64_t begin = 0, end = 0;
 };
 
-Placed placed(const Entry& e, const Source& source) {
+Placed placed(const HeaderEntry& e, const Source& source) {
   const std::string who = "`" + e.name + "`";
   if (!e.dtype || !e.shape || !e.offsets || e.offsets->size() != 2)
     source.fail("does not say dtype, shape and data_offsets of " + who);
@@ -187,7 +187,7 @@ Safetensors read_safetensors(const std::string& path, SafetensorsOptions options
   Json::sax_parse(text, &header);
 
   std::vector<Placed> arrays;
-  for (const Entry& e : header.entries) arrays.push_back(placed(e, file));
+  for (const HeaderEntry& e : header.entries) arrays.push_back(placed(e, file));
   std::stable_sort(arrays.begin(), arrays.end(), [](const Placed& a, const Placed& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });

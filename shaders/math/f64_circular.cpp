@@ -7,8 +7,6 @@
 namespace gnomon::math::f64 {
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr TwofoldConstant<double> half_pi{1.5707963267948966, 6.123233995736766e-17};
 constexpr double pi = 3.141592653589793, pi_low = 1.2246467991473532e-16;
 

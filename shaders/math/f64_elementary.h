@@ -9,9 +9,14 @@
 // Polynomials without a source interpolate the function at Chebyshev nodes, computed with 60
 // digits; their relative errors are below 2^-59.
 #pragma once
+#include <limits>
+
 #include "shaders/math/twofold.h"
 
 namespace gnomon::math::f64 {
+
+inline constexpr double inf = std::numeric_limits<double>::infinity();
+inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 Real64 exp(Real64);
 Real64 exp2(Real64);

@@ -4,8 +4,6 @@
 namespace gnomon::math::f64 {
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity();
-
 /// (erf(x) - x) / x for |x| <= 1.
 Real64 erf_excess(Real64 x) {
   return polynomial(

@@ -7,8 +7,6 @@
 namespace gnomon::math::f64 {
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr TwofoldConstant<double> ln2{0.6931471805599453, 2.3190468138462996e-17};
 // 41 bits: products with exponents are exact.
 constexpr double ln2_high = 0.693147180559663, ln2_low = 2.8235290563031577e-13;

@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-const std::vector<Dim> sizes{1, 2, 3, 4, 5, 16, 33};
+const std::vector<Dim> spectral_sizes{1, 2, 3, 4, 5, 16, 33};
 
 HostArray identity(Dim n) {
   HostArray a(Aval{DType::f64, {n, n}});
@@ -87,7 +87,7 @@ void expect_eigenpairs(const HostArray& a) {
 }
 
 TEST(LinalgEigh, Reconstructs) {
-  for (Dim n : sizes) {
+  for (Dim n : spectral_sizes) {
     expect_eigenpairs(positive(n, 5));
     HostArray a = random_matrix(n, n, 6, DType::f32);
     for (Dim i = 0; i < n; ++i)
@@ -150,7 +150,7 @@ void expect_svd(const HostArray& a) {
 }
 
 TEST(LinalgSvd, Reconstructs) {
-  for (Dim n : sizes)
+  for (Dim n : spectral_sizes)
     for (Dim m : {n, n + 4, std::max<Dim>(1, n / 2)}) {
       expect_svd(random_matrix(m, n, 3));
       expect_svd(random_matrix(m, n, 3, DType::f32));

@@ -22,7 +22,7 @@ Graph compiled_graph(F&& f, const H&... inputs) {
 }
 
 const HostArray weights = f32({2, 2}, {0.5, -0.3, 0.8, 0.2});
-const HostArray point = f32({0.3, -0.8});
+const HostArray scaled_point = f32({0.3, -0.8});
 
 Array layer(const Array& w, const Array& x) {
   return tanh(checkpoint_name(matmul(w, x), "product"));
@@ -39,11 +39,11 @@ const std::vector<CheckpointOptions>& policies() {
 }
 
 TEST(Checkpoint, ChangesNoNumber) {
-  const Numbers value = run(chain, weights, point);
+  const Numbers value = run(chain, weights, scaled_point);
   const auto by_grad = [](const auto& f) {
     return [&](const Array& w, const Array& x) { return grad(f)(w, x); };
   };
-  const Numbers gradient = run(by_grad(chain), weights, point);
+  const Numbers gradient = run(by_grad(chain), weights, scaled_point);
   const auto second = [](const auto& f) {
     return [&](const Array& w, const Array& x) {
       const auto of_w = [&](const Array& v) { return f(v, x); };
@@ -51,7 +51,7 @@ TEST(Checkpoint, ChangesNoNumber) {
                         vmap(grad(of_w))(stack({w, 2 * w}))};
     };
   };
-  const auto plain = run_all(second(chain), weights, point);
+  const auto plain = run_all(second(chain), weights, scaled_point);
   for (const CheckpointOptions& o : policies()) {
     const auto whole = checkpoint(chain, o);
     const auto parts = [&](const Array& w, const Array& x) {
@@ -60,12 +60,12 @@ TEST(Checkpoint, ChangesNoNumber) {
           [&](const Array& v, const Array& y) { return sum(sin(one(v, one(v, one(v, y))))); }, o)(
           w, x);
     };
-    EXPECT_EQ(run(whole, weights, point), value);
-    expect_near(run(by_grad(whole), weights, point), gradient);
-    expect_near(run(by_grad(parts), weights, point), gradient);
-    const auto again = run_all(second(whole), weights, point);
+    EXPECT_EQ(run(whole, weights, scaled_point), value);
+    expect_near(run(by_grad(whole), weights, scaled_point), gradient);
+    expect_near(run(by_grad(parts), weights, scaled_point), gradient);
+    const auto again = run_all(second(whole), weights, scaled_point);
     for (std::size_t i = 0; i < plain.size(); ++i) expect_near(again[i], plain[i], 1e-4);
-    const auto nested = run_all(second(parts), weights, point);
+    const auto nested = run_all(second(parts), weights, scaled_point);
     for (std::size_t i = 0; i < plain.size(); ++i) expect_near(nested[i], plain[i], 1e-4);
   }
 }
@@ -74,11 +74,11 @@ TEST(Checkpoint, ComputesAgainWhatItDoesNotKeep) {
   const auto counts = [](const CheckpointOptions& o) {
     const Graph g = compiled_graph(
         [&](const Array& w, const Array& x) { return grad(checkpoint(chain, o))(w, x); }, weights,
-        point);
+        scaled_point);
     return std::pair{count_equations(g, "tanh"), count_equations(g, "dot_general")};
   };
   const Graph plain = compiled_graph(
-      [](const Array& w, const Array& x) { return grad(chain)(w, x); }, weights, point);
+      [](const Array& w, const Array& x) { return grad(chain)(w, x); }, weights, scaled_point);
   const int products = count_equations(plain, "dot_general");
   EXPECT_EQ(count_equations(plain, "tanh"), 3);
   // A gradient needs no value, so what is kept is all that the forward pass is there for.
@@ -89,7 +89,7 @@ TEST(Checkpoint, ComputesAgainWhatItDoesNotKeep) {
     return value_and_grad(checkpoint(chain))(w, x).grad +
            value_and_grad(checkpoint(chain))(w, x).value;
   };
-  EXPECT_EQ(count_equations(compiled_graph(value_too, weights, point), "tanh"), 3 + 3);
+  EXPECT_EQ(count_equations(compiled_graph(value_too, weights, scaled_point), "tanh"), 3 + 3);
 }
 
 TEST(Checkpoint, GoesThroughLoopsBranchesAndVmap) {
@@ -113,9 +113,9 @@ TEST(Checkpoint, GoesThroughLoopsBranchesAndVmap) {
       })(w);
     };
   };
-  const Numbers plain = run(f(layer), weights, point);
+  const Numbers plain = run(f(layer), weights, scaled_point);
   for (const CheckpointOptions& o : policies())
-    expect_near(run(f(checkpoint(layer, o)), weights, point), plain);
+    expect_near(run(f(checkpoint(layer, o)), weights, scaled_point), plain);
 }
 
 TEST(Checkpoint, SpeaksOnce) {
@@ -146,18 +146,18 @@ TEST(Checkpoint, HoldsCustomRulesAndCaptures) {
 
 TEST(OptimizationBarrier, KeepsTwoComputationsApart) {
   const auto f = [](const Array& x) { return sin(x) + sin(optimization_barrier(x)); };
-  EXPECT_EQ(count_equations(compiled_graph(f, point), "sin"), 2);
+  EXPECT_EQ(count_equations(compiled_graph(f, scaled_point), "sin"), 2);
   expect_near(
       run([&](const Array& x) { return grad([&](const Array& v) { return sum(f(v)); })(x); },
-          point),
+          scaled_point),
       {2 * std::cos(0.3), 2 * std::cos(0.8)});
   const auto both = [](const Array& x) {
     const auto [a, b] = optimization_barrier(std::pair{x, sum(x)});
     return std::pair{a * 2, b};
   };
   EXPECT_EQ(run_all(both, f32({1, 2})), (std::vector<Numbers>{{2, 4}, {3}}));
-  expect_near(run([&](const Array& x) { return jacfwd(f)(x); }, point),
-              run([&](const Array& x) { return jacrev(f)(x); }, point));
+  expect_near(run([&](const Array& x) { return jacfwd(f)(x); }, scaled_point),
+              run([&](const Array& x) { return jacrev(f)(x); }, scaled_point));
 }
 
 }  // namespace

@@ -15,15 +15,15 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Layer {
+struct OpsLayer {
   Array weight, bias;
   int width = 3;
 };
 struct Model {
-  std::vector<Layer> layers;
+  std::vector<OpsLayer> layers;
   Array scale;
   std::string name = "net";
-  std::optional<Layer> head = {};
+  std::optional<OpsLayer> head = {};
 };
 
 Array f32_array(const Shape& shape) { return abstract_array(DType::f32, shape); }
@@ -49,8 +49,8 @@ TEST(TreeAt, ReplacesSeveralPartsSubtreesHolesAndStaticValues) {
   const Model m = tree::at(
       [](auto& t) { return std::tie(t.layers[0], t.layers[1].bias, t.layers[1].width, t.head); },
       sample(),
-      std::tuple{Layer{f32_array({7}), f32_array({8}), 9}, f32_array({4}), 11,
-                 std::optional<Layer>(Layer{f32_array({}), f32_array({})})});
+      std::tuple{OpsLayer{f32_array({7}), f32_array({8}), 9}, f32_array({4}), 11,
+                 std::optional<OpsLayer>(OpsLayer{f32_array({}), f32_array({})})});
   EXPECT_EQ(type_of(m.layers[0].weight) + type_of(m.layers[0].bias), "f32[7]f32[8]");
   EXPECT_EQ(m.layers[0].width, 9);
   EXPECT_EQ(type_of(m.layers[1].bias), "f32[4]");
@@ -60,8 +60,8 @@ TEST(TreeAt, ReplacesSeveralPartsSubtreesHolesAndStaticValues) {
 
 TEST(TreeAt, TakesAFunctionOfThePart) {
   const auto f = [](const Array& w, const Array& b) {
-    const Layer l = tree::at(
-        [](auto& t) -> auto& { return t.weight; }, Layer{w, b},
+    const OpsLayer l = tree::at(
+        [](auto& t) -> auto& { return t.weight; }, OpsLayer{w, b},
         [](const Array& old) { return 10 * old; });
     return tree::at([](auto& t) { return std::tie(t.weight, t.bias); }, l,
                     std::tuple{[](const Array& x) { return x + 1; }, b * b});
@@ -70,7 +70,7 @@ TEST(TreeAt, TakesAFunctionOfThePart) {
 }
 
 TEST(TreeAt, SaysWhatIsNotInTheTreeOrNamedTwice) {
-  Layer other{f32_array({}), f32_array({})};
+  OpsLayer other{f32_array({}), f32_array({})};
   const auto message = [](const auto& run) -> std::string {
     try {
       run();
@@ -104,30 +104,30 @@ TEST(TreeReduce, GoesOverArraysInOrder) {
 TEST(TreeReduce, MakesAnArrayOfANumber) {
   const auto f = [](const Array& w, const Array& b) {
     const auto add = [](const auto& total, const Array& a) { return total + sum(a); };
-    return tree::reduce(add, Layer{w, b}, 0.5f);
+    return tree::reduce(add, OpsLayer{w, b}, 0.5f);
   };
   EXPECT_EQ(run(f, f32({1, 2}), f32(3)), Numbers{6.5});
 }
 
 TEST(TreeDot, SumsAllProductsAndSkipsHoles) {
   const auto f = [](const Array& w, const Array& b) {
-    const Layer one{w, b}, hole{2 * w, Array::hole()};
+    const OpsLayer one{w, b}, hole{2 * w, Array::hole()};
     return std::tuple{tree::dot(one, one), tree::dot(one, hole), tree::dot(None{}, None{})};
   };
   EXPECT_EQ(run_all(f, f32({1, 2}), f32(3)), (std::vector<Numbers>{{14}, {10}, {0}}));
 }
 
 TEST(TreeDot, NamesShapesThatDiffer) {
-  const auto f = [](const Array& w, const Array& b) { return tree::dot(Layer{w, b}, Layer{w, w}); };
+  const auto f = [](const Array& w, const Array& b) { return tree::dot(OpsLayer{w, b}, OpsLayer{w, w}); };
   EXPECT_THAT(usage_error_of(f, f32({1, 2}), f32(3)),
               HasSubstr("gnomon::tree::dot: array 1 is f32[] in one tree and f32[2] in the other"));
 }
 
 TEST(TreeNorm, IsTheNormOfAllElementsWithADerivativeEverywhere) {
   const auto f = [](const Array& w, const Array& b) {
-    const auto norm = [](const Layer& l) { return tree::norm(l); };
-    const Layer at{w, b}, zero{0 * w, 0 * b};
-    const Layer slope = grad(norm)(at), flat = grad(norm)(zero);
+    const auto norm = [](const OpsLayer& l) { return tree::norm(l); };
+    const OpsLayer at{w, b}, zero{0 * w, 0 * b};
+    const OpsLayer slope = grad(norm)(at), flat = grad(norm)(zero);
     return std::tuple{norm(at), norm(zero), slope.weight, slope.bias, flat.weight, flat.bias};
   };
   const auto out = run_all(f, f32({2, 3}), f32(6));
@@ -161,8 +161,8 @@ TEST(TreeRavel, IsUndoneByUnravel) {
 
 TEST(TreeRavel, MakesOneMatrixOfAJacobian) {
   const auto f = [](const Array& w, const Array& b) {
-    const auto y = [](const Layer& l) { return Layer{l.weight * l.bias, sum(l.weight)}; };
-    const auto r = tree::ravel(Layer{w, b});
+    const auto y = [](const OpsLayer& l) { return OpsLayer{l.weight * l.bias, sum(l.weight)}; };
+    const auto r = tree::ravel(OpsLayer{w, b});
     return jacfwd([&](const Array& v) { return tree::ravel(y(r.unravel(v))).flat; })(r.flat);
   };
   EXPECT_EQ(run(f, f32({1, 2}), f32(3)), (Numbers{3, 0, 1, 0, 3, 2, 1, 1, 0}));
@@ -172,7 +172,7 @@ TEST(TreeRavel, OfNothingIsEmptyAndOtherSizesAreRefused) {
   const auto f = [](const Array& x) {
     const auto none_at_all = tree::ravel(None{});
     EXPECT_EQ(none_at_all.flat.aval(), (Aval{DType::f32, {0}}));
-    return tree::ravel(Layer{x, x}).unravel(ones({3})).weight;
+    return tree::ravel(OpsLayer{x, x}).unravel(ones({3})).weight;
   };
   EXPECT_THAT(usage_error_of(f, f32({1, 2})),
               HasSubstr("gnomon::tree::unravel: the vector is f32[3] and the tree has 4 elements"));

@@ -108,15 +108,15 @@ Uneven uneven_lanes(int lanes, int most) {
   return u;
 }
 
-struct State {
+struct LoopState {
   Array i, x;
 };
 Array after_steps(const Array& x, const Array& p, const Array& n, const WhileOptions& options) {
-  return while_loop([&](const State& s) { return s.i < n; },
-                    [&](State s) {
-                      return State{s.i + 1, s.x + 0.001f * p * sin(s.x)};
+  return while_loop([&](const LoopState& s) { return s.i < n; },
+                    [&](LoopState s) {
+                      return LoopState{s.i + 1, s.x + 0.001f * p * sin(s.x)};
                     },
-                    State{full({}, 0, DType::i32), x}, options)
+                    LoopState{full({}, 0, DType::i32), x}, options)
       .x;
 }
 

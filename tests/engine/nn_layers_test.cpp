@@ -211,13 +211,13 @@ TEST(NnLayers, NormalisesHalvesByMeansInF32) {
                     normalised(x.data(), ones.data(), none.data(), int(n), 1e-5), 1e-3);
 }
 
-struct Net {
+struct TwoLayers {
   nn::Linear in;
   nn::LayerNorm norm;
   nn::Mlp rest;
   Array operator()(const Array& x) const { return rest(norm(relu(in(x)))); }
 };
-Net net() {
+TwoLayers net() {
   auto [a, b] = random::split<2>(random::key(3));
   return {nn::Linear::make(3, 4, std::move(a)), nn::LayerNorm::make({4}),
           nn::Mlp::make(4, 2, 5, 1, std::move(b))};
@@ -227,7 +227,7 @@ TEST(NnLayers, MapOverBatchesAsOneProductEach) {
   const HostArray xs = test::f32({6, 3}, grid(18));
   const auto batched = [](const Array& x) { return vmap(net())(x); };
   const auto looped = [](const Array& x) {
-    const Net model = net();
+    const TwoLayers model = net();
     std::vector<Array> rows;
     for (Dim i = 0; i < 6; ++i) rows.push_back(model(x[i]));
     return stack(rows);

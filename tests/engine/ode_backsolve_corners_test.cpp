@@ -27,26 +27,26 @@ const ode::OdeTerm sinks{
 double at(double k, double t) { return 1.5 * std::exp(-k * t * t / 2); }
 Array start() { return full({}, 1.5, DType::f64); }
 
-struct Inputs {
+struct CornerInputs {
   Array y0, k, t1;
 };
 
 TEST(OdeBacksolveCorners, AWayBackBeginsWhereTheSolveEnded) {
   // Ten steps of 0.01: at 0.1, and y1 is not what t1 is.
-  const auto solve = [](const Inputs& in, const ode::SaveAt& saveat) {
+  const auto solve = [](const CornerInputs& in, const ode::SaveAt& saveat) {
     return diffeqsolve(sinks, ode::Dopri8(), 0.0, in.t1, 0.01, in.y0, in.k,
                        {.saveat = saveat, .adjoint = back, .max_steps = 10});
   };
   const ode::SaveAt rows{.t1 = true, .ts = {0.03, 0.08, 1.9}};
   const auto all = test::run_all(
       [&](const Array& y0, const Array& k, const Array& t1) {
-        const auto end = [&](const Inputs& in) {
+        const auto end = [&](const CornerInputs& in) {
           const auto sol = solve(in, {.t1 = true});
           return std::pair{sol.y1, std::pair{sol.t1, sol.result}};
         };
-        const auto r = value_and_grad(end, has_aux)(Inputs{y0, k, t1});
-        const auto sums = grad([&](const Inputs& in) { return sum(solve(in, rows).ys); });
-        return std::tuple{r.grad, r.value.second, sums(Inputs{y0, k, t1})};
+        const auto r = value_and_grad(end, has_aux)(CornerInputs{y0, k, t1});
+        const auto sums = grad([&](const CornerInputs& in) { return sum(solve(in, rows).ys); });
+        return std::tuple{r.grad, r.value.second, sums(CornerInputs{y0, k, t1})};
       },
       f64(1.5), f64(1.3), f64(2.0));
   const double t = all[3][0], k = 1.3;

@@ -80,13 +80,13 @@ void expect_gradient(const Setting& s) {
 }
 
 /// What solves are off by goes into differences, divided by 1e-5.
-const ode::PidController tight{.rtol = 1e-12, .atol = 1e-12};
+const ode::PidController tight_solve{.rtol = 1e-12, .atol = 1e-12};
 
 TEST(OdeBacksolve, GradientsAreThoseOfDifferences) {
-  expect_gradient({"Dopri8", ode::Dopri8(), tight});
+  expect_gradient({"Dopri8", ode::Dopri8(), tight_solve});
   expect_gradient({"equal steps", ode::Dopri8(), ode::ConstantStepSize{}, 0.01});
-  expect_gradient({"moving ends", ode::Tsit5(), tight, none, {.t1 = true}, true});
-  expect_gradient({"backwards", ode::Dopri8(), tight, none, {.t1 = true}, false, true});
+  expect_gradient({"moving ends", ode::Tsit5(), tight_solve, none, {.t1 = true}, true});
+  expect_gradient({"backwards", ode::Dopri8(), tight_solve, none, {.t1 = true}, false, true});
   expect_gradient(
       {"implicit", ode::Kvaerno5(), ode::PidController{.rtol = 1e-8, .atol = 1e-8}, 0.01});
   expect_gradient({"steps of its own",
@@ -96,16 +96,16 @@ TEST(OdeBacksolve, GradientsAreThoseOfDifferences) {
                    {.t1 = true},
                    false,
                    false,
-                   {.controller = tight}});
+                   {.controller = tight_solve}});
 }
 
 TEST(OdeBacksolve, RowsAreJumpsOnTheWay) {
   // By a method of many small steps: rows are as good as its interpolant.
   const ode::SaveAt rows{.t0 = true, .t1 = true, .ts = {0.2, 0.5, 0.55, 1.3, 1.7}};
-  expect_gradient({"rows", ode::Tsit5(), tight, none, rows});
-  expect_gradient({"rows, moving ends", ode::Tsit5(), tight, none, {.ts = {0.5, 0.55, 1.3}}, true});
+  expect_gradient({"rows", ode::Tsit5(), tight_solve, none, rows});
+  expect_gradient({"rows, moving ends", ode::Tsit5(), tight_solve, none, {.ts = {0.5, 0.55, 1.3}}, true});
   expect_gradient(
-      {"rows, backwards", ode::Tsit5(), tight, none, {.ts = {1.3, 0.55, 0.5}}, false, true});
+      {"rows, backwards", ode::Tsit5(), tight_solve, none, {.ts = {1.3, 0.55, 0.5}}, false, true});
 }
 
 TEST(OdeBacksolve, EachLaneGoesBackItsOwnWay) {
@@ -116,7 +116,7 @@ TEST(OdeBacksolve, EachLaneGoesBackItsOwnWay) {
           const ode::OdeTerm grows{
               [&](const Array&, const Array& y, const None&) { return rate * y * (1 - y); }};
           return diffeqsolve(grows, ode::Dopri8(), 0.0, 2.0, none, full({}, 0.2, DType::f64), none,
-                             {.controller = tight, .adjoint = ode::BacksolveAdjoint{}})
+                             {.controller = tight_solve, .adjoint = ode::BacksolveAdjoint{}})
               .y1;
         }))(k);
       },

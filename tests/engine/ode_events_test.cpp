@@ -23,7 +23,7 @@ const ode::OdeTerm falling{[](const Array&, const Ball& b, const None&) {
   return Ball{b.speed, full_like(b.speed, -gravity)};
 }};
 const auto height = [](const Array&, const Ball& b, const None&) { return b.height; };
-const ode::PidController pid{.rtol = 1e-8, .atol = 1e-8};
+const ode::PidController event_pid{.rtol = 1e-8, .atol = 1e-8};
 
 Ball dropped(const Array& from) { return {from, zeros_like(from)}; }
 
@@ -32,7 +32,7 @@ TEST(OdeEvents, ASolveEndsWhereANumberChangesItsSign) {
       [](const Array& from) {
         const auto sol = diffeqsolve(
             falling, ode::Tsit5(), 0.0, 10.0, none, dropped(from), none,
-            {.saveat = {.t1 = true, .ts = {0.1, 0.2, 5.0}}, .controller = pid}, ode::event(height));
+            {.saveat = {.t1 = true, .ts = {0.1, 0.2, 5.0}}, .controller = event_pid}, ode::event(height));
         return std::tuple{sol.t1,    sol.y1.height, sol.y1.speed, sol.result,
                           sol.event, sol.count,     sol.ts,       sol.ys.height};
       },
@@ -59,7 +59,7 @@ TEST(OdeEvents, ABallBouncesAndGoesOn) {
         };
         const auto sol =
             diffeqsolve(falling, ode::Tsit5(), 0.0, 2.0, none, dropped(from), none,
-                        {.saveat = {.ts = {0.5, 1.5}}, .controller = pid},
+                        {.saveat = {.ts = {0.5, 1.5}}, .controller = event_pid},
                         ode::event(height, bounce, {.direction = ode::Direction::down}));
         return std::tuple{sol.y1.height, sol.y1.speed, sol.result, sol.event, sol.ys.height};
       },
@@ -99,7 +99,7 @@ TEST(OdeEvents, ASolveEndsInTheStateThatAnEffectLeft) {
       [&](const Array& from) {
         const auto sol = diffeqsolve(
             field, ode::Tsit5(), 0.0, 10.0, none, Counted{from, zeros_like(from), zeros_like(from)},
-            none, {.controller = pid}, ode::event(high, bounce), ode::event(often));
+            none, {.controller = event_pid}, ode::event(high, bounce), ode::event(often));
         return std::tuple{sol.t1, sol.y1.bounces, sol.event, sol.result};
       },
       f64(1.0));
@@ -157,7 +157,7 @@ TEST(OdeEvents, ConditionsOfTruthEndAtTheEndOfAStep) {
 TEST(OdeEvents, TheTimeOfAnEventIsDifferentiable) {
   const auto end = [](const Array& from) {
     return diffeqsolve(falling, ode::Tsit5(), 0.0, 10.0, none, dropped(from), none,
-                       {.controller = pid}, ode::event(height))
+                       {.controller = event_pid}, ode::event(height))
         .t1;
   };
   const double want = 1 / std::sqrt(2 * gravity * 2.0);

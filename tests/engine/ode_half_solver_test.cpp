@@ -18,7 +18,7 @@ using ode::HalfSolver;
 using ::testing::HasSubstr;
 
 /// y' = -2 t y^2: 1 / (1 + t^2).
-double hill(double t) { return 1 / (1 + t * t); }
+double hill_at(double t) { return 1 / (1 + t * t); }
 const ode::OdeTerm hill_term{
     [](const Array& t, const Array& y, const None&) { return -2.0 * t * y * y; }};
 double hill_slope(double t, double y) { return -2 * t * y * y; }
@@ -65,7 +65,7 @@ TEST(OdeHalfSolver, TheErrorIsTheDifferenceToTheWholeStep) {
       f64(1.0));
   EXPECT_NEAR(got[0][0], y, 1e-12);
   EXPECT_EQ(got[1][0], steps);
-  EXPECT_NEAR(y, hill(2), 20 * tolerance);
+  EXPECT_NEAR(y, hill_at(2), 20 * tolerance);
 }
 
 TEST(OdeHalfSolver, MethodsWithoutAnEstimateChooseTheirSteps) {
@@ -112,7 +112,7 @@ TEST(OdeHalfSolver, ValuesBetweenTheStepsMeetTheirEnds) {
         return std::tuple{kept.ys, between.ys};
       },
       f64(1.0));
-  EXPECT_NEAR(all[1][0], hill(0.3), 1e-3);
+  EXPECT_NEAR(all[1][0], hill_at(0.3), 1e-3);
   EXPECT_NEAR(all[1][1], all[0][1], 1e-11);
   EXPECT_NEAR(all[1][2], all[0][1], 1e-11);
   EXPECT_NEAR(all[1][3], all[0][3], 1e-11);

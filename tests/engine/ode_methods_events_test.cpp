@@ -15,14 +15,14 @@ namespace {
 using ode::diffeqsolve;
 
 /// x'' = -x from rest at 1 with a wall at 0 that turns the speed: x = |cos t|.
-struct Spring {
+struct EventSpring {
   Array v, x;
 };
 const ode::PartitionedTerm spring(
     ode::OdeTerm{[](const Array&, const Array& x, const None&) { return -x; }},
     ode::OdeTerm{[](const Array&, const Array& v, const None&) { return v; }});
-const auto wall = [](const Array&, const Spring& s, const None&) { return s.x; };
-const auto turn = [](const Array&, const Spring& s, const None&) { return Spring{-s.v, s.x}; };
+const auto wall = [](const Array&, const EventSpring& s, const None&) { return s.x; };
+const auto turn = [](const Array&, const EventSpring& s, const None&) { return EventSpring{-s.v, s.x}; };
 
 struct Case {
   ode::Solver solver;
@@ -49,7 +49,7 @@ TEST(OdeMethodEvents, ASolveEndsWhereANumberChangesItsSign) {
     const auto t = test::run(
         [&](const Array& one) {
           return with_term(c.solver, [&](const auto& term) {
-            return diffeqsolve(term, c.solver, 0.0, 3.0, c.dt0, Spring{zeros_like(one), one}, none,
+            return diffeqsolve(term, c.solver, 0.0, 3.0, c.dt0, EventSpring{zeros_like(one), one}, none,
                                {.controller = c.controller}, ode::event(wall))
                 .t1;
           });
@@ -65,7 +65,7 @@ TEST(OdeMethodEvents, BehindAWallTheyGoOn) {
         [&](const Array& one) {
           return with_term(c.solver, [&](const auto& term) {
             const auto sol = diffeqsolve(
-                term, c.solver, 0.0, 6.0, c.dt0, Spring{zeros_like(one), one}, none,
+                term, c.solver, 0.0, 6.0, c.dt0, EventSpring{zeros_like(one), one}, none,
                 {.saveat = {.t1 = true, .ts = {1.0, 2.0, 5.0}}, .controller = c.controller},
                 ode::event(wall, turn, {.direction = ode::Direction::down}));
             return std::tuple{sol.ys.x, sol.result};

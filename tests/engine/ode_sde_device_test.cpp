@@ -16,8 +16,8 @@ class Sde : public DeviceTest {};
 
 /// dy = mu y dt + sigma y dW of Stratonovich: exp(mu t + sigma W).
 constexpr float mu = 0.1f, sigma = 0.4f;
-const ode::OdeTerm drift{[](const Array&, const Array& y, const None&) { return mu * y; }};
-const auto diffusion = [](const Array&, const Array& y, const None&) { return sigma * y; };
+const ode::OdeTerm device_drift{[](const Array&, const Array& y, const None&) { return mu * y; }};
+const auto device_diffusion = [](const Array&, const Array& y, const None&) { return sigma * y; };
 
 std::vector<std::uint32_t> words(std::size_t lanes) {
   std::vector<std::uint32_t> all;
@@ -33,7 +33,7 @@ TEST_F(Sde, PathsByTheNumberOfTheStepAreOneKernelWithTheNumbersOfTheHost) {
   const auto solve = [](const Array& keys) {
     return vmap([](const Key& key) {
       const ode::IndexedBrownianPath path(zeros({}), key.clone());
-      return ode::diffeqsolve(ode::MultiTerm(drift, ode::ControlTerm(diffusion, path)),
+      return ode::diffeqsolve(ode::MultiTerm(device_drift, ode::ControlTerm(device_diffusion, path)),
                               ode::EulerMaruyama(), 0.0f, 1.0f, 1.0f / 32, ones({}))
           .y1;
     })(Keys(keys));
@@ -55,7 +55,7 @@ TEST_F(Sde, PathsAsFunctionsOfTimeLetEveryLaneTakeItsOwnSteps) {
   const auto solve = [&](const Array& keys) {
     return vmap([&](const Key& key) {
       const auto sol = ode::diffeqsolve(
-          ode::MultiTerm(drift, ode::ControlTerm(diffusion, path_of(key))), ode::Heun(), 0.0f, 1.0f,
+          ode::MultiTerm(device_drift, ode::ControlTerm(device_diffusion, path_of(key))), ode::Heun(), 0.0f, 1.0f,
           1.0f / 8, ones({}), none,
           {.controller = ode::PidController{.rtol = 0, .atol = 3e-3f}, .max_steps = 512});
       return std::pair{sol.y1, sol.stats.steps};

@@ -33,10 +33,10 @@ HostArray matrix(const Numbers& x, Dim rows, Dim columns) {
   return test::host(DType::f64, {rows, columns}, x);
 }
 
-using Point = std::vector<double>;
+using PlanePoint = std::vector<double>;
 
-Point slope_at(double t, const Point& y) {
-  Point k(2, 0.0);
+PlanePoint slope_at(double t, const PlanePoint& y) {
+  PlanePoint k(2, 0.0);
   for (std::size_t j = 0; j < width; ++j) {
     const double x = y[0] * in_weights[j] + y[1] * in_weights[width + j] + 0.1 * t;
     for (std::size_t i = 0; i < 2; ++i) k[i] += std::tanh(x) * out_weights[2 * j + i];
@@ -45,14 +45,14 @@ Point slope_at(double t, const Point& y) {
 }
 
 /// The states at the ends of steps, straight from the table.
-std::vector<Point> by_hand(const ode::Tableau& table, const std::vector<double>& ends, Point y) {
-  std::vector<Point> all;
+std::vector<PlanePoint> by_hand(const ode::Tableau& table, const std::vector<double>& ends, PlanePoint y) {
+  std::vector<PlanePoint> all;
   double t = 0;
   for (double end : ends) {
     const double h = end - t;
-    std::vector<Point> k;
+    std::vector<PlanePoint> k;
     for (std::size_t i = 0; i < table.b.size(); ++i) {
-      Point at = y;
+      PlanePoint at = y;
       for (std::size_t j = 0; j < i; ++j)
         for (std::size_t c = 0; c < 2; ++c) at[c] += h * table.a[i - 1][j] * k[j][c];
       k.push_back(slope_at(t + (i == 0 ? 0 : table.c[i - 1]) * h, at));
@@ -79,7 +79,7 @@ TEST(OdeUniform, StagesInALoopAreThoseOfTheTable) {
           return std::tuple{s.ys, s.y1, s.ts};
         },
         f64(Numbers{0.5, -0.25}), matrix(in_weights, 2, width), matrix(out_weights, width, 2));
-    const std::vector<Point> want = by_hand(*table, {0.25, 0.5, 0.75, 1.0}, {0.5, -0.25});
+    const std::vector<PlanePoint> want = by_hand(*table, {0.25, 0.5, 0.75, 1.0}, {0.5, -0.25});
     for (std::size_t row = 0; row < 4; ++row)
       for (std::size_t c = 0; c < 2; ++c)
         EXPECT_NEAR(all[0][2 * row + c], want[row][c], 2e-15) << "row " << row;
@@ -195,7 +195,7 @@ TEST_F(OdeUniformDevice, ANetworksBatchIsOneKernelForwardAndOneBack) {
   double want = 0;
   const Numbers starts = waves(2 * lanes, 0.7, 0.2);
   for (std::size_t i = 0; i < static_cast<std::size_t>(lanes); ++i) {
-    const Point end = by_hand(ode::tableaus::rk4(), {.125, .25, .375, .5, .625, .75, .875, 1},
+    const PlanePoint end = by_hand(ode::tableaus::rk4(), {.125, .25, .375, .5, .625, .75, .875, 1},
                               {starts[2 * i], starts[2 * i + 1]})
                           .back();
     want += end[0] * end[0] + end[1] * end[1];

@@ -33,8 +33,6 @@ Arrays each(Key key, const operators::Space& space, const F& f, Loc loc) {
   return result;
 }
 
-Array in(DType dtype, const Array& a) { return a.dtype() == dtype ? a : cast(a, dtype); }
-
 /// What numbers are computed in that end up as `t`.
 DType computed(DType t) { return t == DType::f64 ? t : DType::f32; }
 
@@ -67,7 +65,7 @@ Arrays draw(const Sampler& sampler, Key key, const operators::Space& space, Dim 
       return each(std::move(key), space, f, loc);
     } else if constexpr (std::is_same_v<Kind, Normal>) {
       const auto f = [&](Key own, const Aval& a) {
-        return in(a.dtype, normals(std::move(own), a));
+        return cast(normals(std::move(own), a), a.dtype);
       };
       return each(std::move(key), space, f, loc);
     } else if constexpr (std::is_same_v<Kind, Sphere>) {
@@ -75,7 +73,7 @@ Arrays draw(const Sampler& sampler, Key key, const operators::Space& space, Dim 
       const Array squares = detail::dots(z, z, computed(space.dtype()));
       const Array scale = std::sqrt(static_cast<double>(space.size())) * rsqrt(squares);
       for (std::size_t i = 0; i < z.size(); ++i)
-        z[i] = in(space.arrays[i].dtype, z[i] * in(z[i].dtype(), scale));
+        z[i] = cast(z[i] * cast(scale, z[i].dtype()), space.arrays[i].dtype);
       return z;
     } else if constexpr (std::is_same_v<Kind, SparseSigns>) {
       const double s = kind.s;
@@ -88,7 +86,7 @@ Arrays draw(const Sampler& sampler, Key key, const operators::Space& space, Dim 
         const Array u = random::uniform(std::move(own), with_last(a.shape, k), 0, 1, dtype);
         const double root = std::sqrt(s), share = 1 / (2 * s);
         const Array z = where(u < share, -root, where(u < 2 * share, root, 0.0));
-        return in(a.dtype, z);
+        return cast(z, a.dtype);
       };
       return each(std::move(key), space, f, loc);
     } else {
@@ -106,7 +104,7 @@ Array flat(const Arrays& block, const Space& space) {
   Arrays rows;
   for (std::size_t i = 0; i < block.size(); ++i) {
     const Dim n = space.arrays[i].shape.size(), k = block[i].dim(-1);
-    const Array a = in(dtype, block[i]);
+    const Array a = cast(block[i], dtype);
     rows.push_back(a.rank() == 2 ? a : reshape(a, {n, k}));
   }
   return rows.size() == 1 ? rows[0] : concatenate(rows);
@@ -119,8 +117,9 @@ Arrays unflat(const Array& block, const Space& space) {
     const Dim n = a.shape.size();
     const Array rows = space.arrays.size() == 1 ? block : slice_axis(block, 0, first, first + n);
     first += n;
+    const bool flat = a.shape.rank() == 1;
     result.push_back(
-        in(a.dtype, a.shape.rank() == 1 ? rows : reshape(rows, with_last(a.shape, block.dim(1)))));
+        cast(flat ? rows : reshape(rows, with_last(a.shape, block.dim(1))), a.dtype));
   }
   return result;
 }
@@ -134,7 +133,7 @@ Array dots(const Arrays& x, const Arrays& y, DType dtype) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     std::vector<int> axes;
     for (int axis = 0; axis + 1 < x[i].rank(); ++axis) axes.push_back(axis);
-    Array part = in(dtype, x[i]) * in(dtype, y[i]);
+    Array part = cast(x[i], dtype) * cast(y[i], dtype);
     if (!axes.empty()) part = sum(part, axes);
     total = total.empty() ? part : total + part;
   }

@@ -16,14 +16,12 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-Array in(DType dtype, const Array& a) { return a.dtype() == dtype ? a : cast(a, dtype); }
-
 /// The piece that a time is in, and how far.
 struct Place {
   Array piece, x;
 };
 Place place(const Array& ts, const Operand& t) {
-  const Array at = t.is_array() ? in(ts.dtype(), t.array()) : cast(t, ts.dtype());
+  const Array at = cast(t, ts.dtype());
   // At a point the piece before it.
   const Array piece = last_before(nextafter(at, -std::numeric_limits<double>::infinity()),
                                   zeros({}, DType::i32), static_cast<int>(ts.dim(0) - 1),
@@ -35,7 +33,7 @@ Place place(const Array& ts, const Operand& t) {
 Array beside(const Array& ts, const Array& y) {
   Shape shape(std::vector<Dim>(static_cast<std::size_t>(y.rank()), 1));
   shape[0] = ts.dim(0);
-  return in(y.dtype(), reshape(ts, shape));
+  return cast(reshape(ts, shape), y.dtype());
 }
 
 /// Values of which some are missing.
@@ -65,8 +63,7 @@ Array with_ends(const Array& y, const MissingData& missing) {
   Array result = y;
   if (missing.replace_nans_at_start) {
     const Operand& by = *missing.replace_nans_at_start;
-    result = where(gaps_of(result).before < 0,
-                   by.is_array() ? in(y.dtype(), by.array()) : cast(by, y.dtype()), result);
+    result = where(gaps_of(result).before < 0, cast(by, y.dtype()), result);
   }
   if (missing.fill_forward_nans_at_end) {
     const Gaps g = gaps_of(result);
@@ -97,7 +94,7 @@ PathArrays hermite(const Array& ts, const Array& y, const std::optional<Array>& 
   const Array from = first_rows(g.before, n - 1), to = last_rows(g.behind, n - 1);
   const Array inside = from >= 0 && to < n;
   const Array line = slope(from, to);
-  const Array first = deriv0 ? in(y.dtype(), *deriv0) : line;
+  const Array first = deriv0 ? cast(*deriv0, y.dtype()) : line;
   const Array k = where(rows(preceding, from) >= 0, rows(backward, from), first);
   Array h = rows(t, to) - rows(t, from);
   h = where(h == 0, 1, h);
@@ -146,7 +143,7 @@ PathArrays piece_at(const Array& ts, const std::vector<PathArrays>& powers, cons
   PathArrays result;
   for (std::size_t i = 0; i < powers[0].size(); ++i) {
     const auto power = [&](std::size_t k) { return powers[k][i][p.piece]; };
-    const Array x = in(powers[0][i].dtype(), p.x);
+    const Array x = cast(p.x, powers[0][i].dtype());
     const std::size_t n = powers.size();
     Array sum = derivative ? static_cast<double>(n - 1) * power(n - 1) : power(n - 1);
     for (std::size_t k = n - 1; k-- > (derivative ? 1U : 0U);)
@@ -162,8 +159,8 @@ PathArrays line_at(const Array& ts, const PathArrays& ys, const Operand& t, bool
   PathArrays result;
   for (const Array& y : ys) {
     const Array from = y[p.piece], change = y[p.piece + 1] - from;
-    result.push_back(derivative ? change / in(y.dtype(), length)
-                                : from + change * in(y.dtype(), p.x / length));
+    result.push_back(derivative ? change / cast(length, y.dtype())
+                                : from + change * cast(p.x / length, y.dtype()));
   }
   return result;
 }

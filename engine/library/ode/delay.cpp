@@ -17,11 +17,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-Array in(DType dtype, const Array& a) { return a.dtype() == dtype ? a : cast(a, dtype); }
-Array time(DType dtype, const Operand& t) {
-  return t.is_array() ? in(dtype, t.array()) : cast(t, dtype);
-}
-
 }  // namespace
 
 void Past::begin(const Request& r, const Array& t0, const Arrays& y0) {
@@ -62,7 +57,7 @@ void Past::begin(const Request& r, const Array& t0, const Arrays& y0) {
   t0_ = t0;
   y0_ = y0;
   pieces_.reset();
-  for (const Operand& tau : options_.delays) taus_.push_back(time(dtype_, tau));
+  for (const Operand& tau : options_.delays) taus_.push_back(cast(tau, dtype_));
 }
 
 std::optional<double> Past::known_longest_step() const {
@@ -80,7 +75,7 @@ std::optional<double> Past::known_longest_step() const {
 Array Past::longest_step() const {
   if (const auto known = known_longest_step()) return full({}, *known, dtype_);
   Arrays all = taus_;
-  if (options_.smallest) all.push_back(time(dtype_, *options_.smallest));
+  if (options_.smallest) all.push_back(cast(*options_.smallest, dtype_));
   Array least = all[0];
   for (std::size_t i = 1; i < all.size(); ++i) least = minimum(least, all[i]);
   return least;
@@ -179,7 +174,7 @@ Array Past::lost(const PastPieces& p, const Array& t) const {
 }
 
 Arrays Past::at(const Operand& when) const {
-  const Array t = time(dtype_, when);
+  const Array t = cast(when, dtype_);
   const Array is_before = t < t0_;
   // Neither function is asked for what is beyond it: a derivative would find it there.
   const Arrays before = initial(where(is_before, t, t0_));
@@ -199,7 +194,7 @@ Arrays Past::at(const Operand& when) const {
     Array known = x <= end_ + 256 * eps * (abs(end_) + abs(t0_));
     if (options_.remembered > 0) known = known && (first == 0 || p.starts[row(first)] <= x);
     for (std::size_t i = 0; i < after.size(); ++i) {
-      const Array u = in(y0_[i].dtype(), theta);
+      const Array u = cast(theta, y0_[i].dtype());
       Array sum = p.powers.back()[i][at];
       for (std::size_t k = p.powers.size() - 1; k-- > 0;) sum = p.powers[k][i][at] + u * sum;
       after[i] = where(known, sum, std::numeric_limits<double>::quiet_NaN());

@@ -25,7 +25,7 @@ Array product_with(const Operator& a, const Array& block, Loc loc) {
 
 Array diagonal_of(const Operator& a, DType dtype, Loc loc) {
   const auto stored = a.map().diagonal(loc);
-  if (stored) return in(dtype, *stored);
+  if (stored) return cast(*stored, dtype);
   return reshape(product_with(a, ones({a.rows(), 1}, dtype), loc), {a.rows()});
 }
 
@@ -34,8 +34,8 @@ Map::Bands bands_of(const Operator& a, DType dtype, Loc loc) {
   const Dim n = a.rows();
   if (const auto stored = a.map().bands(loc)) {
     const Array none = zeros({1}, dtype);
-    return {concatenate({none, in(dtype, stored->lower)}), in(dtype, stored->diag),
-            concatenate({in(dtype, stored->upper), none})};
+    return {concatenate({none, cast(stored->lower, dtype)}), cast(stored->diag, dtype),
+            concatenate({cast(stored->upper, dtype), none})};
   }
   // Every third unit vector in one product: what they give does not overlap.
   const Array kind = arange(n) % 3;
@@ -50,7 +50,7 @@ Map::Bands bands_of(const Operator& a, DType dtype, Loc loc) {
 
 Factors factors_of(Direct method, const Operator& a, DType dtype, Loc loc) {
   const Tags& tags = a.tags();
-  const auto matrix = [&] { return in(dtype, stop_gradient(a.as_matrix(loc))); };
+  const auto matrix = [&] { return cast(stop_gradient(a.as_matrix(loc)), dtype); };
   switch (method) {
     case Direct::diagonal: {
       if (tags.unit_diagonal) return [](const Array& b, bool) { return b; };
@@ -127,7 +127,7 @@ Arrays square_solution(Direct method, const Operator& a, const Arrays& b, bool b
 Arrays least_squares(const Operator& a, const Arrays& b, bool block, DType dtype, Loc loc) {
   const bool tall = a.rows() >= a.columns();
   const Flat in_space(a.in(), block), out_space(a.out(), block);
-  const Array m = in(dtype, stop_gradient(a.as_matrix(loc)));
+  const Array m = cast(stop_gradient(a.as_matrix(loc)), dtype);
   const linalg::Qr f = linalg::qr(tall ? m : transpose(m));
   const auto upper = [&](const Array& v, bool transposed) {
     return linalg::triangular_solve(f.r, v, {.lower = false, .transposed = transposed});

@@ -5,8 +5,6 @@
 
 namespace gnomon::operators::detail {
 
-inline Array in(DType dtype, const Array& a) { return a.dtype() == dtype ? a : cast(a, dtype); }
-
 /// A block of vectors of a space as a matrix [n, k], and back; a single vector as one column.
 class Flat {
  public:
@@ -16,7 +14,7 @@ class Flat {
     std::vector<Array> parts;
     for (std::size_t i = 0; i < x.size(); ++i) {
       const Dim n = space_.arrays[i].shape.size(), k = block_ ? x[i].dim(x[i].rank() - 1) : 1;
-      parts.push_back(in(dtype, reshape(x[i], {n, k})));
+      parts.push_back(cast(reshape(x[i], {n, k}), dtype));
     }
     return parts.size() == 1 ? parts[0] : concatenate(parts);
   }
@@ -29,7 +27,7 @@ class Flat {
       std::vector<Dim> dims(a.shape.begin(), a.shape.end());
       if (block_) dims.push_back(k);
       const Array part = space_.arrays.size() == 1 ? x : slice(x, {first, 0}, {first + n, k});
-      result.push_back(in(a.dtype, reshape(part, Shape(dims))));
+      result.push_back(cast(reshape(part, Shape(dims)), a.dtype));
       first += n;
     }
     return result;

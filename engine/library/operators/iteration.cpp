@@ -48,14 +48,12 @@ void throw_if_failed(const std::vector<std::int32_t>& codes, Loc loc) {
 
 namespace {
 
-Array in(DType dtype, const Array& a) { return a.dtype() == dtype ? a : cast(a, dtype); }
-
 }  // namespace
 
 Array dot(const Arrays& a, const Arrays& b, DType dtype) {
   std::optional<Array> total;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const Array product = in(dtype, a[i]) * in(dtype, b[i]);
+    const Array product = cast(a[i], dtype) * cast(b[i], dtype);
     const Array part = product.rank() == 0 ? product : sum(product);
     total = total ? *total + part : part;
   }
@@ -65,13 +63,13 @@ Array dot(const Arrays& a, const Arrays& b, DType dtype) {
 Arrays plus(const Arrays& x, const Array& factor, const Arrays& y) {
   Arrays result;
   for (std::size_t i = 0; i < x.size(); ++i)
-    result.push_back(x[i] + in(x[i].dtype(), factor) * y[i]);
+    result.push_back(x[i] + cast(factor, x[i].dtype()) * y[i]);
   return result;
 }
 
 Arrays scaled(const Array& factor, const Arrays& x) {
   Arrays result;
-  for (const Array& a : x) result.push_back(in(a.dtype(), factor) * a);
+  for (const Array& a : x) result.push_back(cast(factor, a.dtype()) * a);
   return result;
 }
 

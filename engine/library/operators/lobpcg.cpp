@@ -71,7 +71,7 @@ Array norms(const Array& r) { return sqrt(sum(r * r, {0})); }
 
 /// Of a small operator all of it.
 Eigenpairs of_matrix(const Operator& a, const LobpcgOptions& o, Dim k, DType dtype, Loc loc) {
-  const Array m = detail::in(dtype, stop_gradient(a.as_matrix(loc)));
+  const Array m = cast(stop_gradient(a.as_matrix(loc)), dtype);
   const linalg::Eigh all = linalg::eigh(m);
   const Dim n = a.rows();
   const Array vectors =
@@ -130,7 +130,7 @@ Eigenpairs lobpcg(const Operator& a, const Array& x, const LobpcgOptions& option
                           concatenate({product_of_basis, search.product(w)}, 1));
   };
   // The first step has no change behind it.
-  const Array x0 = linalg::qr(detail::in(dtype, stop_gradient(x))).q, ax0 = search.product(x0);
+  const Array x0 = linalg::qr(cast(stop_gradient(x), dtype)).q, ax0 = search.product(x0);
   const Array values0 = sum(x0 * ax0, {0});
   const State first = state_of(step_from(x0, ax0, ax0 - x0 * values0));
   const auto loop =

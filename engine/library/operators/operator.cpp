@@ -145,6 +145,7 @@ Array Operator::diagonal(Loc loc) const {
 }
 
 Operator Operator::tagged(Tags t, Loc loc) const {
+  if (t == Tags{}) return *this;
   require_square("operators::tagged", *this, loc);
   Tags all = tags();
   const auto add = [](bool& to, bool from) { to = to || from; };

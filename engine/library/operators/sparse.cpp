@@ -180,11 +180,6 @@ void require_offsets(const char* op, const CsrPattern& p) {
                 {});
 }
 
-Operator with_tags(std::shared_ptr<const Map> map, const Tags& tags) {
-  const Operator plain(std::move(map));
-  return tags == Tags{} ? plain : plain.tagged(tags, {});
-}
-
 // ---- on the host
 
 /// How many entries are far from the diagonal: so many columns that what rows in between look at
@@ -224,7 +219,7 @@ Csr::operator Operator() const {
   require_values("operators::Csr", values, 1);
   require_offsets("operators::Csr", pattern);
   require_list("operators::Csr", "the pattern's columns", pattern.columns, values.size());
-  return with_tags(std::make_shared<CsrMap>(*this), tags);
+  return Operator(std::make_shared<CsrMap>(*this)).tagged(tags, {});
 }
 
 Coo::operator Operator() const {
@@ -236,7 +231,7 @@ Coo::operator Operator() const {
                 {});
   require_list("operators::Coo", "row", row, values.size());
   require_list("operators::Coo", "column", column, values.size());
-  return with_tags(std::make_shared<CooMap>(*this), tags);
+  return Operator(std::make_shared<CooMap>(*this)).tagged(tags, {});
 }
 
 BlockSparse::operator Operator() const {
@@ -246,10 +241,10 @@ BlockSparse::operator Operator() const {
                 "the blocks are " + to_string(blocks.aval()) + "; square ones are needed", {});
   require_offsets("operators::BlockSparse", pattern);
   require_list("operators::BlockSparse", "the pattern's columns", pattern.columns, blocks.dim(0));
-  return with_tags(
-      std::make_shared<BlockSparseMap>(rows_of_entries(pattern), pattern.columns, blocks,
-                                       pattern.offsets.size() - 1, pattern.width),
-      tags);
+  return Operator(std::make_shared<BlockSparseMap>(rows_of_entries(pattern), pattern.columns,
+                                                   blocks, pattern.offsets.size() - 1,
+                                                   pattern.width))
+      .tagged(tags, {});
 }
 
 Csr to_csr(Runtime& rt, const Triplets& given, CsrOf options, Loc loc) {

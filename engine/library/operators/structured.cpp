@@ -21,11 +21,6 @@ void require(bool fits, const char* kind, const char* which, const Array& a, con
     refuse(kind, std::string(which) + " is " + to_string(a.aval()) + "; " + needed + " is needed");
 }
 
-Operator with_tags(std::shared_ptr<const Map> map, const Tags& tags) {
-  const Operator plain(std::move(map));
-  return tags == Tags{} ? plain : plain.tagged(tags, {});
-}
-
 /// `factors` along the first axis of x, a vector or a block.
 Array rows_times(const Array& factors, const Array& x) {
   return (x.rank() == 1 ? factors : expand_dims(factors, -1)) * x;
@@ -177,7 +172,7 @@ Tridiagonal::operator Operator() const {
   for (const auto& [what, band] : {std::pair{"lower", &lower}, std::pair{"upper", &upper}})
     require(band->shape() == Shape{diag.size() - 1} && band->dtype() == diag.dtype(), kind, what,
             *band, ("beside a diagonal " + to_string(diag.aval()) + " one element less").c_str());
-  return with_tags(std::make_shared<TridiagonalMap>(lower, diag, upper), tags);
+  return Operator(std::make_shared<TridiagonalMap>(lower, diag, upper)).tagged(tags, {});
 }
 
 Banded::operator Operator() const {
@@ -190,7 +185,7 @@ Banded::operator Operator() const {
                          std::to_string(bands.dim(0) - 1));
   Tags all = tags;
   all.tridiagonal = all.tridiagonal || (below <= 1 && bands.dim(0) - below <= 2);
-  return with_tags(std::make_shared<BandedMap>(bands, below), all);
+  return Operator(std::make_shared<BandedMap>(bands, below)).tagged(all, {});
 }
 
 Triangular::operator Operator() const {
@@ -209,8 +204,8 @@ Symmetric::operator Operator() const {
   const Array other = lower ? tril(matrix, -1) : triu(matrix, 1);
   Tags all = tags;
   all.symmetric = true;
-  return with_tags(std::make_shared<Masked>(half + gnomon::transpose(other), Tags{}, "Symmetric"),
-                   all);
+  return Operator(std::make_shared<Masked>(half + gnomon::transpose(other), Tags{}, "Symmetric"))
+      .tagged(all, {});
 }
 
 LowRank::operator Operator() const {

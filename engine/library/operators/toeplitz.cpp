@@ -82,17 +82,12 @@ void require_vector(const char* kind, const char* which, const Array& a, DType d
                 {});
 }
 
-Operator with_tags(std::shared_ptr<const Map> map, const Tags& tags) {
-  const Operator plain(std::move(map));
-  return tags == Tags{} ? plain : plain.tagged(tags, {});
-}
-
 }  // namespace
 
 Circulant::operator Operator() const {
   require_vector("Circulant", "the column", column, column.dtype());
   const Dim n = column.size();
-  return with_tags(std::make_shared<CirculantMap>(column, n, n, "Circulant"), tags);
+  return Operator(std::make_shared<CirculantMap>(column, n, n, "Circulant")).tagged(tags, {});
 }
 
 Toeplitz::operator Operator() const {
@@ -105,7 +100,7 @@ Toeplitz::operator Operator() const {
   const Array kernel = concatenate({column, zeros({length - m - n + 1}, column.dtype()), behind});
   Tags all = tags;
   all.symmetric = all.symmetric || !row;
-  return with_tags(std::make_shared<CirculantMap>(kernel, m, n, "Toeplitz"), all);
+  return Operator(std::make_shared<CirculantMap>(kernel, m, n, "Toeplitz")).tagged(all, {});
 }
 
 }  // namespace gnomon::operators

@@ -1,0 +1,17 @@
+// codegen/base/lists.h -- axes and positions, and the lists that hold them.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace gnomon {
+
+/// An axis or a position, neither being negative, as the standard library indexes.
+constexpr std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+template <class List>
+bool contains(const List& list, const typename List::value_type& x) {
+  return std::find(list.begin(), list.end(), x) != list.end();
+}
+
+}  // namespace gnomon
