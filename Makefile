@@ -7,8 +7,9 @@
 #
 # DRIVER=lavapipe|lavapipe-new|swiftshader runs any of them on that driver (lavapipe is the
 # system's own; the others are fetched); without it the environment and the Runtime choose.
-# LABEL=unit|device|... restricts make test to the tests with that label; TARGET=minimum compiles for
-# the least that Vulkan 1.1 guarantees, whatever the device can do.
+# LABEL=unit|device|... restricts make test to the tests with that label.
+# TARGET=minimum compiles for the least that Vulkan 1.1 guarantees, and hides what the device has
+# beyond it (tests/least_device).
 
 DRIVER ?=
 LABEL ?=
@@ -32,14 +33,22 @@ ifneq ($(DRIVER),)
   # The loader of Debian 12 knows only the first name; later ones prefer the second.
   on_driver += VK_ICD_FILENAMES=$(manifest_$(DRIVER)) VK_DRIVER_FILES=$(manifest_$(DRIVER))
 endif
-ifneq ($(TARGET),)
-  on_driver += GNOMON_TARGET=$(TARGET)
-endif
+layers =
 ifeq ($(DRIVER),lavapipe-new)
   # Its API is newer than the distribution's layer. The newer layer needs both variables: without
   # the second it does not look at shader accesses, and a clean run would mean nothing.
-  on_driver += VK_LAYER_PATH=$(drivers)/layer VK_LAYER_VALIDATE_SYNC=1 \
-    VK_LAYER_SYNCVAL_SHADER_ACCESSES_HEURISTIC=1
+  layers := $(drivers)/layer
+  on_driver += VK_LAYER_VALIDATE_SYNC=1 VK_LAYER_SYNCVAL_SHADER_ACCESSES_HEURISTIC=1
+endif
+ifneq ($(TARGET),)
+  ifneq ($(TARGET),minimum)
+    $(error TARGET=$(TARGET) is not known; use minimum)
+  endif
+  layers := $(layers):$(CURDIR)/$(build)/tests/least_device:/usr/share/vulkan/explicit_layer.d
+  on_driver += GNOMON_TARGET=minimum VK_INSTANCE_LAYERS=VK_LAYER_GNOMON_least_device
+endif
+ifneq ($(layers),)
+  on_driver += VK_LAYER_PATH=$(layers)
 endif
 
 .PHONY: demo test test-windows bench setup opponents configure driver
