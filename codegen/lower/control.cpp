@@ -4,6 +4,7 @@
 
 #include "codegen/lower/emitter.h"
 #include "codegen/lower/slice_writes.h"
+#include "codegen/lower/workshop.h"
 #include "codegen/primitives/buffer.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
@@ -17,8 +18,6 @@ using kernel::Value;
 using kernel::Values;
 
 namespace {
-
-std::uint32_t word(Dim d) { return static_cast<std::uint32_t>(d); }
 
 /// Carried values of a loop under construction: scalars travel as loop arguments, arrays stay in
 /// their tile.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/lower/workshop.h"
 #include "codegen/primitives/gather_scatter.h"
 
 namespace gnomon {
@@ -13,7 +14,6 @@ using kernel::Values;
 
 namespace {
 
-std::uint32_t word(Dim d) { return static_cast<std::uint32_t>(d); }
 int batch_of(const Equation& e) { return e.params.as<DynamicUpdateSliceParams>().batch_dims; }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/lower/emitter.h"
+#include "codegen/lower/workshop.h"
 
 namespace gnomon {
 
@@ -11,8 +12,6 @@ using kernel::Value;
 using kernel::Values;
 
 namespace {
-
-std::uint32_t word(Dim d) { return static_cast<std::uint32_t>(d); }
 
 }  // namespace
 

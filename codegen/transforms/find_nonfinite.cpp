@@ -14,7 +14,7 @@
 namespace gnomon {
 namespace {
 
-using Values = std::vector<HostArray>;
+using HostValues = std::vector<HostArray>;
 
 struct Seen {
   bool nan = false, infinity = false;
@@ -57,29 +57,29 @@ class Search {
   std::optional<Nonfinite> found;
 
   /// The outputs, unless something was found on the way.
-  Values run(const Graph& g, const Values& inputs, const Lanes& lanes) {
-    Values values(g.avals.size());
+  HostValues run(const Graph& g, const HostValues& inputs, const Lanes& lanes) {
+    HostValues values(g.avals.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) values[g.inputs[i]] = inputs[i];
     for (const Equation& e : g.equations) {
-      Values in;
+      HostValues in;
       for (ValueId v : e.inputs) in.push_back(values[v]);
-      Values out = results(g, e, in, lanes);
+      HostValues out = results(g, e, in, lanes);
       if (found) return {};
       for (std::size_t i = 0; i < out.size(); ++i) values[e.outputs[i]] = std::move(out[i]);
     }
-    Values outputs;
+    HostValues outputs;
     for (ValueId v : g.outputs) outputs.push_back(values[v]);
     return outputs;
   }
 
  private:
-  Values results(const Graph& g, const Equation& e, const Values& in, const Lanes& lanes) {
+  HostValues results(const Graph& g, const Equation& e, const HostValues& in, const Lanes& lanes) {
     if (e.primitive == &while_p) return loop(e, e.params.as<WhileParams>(), in, lanes);
     if (e.primitive == &scan_p) return scan(g, e, e.params.as<ScanParams>(), in, lanes);
     if (e.primitive == &cond_p) return branch(g, e.params.as<CondParams>(), e, in, lanes);
     std::vector<Aval> avals;
     for (ValueId v : e.outputs) avals.push_back(g.avals[v]);
-    Values out = e.primitive->reference(e.params, avals, in);
+    HostValues out = e.primitive->reference(e.params, avals, in);
     Seen before, after;
     for (const HostArray& a : in) {
       const Seen s = seen_in(a, lanes);
@@ -102,12 +102,12 @@ class Search {
     found->where += ", in " + place;
   }
 
-  Values loop(const Equation& e, const WhileParams& p, const Values& in, const Lanes& lanes) {
-    Values values = in;
+  HostValues loop(const Equation& e, const WhileParams& p, const HostValues& in, const Lanes& lanes) {
+    HostValues values = in;
     Lanes running(static_cast<std::size_t>(p.lanes), true);
     if (running.size() == lanes.size()) running = lanes;
     for (Dim step = 0; p.max_steps < 0 || step < p.max_steps; ++step) {
-      const Values go = run(*p.condition, values, p.lanes > 0 ? running : lanes);
+      const HostValues go = run(*p.condition, values, p.lanes > 0 ? running : lanes);
       bool any = false;
       if (!found) {
         for (std::size_t lane = 0; lane < running.size(); ++lane)
@@ -116,7 +116,7 @@ class Search {
                           : go[0].integer(0) != 0;
       }
       if (!found && !any) break;
-      const Values next = found ? Values{} : run(*p.body, values, p.lanes > 0 ? running : lanes);
+      const HostValues next = found ? HostValues{} : run(*p.body, values, p.lanes > 0 ? running : lanes);
       if (found) {
         add("step " + std::to_string(step) + " of the loop", e);
         return {};
@@ -128,16 +128,16 @@ class Search {
     return values;
   }
 
-  Values scan(const Graph& g, const Equation& e, const ScanParams& p, const Values& in,
+  HostValues scan(const Graph& g, const Equation& e, const ScanParams& p, const HostValues& in,
               const Lanes& lanes) {
     const auto carried = static_cast<std::size_t>(p.carried);
     const std::size_t constants = carried + static_cast<std::size_t>(p.sequences);
-    Values values(in.begin(), in.begin() + p.carried);
+    HostValues values(in.begin(), in.begin() + p.carried);
     for (std::size_t i = carried; i < e.outputs.size(); ++i)
       values.emplace_back(g.avals[e.outputs[i]]);
     for (Dim step = 0; step < p.length; ++step) {
       const auto at = static_cast<std::size_t>(p.reverse ? p.length - 1 - step : step);
-      Values inputs(values.begin(), values.begin() + p.carried);
+      HostValues inputs(values.begin(), values.begin() + p.carried);
       for (std::size_t i = carried; i < in.size(); ++i) {
         if (i >= constants) {
           inputs.push_back(in[i]);
@@ -147,7 +147,7 @@ class Search {
         std::copy_n(in[i].bytes.data() + at * row.bytes.size(), row.bytes.size(), row.bytes.data());
         inputs.push_back(std::move(row));
       }
-      const Values next = run(*p.body, inputs, lanes);
+      const HostValues next = run(*p.body, inputs, lanes);
       if (found) {
         add("step " + std::to_string(step) + " of the loop", e);
         return {};
@@ -162,14 +162,14 @@ class Search {
     return values;
   }
 
-  Values branch(const Graph& g, const CondParams& p, const Equation& e, const Values& in,
+  HostValues branch(const Graph& g, const CondParams& p, const Equation& e, const HostValues& in,
                 const Lanes& lanes) {
-    const Values operands(in.begin() + 1, in.end());
+    const HostValues operands(in.begin() + 1, in.end());
     const auto last = static_cast<Dim>(p.branches.size()) - 1;
     const auto taken = [&](Dim lane) {
       return static_cast<std::size_t>(std::clamp<Dim>(in[0].integer(lane), 0, last));
     };
-    Values out;
+    HostValues out;
     for (ValueId v : e.outputs) out.emplace_back(g.avals[v]);
     for (std::size_t b = 0; b < p.branches.size(); ++b) {
       Lanes here(static_cast<std::size_t>(p.lanes));
@@ -179,7 +179,7 @@ class Search {
       const bool any =
           p.lanes > 0 ? std::find(here.begin(), here.end(), true) != here.end() : taken(0) == b;
       if (!any) continue;
-      const Values all = run(*p.branches[b], operands, p.lanes > 0 ? here : lanes);
+      const HostValues all = run(*p.branches[b], operands, p.lanes > 0 ? here : lanes);
       if (found) {
         add("branch " + std::to_string(b) + " of the choice", e);
         return {};

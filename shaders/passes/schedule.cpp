@@ -10,7 +10,7 @@
 namespace gnomon::kernel {
 namespace {
 
-constexpr std::uint32_t outside = ~0u;
+constexpr std::uint32_t no_producer = ~0u;
 
 /// Whether an instruction may change places with its like: no memory and no regions.
 bool movable(const Instruction& i) {
@@ -30,7 +30,7 @@ bool movable(const Instruction& i) {
 class Scheduler {
  public:
   explicit Scheduler(const Kernel& k)
-      : uses_(k.types.size(), 0), producer_(k.types.size(), outside) {
+      : uses_(k.types.size(), 0), producer_(k.types.size(), no_producer) {
     count(k.body);
   }
 
@@ -61,7 +61,7 @@ class Scheduler {
   int lifetimes_ended(const Instruction& i) const {
     int ended = 0;
     for (auto v = i.operands.begin(); v != i.operands.end(); ++v) {
-      if (producer_[v->index] == outside || std::find(i.operands.begin(), v, *v) != v) continue;
+      if (producer_[v->index] == no_producer || std::find(i.operands.begin(), v, *v) != v) continue;
       ended += uses_[v->index] == std::count(v, i.operands.end(), *v);
     }
     return ended;
@@ -73,7 +73,7 @@ class Scheduler {
     std::vector<std::uint32_t> ready;
     for (std::uint32_t i = 0; i < run.size(); ++i) {
       for (Value v : run[i].operands) {
-        if (producer_[v.index] == outside) continue;
+        if (producer_[v.index] == no_producer) continue;
         ++waiting[i];
         users[producer_[v.index]].push_back(i);
       }
@@ -95,7 +95,7 @@ class Scheduler {
       results.push_back(run[chosen].results[0].index);
       out.push_back(std::move(run[chosen]));
     }
-    for (std::uint32_t v : results) producer_[v] = outside;
+    for (std::uint32_t v : results) producer_[v] = no_producer;
   }
 
   std::vector<std::int64_t> uses_;       // by instructions that are not placed yet, and by yields
