@@ -14,11 +14,15 @@
 #include "gnomon/transform.h"
 
 namespace oracle {
+
+Array or_zero(const Array& a, const Array& like) {
+  return a.is_hole() ? gnomon::zeros_like(like) : a;
+}
+
 namespace {
 
 /// How many rows share a program: drivers take more than linear time for long kernels.
 constexpr std::size_t rows_together = 6;
-constexpr std::size_t lines_per_row = 3;
 
 std::string text(double x, DType t) {
   std::ostringstream s;
@@ -240,10 +244,6 @@ std::vector<double> arguments_at(const std::vector<HostArray>& columns, Dim i) {
   std::vector<double> x;
   for (const HostArray& c : columns) x.push_back(c.number(i));
   return x;
-}
-
-Array or_zero(const Array& a, const Array& like) {
-  return a.is_hole() ? gnomon::zeros_like(like) : a;
 }
 
 /// Powers of two, so that they do not round.

@@ -49,4 +49,10 @@ double units(double got, const Real& want, DType, double least = 0, bool unsigne
 inline void PrintTo(const Family& f, std::ostream* out) { *out << f.name; }
 inline void PrintTo(const Exact& row, std::ostream* out) { *out << row.names; }
 
+/// Lines that are printed of a row that is wrong, at most.
+inline constexpr std::size_t lines_per_row = 3;
+
+/// A derivative, zeros where there is none.
+gnomon::Array or_zero(const gnomon::Array& a, const gnomon::Array& like);
+
 }  // namespace oracle

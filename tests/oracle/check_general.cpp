@@ -20,8 +20,7 @@ const Types all_integers{DType::i8,  DType::u8,  DType::i16, DType::u16,
 
 namespace {
 
-constexpr std::size_t rows_together = 12;
-constexpr std::size_t lines_per_row = 3;
+constexpr std::size_t general_rows_together = 12;
 
 std::size_t flat(const Shape& shape, const Index& i) {
   std::size_t at = 0;
@@ -256,10 +255,6 @@ void compare_slopes(const Prepared& p, DType t, const std::vector<HostArray>& go
   }
 }
 
-Array or_zero(const Array& a, const Array& like) {
-  return a.is_hole() ? gnomon::zeros_like(like) : a;
-}
-
 void check_rows(std::span<const General* const> rows, DType t, const Machine& machine,
                 Complaints& complaints) {
   std::vector<Prepared> all;
@@ -337,8 +332,8 @@ void check_general(std::span<const General> rows, const Machine& machine, Compla
     std::vector<const General*> chosen;
     for (const General& row : rows)
       if (std::find(row.types.begin(), row.types.end(), t) != row.types.end()) chosen.push_back(&row);
-    for (std::size_t first = 0; first < chosen.size(); first += rows_together) {
-      const std::size_t n = std::min(rows_together, chosen.size() - first);
+    for (std::size_t first = 0; first < chosen.size(); first += general_rows_together) {
+      const std::size_t n = std::min(general_rows_together, chosen.size() - first);
       const std::span<const General* const> group(chosen.data() + first, n);
       try {
         check_rows(group, t, machine, complaints);
