@@ -15,11 +15,11 @@ using Json = nlohmann::json;
 
 constexpr std::uint64_t most_header = 100'000'000;  // as the format says
 
-struct Code {
+struct TypeCode {
   DType dtype;
   std::string_view text;
 };
-constexpr Code codes[] = {{DType::boolean, "BOOL"}, {DType::i8, "I8"},     {DType::u8, "U8"},
+constexpr TypeCode type_codes[] = {{DType::boolean, "BOOL"}, {DType::i8, "I8"},     {DType::u8, "U8"},
                           {DType::i16, "I16"},      {DType::u16, "U16"},   {DType::i32, "I32"},
                           {DType::u32, "U32"},      {DType::i64, "I64"},   {DType::u64, "U64"},
                           {DType::f16, "F16"},      {DType::bf16, "BF16"}, {DType::f32, "F32"},
@@ -88,7 +88,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
       return true;
     }
     if (key_ != "dtype") bad();
-    for (const Code& c : codes)
+    for (const TypeCode& c : type_codes)
       if (text == c.text) entries.back().dtype = c.dtype;
     if (!entries.back().dtype)
       source_.fail("has elements of type " + text + " in `" + entries.back().name +
@@ -254,7 +254,7 @@ void write_safetensors(const std::string& path, const Safetensors& what,
   for (const auto* named : order) {
     const FileArray& a = named->second;
     auto& entry = header[named->first];
-    for (const Code& c : codes)
+    for (const TypeCode& c : type_codes)
       if (c.dtype == a.aval.dtype) entry["dtype"] = c.text;
     entry["shape"] = std::vector<Dim>(a.aval.shape.begin(), a.aval.shape.end());
     entry["data_offsets"] = {at, at + a.bytes.size()};

@@ -1,6 +1,8 @@
 // tests/codegen/control_lower_test.cpp -- compiled loops, branches and indexing against the host
 // reference.
 #include "gnomon/control.h"
+
+#include "codegen/graph/simplify.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"

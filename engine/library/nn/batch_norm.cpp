@@ -10,7 +10,7 @@
 namespace gnomon::nn {
 namespace {
 
-constexpr const char* layer_name = "BatchNorm";
+constexpr const char* batch_norm_name = "BatchNorm";
 
 /// The dtype in which all is computed.
 DType wide(DType input, DType averages) {
@@ -39,7 +39,7 @@ void require_axis(const std::string& axis_name, Loc loc) {
   try {
     axis_size(axis_name, loc);
   } catch (const UsageError&) {
-    detail::fail(layer_name,
+    detail::fail(batch_norm_name,
                  "there is no vmap with the axis `" + axis_name +
                      "` around, whose examples would be averaged; write vmap(f, {.in_axes = {0, "
                      "unmapped}, .out_axes = {0, unmapped}, .axis_name = \"" +
@@ -70,9 +70,9 @@ Array moved(const Array& average, const Array& latest, double momentum, Loc loc)
 std::string_view name(BatchNormMode mode) { return mode == BatchNormMode::ema ? "ema" : "batch"; }
 
 BatchNorm BatchNorm::make(Dim channels, std::string axis_name, BatchNormOptions options, Loc loc) {
-  detail::check_sizes(layer_name, {{"channels", channels}}, 1, loc);
+  detail::check_sizes(batch_norm_name, {{"channels", channels}}, 1, loc);
   if (!(options.momentum >= 0 && options.momentum < 1)) {
-    detail::fail(layer_name,
+    detail::fail(batch_norm_name,
                  "the momentum is " + std::to_string(options.momentum) +
                      "; it is how much of an average is kept, in [0, 1)",
                  loc);
@@ -97,7 +97,7 @@ std::pair<Array, State> BatchNorm::operator()(Operand operand, State state) cons
   const Loc loc = operand.loc();
   const Array in = detail::array_of(operand);
   if (in.rank() == 0 || in.dim(0) != channels) {
-    detail::fail(layer_name,
+    detail::fail(batch_norm_name,
                  "the input is " + to_string(in.aval()) + ", the layer takes " +
                      std::to_string(channels) +
                      " channels along the first axis; a layer acts on one example",

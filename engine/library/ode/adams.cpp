@@ -22,8 +22,8 @@ using roots::detail::plus;
 // Of numbers where all steps are equal, else of arrays.
 Arrays scaled(double w, const Arrays& a) { return w == 1 ? a : roots::detail::times(w, a); }
 Arrays scaled(const Array& w, const Arrays& a) { return weighted(w, {1}, {a}); }
-Array array_of(double w, DType dtype) { return full({}, w, dtype); }
-Array array_of(const Array& w, DType) { return w; }
+Array weight_of(double w, DType dtype) { return full({}, w, dtype); }
+Array weight_of(const Array& w, DType) { return w; }
 Array times_step(const Array& h, double w) { return w == 1 ? h : w * h; }
 Array times_step(const Array& h, const Array& w) { return w * h; }
 
@@ -313,8 +313,8 @@ class AdamsMethod final : public Method {
       std::optional<Array> looked_at = order;
       if (history.count) looked_at = *history.count + 1;
       Arrays g, alpha;
-      for (const Number& x : w.g) g.push_back(array_of(x, h.dtype()));
-      for (const Number& x : w.alpha) alpha.push_back(array_of(x, h.dtype()));
+      for (const Number& x : w.g) g.push_back(weight_of(x, h.dtype()));
+      for (const Number& x : w.alpha) alpha.push_back(weight_of(x, h.dtype()));
       result.slopes = powers(span, y, result.y1, phi, ahead, looked_at, g, alpha);
     }
     if constexpr (std::is_same_v<Number, Array>)

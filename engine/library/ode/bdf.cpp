@@ -68,14 +68,14 @@ Coefficients basis(int j) {
 }
 
 /// What a step begins with.
-struct History {
+struct BdfHistory {
   std::vector<Arrays> differences;  // number 1, 2, ..
   Array order, since;               // i32[]: since: steps of this order and length
   Array h, rate;
   Array wanted;  // how long this step was to be; the controller may have cut it short
 
-  History() = default;
-  History(const Arrays& state, std::size_t leaves) {
+  BdfHistory() = default;
+  BdfHistory(const Arrays& state, std::size_t leaves) {
     auto at = state.begin();
     for (int j = 0; j < carried; ++j, at += static_cast<std::ptrdiff_t>(leaves))
       differences.emplace_back(at, at + static_cast<std::ptrdiff_t>(leaves));
@@ -116,7 +116,7 @@ class Bdf final : public Method {
   }
 
   Arrays begin(const Fields& f, const Array& t, const Arrays& y) const override {
-    History history;
+    BdfHistory history;
     history.differences.push_back(f(0, t, y));
     for (int j = 1; j < carried; ++j) history.differences.push_back(zeros_of(y));
     history.order = ones({}, DType::i32);
@@ -134,7 +134,7 @@ class Bdf final : public Method {
 
   Stepped step(const Fields& f, const Span& span, const Arrays& y,
                const Arrays& state) const override {
-    const History history(state, y.size());
+    const BdfHistory history(state, y.size());
     const Array& order = history.order;
     const DType dtype = span.h.dtype();
     const Array ratio = span.h / history.h;
@@ -170,7 +170,7 @@ class Bdf final : public Method {
     result.failed = newton.progress().failed;
     result.evaluations = newton.evaluations();
 
-    History next;
+    BdfHistory next;
     next.differences = d;
     Arrays sum = change;
     for (int j = carried; j >= 1; --j) {
@@ -255,7 +255,7 @@ class Bdf final : public Method {
   }
 
   /// The order whose next step may be longest, and how long: once there are enough equal steps.
-  void choose_order(History& next, Stepped& result, const Array& order, const Arrays& y,
+  void choose_order(BdfHistory& next, Stepped& result, const Array& order, const Arrays& y,
                     DType dtype) const {
     const auto size_of = [&](const Arrays& error) {
       Arrays scaled;

@@ -134,7 +134,7 @@ class Multiple final : public Map {
  private:
   /// A vector keeps its dtype, whatever that of the factor is.
   Array times(const Array& x) const {
-    return c_.is_array() ? detail::in(x.dtype(), c_.array()) * x : c_ * Operand(x);
+    return c_.is_array() ? cast(c_.array(), x.dtype()) * x : c_ * Operand(x);
   }
   Arrays times(const Arrays& x) const {
     Arrays result;
@@ -326,7 +326,7 @@ class Blocks final : public Map {
     Dim before = 0;
     for (const Operator& p : parts_) {
       const Dim after = in().size() - before - p.columns();
-      rows.push_back(pad(detail::in(out().dtype(), p.as_matrix(loc)),
+      rows.push_back(pad(cast(p.as_matrix(loc), out().dtype()),
                          std::vector<std::pair<Dim, Dim>>{{Dim{0}, Dim{0}}, {before, after}}));
       before += p.columns();
     }
@@ -337,7 +337,7 @@ class Blocks final : public Map {
     for (const Operator& p : parts_) {
       const auto own = p.square() ? p.map().diagonal(loc) : std::nullopt;
       if (!own) return std::nullopt;
-      all.push_back(detail::in(out().dtype(), *own));
+      all.push_back(cast(*own, out().dtype()));
     }
     return concatenate(all);
   }

@@ -7,11 +7,11 @@
 namespace gnomon::operators {
 namespace {
 
-constexpr Dim most = std::numeric_limits<std::int32_t>::max();
+constexpr Dim most_rows = std::numeric_limits<std::int32_t>::max();
 
 /// Its indices have 32 bits, and `size` is no size otherwise.
 void require_size(const char* op, Dim size, Loc loc) {
-  if (size < 0 || size > most)
+  if (size < 0 || size > most_rows)
     usage_error(
         op,
         "a size is " + std::to_string(size) + "; 0 to 2^31 - 1 is needed, for indices of 32 bits",
