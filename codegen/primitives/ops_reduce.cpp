@@ -149,8 +149,9 @@ Array standard_deviation(Operand x, const Axes& axes, VarianceOptions options) {
 
 Array norm(Operand x, const Axes& axes, ReduceOptions options) {
   return in_f32("norm", x, [&](const Array& a) {
-    const Array total = reduce(sum_p, lax::integer_pow(a, 2, x.loc()),
-                               align::resolved("norm", axes, a, x.loc()), options.keepdims, x.loc());
+    const Array total =
+        reduce(sum_p, lax::integer_pow(a, 2, x.loc()), align::resolved("norm", axes, a, x.loc()),
+               options.keepdims, x.loc());
     return lax::unary(sqrt_p, total, x.loc());
   });
 }

@@ -386,9 +386,8 @@ Array corrcoef(Operand x, CovarianceOptions options) {
   const Array c = cov(x, options);
   if (c.rank() == 0) return lax::div(c, c, loc);
   const Dim n = c.shape()[0];
-  const Array on_diagonal =
-      lax::eq(lax::iota(DType::i32, c.shape(), 0, loc),
-              lax::iota(DType::i32, c.shape(), 1, loc), loc);
+  const Array on_diagonal = lax::eq(lax::iota(DType::i32, c.shape(), 0, loc),
+                                    lax::iota(DType::i32, c.shape(), 1, loc), loc);
   const Array variances =
       lax::sum(lax::select(on_diagonal, c, lax::zeros_like(c, loc), loc), {1}, loc);
   const Array deviations = lax::unary(sqrt_p, variances, loc);

@@ -102,7 +102,8 @@ class Search {
     found->where += ", in " + place;
   }
 
-  HostValues loop(const Equation& e, const WhileParams& p, const HostValues& in, const Lanes& lanes) {
+  HostValues loop(const Equation& e, const WhileParams& p, const HostValues& in,
+                  const Lanes& lanes) {
     HostValues values = in;
     Lanes running(static_cast<std::size_t>(p.lanes), true);
     if (running.size() == lanes.size()) running = lanes;
@@ -116,7 +117,8 @@ class Search {
                           : go[0].integer(0) != 0;
       }
       if (!found && !any) break;
-      const HostValues next = found ? HostValues{} : run(*p.body, values, p.lanes > 0 ? running : lanes);
+      const HostValues next =
+          found ? HostValues{} : run(*p.body, values, p.lanes > 0 ? running : lanes);
       if (found) {
         add("step " + std::to_string(step) + " of the loop", e);
         return {};
@@ -129,7 +131,7 @@ class Search {
   }
 
   HostValues scan(const Graph& g, const Equation& e, const ScanParams& p, const HostValues& in,
-              const Lanes& lanes) {
+                  const Lanes& lanes) {
     const auto carried = static_cast<std::size_t>(p.carried);
     const std::size_t constants = carried + static_cast<std::size_t>(p.sequences);
     HostValues values(in.begin(), in.begin() + p.carried);
@@ -163,7 +165,7 @@ class Search {
   }
 
   HostValues branch(const Graph& g, const CondParams& p, const Equation& e, const HostValues& in,
-                const Lanes& lanes) {
+                    const Lanes& lanes) {
     const HostValues operands(in.begin() + 1, in.end());
     const auto last = static_cast<Dim>(p.branches.size()) - 1;
     const auto taken = [&](Dim lane) {

@@ -19,11 +19,11 @@ struct TypeCode {
   DType dtype;
   std::string_view text;
 };
-constexpr TypeCode type_codes[] = {{DType::boolean, "BOOL"}, {DType::i8, "I8"},     {DType::u8, "U8"},
-                          {DType::i16, "I16"},      {DType::u16, "U16"},   {DType::i32, "I32"},
-                          {DType::u32, "U32"},      {DType::i64, "I64"},   {DType::u64, "U64"},
-                          {DType::f16, "F16"},      {DType::bf16, "BF16"}, {DType::f32, "F32"},
-                          {DType::f64, "F64"}};
+constexpr TypeCode type_codes[] = {
+    {DType::boolean, "BOOL"}, {DType::i8, "I8"},   {DType::u8, "U8"},     {DType::i16, "I16"},
+    {DType::u16, "U16"},      {DType::i32, "I32"}, {DType::u32, "U32"},   {DType::i64, "I64"},
+    {DType::u64, "U64"},      {DType::f16, "F16"}, {DType::bf16, "BF16"}, {DType::f32, "F32"},
+    {DType::f64, "F64"}};
 
 /// What the header says of an array.
 struct HeaderEntry {

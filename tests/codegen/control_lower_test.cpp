@@ -38,17 +38,18 @@ TEST(ControlLower, LanesThatShareLargeMatricesRunStepByStep) {
     Trace outer;
     const auto f = [](const Array& w, const Array& h, const Array& x) {
       return vmap([&](const Array& state, const Array& rows) {
-               return scan(
-                          [&](const Array& s, const Array& row) {
-                            return std::pair{tanh(matmul(w, s) + row), none};
-                          },
-                          state, rows)
-                   .first;
-             })(h, x);
+        return scan(
+                   [&](const Array& s, const Array& row) {
+                     return std::pair{tanh(matmul(w, s) + row), none};
+                   },
+                   state, rows)
+            .first;
+      })(h, x);
     };
-    const Graph g = make_graph(f, outer.input(f32({units, units})), outer.input(f32({lanes, units})),
-                               outer.input(f32({lanes, 5, units})))
-                        .graph;
+    const Graph g =
+        make_graph(f, outer.input(f32({units, units})), outer.input(f32({lanes, units})),
+                   outer.input(f32({lanes, 5, units})))
+            .graph;
     return compile(simplify(g), target, {.name = "test", .keep_text = true}).fusion_text;
   };
   const std::string why = "products of all lanes with large matrices";

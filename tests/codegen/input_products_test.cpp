@@ -173,8 +173,8 @@ TEST(InputProducts, AreOfAllLanesUnderVmap) {
   }
 }
 
-// Segments that run again are loops in loops, whose rows are few: they stay as they are, and what is
-// outside of them does not get wrong.
+// Segments that run again are loops in loops, whose rows are few: they stay as they are, and what
+// is outside of them does not get wrong.
 TEST(InputProducts, LeaveSegmentsThatRunAgainRight) {
   const Graph g = traced(
       [](const Array& w, const Array& u, const Array& x) {

@@ -118,7 +118,9 @@ TEST(TreeDot, SumsAllProductsAndSkipsHoles) {
 }
 
 TEST(TreeDot, NamesShapesThatDiffer) {
-  const auto f = [](const Array& w, const Array& b) { return tree::dot(OpsLayer{w, b}, OpsLayer{w, w}); };
+  const auto f = [](const Array& w, const Array& b) {
+    return tree::dot(OpsLayer{w, b}, OpsLayer{w, w});
+  };
   EXPECT_THAT(usage_error_of(f, f32({1, 2}), f32(3)),
               HasSubstr("gnomon::tree::dot: array 1 is f32[] in one tree and f32[2] in the other"));
 }

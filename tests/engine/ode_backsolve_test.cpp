@@ -103,7 +103,8 @@ TEST(OdeBacksolve, RowsAreJumpsOnTheWay) {
   // By a method of many small steps: rows are as good as its interpolant.
   const ode::SaveAt rows{.t0 = true, .t1 = true, .ts = {0.2, 0.5, 0.55, 1.3, 1.7}};
   expect_gradient({"rows", ode::Tsit5(), tight_solve, none, rows});
-  expect_gradient({"rows, moving ends", ode::Tsit5(), tight_solve, none, {.ts = {0.5, 0.55, 1.3}}, true});
+  expect_gradient(
+      {"rows, moving ends", ode::Tsit5(), tight_solve, none, {.ts = {0.5, 0.55, 1.3}}, true});
   expect_gradient(
       {"rows, backwards", ode::Tsit5(), tight_solve, none, {.ts = {1.3, 0.55, 0.5}}, false, true});
 }

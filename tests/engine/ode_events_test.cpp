@@ -30,9 +30,10 @@ Ball dropped(const Array& from) { return {from, zeros_like(from)}; }
 TEST(OdeEvents, ASolveEndsWhereANumberChangesItsSign) {
   const auto all = test::run_all(
       [](const Array& from) {
-        const auto sol = diffeqsolve(
-            falling, ode::Tsit5(), 0.0, 10.0, none, dropped(from), none,
-            {.saveat = {.t1 = true, .ts = {0.1, 0.2, 5.0}}, .controller = event_pid}, ode::event(height));
+        const auto sol =
+            diffeqsolve(falling, ode::Tsit5(), 0.0, 10.0, none, dropped(from), none,
+                        {.saveat = {.t1 = true, .ts = {0.1, 0.2, 5.0}}, .controller = event_pid},
+                        ode::event(height));
         return std::tuple{sol.t1,    sol.y1.height, sol.y1.speed, sol.result,
                           sol.event, sol.count,     sol.ts,       sol.ys.height};
       },

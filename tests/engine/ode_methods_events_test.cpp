@@ -22,7 +22,9 @@ const ode::PartitionedTerm spring(
     ode::OdeTerm{[](const Array&, const Array& x, const None&) { return -x; }},
     ode::OdeTerm{[](const Array&, const Array& v, const None&) { return v; }});
 const auto wall = [](const Array&, const EventSpring& s, const None&) { return s.x; };
-const auto turn = [](const Array&, const EventSpring& s, const None&) { return EventSpring{-s.v, s.x}; };
+const auto turn = [](const Array&, const EventSpring& s, const None&) {
+  return EventSpring{-s.v, s.x};
+};
 
 struct Case {
   ode::Solver solver;
@@ -49,8 +51,8 @@ TEST(OdeMethodEvents, ASolveEndsWhereANumberChangesItsSign) {
     const auto t = test::run(
         [&](const Array& one) {
           return with_term(c.solver, [&](const auto& term) {
-            return diffeqsolve(term, c.solver, 0.0, 3.0, c.dt0, EventSpring{zeros_like(one), one}, none,
-                               {.controller = c.controller}, ode::event(wall))
+            return diffeqsolve(term, c.solver, 0.0, 3.0, c.dt0, EventSpring{zeros_like(one), one},
+                               none, {.controller = c.controller}, ode::event(wall))
                 .t1;
           });
         },

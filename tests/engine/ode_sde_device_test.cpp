@@ -33,8 +33,9 @@ TEST_F(Sde, PathsByTheNumberOfTheStepAreOneKernelWithTheNumbersOfTheHost) {
   const auto solve = [](const Array& keys) {
     return vmap([](const Key& key) {
       const ode::IndexedBrownianPath path(zeros({}), key.clone());
-      return ode::diffeqsolve(ode::MultiTerm(device_drift, ode::ControlTerm(device_diffusion, path)),
-                              ode::EulerMaruyama(), 0.0f, 1.0f, 1.0f / 32, ones({}))
+      return ode::diffeqsolve(
+                 ode::MultiTerm(device_drift, ode::ControlTerm(device_diffusion, path)),
+                 ode::EulerMaruyama(), 0.0f, 1.0f, 1.0f / 32, ones({}))
           .y1;
     })(Keys(keys));
   };
@@ -55,8 +56,8 @@ TEST_F(Sde, PathsAsFunctionsOfTimeLetEveryLaneTakeItsOwnSteps) {
   const auto solve = [&](const Array& keys) {
     return vmap([&](const Key& key) {
       const auto sol = ode::diffeqsolve(
-          ode::MultiTerm(device_drift, ode::ControlTerm(device_diffusion, path_of(key))), ode::Heun(), 0.0f, 1.0f,
-          1.0f / 8, ones({}), none,
+          ode::MultiTerm(device_drift, ode::ControlTerm(device_diffusion, path_of(key))),
+          ode::Heun(), 0.0f, 1.0f, 1.0f / 8, ones({}), none,
           {.controller = ode::PidController{.rtol = 0, .atol = 3e-3f}, .max_steps = 512});
       return std::pair{sol.y1, sol.stats.steps};
     })(Keys(keys));

@@ -45,7 +45,8 @@ PlanePoint slope_at(double t, const PlanePoint& y) {
 }
 
 /// The states at the ends of steps, straight from the table.
-std::vector<PlanePoint> by_hand(const ode::Tableau& table, const std::vector<double>& ends, PlanePoint y) {
+std::vector<PlanePoint> by_hand(const ode::Tableau& table, const std::vector<double>& ends,
+                                PlanePoint y) {
   std::vector<PlanePoint> all;
   double t = 0;
   for (double end : ends) {
@@ -196,8 +197,8 @@ TEST_F(OdeUniformDevice, ANetworksBatchIsOneKernelForwardAndOneBack) {
   const Numbers starts = waves(2 * lanes, 0.7, 0.2);
   for (std::size_t i = 0; i < static_cast<std::size_t>(lanes); ++i) {
     const PlanePoint end = by_hand(ode::tableaus::rk4(), {.125, .25, .375, .5, .625, .75, .875, 1},
-                              {starts[2 * i], starts[2 * i + 1]})
-                          .back();
+                                   {starts[2 * i], starts[2 * i + 1]})
+                               .back();
     want += end[0] * end[0] + end[1] * end[1];
   }
   want /= 2 * lanes;

@@ -138,8 +138,8 @@ Link* take_link(const Info* info, VkStructureType type) {
 
 VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo* info,
                                     const VkAllocationCallbacks* allocator, VkInstance* instance) {
-  auto* link = take_link<VkLayerInstanceCreateInfo>(
-      info, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
+  auto* link =
+      take_link<VkLayerInstanceCreateInfo>(info, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
   if (link == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
   const PFN_vkGetInstanceProcAddr next = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
   link->u.pLayerInfo = link->u.pLayerInfo->pNext;
@@ -238,9 +238,9 @@ PFN_vkVoidFunction own(std::string_view name) {
     return name == n ? reinterpret_cast<PFN_vkVoidFunction>(function) : nullptr;
   };
   for (const PFN_vkVoidFunction f :
-       {is("vkGetInstanceProcAddr", get_instance_proc_addr), is("vkCreateInstance", create_instance),
-        is("vkDestroyInstance", destroy_instance), is("vkCreateDevice", create_device),
-        is("vkGetDeviceProcAddr", get_device_proc_addr),
+       {is("vkGetInstanceProcAddr", get_instance_proc_addr),
+        is("vkCreateInstance", create_instance), is("vkDestroyInstance", destroy_instance),
+        is("vkCreateDevice", create_device), is("vkGetDeviceProcAddr", get_device_proc_addr),
         is("vkGetPhysicalDeviceProperties", get_properties),
         is("vkGetPhysicalDeviceProperties2", get_properties2),
         is("vkGetPhysicalDeviceProperties2KHR", get_properties2),

@@ -118,8 +118,7 @@ Arrays unflat(const Array& block, const Space& space) {
     const Array rows = space.arrays.size() == 1 ? block : slice_axis(block, 0, first, first + n);
     first += n;
     const bool flat = a.shape.rank() == 1;
-    result.push_back(
-        cast(flat ? rows : reshape(rows, with_last(a.shape, block.dim(1))), a.dtype));
+    result.push_back(cast(flat ? rows : reshape(rows, with_last(a.shape, block.dim(1))), a.dtype));
   }
   return result;
 }
