@@ -11,11 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "engine/runtime/state.h"
 #include "gnomon/aot.h"
 #include "gnomon/debug.h"
 #include "gnomon/error.h"
 #include "gnomon/progress.h"
 #include "gnomon/runtime.h"
+#include "gnomon/vulkan_device.h"
 
 struct gnomon_runtime {
   gnomon::Runtime rt;
@@ -58,6 +60,8 @@ gnomon_status guarded(F&& f) noexcept {
     return GNOMON_OK;
   } catch (const gnomon::UsageError& e) {
     return failed(GNOMON_USAGE, e.what());
+  } catch (const gnomon::DeviceLost& e) {
+    return failed(GNOMON_DEVICE_LOST, e.what());
   } catch (const gnomon::DeviceError& e) {
     return failed(GNOMON_DEVICE, e.what());
   } catch (const gnomon::FileError& e) {
@@ -87,7 +91,8 @@ template <class T>
 T known(const T* given, const char* function) {
   T result{};
   if (given == nullptr) return result;
-  const std::size_t size = given->size;
+  std::size_t size = 0;  // of a struct that may be shorter than T
+  std::memcpy(&size, given, sizeof size);
   if (size < sizeof(std::size_t) || size > (std::size_t{1} << 16))
     throw UsageError("gnomon::" + std::string(function) + ": the struct says it has " +
                      std::to_string(size) + " bytes; begin with its INIT macro");
@@ -98,6 +103,53 @@ T known(const T* given, const char* function) {
 gnomon::Handler<void(std::string_view)> handler(gnomon_text_callback callback, void* user) {
   if (callback == nullptr) return {};
   return [callback, user](std::string_view line) { callback(user, std::string(line).c_str()); };
+}
+
+gnomon::StepHandler handler(gnomon_step_callback callback, void* user) {
+  if (callback == nullptr) return {};
+  return [callback, user](const gnomon::Progress& p) {
+    const std::string function(p.function);
+    if (callback(user, function.c_str(), p.steps, p.bound) != 0)
+      throw gnomon::Cancelled("gnomon::call: on_step has ended `" + function + "` after " +
+                              std::to_string(p.steps) + " steps");
+  };
+}
+
+gnomon::Handler<void()> handler(gnomon_lock_callback callback, void* user) {
+  if (callback == nullptr) return {};
+  return [callback, user] { callback(user); };
+}
+
+gnomon::VulkanDevice vulkan_device(const gnomon_adopted_device* given) {
+  const gnomon_adopted_device a = known(given, "runtime_create");
+  gnomon::VulkanDevice d;
+  d.get_instance_proc_addr = reinterpret_cast<PFN_vkGetInstanceProcAddr>(a.get_instance_proc_addr);
+  d.instance = static_cast<VkInstance>(a.instance);
+  d.physical_device = static_cast<VkPhysicalDevice>(a.physical_device);
+  d.device = static_cast<VkDevice>(a.device);
+  d.queue = static_cast<VkQueue>(a.queue);
+  d.queue_family = a.queue_family;
+  d.api_version = a.api_version;
+  if (a.extension_count > 0) require(a.extensions, "runtime_create", "`extensions`");
+  d.extensions = {a.extensions, a.extension_count};
+  d.features = a.features;
+  d.lock_queue = handler(a.lock_queue, a.queue_user);
+  d.unlock_queue = handler(a.unlock_queue, a.queue_user);
+  return d;
+}
+
+gnomon::RuntimeOptions runtime_options(const gnomon_runtime_options& o) {
+  gnomon::RuntimeOptions options;
+  if (o.device != nullptr) options.device = o.device;
+  options.validate = o.validate != 0;
+  options.memory_limit = o.memory_limit;
+  options.on_log = handler(o.on_log, o.log_user);
+  if (o.host_copies != 0)
+    options.host_copies = o.host_copies == GNOMON_NO_HOST_COPIES ? 0 : o.host_copies;
+  options.resumable = o.resumable != 0;
+  if (o.checkpoint_ms != 0) options.checkpoint_ms = o.checkpoint_ms;
+  options.vulkan_loader = o.vulkan_loader;
+  return options;
 }
 
 void fill(gnomon_argument* out, const char* path, const gnomon::Aval& aval, const char* function) {
@@ -154,24 +206,28 @@ gnomon_status gnomon_runtime_create(const gnomon_runtime_options* given, gnomon_
     require(out, "runtime_create", "`out`");
     *out = nullptr;
     const gnomon_runtime_options o = known(given, "runtime_create");
-    if (o.adopted != nullptr)
-      throw UsageError(
-          "gnomon::runtime_create: `adopted` is set and this version makes its own device; leave "
-          "it "
-          "null");
-    gnomon::RuntimeOptions options;
-    if (o.device != nullptr) options.device = o.device;
-    options.validate = o.validate != 0;
-    options.memory_limit = o.memory_limit;
-    options.on_log = handler(o.on_log, o.log_user);
-    auto made = std::make_unique<gnomon_runtime>(
-        gnomon_runtime{gnomon::Runtime::without_compiler(options)});
+    const gnomon::RuntimeOptions options = runtime_options(o);
+    auto made = std::make_unique<gnomon_runtime>(gnomon_runtime{
+        o.adopted == nullptr
+            ? gnomon::Runtime::without_compiler(options)
+            : gnomon::Runtime::adopt_without_compiler(vulkan_device(o.adopted), options)});
     if (o.on_print != nullptr) made->rt.on_print(handler(o.on_print, o.print_user));
+    made->rt.on_step(handler(o.on_step, o.step_user));
+    if (o.cancel != nullptr)
+      made->rt.state()->watch_with(gnomon::Handler<bool()>(
+          [cancel = o.cancel, user = o.cancel_user] { return cancel(user) != 0; }));
     *out = made.release();
   });
 }
 
 void gnomon_runtime_destroy(gnomon_runtime* runtime) { delete runtime; }
+
+gnomon_status gnomon_runtime_recover(gnomon_runtime* runtime) {
+  return guarded([&] {
+    require(runtime, "runtime_recover", "`runtime`");
+    runtime->rt.recover();
+  });
+}
 
 const char* gnomon_runtime_device(const gnomon_runtime* runtime) {
   return runtime == nullptr ? nullptr : runtime->rt.device_name().c_str();

@@ -319,6 +319,8 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
   try {
     try {
       executable->run(inputs, outputs, donated, watch);
+    } catch (const DeviceLost&) {
+      throw;  // programs come back with the device
     } catch (const DeviceError&) {
       // Arenas of programs that nothing calls any more may stand in the way.
       if (state_->compiling->clear() == 0) throw;

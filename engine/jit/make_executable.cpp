@@ -55,6 +55,8 @@ std::shared_ptr<Executable> make_executable(RuntimeState& state, const Graph& gr
   if (options.check) options.check(program);
   try {
     return std::make_shared<Executable>(state.context, program, options.executable, origin);
+  } catch (const DeviceLost&) {
+    throw;  // programs come back with the device
   } catch (const DeviceError&) {
     if (programs.clear() == 0) throw;
     return std::make_shared<Executable>(state.context, std::move(program), options.executable,

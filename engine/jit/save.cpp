@@ -151,9 +151,8 @@ SavedEntry saved_entry(const Entry& entry, const SaveOptions& options) {
   Context& context = *f.state->context;
   for (const Array& a : f.captures) {
     const Array here = f.state->placed(a);
-    const DeviceStorage& storage = storage_of(here, context, "aot::save");
     SavedCapture c{here.aval(), std::vector<std::byte>(bytes_of(here.aval()))};
-    download(context, storage.range(), storage.ready(), c.bytes);
+    download(context, here, "aot::save", c.bytes);
     e.captures.push_back(std::move(c));
   }
   if (has_effects(f.graph)) {

@@ -7,6 +7,7 @@
 #include "codegen/program/source_identity.h"
 #include "engine/vulkan/quirks.h"
 #include "engine/vulkan/rounding_probe.h"
+#include "gnomon/device_lost.h"
 
 namespace gnomon {
 namespace {
@@ -69,6 +70,8 @@ kernel::RefineOptions rounding_of(vulkan::Device& device, vulkan::Queue& queue,
 Context::Context(const vulkan::DeviceOptions& options, const ContextOptions& own)
     : time_slice_ms(own.time_slice_ms),
       compile_threads(own.compile_threads),
+      resumable(own.resumable && options.adopted == nullptr),
+      checkpoint_ms(own.checkpoint_ms),
       disk(own.disk),
       compiler(own.compiler),
       device(options),
@@ -82,7 +85,8 @@ Context::Context(const vulkan::DeviceOptions& options, const ContextOptions& own
           host_pool(device, vulkan::MemoryKind::staging,
                     VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT, 1u << 24)),
       pipelines(device, own.disk != nullptr),
-      copies(device) {
+      copies(device),
+      copies_of_host(device.adopted() ? 0 : own.host_copies) {
   if (!vulkan::quirks_of(device.description()).rounds_correctly)
     device.refine(rounding_of(device, queue, compiler.get(), disk.get()));
 }
@@ -95,7 +99,24 @@ Context::~Context() {
   }
 }
 
+bool DeviceStorage::is_ready() const {
+  const Gate::Use use(context_->gate);
+  return context_->queue.done(ready());
+}
+
+void DeviceStorage::block_until_ready() const {
+  const Gate::Use use(context_->gate);
+  if (lost()) {
+    const auto aval = context_->arrays.aval_of(range_);
+    throw DeviceLost("gnomon::block_until_ready: the array " + (aval ? to_string(*aval) + " " : "") +
+                     "went with a device that was lost; compute it again, or bring it again by "
+                     "from_host");
+  }
+  context_->queue.wait(ready());
+}
+
 DeviceStorage::~DeviceStorage() {
+  drop_copy();
   const vulkan::Ticket last = last_use_.load(std::memory_order_relaxed);
   if (!adopted_) {
     context_->arrays.release(range_, last);

@@ -20,6 +20,8 @@ std::string plan_text(const Program& program) {
   return text;
 }
 
+DeviceStorage& storage_in(const Array& a) { return static_cast<DeviceStorage&>(*a.storage()); }
+
 }  // namespace
 
 Executable::Executable(std::shared_ptr<Context> context, Program program,
@@ -51,6 +53,8 @@ Executable::Executable(std::shared_ptr<Context> context, Program program,
     }
     for (std::size_t i = 0; i < hazardous.size(); ++i) extra_barriers_[i] = !hazardous[i];
   }
+  const Gate::Use inside(context_->gate);
+  context_->device.require();
   vulkan::Request request;
   request.context = out_of_memory_text_;
   request.host_writes = true;
@@ -70,6 +74,7 @@ Executable::Executable(std::shared_ptr<Context> context, Program program,
       upload(*context_, constants_, program_.constants);
     }
     footprint_ = arena_.bytes + constants_.bytes;
+    context_->add(*this);
   } catch (...) {
     context_->arrays.release(constants_, context_->queue.last());
     context_->arrays.release(arena_, 0);
@@ -78,12 +83,15 @@ Executable::Executable(std::shared_ptr<Context> context, Program program,
 }
 
 Executable::~Executable() {
+  const Gate::Use inside(context_->gate);
+  context_->remove(*this);
   try {
     context_->queue.wait(last_ticket_);
   } catch (const Error&) {
     // The device is lost and runs nothing any more.
   }
   for (auto& entry : entries_) release(*entry);
+  modules_.clear();  // inside of the gate
   context_->arrays.release(constants_, last_ticket_);
   context_->arrays.release(arena_, last_ticket_);
 }
@@ -116,26 +124,12 @@ void Executable::check_inputs(std::span<const Array> inputs) const {
   }
 }
 
-void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
-                     std::span<const std::uint8_t> donated, const Watch& watch) {
-  check_inputs(inputs);
-  if (watch.cancelled())
-    throw Cancelled("gnomon::run: `" + program_.name +
-                    "` does not start: the CancelToken is cancelled; reset it");
-  const std::size_t in = program_.inputs.size(), out = program_.outputs.size();
-  const std::lock_guard lock(mutex_);
-  ranges_.resize(in + out);
-  for (std::size_t i = 0; i < in; ++i)
-    ranges_[i] = static_cast<DeviceStorage&>(*inputs[i].storage()).range();
-
-  // Empty when this returns, also by an exception: memory of outputs that never came to be goes
-  // back to the pool.
-  struct Clear {
-    std::vector<std::shared_ptr<Storage>>& list;
-    ~Clear() { list.clear(); }
-  } clear{fresh_};
+// Memory for the outputs of the current call: that of an input which was given away, or fresh.
+void Executable::place_outputs(std::span<const Array> inputs,
+                               std::span<const std::uint8_t> donated) {
+  const std::size_t in = program_.inputs.size();
   taken_.assign(in, 0);
-  for (std::size_t o = 0; o < out; ++o) {
+  for (std::size_t o = 0; o < program_.outputs.size(); ++o) {
     std::shared_ptr<Storage> storage;
     for (const std::uint32_t i : reusable_[o]) {
       if (i >= donated.size() || !donated[i] || taken_[i]) continue;
@@ -166,39 +160,82 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
     ranges_[in + o] = static_cast<DeviceStorage&>(*storage).range();
     fresh_.push_back(std::move(storage));
   }
+}
 
-  vulkan::Ticket ticket = last_ticket_;
-  if (!schedule_.works.empty()) {
-    Entry& found = entry();
-    const std::uint32_t instance = free_instance(found);
-    auto* words = reinterpret_cast<std::uint32_t*>(found.parameters.mapped()) +
-                  std::size_t{instance} * found.instance_words;
-    for (const Patch& patch : found.patches) {
-      words[patch.word] =
-          static_cast<std::uint32_t>((ranges_[patch.source].offset + patch.offset) >> patch.shift);
-    }
-    try {
-      ticket = watch.any() ? play_watched(found, instance, watch) : play(found, instance);
-    } catch (...) {
-      // These may have been overwritten.
-      for (std::size_t i = 0; i < in; ++i)
-        if (taken_[i]) inputs[i] = Array();
-      if (!held_.empty()) outputs.assign(out, Array());
-      for (const std::uint32_t o : std::exchange(held_, {})) {
-        static_cast<DeviceStorage&>(*fresh_[o]).written_by(last_ticket_);
-        outputs[o] = Array(program_.outputs[o], fresh_[o]);
-      }
-      throw;
-    }
-    found.tickets[instance] = ticket;
-    found.last_call = ++calls_;
-    last_ticket_ = ticket;
-    context_->counters.dispatches.fetch_add(found.dispatches, std::memory_order_relaxed);
-    if (found.window_copies > 0) context_->counters.window_copies += found.window_copies;
+vulkan::Ticket Executable::play_call(std::span<Array> inputs, std::vector<Array>& outputs,
+                                     const Watch& watch, Gate::Use& inside) {
+  Entry& found = entry();
+  const std::uint32_t instance = free_instance(found);
+  auto* words = reinterpret_cast<std::uint32_t*>(found.parameters.mapped()) +
+                std::size_t{instance} * found.instance_words;
+  for (const Patch& patch : found.patches) {
+    words[patch.word] =
+        static_cast<std::uint32_t>((ranges_[patch.source].offset + patch.offset) >> patch.shift);
   }
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (taken_[i]) storage_in(inputs[i]).drop_copy();
+  const std::uint32_t life = context_->life();
+  std::optional<Checkpoint> checkpoint = checkpoint_of(inputs);
+  vulkan::Ticket ticket = 0;
+  const auto failed = [&](bool goes_on) {
+    // A part of it may be under way. Where the device is another by now, all of it is over.
+    if (life == context_->life()) found.tickets[instance] = last_ticket_;
+    for (const Array& a : inputs) storage_in(a).used_by(last_ticket_);
+    for (const auto& s : fresh_) static_cast<DeviceStorage&>(*s).used_by(last_ticket_);
+    if (goes_on && checkpoint && !checkpoint->empty()) left_.push_back(std::move(*checkpoint));
+    // These may have been overwritten.
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (taken_[i]) inputs[i] = Array();
+    if (!held_.empty()) outputs.assign(program_.outputs.size(), Array());
+    for (const std::uint32_t o : std::exchange(held_, {})) {
+      static_cast<DeviceStorage&>(*fresh_[o]).written_by(last_ticket_);
+      outputs[o] = Array(program_.outputs[o], fresh_[o]);
+    }
+  };
+  try {
+    ticket = watch.any() || checkpoint
+                 ? play_watched(found, instance, watch, checkpoint ? &*checkpoint : nullptr, inside)
+                 : play(found, instance);
+  } catch (const DeviceError&) {
+    failed(true);
+    throw;
+  } catch (...) {
+    failed(false);
+    throw;
+  }
+  found.tickets[instance] = ticket;
+  found.last_call = ++calls_;
+  last_ticket_ = ticket;
+  context_->counters.dispatches.fetch_add(found.dispatches, std::memory_order_relaxed);
+  if (found.window_copies > 0) context_->counters.window_copies += found.window_copies;
+  return ticket;
+}
+
+void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
+                     std::span<const std::uint8_t> donated, const Watch& watch) {
+  const std::lock_guard lock(mutex_);
+  Gate::Use inside(context_->gate);
+  context_->device.require();
+  check_inputs(inputs);
+  if (watch.cancelled())
+    throw Cancelled("gnomon::run: `" + program_.name +
+                    "` does not start: the CancelToken is cancelled; reset it");
+  const std::size_t in = program_.inputs.size(), out = program_.outputs.size();
+  ranges_.resize(in + out);
+  for (std::size_t i = 0; i < in; ++i) ranges_[i] = storage_in(inputs[i]).range();
+
+  // Empty when this returns, also by an exception: memory of outputs that never came to be goes
+  // back to the pool.
+  struct Clear {
+    std::vector<std::shared_ptr<Storage>>& list;
+    ~Clear() { list.clear(); }
+  } clear{fresh_};
+  // A call that may have to go on from a checkpoint needs its inputs again.
+  place_outputs(inputs, resumable() ? std::span<const std::uint8_t>() : donated);
+  const vulkan::Ticket ticket =
+      schedule_.works.empty() ? last_ticket_ : play_call(inputs, outputs, watch, inside);
   for (std::size_t i = 0; i < in; ++i) {
-    auto& storage = static_cast<DeviceStorage&>(*inputs[i].storage());
-    storage.used_by(ticket);
+    storage_in(inputs[i]).used_by(ticket);
     if (i >= donated.size() || !donated[i]) continue;
     if (taken_[i]) {
       context_->counters.donated.fetch_add(1, std::memory_order_relaxed);

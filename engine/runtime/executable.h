@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "codegen/program/program_file.h"
+#include "engine/runtime/checkpoint.h"
 #include "engine/runtime/context.h"
 #include "engine/runtime/loop_scheduler.h"
 #include "engine/runtime/pace.h"
@@ -70,7 +71,7 @@ class RecordedCall {
 };
 
 /// All members may be called from any thread; calls of one executable are ordered.
-class Executable : public std::enable_shared_from_this<Executable> {
+class Executable : public std::enable_shared_from_this<Executable>, private OnDevice {
  public:
   /// Takes the arena from the pool and uploads the constants. Throws DeviceError.
   Executable(std::shared_ptr<Context>, Program, const ExecutableOptions& = {}, ProgramOrigin = {});
@@ -85,7 +86,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
   ///
   /// Throws UsageError when an input is not what the program was compiled for, DeviceError when the
   /// device fails, Cancelled when the watch says so, and what its handler throws. Outputs are
-  /// unchanged then and the executable stays usable. Where the watch ends a call, outputs that hold
+  /// unchanged then and the executable stays usable. Where the device is lost on the way and the
+  /// context is resumable, the next call with the same arrays goes on from the last checkpoint. Where the watch ends a call, outputs that hold
   /// what the loop under way has made so far are given, the others empty; what was donated may be
   /// overwritten.
   void run(std::span<Array> inputs, std::vector<Array>& outputs,
@@ -127,6 +129,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
     std::uint32_t kernel = 0;
     std::vector<std::uint8_t> windows;
     std::shared_ptr<const vulkan::Pipeline> pipeline;
+    bool gone = false;  // with a lost device
   };
 
   /// A word of the parameter block that depends on where an input or output lies.
@@ -179,12 +182,18 @@ class Executable : public std::enable_shared_from_this<Executable> {
   };
 
   void check_inputs(std::span<const Array> inputs) const;
+  void place_outputs(std::span<const Array> inputs, std::span<const std::uint8_t> donated);
+  vulkan::Ticket play_call(std::span<Array> inputs, std::vector<Array>& outputs, const Watch&,
+                           Gate::Use&);
   Entry& entry();
   std::uint32_t free_instance(Entry&);
   /// In play.cpp: submits everything, and for gated blocks as often as it takes.
   vulkan::Ticket play(Entry&, std::uint32_t instance);
-  /// The same in parts, looking at the watch between them. In watched.cpp.
-  vulkan::Ticket play_watched(Entry&, std::uint32_t instance, const Watch&);
+  /// The same in parts, looking at the watch between them, keeping checkpoints if there is a place
+  /// for them, and going on from what is there. In watched.cpp.
+  vulkan::Ticket play_watched(Entry&, std::uint32_t instance, const Watch&, Checkpoint*,
+                              Gate::Use&);
+  class Parts;
   Pace pace_of(std::uint32_t block, bool watched);
   /// Has slices of a gated block take so many steps from here on.
   void tell(Entry&, std::uint32_t block, std::uint32_t chunk, std::uint64_t steps,
@@ -217,7 +226,19 @@ class Executable : public std::enable_shared_from_this<Executable> {
   void make_modules(std::vector<Module> wanted);
   /// Hands what was emitted to whoever keeps it.
   void keep_modules();
+  void restore_modules(std::span<const Module> wanted);
   void release(Entry&) noexcept;
+  // In resume.cpp.
+  void device_gone() noexcept override;
+  void device_back() override;
+  /// Whether calls can go on after the device was lost: where there are loops in parts.
+  bool resumable() const {
+    return context_->resumable && (!schedule_.loops.empty() || !schedule_.gated.empty());
+  }
+  /// What a call with these inputs goes on from, or an empty one; none where calls cannot go on.
+  std::optional<Checkpoint> checkpoint_of(std::span<const Array> inputs);
+  /// What a checkpoint keeps of the current call.
+  std::vector<vulkan::Range> state(const Entry&) const;
 
   std::shared_ptr<Context> context_;
   Program program_;
@@ -248,6 +269,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::vector<std::shared_ptr<Storage>> fresh_;  // outputs of the current call
   std::vector<std::uint32_t> held_;         // outputs that a watched call left as good as they are
   std::vector<std::uint64_t> slice_steps_;  // per gated block: of a call's first slice
+  std::vector<Checkpoint> left_;            // by calls that a lost device has ended
   std::uint64_t calls_ = 0;
   std::uint32_t recorded_entries_ = 0;
   vulkan::Ticket last_ticket_ = 0;

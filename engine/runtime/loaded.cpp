@@ -56,7 +56,7 @@ LoadedEntry load_entry(const std::shared_ptr<RuntimeState>& state, SavedEntry sa
   origin.target = variant.target;
   origin.sealed = true;
   for (const SavedCapture& c : saved.captures)
-    entry.captures.push_back(on_device(context, c.aval, c.bytes));
+    entry.captures.push_back(on_device(context, c.aval, c.bytes, true));
   ExecutableOptions options;
   options.validate_modules = state->validate;
   entry.executable = std::make_shared<Executable>(context, std::move(variant.file.program), options,

@@ -25,7 +25,22 @@ const Executable::Module* Executable::module(std::uint32_t kernel,
   return nullptr;
 }
 
+void Executable::restore_modules(std::span<const Module> wanted) {
+  std::vector<Module*> gone;
+  for (Module& m : modules_) {
+    const bool wants = std::ranges::any_of(wanted, [&](const Module& w) {
+      return w.kernel == m.kernel && w.windows == m.windows;
+    });
+    if (m.gone && wants) gone.push_back(&m);
+  }
+  in_parallel(gone.size(), context_->compile_threads, [&](std::size_t i) {
+    context_->pipelines.restore(*gone[i]->pipeline, schedule_.kernels[gone[i]->kernel].name);
+    gone[i]->gone = false;
+  });
+}
+
 void Executable::make_modules(std::vector<Module> wanted) {
+  restore_modules(wanted);
   /// A module to be made, of words that are there or of a kernel.
   struct Task {
     Module module;

@@ -107,6 +107,7 @@ std::unique_ptr<RecordedCall> Executable::record(VkCommandBuffer commands,
   outputs.resize(out);
   auto call = std::make_unique<RecordedCall>();
   const std::lock_guard lock(mutex_);
+  const Gate::Use inside(context_->gate);
   ranges_.resize(in + out);
   for (std::size_t i = 0; i < in; ++i) {
     ranges_[i] = static_cast<DeviceStorage&>(*inputs[i].storage()).range();
@@ -177,6 +178,7 @@ void Executable::give_back(std::uint32_t id, std::uint32_t slot, vulkan::Ticket 
   const std::lock_guard lock(mutex_);
   const auto found =
       std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e->id == id; });
+  if (found == entries_.end()) return;  // went with a lost device
   Slot& s = (*found)->slots[slot];
   s.last_use = std::max(s.last_use, last_use);
   last_ticket_ = std::max(last_ticket_, last_use);

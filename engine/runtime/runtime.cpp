@@ -24,6 +24,9 @@ vulkan::DeviceOptions device_options(const RuntimeOptions& options,
   result.block_bytes = options.block_bytes;
   result.window_bytes = options.window_bytes;
   result.fixed_blocks = options.fixed_blocks;
+  result.notices = environment.messages;
+  result.get_instance_proc_addr =
+      reinterpret_cast<PFN_vkGetInstanceProcAddr>(options.vulkan_loader);
   return result;
 }
 
@@ -60,9 +63,16 @@ RuntimeState::RuntimeState(const RuntimeOptions& options, std::shared_ptr<const 
   if (!(options.time_slice_ms > 0))
     throw UsageError("gnomon::Runtime: a time slice of " + std::to_string(options.time_slice_ms) +
                      " ms; give it some time, 50 ms for instance");
+  if (!(options.checkpoint_ms >= 0))
+    throw UsageError("gnomon::Runtime: a checkpoint every " +
+                     std::to_string(options.checkpoint_ms) +
+                     " ms; give it some time, 1000 ms for instance, or 0");
   ContextOptions own;
   own.time_slice_ms = options.time_slice_ms;
   own.compile_threads = options.compile_threads;
+  own.resumable = options.resumable;
+  own.checkpoint_ms = options.checkpoint_ms;
+  own.host_copies = options.host_copies;
   own.disk = disk_cache(options, environment);
   own.compiler = std::move(compiler);
   vulkan::DeviceOptions device = device_options(options, environment);
@@ -102,13 +112,13 @@ Array Runtime::from_bytes(const Aval& aval, std::span<const std::byte> bytes) {
 
 void Runtime::to_bytes(const Array& array, std::span<std::byte> bytes) const {
   const Array here = state_->placed(array);
-  const DeviceStorage& storage = storage_of(here, *state_->context, "to_host");
+  storage_of(here, *state_->context, "to_host");
   if (bytes.size() != bytes_of(array.aval())) {
     throw UsageError("gnomon::to_host: " + to_string(array.dtype(), array.shape()) + " has " +
                      std::to_string(bytes_of(array.aval())) + " bytes and there is room for " +
                      std::to_string(bytes.size()) + "; make the two agree");
   }
-  download(*state_->context, storage.range(), storage.ready(), bytes);
+  download(*state_->context, here, "to_host", bytes);
 }
 
 void Runtime::check_type(const Array& array, DType wanted) const {
@@ -126,10 +136,18 @@ void Runtime::check_single(const Array& array) const {
                    std::to_string(array.size()) + " elements and one is needed; use to_host");
 }
 
-void Runtime::wait() const { state_->context->queue.wait_idle(); }
+void Runtime::wait() const {
+  const Gate::Use use(state_->context->gate);
+  state_->context->device.require();
+  state_->context->queue.wait_idle();
+}
+
+void Runtime::recover() { state_->context->recover(); }
 
 void Runtime::wait(const Array& array) const {
-  state_->context->queue.wait(storage_of(state_->placed(array), *state_->context, "wait").ready());
+  const Array here = state_->placed(array);
+  const Gate::Use use(state_->context->gate);
+  state_->context->queue.wait(storage_of(here, *state_->context, "wait").ready());
 }
 
 void detail::check_row(std::size_t size, std::size_t first, Loc loc) {

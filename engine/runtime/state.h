@@ -62,6 +62,10 @@ struct RuntimeState {
     const std::lock_guard lock(handlers_);
     watch_.token = std::move(token);
   }
+  void watch_with(Handler<bool()> ends) {
+    const std::lock_guard lock(handlers_);
+    watch_.ends = std::move(ends);
+  }
 
  private:
   mutable std::mutex handlers_;

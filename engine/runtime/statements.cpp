@@ -20,8 +20,7 @@ void speak(Context& context, const Journal& journal, const std::vector<Aval>& ty
     for (std::size_t i = 0; i < s.count; ++i) {
       records.emplace_back(types[s.first + i]);
       if (!whole) continue;
-      const DeviceStorage& storage = storage_of(arrays[i], context, "jit");
-      download(context, storage.range(), storage.ready(), records.back().bytes);
+      download(context, arrays[i], "jit", records.back().bytes);
     }
   }
   outputs.resize(own);

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "engine/runtime/context.h"
-#include "gnomon/error.h"
+#include "gnomon/device_lost.h"
 
 namespace gnomon {
 namespace {
@@ -78,11 +78,24 @@ DeviceStorage& storage_of(const Array& array, const Context& context, const char
                      to_string(array.dtype(), array.shape()) +
                      " belongs to another Runtime; move it with to_host and from_host");
   }
+  if (storage.lost()) {
+    const std::string type = to_string(array.dtype(), array.shape());
+    const std::string what = "gnomon::" + std::string(op) + ": the array " + type +
+                             " went with a device that was lost: it ";
+    if (storage.copy() == DeviceStorage::Copy::no_room)
+      throw DeviceLost(what + "came from the host, where RuntimeOptions::host_copies (" +
+                       vulkan::byte_text(context.copies_of_host.room()) +
+                       ") had no room for a copy; bring it again by from_host, and raise that");
+    throw DeviceLost(what + "was computed there; compute it again, or keep what must not be lost "
+                            "on the host (to_host)");
+  }
   return storage;
 }
 
 Array on_device(const std::shared_ptr<Context>& context, const Aval& aval,
-                std::span<const std::byte> bytes) {
+                std::span<const std::byte> bytes, bool always_comes_back) {
+  const Gate::Use use(context->gate);
+  context->device.require();
   vulkan::Request request;
   request.bytes = bytes.size();
   request.aval = &aval;
@@ -91,7 +104,14 @@ Array on_device(const std::shared_ptr<Context>& context, const Aval& aval,
   const vulkan::Range range = context->arrays.allocate(request);
   auto storage = std::make_shared<DeviceStorage>(context, range, 0);
   upload(*context, range, bytes);
+  storage->keep_copy(bytes, always_comes_back);
   return Array(aval, std::move(storage));
+}
+
+void download(Context& context, const Array& array, const char* op, std::span<std::byte> bytes) {
+  const Gate::Use use(context.gate);
+  const DeviceStorage& storage = storage_of(array, context, op);
+  download(context, storage.range(), storage.ready(), bytes);
 }
 
 void upload(Context& context, const vulkan::Range& range, std::span<const std::byte> bytes) {
@@ -112,6 +132,8 @@ void upload(Context& context, const vulkan::Range& range, std::span<const std::b
 void download(Context& context, const vulkan::Range& range, vulkan::Ticket ready,
               std::span<std::byte> bytes) {
   if (bytes.empty()) return;
+  // What was finished is undefined as well then.
+  context.device.require();
   if (range.block->mapped != nullptr) {
     context.queue.wait(ready);
     std::memcpy(bytes.data(), range.mapped(), bytes.size());

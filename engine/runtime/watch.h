@@ -10,10 +10,12 @@ struct Watch {
   std::optional<CancelToken> token;
   std::optional<CancelToken> call_token;  // of this call alone
   StepHandler on_step;
+  Handler<bool()> ends;  // whether calls are to end; must not call the Runtime
 
-  bool any() const { return token.has_value() || call_token.has_value() || on_step; }
+  bool any() const { return token.has_value() || call_token.has_value() || on_step || ends; }
   bool cancelled() const {
-    return (token && token->cancelled()) || (call_token && call_token->cancelled());
+    return (token && token->cancelled()) || (call_token && call_token->cancelled()) ||
+           (ends && ends());
   }
 };
 

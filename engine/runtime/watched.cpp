@@ -1,106 +1,200 @@
 // engine/runtime/watched.cpp -- Executable::play_watched: loops submitted part by part, with a look
-// at who watches between them.
+// at who watches between them, and a checkpoint now and then.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "engine/runtime/executable.h"
+#include "gnomon/device_lost.h"
 
 namespace gnomon {
-vulkan::Ticket Executable::play_watched(Entry& entry, std::uint32_t instance, const Watch& watch) {
-  vulkan::Ticket now = last_ticket_, before = 0;
-  std::vector<VkCommandBuffer> next;
-  std::vector<std::uint32_t> held;             // by the loop that was submitted last
-  std::optional<Progress> reached, submitted;  // by what is finished; when what is under way is
-  const auto ended = [&](const std::string& how) {
-    std::string far = ".";
-    if (reached)
-      far = " after " + std::to_string(reached->steps) +
-            (reached->bound > 0 ? " of at most " + std::to_string(reached->bound) : "") + " steps";
-    return "gnomon::run: `" + program_.name + "` " + how + far;
-  };
-  const auto report = [&] {
-    if (watch.cancelled()) throw Cancelled(ended("was cancelled"));
-    if (watch.on_step && reached) watch.on_step(*reached);
-  };
-  // One part is under way while the host looks at the one in front of it.
-  const auto submit = [&](const auto& then) {
-    before = now;
-    now = context_->queue.submit(next);
-    then();
-    last_ticket_ = now;
-    next.clear();
-    const bool waits = !context_->queue.done(before);
-    context_->queue.wait(before);
-    return waits;
-  };
-  const auto play_parts = [&](const Turn& turn) {
-    std::size_t at = 0;
-    for (const Border& border : turn.borders) {
-      for (; at < border.at; ++at)
-        next.push_back(entry.recording->commands(instance, turn.order[at]));
-      submit([] {});
-      held = schedule_.loops[border.loop].results;
-      reached = std::exchange(submitted, Progress{program_.name, border.steps, border.bound});
-      report();
+
+/// One call's way through its turns.
+class Executable::Parts {
+ public:
+  Parts(Executable& executable, Entry& entry, std::uint32_t instance, const Watch& watch,
+        Checkpoint* checkpoint, Gate::Use& inside)
+      : e_(executable),
+        context_(*executable.context_),
+        entry_(entry),
+        instance_(instance),
+        watch_(watch),
+        checkpoint_(checkpoint),
+        inside_(inside),
+        life_(context_.life()),
+        now_(executable.last_ticket_) {}
+
+  vulkan::Ticket play() {
+    try {
+      restore();
+      for (std::uint32_t t = resumed_.turn; t < entry_.turns.size(); ++t) {
+        const Turn& turn = entry_.turns[t];
+        // Of the turn that the call goes on with.
+        const Checkpoint::At at = t == resumed_.turn ? resumed_ : Checkpoint::At{};
+        turn.gated ? play_gated(t, turn, at) : play_parts(t, turn, at);
+      }
+      if (!next_.empty()) submit([] {});
+      if (submitted_) {
+        context_.queue.wait(now_);
+        reached_ = submitted_;
+        report();
+      }
+      // From here on nobody would know that there is something to go on from.
+      if (checkpoint_ != nullptr && !checkpoint_->empty()) context_.queue.wait(now_);
+    } catch (...) {
+      // Nobody else knows of what is under way, and memory it writes is about to be given back.
+      context_.queue.wait(now_);
+      if (life_ == context_.life()) e_.held_ = std::move(held_);
+      throw;
     }
-    for (; at < turn.order.size(); ++at)
-      next.push_back(entry.recording->commands(instance, turn.order[at]));
-  };
-  const auto play_gated = [&](const Turn& turn) {
+    return now_;
+  }
+
+ private:
+  using Time = Pace::Clock::time_point;
+
+  void restore() {
+    if (checkpoint_ == nullptr || checkpoint_->empty()) return;
+    // Fresh memory may be what earlier calls of others still use.
+    context_.queue.wait_idle();
+    if (checkpoint_->restore(context_, e_.state(entry_)))
+      resumed_ = checkpoint_->at();
+    else
+      checkpoint_->begin_again();
+  }
+
+  // Waits for what is under way to keep a checkpoint, if it is time; when that was.
+  std::optional<Time> keep(const Checkpoint::At& at) {
+    if (checkpoint_ == nullptr || !checkpoint_->due(context_.checkpoint_ms)) return std::nullopt;
+    context_.queue.wait(now_);
+    const Time time = Pace::Clock::now();
+    checkpoint_->take(context_, e_.state(entry_), now_, at);
+    return time;
+  }
+
+  std::string ended(const std::string& how) const {
+    std::string far = ".";
+    if (reached_)
+      far = " after " + std::to_string(reached_->steps) +
+            (reached_->bound > 0 ? " of at most " + std::to_string(reached_->bound) : "") +
+            " steps";
+    return "gnomon::run: `" + e_.program_.name + "` " + how + far;
+  }
+
+  void report() {
+    if (watch_.cancelled()) throw Cancelled(ended("was cancelled"));
+    if (!watch_.on_step || !reached_) return;
+    // The handler may use the Runtime, and another thread make its device again meanwhile.
+    struct Outside {
+      Gate::Use& use;
+      explicit Outside(Gate::Use& inside) : use(inside) { use.leave(); }
+      ~Outside() { use.enter(); }
+    };
+    {
+      const Outside outside(inside_);
+      watch_.on_step(*reached_);
+    }
+    if (life_ != context_.life())
+      throw DeviceLost("gnomon::run: the device of `" + e_.program_.name +
+                       "` was lost and made again while it ran; call it again");
+  }
+
+  // One part is under way while the host looks at the one in front of it. Whether that was still
+  // running.
+  template <class F>
+  bool submit(F then) {
+    before_ = now_;
+    now_ = context_.queue.submit(next_);
+    then();
+    e_.last_ticket_ = now_;
+    next_.clear();
+    const bool waits = !context_.queue.done(before_);
+    context_.queue.wait(before_);
+    return waits;
+  }
+
+  void add(const Turn& turn, std::size_t from, std::size_t to) {
+    for (; from < to; ++from)
+      next_.push_back(entry_.recording->commands(instance_, turn.order[from]));
+  }
+
+  void play_parts(std::uint32_t t, const Turn& turn, const Checkpoint::At& from) {
+    std::size_t at = from.borders > 0 ? turn.borders[from.borders - 1].at : 0;
+    for (std::size_t b = from.borders; b < turn.borders.size(); ++b) {
+      const Border& border = turn.borders[b];
+      add(turn, at, border.at);
+      at = border.at;
+      submit([] {});
+      held_ = e_.schedule_.loops[border.loop].results;
+      reached_ =
+          std::exchange(submitted_, Progress{e_.program_.name, border.steps, border.bound});
+      report();
+      keep({t, b + 1, 0});
+    }
+    add(turn, at, turn.order.size());
+  }
+
+  void play_gated(std::uint32_t t, const Turn& turn, const Checkpoint::At& from) {
     const std::uint32_t which = *turn.gated;
-    const GatedBlock& block = schedule_.gated[which];
-    submitted.reset();  // of another loop
-    Pace pace = pace_of(which, true);
+    const GatedBlock& block = e_.schedule_.gated[which];
+    submitted_.reset();  // of another loop
+    Pace pace = e_.pace_of(which, watch_.any());
+    const auto passes = [&](std::uint32_t part, const Pace::Chunk& c) {
+      e_.tell(entry_, which, part, c.steps, next_);
+      for (std::uint64_t pass = 0; pass < c.passes; ++pass) add(turn, 0, turn.order.size());
+    };
+    const auto whole = watch_.any() ? std::nullopt : pace.whole();
+    if (whole) return passes(0, *whole);
+    std::optional<Time> waited;  // for the part in front, to keep a checkpoint
+    std::uint64_t steps = from.steps;
     for (std::uint32_t part = 0;; ++part) {
       const Pace::Chunk c = pace.next();
-      tell(entry, which, part, c.steps, next);
-      for (std::uint64_t pass = 0; pass < c.passes; ++pass)
-        for (const std::uint32_t s : turn.order)
-          next.push_back(entry.recording->commands(instance, s));
+      passes(part, c);
       if (c.last) break;
-      next.push_back(entry.recording->transfer(entry.done_word(which, part)));
+      next_.push_back(entry_.recording->transfer(entry_.done_word(which, part)));
       if (block.iterations)
-        next.push_back(entry.recording->transfer(entry.iteration_word(which, part)));
+        next_.push_back(entry_.recording->transfer(entry_.iteration_word(which, part)));
       const bool waits = submit([&] { pace.submitted(Pace::Clock::now()); });
-      held = block.results;
+      held_ = block.results;
       if (part > 0) {
-        const bool done = entry.word(entry.done_word(which, part - 1)) != 0;
-        pace.ended(Pace::Clock::now(), waits, done);
+        const bool done = entry_.word(entry_.done_word(which, part - 1)) != 0;
+        pace.ended(waited.value_or(Pace::Clock::now()), waits || waited, done);
         if (done) break;
-        std::uint64_t steps = pace.steps();
+        steps = from.steps + pace.steps();
         if (block.iterations)
           steps = static_cast<std::uint64_t>(
-                      std::max(0, entry.word(entry.iteration_word(which, part - 1)))) *
+                      std::max(0, entry_.word(entry_.iteration_word(which, part - 1)))) *
                   block.steps;
         if (block.iterations || block.slices)
-          reached = Progress{program_.name,
-                             block.most_steps > 0 ? std::min(steps, block.most_steps) : steps,
-                             block.most_steps};
+          reached_ = Progress{e_.program_.name,
+                              block.most_steps > 0 ? std::min(steps, block.most_steps) : steps,
+                              block.most_steps};
       }
       report();
+      waited = keep({t, 0, steps});
     }
-    if (block.all_steps) submitted = Progress{program_.name, block.most_steps, block.most_steps};
-  };
-  try {
-    for (const Turn& turn : entry.turns) {
-      if (turn.gated)
-        play_gated(turn);
-      else
-        play_parts(turn);
-    }
-    if (!next.empty()) submit([] {});
-    if (submitted) {
-      context_->queue.wait(now);
-      reached = submitted;
-      report();
-    }
-  } catch (...) {
-    // Nobody else knows of what is under way, and memory it writes is about to be given back.
-    context_->queue.wait(now);
-    held_ = std::move(held);
-    throw;
+    if (block.all_steps)
+      submitted_ = Progress{e_.program_.name, block.most_steps, block.most_steps};
   }
-  return now;
+
+  Executable& e_;
+  Context& context_;
+  Entry& entry_;
+  const std::uint32_t instance_;
+  const Watch& watch_;
+  Checkpoint* const checkpoint_;
+  Gate::Use& inside_;
+  const std::uint32_t life_;
+  vulkan::Ticket now_, before_ = 0;
+  std::vector<VkCommandBuffer> next_;
+  std::vector<std::uint32_t> held_;                // by the loop that was submitted last
+  std::optional<Progress> reached_, submitted_;  // by what is finished; when what is under way is
+  Checkpoint::At resumed_;
+};
+
+vulkan::Ticket Executable::play_watched(Entry& entry, std::uint32_t instance, const Watch& watch,
+                                        Checkpoint* checkpoint, Gate::Use& inside) {
+  return Parts(*this, entry, instance, watch, checkpoint, inside).play();
 }
 
 }  // namespace gnomon

@@ -64,8 +64,8 @@ Enabled features_of(const void* chain) {
 }  // namespace
 
 DeviceDescription enabled(DeviceDescription d, const AdoptedDevice& from) {
-  const std::uint32_t major = VK_API_VERSION_MAJOR(from.api_version);
-  const std::uint32_t minor = VK_API_VERSION_MINOR(from.api_version);
+  const std::uint32_t major = VK_API_VERSION_MAJOR(from.device.api_version);
+  const std::uint32_t minor = VK_API_VERSION_MINOR(from.device.api_version);
   if (d.api_major > major || (d.api_major == major && d.api_minor > minor)) {
     d.api_major = major;
     d.api_minor = minor;
@@ -75,7 +75,7 @@ DeviceDescription enabled(DeviceDescription d, const AdoptedDevice& from) {
            std::find(from.extensions.begin(), from.extensions.end(), extension) !=
                from.extensions.end();
   };
-  const Enabled e = features_of(from.features);
+  const Enabled e = features_of(from.device.features);
   d.int8 &= e.int8;
   d.int16 &= e.int16;
   d.int64 &= e.int64;

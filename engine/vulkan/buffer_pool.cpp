@@ -169,8 +169,8 @@ BufferPool::Slot& BufferPool::grow(const Request& request, std::uint64_t bytes) 
         options_.limit_bytes == 0 || stats_.reserved_bytes + size <= options_.limit_bytes;
     Slot slot;
     slot.block = std::make_unique<Block>();
-    const VkResult result =
-        within ? create_block(size, *slot.block) : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    const auto [result, call] =
+        within ? create_block(size, *slot.block) : Outcome{VK_ERROR_OUT_OF_DEVICE_MEMORY};
     if (result == VK_SUCCESS) {
       slot.block->id = next_id_++;
       slot.free.push_back({0, size, 0});
@@ -181,7 +181,7 @@ BufferPool::Slot& BufferPool::grow(const Request& request, std::uint64_t bytes) 
     }
     if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY && result != VK_ERROR_OUT_OF_HOST_MEMORY &&
         result != VK_ERROR_TOO_MANY_OBJECTS) {
-      fail(result, "vkAllocateMemory");
+      device_.failed(result, call);
     }
     if (size > bytes) {
       size = std::max(bytes, round_up(size / 2, options_.alignment));
@@ -191,50 +191,55 @@ BufferPool::Slot& BufferPool::grow(const Request& request, std::uint64_t bytes) 
   }
 }
 
-VkResult BufferPool::create_block(std::uint64_t bytes, Block& block) {
+BufferPool::Outcome BufferPool::create_block(std::uint64_t bytes, Block& block) {
   const DeviceTable& vk = device_.vk();
-  block.bytes = bytes;
+  Block made;
+  Outcome last;
+  const auto call = [&](const char* name, auto function, auto... arguments) {
+    if (last.result == VK_SUCCESS) last = {function(device_.handle(), arguments...), name};
+  };
   auto buffer = make<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
   buffer.size = bytes;
   buffer.usage = options_.usage;
-  VkResult result = vk.vkCreateBuffer(device_.handle(), &buffer, nullptr, &block.buffer);
-  if (result == VK_SUCCESS) {
+  call("vkCreateBuffer", vk.vkCreateBuffer, &buffer, nullptr, &made.buffer);
+  auto memory = make<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
+  auto flags = make<VkMemoryAllocateFlagsInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  if (options_.addresses) memory.pNext = &flags;
+  if (last.result == VK_SUCCESS) {
     VkMemoryRequirements needs;
-    vk.vkGetBufferMemoryRequirements(device_.handle(), block.buffer, &needs);
-    auto memory = make<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
+    vk.vkGetBufferMemoryRequirements(device_.handle(), made.buffer, &needs);
     memory.allocationSize = needs.size;
-    auto flags = make<VkMemoryAllocateFlagsInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
-    flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
-    if (options_.addresses) memory.pNext = &flags;
     memory.memoryTypeIndex = device_.memory_type(needs.memoryTypeBits, options_.kind);
-    result = memory.memoryTypeIndex == ~0u
-                 ? VK_ERROR_FEATURE_NOT_PRESENT
-                 : vk.vkAllocateMemory(device_.handle(), &memory, nullptr, &block.memory);
+    if (memory.memoryTypeIndex == ~0u) last = {VK_ERROR_FEATURE_NOT_PRESENT, "vkAllocateMemory"};
   }
-  if (result == VK_SUCCESS)
-    result = vk.vkBindBufferMemory(device_.handle(), block.buffer, block.memory, 0);
-  if (result == VK_SUCCESS && (options_.kind != MemoryKind::device || device_.unified())) {
+  call("vkAllocateMemory", vk.vkAllocateMemory, &memory, nullptr, &made.memory);
+  call("vkBindBufferMemory", vk.vkBindBufferMemory, made.buffer, made.memory, VkDeviceSize{0});
+  if (options_.kind != MemoryKind::device || device_.unified()) {
     void* mapped = nullptr;
-    result = vk.vkMapMemory(device_.handle(), block.memory, 0, VK_WHOLE_SIZE, 0, &mapped);
-    block.mapped = static_cast<std::byte*>(mapped);
+    call("vkMapMemory", vk.vkMapMemory, made.memory, VkDeviceSize{0}, VK_WHOLE_SIZE,
+         VkMemoryMapFlags{0}, &mapped);
+    made.mapped = static_cast<std::byte*>(mapped);
   }
   const bool texels = options_.texel_view && bytes / 16 <= device_.target().max_texel_elements;
-  if (result == VK_SUCCESS && texels) {
+  if (texels) {
     auto view = make<VkBufferViewCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO);
-    view.buffer = block.buffer;
+    view.buffer = made.buffer;
     view.format = VK_FORMAT_R32G32B32A32_UINT;
     view.range = bytes;
-    result = vk.vkCreateBufferView(device_.handle(), &view, nullptr, &block.texels);
+    call("vkCreateBufferView", vk.vkCreateBufferView, &view, nullptr, &made.texels);
   }
-  if (result != VK_SUCCESS) {
-    destroy_block(block);
-    block = {};
-    return result;
+  if (last.result != VK_SUCCESS) {
+    destroy_block(made);
+    return last;
   }
-  if (options_.addresses) block.address = device_.address(block.buffer);
+  if (options_.addresses) made.address = device_.address(made.buffer);
+  made.bytes = bytes;
+  made.id = block.id;
+  block = made;
   device_.counters().objects += texels ? 3 : 2;
   ++device_.counters().allocations;
-  return VK_SUCCESS;
+  return last;
 }
 
 std::shared_ptr<Block> BufferPool::adopt(VkBuffer buffer, std::uint64_t bytes, bool addressable,
@@ -260,8 +265,8 @@ std::shared_ptr<Block> BufferPool::adopt(VkBuffer buffer, std::uint64_t bytes, b
     view.buffer = buffer;
     view.format = VK_FORMAT_R32G32B32A32_UINT;
     view.range = bytes / 16 * 16;
-    check(vk.vkCreateBufferView(device_.handle(), &view, nullptr, &block->texels),
-          "vkCreateBufferView");
+    device_.check(vk.vkCreateBufferView(device_.handle(), &view, nullptr, &block->texels),
+                  "vkCreateBufferView");
     ++device_.counters().objects;
   }
   if (addressable && options_.addresses) block->address = device_.address(buffer);
@@ -271,10 +276,39 @@ std::shared_ptr<Block> BufferPool::adopt(VkBuffer buffer, std::uint64_t bytes, b
 }
 
 void BufferPool::destroy_block(Block& block) noexcept {
+  if (block.buffer == VK_NULL_HANDLE) return;  // of a device that is no more
   const DeviceTable& vk = device_.vk();
   vk.vkDestroyBufferView(device_.handle(), block.texels, nullptr);
   vk.vkDestroyBuffer(device_.handle(), block.buffer, nullptr);
   vk.vkFreeMemory(device_.handle(), block.memory, nullptr);
+}
+
+void BufferPool::forget() noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(slots_, [&](Slot& slot) {
+    Block& block = *slot.block;
+    destroy_block(block);
+    block.texels = VK_NULL_HANDLE;
+    block.buffer = VK_NULL_HANDLE;
+    block.memory = VK_NULL_HANDLE;
+    block.address = 0;
+    block.mapped = nullptr;
+    const bool empty = slot.free.size() == 1 && slot.free[0].bytes == block.bytes;
+    if (empty) {
+      stats_.reserved_bytes -= block.bytes;
+      --stats_.blocks;
+    }
+    return empty;
+  });
+}
+
+void BufferPool::make_again() {
+  const std::lock_guard lock(mutex_);
+  for (Slot& slot : slots_) {
+    if (slot.block->buffer != VK_NULL_HANDLE) continue;
+    const auto [result, call] = create_block(slot.block->bytes, *slot.block);
+    if (result != VK_SUCCESS) device_.failed(result, call);
+  }
 }
 
 bool BufferPool::trim() {
@@ -322,6 +356,12 @@ std::string BufferPool::out_of_memory(const Request& request, std::uint64_t byte
                      largest[i]->bytes);
   }
   return text + "; free arrays or split the work";
+}
+
+std::optional<Aval> BufferPool::aval_of(const Range& range) const {
+  const std::lock_guard lock(mutex_);
+  const Live& live = live_[range.entry];
+  return live.has_aval ? std::optional(live.aval) : std::nullopt;
 }
 
 PoolStats BufferPool::stats() const {

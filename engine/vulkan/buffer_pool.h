@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,8 +87,16 @@ class BufferPool {
   /// the pool's blocks have one. The block must go before the buffer, when the device is done with
   /// it. While it is there, the same buffer is the same block. Throws DeviceError.
   std::shared_ptr<Block> adopt(VkBuffer, std::uint64_t bytes, bool addressable, std::byte* mapped);
+  /// The type of the array that a range was allocated for; none for what is no array.
+  std::optional<Aval> aval_of(const Range&) const;
   PoolStats stats() const;
   void reset_peak();
+  /// For a device that is to be made again: destroys what the blocks have of it, and blocks that
+  /// hold nothing altogether. Blocks of other owners must be gone.
+  void forget() noexcept;
+  /// Makes all of that again on the new device, with nothing in it: ranges stay where they are.
+  /// Throws DeviceError; what is missing then comes by the next call.
+  void make_again();
   const PoolOptions& options() const { return options_; }
 
  private:
@@ -109,7 +118,13 @@ class BufferPool {
 
   bool take(Slot&, std::uint64_t bytes, bool only_done, Range&, Ticket& last_use);
   Slot& grow(const Request&, std::uint64_t bytes);
-  VkResult create_block(std::uint64_t bytes, Block&);
+  /// Of a call that failed: its name besides.
+  struct Outcome {
+    VkResult result = VK_SUCCESS;
+    const char* call = "";
+  };
+  /// Fills all of it but the id; nothing where it fails.
+  Outcome create_block(std::uint64_t bytes, Block&);
   void destroy_block(Block&) noexcept;
   /// Destroys the blocks that hold nothing, after waiting for their last use. True when there were
   /// any.

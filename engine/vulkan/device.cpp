@@ -6,7 +6,7 @@
 
 #include "engine/vulkan/quirks.h"
 #include "engine/vulkan/result.h"
-#include "gnomon/error.h"
+#include "gnomon/device_lost.h"
 
 namespace gnomon::vulkan {
 
@@ -52,9 +52,9 @@ Device::Device(const DeviceOptions& options)
       std::any_of(memory_.memoryTypes, memory_.memoryTypes + memory_.memoryTypeCount,
                   [&](const VkMemoryType& t) { return (t.propertyFlags & shared) == shared; });
   try {
-    if (const AdoptedDevice* from = options_.adopted.get()) {
-      device_ = from->device;
-      queue_ = from->queue;
+    if (adopted()) {
+      device_ = options_.adopted->device.device;
+      queue_ = options_.adopted->device.queue;
       vk_ = instance_.device_table(device_);
     } else {
       create_device();
@@ -84,7 +84,48 @@ void Device::destroy() noexcept {
   vk_.vkDestroyPipelineLayout(device_, pipeline_layout_, nullptr);
   vk_.vkDestroyDescriptorSetLayout(device_, set_layout_, nullptr);
   if (!adopted()) vk_.vkDestroyDevice(device_, nullptr);
+  pipeline_layout_ = VK_NULL_HANDLE;
+  set_layout_ = VK_NULL_HANDLE;
   device_ = VK_NULL_HANDLE;
+}
+
+void Device::make_again() {
+  destroy();
+  try {
+    create_device();
+    create_layouts();
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+void Device::failed(VkResult result, const char* call) {
+  if (result != VK_ERROR_DEVICE_LOST) fail(result, call);
+  std::string told;
+  {
+    const std::lock_guard lock(lost_mutex_);
+    if (!lost()) {
+      const char* const remedy =
+          adopted() ? "the application has to make it again: destroy this Runtime, then adopt the "
+                      "new device"
+                    : "Runtime::recover() makes it again";
+      lost_text_ = told = "gnomon::Runtime: the device \"" + description().name + "\" is lost: " +
+                          call + " failed: " + describe(result) + "; " + remedy;
+      lost_.store(true, std::memory_order_release);
+    }
+  }
+  if (!told.empty() && options_.notices) options_.notices->write(told);
+  refuse();
+}
+
+void Device::refuse() const {
+  std::string text;
+  {
+    const std::lock_guard lock(lost_mutex_);
+    text = lost_text_;
+  }
+  throw DeviceLost(text);
 }
 
 void Device::create_device() {
@@ -154,8 +195,17 @@ void Device::create_device() {
   info.pQueueCreateInfos = &queue;
   info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
   info.ppEnabledExtensionNames = extensions.data();
-  check(instance_.vk().create_device(physical_.handle, &info, nullptr, &device_), "vkCreateDevice");
-  vk_ = instance_.device_table(device_);
+  vulkan::check(instance_.vk().create_device(physical_.handle, &info, nullptr, &device_),
+                "vkCreateDevice");
+  try {
+    vk_ = instance_.device_table(device_);
+  } catch (...) {
+    const auto destroy_device = reinterpret_cast<PFN_vkDestroyDevice>(
+        instance_.vk().device_proc_addr(device_, "vkDestroyDevice"));
+    if (destroy_device != nullptr) destroy_device(device_, nullptr);
+    device_ = VK_NULL_HANDLE;
+    throw;
+  }
   vk_.vkGetDeviceQueue(device_, physical_.queue_family, 0, &queue_);
 }
 
@@ -181,13 +231,13 @@ void Device::create_layouts() {
       make<VkDescriptorSetLayoutCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
   set.bindingCount = static_cast<std::uint32_t>(bindings.size());
   set.pBindings = bindings.data();
-  check(vk_.vkCreateDescriptorSetLayout(device_, &set, nullptr, &set_layout_),
-        "vkCreateDescriptorSetLayout");
+  vulkan::check(vk_.vkCreateDescriptorSetLayout(device_, &set, nullptr, &set_layout_),
+                "vkCreateDescriptorSetLayout");
   auto layout = make<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
   layout.setLayoutCount = 1;
   layout.pSetLayouts = &set_layout_;
-  check(vk_.vkCreatePipelineLayout(device_, &layout, nullptr, &pipeline_layout_),
-        "vkCreatePipelineLayout");
+  vulkan::check(vk_.vkCreatePipelineLayout(device_, &layout, nullptr, &pipeline_layout_),
+                "vkCreatePipelineLayout");
   counters_.objects += 2;
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "codegen/program/target.h"
@@ -24,6 +25,7 @@ struct DeviceOptions {
   std::uint64_t block_bytes = std::uint64_t{128} << 20;  // what the pool takes at once
   std::uint64_t window_bytes = 0;  // what a window shows at most; 0: what the device allows
   bool fixed_blocks = false;       // blocks do not grow with what is in use
+  std::shared_ptr<const Log> notices;  // gets a line when the device is lost; null: nowhere
   // Somebody else's device instead of a new one.
   std::shared_ptr<const AdoptedDevice> adopted = nullptr;
   PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;  // null: the platform's loader
@@ -61,7 +63,8 @@ class Device {
   /// Held while something is done with the queue, which the owner of an adopted one shares.
   class QueueLock {
    public:
-    explicit QueueLock(const Device& device) : owner_(device.options_.adopted.get()) {
+    explicit QueueLock(const Device& device)
+        : owner_(device.adopted() ? &device.options_.adopted->device : nullptr) {
       if (owner_ != nullptr && owner_->lock_queue) owner_->lock_queue();
     }
     ~QueueLock() {
@@ -71,9 +74,28 @@ class Device {
     QueueLock& operator=(const QueueLock&) = delete;
 
    private:
-    const AdoptedDevice* owner_;
+    const VulkanDevice* owner_;
   };
   bool adopted() const { return options_.adopted != nullptr; }
+
+  /// As vulkan::check, and remembers when the device is lost: it says so once in the log, and from
+  /// then on everything throws the same DeviceLost, which names the remedy. Any thread.
+  void check(VkResult result, const char* call) {
+    if (result < 0) failed(result, call);
+  }
+  [[noreturn]] void failed(VkResult, const char* call);
+  bool lost() const { return lost_.load(std::memory_order_acquire); }
+  /// Throws when the device is lost.
+  void require() const {
+    if (lost()) refuse();
+  }
+  /// Destroys the device, of which nothing may be left, and makes it again from the same physical
+  /// device with the same features. It stays lost until `revived`. Throws DeviceError; then there is
+  /// no device, and this may be called again. Nobody else may use it meanwhile.
+  void make_again();
+  void revived() { lost_.store(false, std::memory_order_release); }
+  /// Back to what it was before `revived`.
+  void lose_again() { lost_.store(true, std::memory_order_release); }
   std::uint32_t queue_family() const { return physical_.queue_family; }
   const DeviceDescription& description() const { return physical_.description; }
   const Target& target() const { return target_; }
@@ -103,6 +125,7 @@ class Device {
   void create_device();
   void create_layouts();
   void destroy() noexcept;
+  [[noreturn]] void refuse() const;
 
   DeviceOptions options_;
   Instance instance_;
@@ -117,6 +140,9 @@ class Device {
   bool unified_ = false;
   std::uint64_t max_window_bytes_ = 0, max_block_bytes_ = 0;
   mutable DeviceCounters counters_;
+  std::atomic<bool> lost_{false};
+  mutable std::mutex lost_mutex_;  // of the text
+  std::string lost_text_;
 };
 
 }  // namespace gnomon::vulkan

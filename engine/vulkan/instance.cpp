@@ -43,18 +43,20 @@ bool holds(const std::vector<VkExtensionProperties>& extensions, const char* nam
 
 std::vector<VkExtensionProperties> instance_extensions(const LoaderTable& loader,
                                                        const char* layer) {
+  const char* const call = "vkEnumerateInstanceExtensionProperties";
   std::uint32_t count = 0;
-  loader.extensions(layer, &count, nullptr);
+  check(loader.extensions(layer, &count, nullptr), call);
   std::vector<VkExtensionProperties> extensions(count);
-  if (count > 0) loader.extensions(layer, &count, extensions.data());
+  if (count > 0) check(loader.extensions(layer, &count, extensions.data()), call);
   return extensions;
 }
 
 bool layer_installed(const LoaderTable& loader, const char* name) {
+  const char* const call = "vkEnumerateInstanceLayerProperties";
   std::uint32_t count = 0;
-  loader.layers(&count, nullptr);
+  check(loader.layers(&count, nullptr), call);
   std::vector<VkLayerProperties> layers(count);
-  if (count > 0) loader.layers(&count, layers.data());
+  if (count > 0) check(loader.layers(&count, layers.data()), call);
   return std::any_of(layers.begin(), layers.end(),
                      [&](const auto& layer) { return std::strcmp(layer.layerName, name) == 0; });
 }
@@ -129,9 +131,10 @@ Instance::Instance(const InstanceOptions& options) : messages_(std::make_unique<
   if (options.adopted) {
     owned_ = false;
     validating_ = options.validate;
-    loader_.get_instance_proc_addr = options.adopted->get_instance_proc_addr;
-    instance_ = options.adopted->instance;
-    api_version_ = std::min<std::uint32_t>(options.adopted->api_version, VK_API_VERSION_1_3);
+    const VulkanDevice& from = options.adopted->device;
+    loader_.get_instance_proc_addr = from.get_instance_proc_addr;
+    instance_ = from.instance;
+    api_version_ = std::min<std::uint32_t>(from.api_version, VK_API_VERSION_1_3);
     load_functions();
     return;
   }
@@ -240,10 +243,11 @@ void Instance::load_functions() {
 }
 
 bool Instance::has_extension(VkPhysicalDevice device, const char* name) const {
+  const char* const call = "vkEnumerateDeviceExtensionProperties";
   std::uint32_t count = 0;
-  vk_.device_extensions(device, nullptr, &count, nullptr);
+  check(vk_.device_extensions(device, nullptr, &count, nullptr), call);
   std::vector<VkExtensionProperties> extensions(count);
-  if (count > 0) vk_.device_extensions(device, nullptr, &count, extensions.data());
+  if (count > 0) check(vk_.device_extensions(device, nullptr, &count, extensions.data()), call);
   return holds(extensions, name);
 }
 
@@ -388,12 +392,13 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device,
   return d;
 }
 
-Instance::PhysicalDevice Instance::adopted_device(const AdoptedDevice& from) const {
+Instance::PhysicalDevice Instance::adopted_device(const AdoptedDevice& adopted) const {
+  const VulkanDevice& from = adopted.device;
   PhysicalDevice device;
   device.handle = from.physical_device;
   device.queue_family = from.queue_family;
   std::uint32_t any = 0;
-  device.description = enabled(describe_device(from.physical_device, any), from);
+  device.description = enabled(describe_device(from.physical_device, any), adopted);
   std::string reason = rejection(device.description);
   if (reason.empty()) {
     std::uint32_t count = 0;

@@ -25,8 +25,8 @@ VkPipelineCache create_cache(Device& device, const DriverData* stored) {
     info.pInitialData = stored->data();
   }
   VkPipelineCache cache = VK_NULL_HANDLE;
-  check(device.vk().vkCreatePipelineCache(device.handle(), &info, nullptr, &cache),
-        "vkCreatePipelineCache");
+  device.check(device.vk().vkCreatePipelineCache(device.handle(), &info, nullptr, &cache),
+               "vkCreatePipelineCache");
   ++device.counters().objects;
   return cache;
 }
@@ -45,7 +45,13 @@ DriverData data_of(Device& device, VkPipelineCache cache) {
 
 }  // namespace
 
-Pipeline::~Pipeline() { device_.vk().vkDestroyPipeline(device_.handle(), pipeline_, nullptr); }
+Pipeline::~Pipeline() { destroy(); }
+
+void Pipeline::destroy() noexcept {
+  if (pipeline_ == VK_NULL_HANDLE) return;  // perhaps of a device that is no more
+  device_.vk().vkDestroyPipeline(device_.handle(), pipeline_, nullptr);
+  pipeline_ = VK_NULL_HANDLE;
+}
 
 PipelineCache::PipelineCache(Device& device, bool collect_data)
     : device_(device),
@@ -53,7 +59,30 @@ PipelineCache::PipelineCache(Device& device, bool collect_data)
       cache_(collect_data ? VK_NULL_HANDLE : create_cache(device, nullptr)) {}
 
 PipelineCache::~PipelineCache() {
-  device_.vk().vkDestroyPipelineCache(device_.handle(), cache_, nullptr);
+  if (cache_ != VK_NULL_HANDLE)
+    device_.vk().vkDestroyPipelineCache(device_.handle(), cache_, nullptr);
+}
+
+void PipelineCache::forget() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [hash, slot] : slots_) {
+    if (const auto held = slot.lock()) held->destroy();
+  }
+  if (cache_ != VK_NULL_HANDLE)
+    device_.vk().vkDestroyPipelineCache(device_.handle(), cache_, nullptr);
+  cache_ = VK_NULL_HANDLE;
+}
+
+void PipelineCache::make_again() {
+  if (!collect_data_ && cache_ == VK_NULL_HANDLE) cache_ = create_cache(device_, nullptr);
+}
+
+void PipelineCache::restore(const Pipeline& pipeline, const std::string& name) {
+  // Made by `slot`, as all are.
+  auto& held = const_cast<Pipeline&>(pipeline);
+  const std::lock_guard lock(held.mutex_);
+  if (held.pipeline_ != VK_NULL_HANDLE) return;
+  make_pipeline(held, name, held.data_.empty() ? nullptr : &held.data_, true);
 }
 
 std::shared_ptr<Pipeline> PipelineCache::slot(std::vector<std::uint32_t> words) {
@@ -77,12 +106,12 @@ std::shared_ptr<const Pipeline> PipelineCache::pipeline(std::vector<std::uint32_
                                                         const DriverData* stored) {
   std::shared_ptr<Pipeline> found = slot(std::move(words));
   const std::lock_guard lock(found->mutex_);
-  if (found->pipeline_ == VK_NULL_HANDLE) make_pipeline(*found, name, stored);
+  if (found->pipeline_ == VK_NULL_HANDLE) make_pipeline(*found, name, stored, false);
   return found;
 }
 
-void PipelineCache::make_pipeline(Pipeline& made, const std::string& name,
-                                  const DriverData* stored) {
+void PipelineCache::make_pipeline(Pipeline& made, const std::string& name, const DriverData* stored,
+                                  bool again) {
   const DeviceTable& vk = device_.vk();
   const auto start = std::chrono::steady_clock::now();
   // One for each pipeline: its data is that of this pipeline and of nothing else. Drivers lock what
@@ -90,7 +119,10 @@ void PipelineCache::make_pipeline(Pipeline& made, const std::string& name,
   struct Cache {
     Device& device;
     VkPipelineCache own = VK_NULL_HANDLE;
-    ~Cache() { device.vk().vkDestroyPipelineCache(device.handle(), own, nullptr); }
+    ~Cache() {
+      if (own != VK_NULL_HANDLE)
+        device.vk().vkDestroyPipelineCache(device.handle(), own, nullptr);
+    }
   } cache{device_};
   // Data that is nothing but its header is of no use to the driver; SwiftShader would make it twice
   // as long each time.
@@ -122,16 +154,18 @@ void PipelineCache::make_pipeline(Pipeline& made, const std::string& name,
   }
   if (result != VK_SUCCESS) {
     made.pipeline_ = VK_NULL_HANDLE;
-    fail(result, ("vkCreateComputePipelines of kernel `" + name + "`").c_str());
+    device_.failed(result, ("vkCreateComputePipelines of kernel `" + name + "`").c_str());
   }
   // A driver whose data is no more than a header keeps what it knows to itself, and its feedback,
   // which is about that data, cannot be about anything.
   const bool says = usable && whole.flags & VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT;
   const bool found = whole.flags & VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT;
-  const bool compiled = stored == nullptr || (says && !found);
-  if (collect_data_) made.data_ = compiled ? data_of(device_, cache.own) : *stored;
+  const bool compiled = (stored == nullptr && !again) || (says && !found);
+  // Others may be reading what there is already.
+  if (collect_data_ && !again) made.data_ = compiled ? data_of(device_, cache.own) : *stored;
   // What did not help is not to grow from process to process.
-  if (compiled && usable && made.data_.size() > 2 * stored->size()) made.data_ = *stored;
+  if (!again && compiled && usable && made.data_.size() > 2 * stored->size())
+    made.data_ = *stored;
   const auto spent = std::chrono::steady_clock::now() - start;
   DeviceCounters& counters = device_.counters();
   counters.objects += 2;

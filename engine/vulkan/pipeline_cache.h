@@ -33,9 +33,11 @@ class Pipeline {
 
  private:
   friend class PipelineCache;
+  void destroy() noexcept;
+
   Device& device_;
   std::vector<std::uint32_t> words_;
-  std::mutex mutex_;  // the first who comes makes it, the others wait
+  mutable std::mutex mutex_;  // the first who comes makes it, the others wait
   VkPipeline pipeline_ = VK_NULL_HANDLE;
   DriverData data_;
 };
@@ -56,9 +58,16 @@ class PipelineCache {
                                            const std::string& name,
                                            const DriverData* stored = nullptr);
 
+  /// For a device that is to be made again, while nobody else uses pipelines: destroys them all.
+  /// Those that somebody holds come back by `restore`.
+  void forget() noexcept;
+  void make_again();
+  /// What `forget` has left of a pipeline, on the new device. Any thread. Throws DeviceError.
+  void restore(const Pipeline&, const std::string& name);
+
  private:
   std::shared_ptr<Pipeline> slot(std::vector<std::uint32_t> words);
-  void make_pipeline(Pipeline&, const std::string& name, const DriverData* stored);
+  void make_pipeline(Pipeline&, const std::string& name, const DriverData* stored, bool again);
 
   Device& device_;
   bool collect_data_;

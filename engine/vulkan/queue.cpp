@@ -8,26 +8,20 @@
 
 namespace gnomon::vulkan {
 
-Queue::~Queue() {
+Queue::~Queue() { forget(); }
+
+void Queue::forget() {
   const DeviceTable& vk = device_.vk();
+  const std::lock_guard lock(mutex_);
   // Not for the queue to be idle: its owner may have more under way. A lost device has nothing left
-  // to wait for.
+  // to wait for, and says so.
   if (!pending_.empty())
     vk.vkWaitForFences(device_.handle(), 1, &pending_.back().fence, VK_TRUE, ~std::uint64_t{0});
   for (const Pending& p : pending_) vk.vkDestroyFence(device_.handle(), p.fence, nullptr);
   for (const VkFence fence : free_) vk.vkDestroyFence(device_.handle(), fence, nullptr);
-}
-
-void Queue::require_device() const {
-  if (lost_.load(std::memory_order_relaxed)) fail(VK_ERROR_DEVICE_LOST, "an earlier call");
-}
-
-void Queue::check_device(VkResult result, const char* call) {
-  if (result == VK_ERROR_DEVICE_LOST) {
-    lost_.store(true, std::memory_order_relaxed);
-    require_device();
-  }
-  check(result, call);
+  pending_.clear();
+  free_.clear();
+  finished_.store(submitted_.load(std::memory_order_relaxed), std::memory_order_release);
 }
 
 Ticket Queue::submit(std::span<const VkCommandBuffer> commands) {
@@ -72,19 +66,19 @@ Ticket Queue::synchronize(std::span<const Semaphore> waits, std::span<const Sema
 Ticket Queue::submit(const VkSubmitInfo& info) {
   const DeviceTable& vk = device_.vk();
   const std::lock_guard lock(mutex_);
-  require_device();
+  device_.require();
   retire();
   if (free_.empty()) {
     VkFence fence = VK_NULL_HANDLE;
     const VkFenceCreateInfo fresh{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO, nullptr, 0};
-    check(vk.vkCreateFence(device_.handle(), &fresh, nullptr, &fence), "vkCreateFence");
+    device_.check(vk.vkCreateFence(device_.handle(), &fresh, nullptr, &fence), "vkCreateFence");
     ++device_.counters().objects;
     free_.push_back(fence);
   }
   pending_.reserve(pending_.size() + 1);
   {
     const Device::QueueLock shared(device_);
-    check_device(vk.vkQueueSubmit(device_.queue(), 1, &info, free_.back()), "vkQueueSubmit");
+    device_.check(vk.vkQueueSubmit(device_.queue(), 1, &info, free_.back()), "vkQueueSubmit");
   }
   const Ticket ticket = submitted_.load(std::memory_order_relaxed) + 1;
   pending_.push_back({ticket, free_.back(), 0});
@@ -97,7 +91,7 @@ Ticket Queue::submit(const VkSubmitInfo& info) {
 void Queue::wait(Ticket ticket) {
   if (ticket <= finished_.load(std::memory_order_acquire)) return;
   const DeviceTable& vk = device_.vk();
-  require_device();
+  device_.require();
   VkFence fence = VK_NULL_HANDLE;
   {
     const std::lock_guard lock(mutex_);
@@ -113,20 +107,20 @@ void Queue::wait(Ticket ticket) {
   const auto p = std::find_if(pending_.begin(), pending_.end(),
                               [&](const Pending& x) { return x.ticket == ticket; });
   --p->waiters;
-  check_device(result, "vkWaitForFences");
+  device_.check(result, "vkWaitForFences");
   if (finished_.load(std::memory_order_relaxed) < ticket)
     finished_.store(ticket, std::memory_order_release);
 }
 
 bool Queue::done(Ticket ticket) {
   if (ticket <= finished_.load(std::memory_order_acquire)) return true;
-  require_device();
+  device_.require();
   const std::lock_guard lock(mutex_);
   const auto p = std::find_if(pending_.begin(), pending_.end(),
                               [&](const Pending& x) { return x.ticket == ticket; });
   if (p == pending_.end()) return true;
   const VkResult result = device_.vk().vkGetFenceStatus(device_.handle(), p->fence);
-  check_device(result, "vkGetFenceStatus");
+  device_.check(result, "vkGetFenceStatus");
   if (result != VK_SUCCESS) return false;
   finished_.store(std::max(finished_.load(std::memory_order_relaxed), ticket),
                   std::memory_order_release);
@@ -148,7 +142,7 @@ void Queue::retire() {
   }
   for (; count > 0; --count) {
     // A fence that is not known to be signalled cannot be here, so resetting is legal.
-    check(device_.vk().vkResetFences(device_.handle(), 1, &pending_[0].fence), "vkResetFences");
+    device_.check(device_.vk().vkResetFences(device_.handle(), 1, &pending_[0].fence), "vkResetFences");
     free_.push_back(pending_[0].fence);
     pending_.erase(pending_.begin());
   }

@@ -16,7 +16,7 @@ namespace gnomon::vulkan {
 using Ticket = std::uint64_t;
 
 /// The device's queue. All members may be called from any thread. Once the device is lost, all of
-/// them throw the same DeviceError, but for what had finished before.
+/// them throw the same DeviceLost, but for what had finished before.
 class Queue {
  public:
   explicit Queue(Device& device) : device_(device) {}
@@ -46,6 +46,10 @@ class Queue {
   Ticket last() const { return submitted_.load(std::memory_order_acquire); }
   void wait_idle() { wait(last()); }
 
+  /// For a device that is to be made again, while nobody else uses the queue: waits for what a lost
+  /// device may still have under way, destroys the fences, and counts everything as finished.
+  void forget();
+
  private:
   struct Pending {
     Ticket ticket = 0;
@@ -54,16 +58,12 @@ class Queue {
         0;  // threads inside vkWaitForFences; the fence may not be reset before they leave
   };
   void retire();  // needs the lock
-  /// Throws DeviceError, the same every time, once the driver has said that the device is lost.
-  void require_device() const;
-  void check_device(VkResult, const char* call);
   Ticket submit(const VkSubmitInfo&);
 
   Device& device_;
   std::mutex mutex_;
   std::vector<Pending> pending_;  // in order of submission
   std::vector<VkFence> free_;     // unsignalled
-  std::atomic<bool> lost_{false};
   std::atomic<Ticket> submitted_{0};
   std::atomic<Ticket> finished_{0};
 };

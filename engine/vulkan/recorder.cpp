@@ -228,8 +228,13 @@ void Recording::write(VkCommandBuffer commands, const std::vector<Dispatch>& dis
   }
 }
 
-CopyRecorder::~CopyRecorder() {
-  device_.vk().vkDestroyCommandPool(device_.handle(), pool_, nullptr);
+CopyRecorder::~CopyRecorder() { forget(); }
+
+void CopyRecorder::forget() noexcept {
+  if (pool_ != VK_NULL_HANDLE)
+    device_.vk().vkDestroyCommandPool(device_.handle(), pool_, nullptr);
+  pool_ = VK_NULL_HANDLE;
+  commands_ = VK_NULL_HANDLE;
 }
 
 VkCommandBuffer CopyRecorder::record(const BufferCopy& copy) {

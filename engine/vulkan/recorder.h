@@ -114,6 +114,8 @@ class CopyRecorder {
   /// the host after. Valid until the next call, which must not come before the submission has
   /// finished.
   VkCommandBuffer record(const BufferCopy&);
+  /// Lets go of what it has of the device; the next call makes it again.
+  void forget() noexcept;
 
  private:
   Device& device_;

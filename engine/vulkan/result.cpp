@@ -1,7 +1,7 @@
 // engine/vulkan/result.cpp -- names and meanings of Vulkan's result codes.
 #include "engine/vulkan/result.h"
 
-#include "gnomon/error.h"
+#include "gnomon/device_lost.h"
 
 namespace gnomon::vulkan {
 
@@ -15,8 +15,7 @@ std::string describe(VkResult result) {
       return "VK_ERROR_INITIALIZATION_FAILED (the driver could not start)";
     case VK_ERROR_DEVICE_LOST:
       return "VK_ERROR_DEVICE_LOST (the driver reset the device, often after a dispatch that ran "
-             "too long; make a "
-             "new Runtime)";
+             "too long)";
     case VK_ERROR_MEMORY_MAP_FAILED:
       return "VK_ERROR_MEMORY_MAP_FAILED (device memory could not be mapped)";
     case VK_ERROR_LAYER_NOT_PRESENT:
@@ -42,7 +41,9 @@ std::string describe(VkResult result) {
 }
 
 void fail(VkResult result, const char* call) {
-  throw DeviceError("gnomon::Runtime: " + std::string(call) + " failed: " + describe(result));
+  const std::string text = "gnomon::Runtime: " + std::string(call) + " failed: " + describe(result);
+  if (result == VK_ERROR_DEVICE_LOST) throw DeviceLost(text);
+  throw DeviceError(text);
 }
 
 }  // namespace gnomon::vulkan

@@ -7,9 +7,10 @@
 
 namespace gnomon::vulkan {
 
-/// "VK_ERROR_DEVICE_LOST (the device is lost)".
+/// "VK_ERROR_TOO_MANY_OBJECTS (the driver's limit of allocations is reached)".
 std::string describe(VkResult);
-/// Throws DeviceError: "gnomon::Runtime: <call> failed: <result>".
+/// Throws DeviceError: "gnomon::Runtime: <call> failed: <result>"; DeviceLost where that is what it
+/// says. What a device says is Device::check's, which remembers a loss.
 [[noreturn]] void fail(VkResult, const char* call);
 /// Error codes are negative; VK_TIMEOUT and VK_NOT_READY pass.
 inline void check(VkResult result, const char* call) {

@@ -39,8 +39,9 @@ const std::vector<Row>& rows() {
       {"codegen/include", {"codegen/include", "shaders/include"}},
       {"codegen", {"codegen", "shaders"}},
       {"engine/vulkan",
-       {"engine/vulkan", "codegen/program", "codegen/include", "shaders/support",
-        "shaders/include"}},
+       {"engine/vulkan", "engine/include/gnomon/vulkan_device.h",
+        "engine/include/gnomon/device_lost.h", "codegen/program", "codegen/include",
+        "shaders/support", "shaders/include"}},
       {"engine/runtime",
        {"engine/include", "engine/runtime", "engine/vulkan", "codegen/program", "codegen/base",
         "codegen/include", "codegen/graph/array_text.h", "codegen/graph/host_array.h",
@@ -64,7 +65,8 @@ struct Guard {
 const std::vector<Guard>& guards() {
   static const std::vector<Guard> table = {
       {"Vulkan", std::regex("(vulkan|vk_video)/.*|volk\\.h"),
-       {"engine/vulkan", "engine/include/gnomon/vulkan.h", "samples/own_device"}},
+       {"engine/vulkan", "engine/include/gnomon/vulkan.h", "engine/include/gnomon/vulkan_device.h",
+        "samples/own_device"}},
       {"SPIR-V libraries", std::regex("(spirv|spirv-tools)/.*"), {"shaders"}},
       {"glslang", std::regex("(glslang|SPIRV)/.*"), {}},
   };

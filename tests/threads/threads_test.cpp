@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "gnomon/gnomon.h"
+#include "tests/vulkan/faults.h"
 
 namespace gnomon {
 namespace {
@@ -168,6 +170,106 @@ TEST_F(Threads, WriteALogLineByLine) {
   }
   ASSERT_GE(lines.size(), std::size_t{threads});
   for (const std::string& line : lines) EXPECT_EQ(line.rfind("gnomon: cache: ", 0), 0u) << line;
+}
+
+TEST_F(Threads, MakeAndDestroyWhatOthersUse) {
+  const auto made = [&](float k) { return jit(rt, [k](const Array& x) { return x + k; }); };
+  using F = decltype(made(0));
+  std::mutex mutex;
+  std::shared_ptr<const F> function;  // whose last user destroys it
+  Array array;
+  in_threads([&](int t) {
+    for (int i = 0; i < rounds; ++i) {
+      const float k = static_cast<float>((t + i) % 4);
+      const auto mine = std::make_shared<const F>(made(k));
+      const Array x = rt.from_host({k, 2 * k});
+      expect_equal(rt.to_host<float>((*mine)(x)), {2 * k, 3 * k});
+      std::shared_ptr<const F> theirs;
+      Array a;
+      {
+        const std::lock_guard lock(mutex);
+        theirs = std::exchange(function, mine);
+        a = std::exchange(array, x);
+      }
+      if (!theirs) continue;
+      const float first = rt.to_host<float>(a)[0];
+      expect_equal(rt.to_host<float>((*theirs)(a)), {2 * first, 3 * first});
+      if (i % 4 == 3) rt.clear_programs();
+    }
+  });
+}
+
+TEST_F(Threads, RunLoopsThatTheDeviceEnds) {
+  const auto f = jit(rt, [](const Array& x) {
+    return while_loop([](const Array& u) { return sum(u) < 500.0f; },
+                      [](const Array& u) { return u + sum(u) * (1.0f / 64); }, x,
+                      {.max_steps = 100});
+  });
+  in_threads([&](int t) {
+    // Doubled until the sum is 512.
+    const float first = static_cast<float>(1 << t % 4) / 64;
+    for (int i = 0; i < 3; ++i)
+      expect_equal(rt.to_host<float>(f(rt.from_host(std::vector<float>(64, first)))),
+                   std::vector<float>(64, 8.0f));
+  });
+}
+
+TEST(FourRuntimes, LiveSideBySide) {
+  RuntimeOptions o;
+  o.cache = "off";
+  std::vector<std::unique_ptr<Runtime>> all(4);
+  const auto work = [](Runtime& rt, int t) {
+    const auto f = jit(rt, [](const Array& x) { return sum(x * x) + x; });
+    const float k = static_cast<float>(t);
+    for (int i = 0; i < rounds; ++i)
+      expect_equal(rt.to_host<float>(f(rt.from_host({k, 1.0f}) + 0.0f)),
+                   {k * k + 1 + k, k * k + 2});
+  };
+  // Made and destroyed at once, too.
+  in_threads([&](int t) {
+    if (t % 2 != 0) {
+      Runtime own(o);
+      return work(own, t);
+    }
+    all[static_cast<std::size_t>(t / 2)] = std::make_unique<Runtime>(o);
+    work(*all[static_cast<std::size_t>(t / 2)], t);
+  });
+  in_threads([&](int t) { work(*all[static_cast<std::size_t>(t % 4)], t); });
+}
+
+TEST(LostDevice, IsMadeAgainWhileOthersCall) {
+  testing::faults().reset();
+  RuntimeOptions o;
+  o.cache = "off";
+  o.on_log = [](std::string_view) {};
+  o.vulkan_loader = reinterpret_cast<void (*)()>(&testing::failing_function);
+  std::atomic<int> losses{0};
+  {
+    Runtime rt(o);
+    const auto f = jit(rt, [](const Array& x, const Array& y) { return sum(x) * x + y; });
+    const Array shared = rt.from_host({1.0f, 2.0f});
+    in_threads([&](int t) {
+      const float k = static_cast<float>(t);
+      for (int i = 0, tries = 0; i < rounds; ++tries) {
+        if (tries > 1000) throw std::runtime_error("it never works");
+        if (t == 0) testing::faults().arm(5, "vkQueueSubmit", VK_ERROR_DEVICE_LOST);
+        try {
+          const Array y = f(shared, rt.from_host(k));
+          y.is_ready();
+          // Somebody may have made the device again in between.
+          expect_equal(rt.to_host<float>(y + 1.0f), {4 + k, 7 + k});
+          ++i;
+        } catch (const DeviceLost&) {
+          ++losses;
+          rt.recover();
+        }
+      }
+      if (t == 0) testing::faults().rest();
+    });
+    EXPECT_EQ(rt.to_host<float>(shared), (std::vector<float>{1, 2}));
+  }
+  EXPECT_GT(losses, 0);
+  EXPECT_EQ(testing::faults().objects(), 0) << testing::faults().text();
 }
 
 }  // namespace

@@ -226,7 +226,7 @@ class Timelines : public Adopted {
 };
 
 TEST_F(Timelines, OrderCallsOnTheDevice) {
-  if (!app.has_timeline()) GTEST_SKIP() << "no timeline semaphores";
+  if (!app.has_timeline()) GTEST_SKIP() << rt->device_name() << " has no timeline semaphores";
   const VkSemaphore line = app.semaphore(true);
   const Array x = rt->from_host(std::vector<float>(1024, 3.0f));
   const auto f = jit(*rt, [](const Array& v) { return v * 2.0f; });

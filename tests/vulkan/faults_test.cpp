@@ -3,14 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
 
-#include "gnomon/gnomon.h"
 #include "tests/vulkan/app.h"
+#include "tests/vulkan/faults.h"
+// What may be used of Vulkan has to be known before.
+#include "gnomon/gnomon.h"
 
 namespace gnomon::testing {
 namespace {
@@ -18,111 +18,14 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-/// Between the Runtime and the driver. Functions have no room for an object, so there is one.
-struct Faults {
-  PFN_vkGetInstanceProcAddr instance = nullptr;
-  PFN_vkGetDeviceProcAddr device = nullptr;
-  PFN_vkQueueWaitIdle wait_idle = nullptr;
-  VkQueue queue = VK_NULL_HANDLE;
-  int calls = 0;       // that may fail, so far
-  int failing = -1;    // the number of the one that does
-  std::string failed;  // its name
-  VkResult error = VK_SUCCESS;
-  std::map<std::string, int> live;  // objects by kind
-} faults;
-
-VkResult error_of(const std::string& name) {
-  if (name == "vkQueueSubmit" || name == "vkWaitForFences" || name == "vkGetFenceStatus")
-    return VK_ERROR_DEVICE_LOST;
-  if (name == "vkMapMemory") return VK_ERROR_MEMORY_MAP_FAILED;
-  if (name == "vkAllocateDescriptorSets") return VK_ERROR_FRAGMENTED_POOL;
-  return faults.calls % 2 == 0 ? VK_ERROR_OUT_OF_HOST_MEMORY : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+RuntimeOptions small() {
+  RuntimeOptions o;
+  o.force_staging = true;  // copies may fail, too
+  o.block_bytes = 1 << 20;
+  o.cache = "off";
+  o.on_log = [](std::string_view) {};
+  return o;
 }
-
-template <int N, class F>
-struct Wrapped;
-template <int N, class R, class... A>
-struct Wrapped<N, R(VKAPI_PTR*)(A...)> {
-  static inline R(VKAPI_PTR* real)(A...) = nullptr;
-  static inline std::string name;
-
-  static R VKAPI_PTR call(A... a) {
-    if constexpr (std::is_same_v<R, VkResult>) {
-      if (faults.calls++ == faults.failing) {
-        faults.failed = name;
-        faults.error = error_of(name);
-        // A device that is lost runs nothing any more.
-        if (faults.error == VK_ERROR_DEVICE_LOST) faults.wait_idle(faults.queue);
-        return faults.error;
-      }
-      const VkResult result = real(a...);
-      if (result == VK_SUCCESS) count("vkCreate", "vkAllocateMemory", 1);
-      return result;
-    } else {
-      if constexpr (sizeof...(A) == 3) {
-        // vkDestroyX(device, object, callbacks), and an object may be null.
-        if (std::get<1>(std::tuple<A...>(a...)) != A2{}) count("vkDestroy", "vkFreeMemory", -1);
-      }
-      return real(a...);
-    }
-  }
-  using A2 = std::conditional_t<(sizeof...(A) > 1),
-                                std::tuple_element_t<1, std::tuple<A..., int, int>>, int>;
-
-  static void count(const char* prefix, const char* other, int by) {
-    if (name == other) faults.live["Memory"] += by;
-    if (!name.starts_with(prefix)) return;
-    std::string kind = name.substr(std::strlen(prefix));
-    if (kind == "ComputePipelines") kind = "Pipeline";
-    faults.live[kind] += by;
-  }
-};
-
-PFN_vkVoidFunction VKAPI_PTR device_function(VkDevice device, const char* name) {
-  const PFN_vkVoidFunction real = faults.device(device, name);
-#define GNOMON_FUNCTION(function)                          \
-  if (std::strcmp(name, #function) == 0) {                 \
-    using W = Wrapped<__COUNTER__, PFN_##function>;        \
-    W::real = reinterpret_cast<PFN_##function>(real);      \
-    W::name = name;                                        \
-    return reinterpret_cast<PFN_vkVoidFunction>(&W::call); \
-  }
-  GNOMON_DEVICE_FUNCTIONS(GNOMON_FUNCTION)
-#undef GNOMON_FUNCTION
-  return real;
-}
-
-PFN_vkVoidFunction VKAPI_PTR instance_function(VkInstance instance, const char* name) {
-  if (std::strcmp(name, "vkGetDeviceProcAddr") == 0)
-    return reinterpret_cast<PFN_vkVoidFunction>(&device_function);
-  return faults.instance(instance, name);
-}
-
-class FaultsTest : public ::testing::Test {
- protected:
-  FaultsTest() : app({.validate = false}), device(app.described()) {
-    faults = {};
-    faults.instance = device.get_instance_proc_addr;
-    faults.device = app.function<PFN_vkGetDeviceProcAddr>("vkGetDeviceProcAddr");
-    faults.wait_idle = app.function<PFN_vkQueueWaitIdle>("vkQueueWaitIdle");
-    faults.queue = device.queue;
-    device.get_instance_proc_addr = &instance_function;
-  }
-  RuntimeOptions options() const {
-    RuntimeOptions o;
-    o.force_staging = true;  // copies may fail, too
-    o.block_bytes = 1 << 20;
-    return o;
-  }
-  static int live() {
-    int sum = 0;
-    for (const auto& [kind, count] : faults.live) sum += count;
-    return sum;
-  }
-
-  App app;
-  VulkanDevice device;
-};
 
 float once(Runtime& rt) {
   const Array x = rt.from_host(std::vector<float>(300, 2.0f));
@@ -130,66 +33,158 @@ float once(Runtime& rt) {
   return rt.item<float>(f(x));
 }
 
-TEST_F(FaultsTest, EveryCallFailsOnce) {
-  {
-    Runtime rt = Runtime::adopt(device, options());
-    EXPECT_EQ(once(rt), 1200.0f);
+/// A loop of which the device decides the length, in several submissions.
+constexpr std::size_t lanes = 65536;
+float loops(Runtime& rt) {
+  const auto f = jit(rt, [](const Array& v) {
+    const Array grown = while_loop([](const Array& u) { return sum(u) < 1e6f; },
+                                   [](const Array& u) { return u + sum(u) * (1.0f / lanes); }, v,
+                                   {.max_steps = 4000});
+    return sum(grown);
+  });
+  return rt.item<float>(f(rt.from_host(std::vector<float>(lanes, 1.0f / lanes))));
+}
+
+constexpr float grown = 1048576;  // 1, doubled until it is a million
+
+class FaultsTest : public ::testing::Test {
+ protected:
+  FaultsTest() {
+    faults().reset();
+    faults().instance = nullptr;
+    faults().queue = VK_NULL_HANDLE;
   }
-  EXPECT_EQ(live(), 0);
-  const int calls = faults.calls;
-  EXPECT_GT(calls, 20);
-  std::set<std::string> failed;
-  for (int k = 0; k < calls; ++k) {
-    faults.calls = 0;
-    faults.failing = k;
-    faults.failed.clear();
+
+  /// Runs `f` on a Runtime of `make`, where call k fails; `again` has to work on what is left.
+  template <class Make, class F>
+  void fail_once(int k, Make make, F f, float right, const std::string& of = "",
+                 std::optional<VkResult> error = std::nullopt) {
+    faults().arm(k, of, error);
     std::optional<Runtime> rt;
     std::string said;
+    bool lost = false;
     try {
-      rt.emplace(Runtime::adopt(device, options()));
-      EXPECT_EQ(once(*rt), 1200.0f) << k;
+      rt.emplace(make());
+      EXPECT_EQ(f(*rt), right) << k;
     } catch (const DeviceError& e) {
       said = e.what();
+      lost = dynamic_cast<const DeviceLost*>(&e) != nullptr;
     }
-    failed.insert(faults.failed);
-    const std::string which = "call " + std::to_string(k) + " " + faults.failed;
+    failed.insert(faults().failed);
+    const std::string which = "call " + std::to_string(k) + " " + faults().failed;
     if (!said.empty()) {
-      EXPECT_THAT(said, AnyOf(HasSubstr("failed: VK_ERROR"), HasSubstr("out of device memory")))
+      EXPECT_THAT(said, AnyOf(HasSubstr("failed: VK_ERROR"), HasSubstr("out of device memory"),
+                              HasSubstr("no usable GPU")))
           << which;
+      EXPECT_EQ(lost, faults().said == VK_ERROR_DEVICE_LOST) << which << ": " << said;
     }
-    if (!rt) {
-      EXPECT_EQ(live(), 0) << which;
-      continue;
-    }
-    // Nothing fails any more, but a device that is lost stays so.
-    faults.failing = -1;
-    if (faults.error == VK_ERROR_DEVICE_LOST && !said.empty()) {
-      for (int again = 0; again < 2; ++again) {
-        try {
-          once(*rt);
-          ADD_FAILURE() << which << " computes on a lost device";
-        } catch (const DeviceError& e) {
-          EXPECT_THAT(e.what(), HasSubstr("VK_ERROR_DEVICE_LOST")) << which;
-        }
-      }
-    } else {
+    faults().rest();
+    if (rt) {
+      if (lost) expect_lost(*rt, said, which);
       try {
-        EXPECT_EQ(once(*rt), 1200.0f) << which;
+        if (lost && !adopted) rt->recover();
+        if (!lost || !adopted) {
+          EXPECT_EQ(f(*rt), right) << which;
+        }
       } catch (const Error& e) {
         ADD_FAILURE() << which << ": " << said << "; afterwards: " << e.what();
       }
-    }
-    rt->clear_programs();
-    if (faults.error != VK_ERROR_DEVICE_LOST) {
+      rt->clear_programs();
       EXPECT_EQ(rt->memory().live_ranges, 0u) << which;
+      rt.reset();
     }
-    rt.reset();
-    EXPECT_EQ(live(), 0) << which;
-    faults.live.clear();
+    EXPECT_EQ(faults().objects(), 0) << which << faults().text();
+    faults().live.clear();
   }
+
+  // Nothing fails any more, but a device that is lost stays so, and says the same again and again.
+  void expect_lost(Runtime& rt, const std::string& said, const std::string& which) {
+    for (int again = 0; again < 2; ++again) {
+      try {
+        once(rt);
+        ADD_FAILURE() << which << " computes on a lost device";
+      } catch (const DeviceLost& e) {
+        EXPECT_EQ(e.what(), said) << which;
+      }
+    }
+    EXPECT_THAT(said, HasSubstr(adopted ? "adopt the new device" : "Runtime::recover()")) << which;
+  }
+
+  template <class Make, class F>
+  int calls_of(Make make, F f, float right, const std::string& of = "") {
+    faults().reset();
+    faults().arm(-1, of);
+    {
+      Runtime rt = make();
+      EXPECT_EQ(f(rt), right);
+    }
+    EXPECT_EQ(faults().objects(), 0) << faults().text();
+    return faults().calls;
+  }
+
+  std::set<std::string> failed;
+  bool adopted = false;
+};
+
+Runtime own() {
+  RuntimeOptions o = small();
+  o.vulkan_loader = reinterpret_cast<void (*)()>(&failing_function);
+  return Runtime(o);
+}
+
+TEST_F(FaultsTest, EveryCallFailsOnceOnAnApplicationsDevice) {
+  adopted = true;
+  App app({.validate = false});
+  VulkanDevice device = app.described();
+  faults().instance = device.get_instance_proc_addr;
+  faults().queue = device.queue;
+  device.get_instance_proc_addr = &failing_function;
+  const auto make = [&] { return Runtime::adopt(device, small()); };
+  const int calls = calls_of(make, once, 1200.0f);
+  EXPECT_GT(calls, 20);
+  for (int k = 0; k < calls; ++k) fail_once(k, make, once, 1200.0f);
   for (const char* name : {"vkAllocateMemory", "vkQueueSubmit", "vkCreateComputePipelines",
                            "vkWaitForFences", "vkAllocateDescriptorSets", "vkMapMemory"})
     EXPECT_EQ(failed.count(name), 1u) << name;
+  EXPECT_EQ(failed.count("vkCreateDevice"), 0u) << "no device is made";
+}
+
+TEST_F(FaultsTest, EveryCallFailsOnceFromTheInstanceOn) {
+  const int calls = calls_of(own, once, 1200.0f);
+  EXPECT_GT(calls, 30);
+  for (int k = 0; k < calls; ++k) fail_once(k, own, once, 1200.0f);
+  for (const char* name :
+       {"vkCreateInstance", "vkEnumeratePhysicalDevices", "vkCreateDevice",
+        "vkEnumerateInstanceVersion", "vkEnumerateDeviceExtensionProperties", "vkAllocateMemory",
+        "vkQueueSubmit", "vkWaitForFences", "vkCreateCommandPool", "vkEndCommandBuffer"})
+    EXPECT_EQ(failed.count(name), 1u) << name;
+}
+
+TEST_F(FaultsTest, LossIsNoticedWhereverItIsSaid) {
+  for (const char* name : {"vkQueueSubmit", "vkWaitForFences", "vkGetFenceStatus", "vkMapMemory"}) {
+    const int calls = calls_of(own, loops, grown, name);
+    for (int k = 0; k < calls; ++k)
+      fail_once(k, own, loops, grown, name, VK_ERROR_DEVICE_LOST);
+  }
+}
+
+TEST_F(FaultsTest, OutOfMemoryAtEachAllocation) {
+  for (const VkResult error : {VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_OUT_OF_HOST_MEMORY,
+                               VK_ERROR_TOO_MANY_OBJECTS}) {
+    const int calls = calls_of(own, once, 1200.0f, "vkAllocateMemory");
+    EXPECT_GE(calls, 3);
+    for (int k = 0; k < calls; ++k)
+      fail_once(k, own, once, 1200.0f, "vkAllocateMemory", error);
+  }
+}
+
+TEST_F(FaultsTest, SubmissionsFailAndTheDeviceIsStillThere) {
+  for (const VkResult error : {VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_OUT_OF_HOST_MEMORY}) {
+    const int calls = calls_of(own, loops, grown, "vkQueueSubmit");
+    EXPECT_GE(calls, 4);
+    for (int k = 0; k < calls; ++k)
+      fail_once(k, own, loops, grown, "vkQueueSubmit", error);
+  }
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "gnomon/array.h"
+#include "gnomon/device_lost.h"
 #include "gnomon/half.h"
 #include "gnomon/handler.h"
 #include "gnomon/progress.h"
@@ -25,7 +26,7 @@ namespace gnomon {
 
 struct Target;
 struct RuntimeState;
-struct VulkanDevice;  // gnomon/vulkan.h
+struct VulkanDevice;  // gnomon/vulkan_device.h
 
 /// Gets what the Runtime says about itself, line by line or text by text, without the end of the
 /// last line.
@@ -50,6 +51,26 @@ struct RuntimeOptions {
   /// after a second or two are content. Slices begin shorter and grow into it as they are measured;
   /// no result depends on it. Throws UsageError unless positive.
   double time_slice_ms = 50;
+  /// Bytes of the host's memory for copies of arrays that came from it (from_host, from_bytes, key,
+  /// files): Runtime::recover brings back those whose copy is there, as long as they have the
+  /// elements they came with. Arrays that no longer fit have none; a copy goes with its array. 0:
+  /// no copies. An adopted device, which nobody makes again, has none either.
+  std::uint64_t host_copies = std::uint64_t{64} << 20;
+  /// Calls with loops that the device runs in parts keep checkpoints on the host, so that the same
+  /// call goes on from the last one where the device was lost and made again. What that costs:
+  /// - one copy on the host of what the call computes with (intermediates, results, and arguments
+  ///   that host_copies holds no copy of), two while a checkpoint is made;
+  /// - the time to read that from the device, with the device at rest: a tenth of the call's at
+  ///   most, unless checkpoint_ms is 0;
+  /// - a call that has kept one returns when it has finished, and its loops are waited for part by
+  ///   part;
+  /// - moved arguments are freed behind such calls, but their memory is not used for results.
+  bool resumable = false;
+  /// Milliseconds from one checkpoint to the next, at least; 0: behind every part of a loop. Throws
+  /// UsageError when negative.
+  double checkpoint_ms = 1000;
+  /// vkGetInstanceProcAddr, cast, of the Vulkan loader to use; null: the platform's own.
+  void (*vulkan_loader)() = nullptr;
   /// Threads that write down and compile the kernels of a program, side by side; 0: one for each of
   /// the host's cores.
   std::size_t compile_threads = 0;
@@ -170,6 +191,8 @@ class Runtime {
   /// Throws UsageError when something is missing from the description, DeviceError when the device
   /// cannot do what Vulkan 1.1 asks of all.
   static Runtime adopt(const VulkanDevice&, const RuntimeOptions& = {});
+  /// Both: on the application's device, without a compiler.
+  static Runtime adopt_without_compiler(const VulkanDevice&, const RuntimeOptions& = {});
   ~Runtime();
   Runtime(Runtime&&) noexcept;
   Runtime& operator=(Runtime&&) noexcept;
@@ -271,6 +294,21 @@ class Runtime {
   /// one-off. Defined in gnomon/jit.h.
   template <class F>
   auto run(F&& f, Loc loc = Loc::here());
+
+  /// Makes a device again that was lost (see DeviceLost), on the same physical device, from any
+  /// thread; does nothing where it is not lost. Calls that are under way in other threads end with
+  /// DeviceLost first.
+  ///
+  /// What comes back: compiled and loaded programs with their constants, whose pipelines are made
+  /// again by the next call from the SPIR-V there is; arrays that came from the host, see
+  /// RuntimeOptions::host_copies; arguments of calls that go on, see RuntimeOptions::resumable: such
+  /// a call is made again with the same arrays. All other arrays, those that were computed, are
+  /// lost: their use throws DeviceLost, and their memory is taken until they are destroyed.
+  ///
+  /// Throws UsageError for an adopted device: it is the application's to make it again, and to adopt
+  /// it in another Runtime. Throws DeviceError when the driver does not make the device; it stays
+  /// lost then, and this may be tried again.
+  void recover();
 
   /// Returns when everything that was started has finished.
   void wait() const;
