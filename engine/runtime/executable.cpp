@@ -90,10 +90,8 @@ Executable::~Executable() {
 
 void Executable::release(Entry& entry) noexcept {
   entry.recording.reset();
-  for (Slot& slot : entry.slots) {
-    slot.recording.reset();
-    context_->parameters.release(slot.parameters, std::max(last_ticket_, slot.last_use));
-  }
+  for (const auto& call : entry.calls)
+    context_->parameters.release(call->range_, std::max(last_ticket_, call->last_use_));
   for (const vulkan::Range& range : entry.gathered) context_->arrays.release(range, last_ticket_);
   context_->parameters.release(entry.parameters, last_ticket_);
   context_->staging.release(entry.shared, last_ticket_);
@@ -117,7 +115,7 @@ void Executable::check_inputs(std::span<const Array> inputs) const {
 }
 
 void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
-                     std::span<const std::uint8_t> donated, const Watch& watch) {
+                     std::span<const std::uint8_t> donated, const Watch& watch, Profile* profile) {
   check_inputs(inputs);
   if (watch.cancelled())
     throw Cancelled("gnomon::run: `" + program_.name +
@@ -178,7 +176,9 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
           static_cast<std::uint32_t>((ranges_[patch.source].offset + patch.offset) >> patch.shift);
     }
     try {
-      ticket = watch.any() ? play_watched(found, instance, watch) : play(found, instance);
+      ticket = profile != nullptr ? play_profiled(found, instance, *profile)
+               : watch.any()      ? play_watched(found, instance, watch)
+                                  : play(found, instance);
     } catch (...) {
       // These may have been overwritten.
       for (std::size_t i = 0; i < in; ++i)
@@ -254,7 +254,7 @@ Executable::Entry& Executable::entry() {
         std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
           return a->recorded() != b->recorded() ? b->recorded() : a->last_call < b->last_call;
         });
-    for (const Slot& slot : (*oldest)->slots) context_->queue.wait(slot.last_use);
+    for (const auto& call : (*oldest)->calls) context_->queue.wait(call->last_use_);
     context_->queue.wait(*std::max_element((*oldest)->tickets.begin(), (*oldest)->tickets.end()));
     release(**oldest);
     entries_.erase(oldest);

@@ -24,6 +24,7 @@ vulkan::DeviceOptions device_options(const RuntimeOptions& options,
   result.block_bytes = options.block_bytes;
   result.window_bytes = options.window_bytes;
   result.fixed_blocks = options.fixed_blocks;
+  result.labels = options.labels;
   return result;
 }
 

@@ -232,6 +232,7 @@ VkResult BufferPool::create_block(std::uint64_t bytes, Block& block) {
     return result;
   }
   if (options_.addresses) block.address = device_.address(block.buffer);
+  device_.name(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<std::uint64_t>(block.buffer), options_.name);
   device_.counters().objects += texels ? 3 : 2;
   ++device_.counters().allocations;
   return VK_SUCCESS;

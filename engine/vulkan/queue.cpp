@@ -94,8 +94,15 @@ Ticket Queue::submit(const VkSubmitInfo& info) {
   return ticket;
 }
 
+Ticket Queue::upcoming() {
+  // Who is submitting may have been in front of what the caller means.
+  const std::lock_guard lock(mutex_);
+  return submitted_.load(std::memory_order_relaxed) + 1;
+}
+
 void Queue::wait(Ticket ticket) {
   if (ticket <= finished_.load(std::memory_order_acquire)) return;
+  if (!submitted(ticket)) mark();
   const DeviceTable& vk = device_.vk();
   require_device();
   VkFence fence = VK_NULL_HANDLE;
@@ -121,6 +128,7 @@ void Queue::wait(Ticket ticket) {
 bool Queue::done(Ticket ticket) {
   if (ticket <= finished_.load(std::memory_order_acquire)) return true;
   require_device();
+  if (!submitted(ticket)) mark();
   const std::lock_guard lock(mutex_);
   const auto p = std::find_if(pending_.begin(), pending_.end(),
                               [&](const Pending& x) { return x.ticket == ticket; });

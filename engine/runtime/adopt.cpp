@@ -1,8 +1,8 @@
-// engine/jit/vulkan.cpp -- the public face of adopted devices.
-#include "gnomon/vulkan.h"
+// engine/runtime/adopt.cpp -- the public face of adopted devices.
 #include "engine/runtime/executable.h"
 #include "engine/runtime/state.h"
 #include "gnomon/error.h"
+#include "gnomon/vulkan.h"
 
 namespace gnomon {
 namespace {
@@ -50,6 +50,10 @@ std::shared_ptr<RuntimeState> detail::adopted_state(const VulkanDevice& device,
                                                     const RuntimeOptions& options,
                                                     std::shared_ptr<const Compiler> compiler) {
   return std::make_shared<RuntimeState>(options, std::move(compiler), described(device));
+}
+
+Runtime Runtime::adopt_without_compiler(const VulkanDevice& device, const RuntimeOptions& options) {
+  return Runtime(detail::adopted_state(device, options, nullptr));
 }
 
 VkBufferUsageFlags buffer_usage(const Runtime& rt) {
@@ -121,19 +125,13 @@ void signal(Runtime& rt, const Semaphore& s) {
   rt.state()->context->queue.synchronize({}, {&one, 1});
 }
 
-Recording::Recording() = default;
-Recording::Recording(std::unique_ptr<RecordedCall> call) : call_(std::move(call)) {}
-Recording::~Recording() = default;
-Recording::Recording(Recording&&) noexcept = default;
-Recording& Recording::operator=(Recording&&) noexcept = default;
-
 void Recording::submitted() {
   if (call_) call_->submitted();
 }
-
-Recording detail::record(VkCommandBuffer commands, Executable& executable,
-                         std::span<const Array> inputs, std::vector<Array>& outputs) {
-  return Recording(executable.record(commands, inputs, outputs));
+void Recording::finished() {
+  if (call_) call_->finished();
 }
+
+void detail::GiveBack::operator()(RecordedCall* call) const { call->give_back(); }
 
 }  // namespace gnomon
