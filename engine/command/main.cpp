@@ -20,6 +20,7 @@
 #include "engine/jit/make_executable.h"
 #include "engine/runtime/state.h"
 #include "gnomon/debug.h"
+#include "gnomon/profile.h"
 #include "gnomon/runtime.h"
 
 namespace gnomon {
@@ -64,6 +65,8 @@ struct RunOptions {
   std::string file, prefix, on = "device";
   std::vector<std::string> inputs;
   int repeat = 1;
+  bool profile = false;
+  std::string trace;
 };
 
 std::vector<HostArray> run_on_device(const Graph& g, const std::vector<HostArray>& host,
@@ -82,6 +85,11 @@ std::vector<HostArray> run_on_device(const Graph& g, const std::vector<HostArray
     rt.wait();
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     if (options.repeat > 1) std::fprintf(stderr, "run %d: %.3f ms\n", i + 1, took.count());
+  }
+  if (options.profile || !options.trace.empty()) {
+    const Profile profile = detail::profile(*executable, inputs);
+    if (options.profile) std::cerr << to_string(profile);
+    if (!options.trace.empty()) write_chrome_trace(options.trace, {&profile, 1});
   }
   std::vector<HostArray> results;
   for (const Array& a : outputs) {
@@ -165,6 +173,10 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   run_command->add_option("--repeat", run_options.repeat, "Run so often and print the times")
       ->check(CLI::PositiveNumber);
+  run_command->add_flag("--profile", run_options.profile,
+                        "Run twice more and print what each kernel takes, on the error output");
+  run_command->add_option("--trace", run_options.trace,
+                          "Write the same to FILE, for chrome://tracing and ui.perfetto.dev");
 
   ShowOptions show_options;
   CLI::App* show_command = app.add_subcommand("show", "Print what the compiler makes of a graph");

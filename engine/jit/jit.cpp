@@ -372,7 +372,17 @@ std::shared_ptr<Executable> JitCore::executable(const Entry& entry, std::span<co
            loc);
   for (const LeafRef& leaf : leaves) inputs.push_back(state_->placed(*leaf.array));
   inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
+  const std::lock_guard lock(mutex_);
   return entry.executable;
+}
+
+Profile JitCore::profile(const Entry& entry, std::span<const LeafRef> leaves) {
+  if (state_->environment.jit_off)
+    refuse("`" + options_.name + "` runs on the host and has no kernels; unset GNOMON_JIT", Loc{});
+  std::vector<Array> inputs;
+  for (const LeafRef& leaf : leaves) inputs.push_back(state_->placed(*leaf.array));
+  inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
+  return detail::profile(*settled(entry), std::move(inputs));
 }
 
 void JitCore::speak(const Entry& entry, std::vector<Array>& outputs,

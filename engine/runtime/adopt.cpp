@@ -1,12 +1,15 @@
-// engine/runtime/adopt.cpp -- a Runtime on the application's device.
+// engine/runtime/adopt.cpp -- the public face of adopted devices.
 #include <utility>
 
+#include "engine/runtime/executable.h"
 #include "engine/runtime/state.h"
 #include "gnomon/error.h"
-#include "gnomon/vulkan_device.h"
+#include "gnomon/vulkan.h"
 
 namespace gnomon {
 namespace {
+
+constexpr std::uint64_t alignment = 256;  // of every place in memory
 
 std::shared_ptr<const vulkan::AdoptedDevice> described(const VulkanDevice& d) {
   const auto need = [](bool there, const char* what) {
@@ -42,5 +45,83 @@ std::shared_ptr<RuntimeState> detail::adopted_state(const VulkanDevice& device,
 Runtime Runtime::adopt_without_compiler(const VulkanDevice& device, const RuntimeOptions& options) {
   return Runtime(detail::adopted_state(device, options, nullptr));
 }
+
+VkBufferUsageFlags buffer_usage(const Runtime& rt) {
+  // Indirect dispatches read counts from intermediates only.
+  return rt.state()->context->arrays.options().usage & ~VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT;
+}
+
+Array array_in(Runtime& rt, const VulkanBuffer& from, std::uint64_t offset, const Aval& aval,
+               Loc loc) {
+  Context& context = *rt.state()->context;
+  const std::uint64_t bytes = bytes_of(aval);
+  const std::uint64_t padded = (bytes + alignment - 1) / alignment * alignment;
+  const std::string type = to_string(aval.dtype, aval.shape);
+  if (!context.device.adopted())
+    usage_error("array_in",
+                "the Runtime has made its device itself, and no buffer of another can be its; make "
+                "it with Runtime::adopt",
+                loc);
+  if (from.buffer == VK_NULL_HANDLE)
+    usage_error("array_in", "there is no buffer; create it first", loc);
+  if (offset % alignment != 0)
+    usage_error("array_in",
+                "the offset is " + std::to_string(offset) + " and has to be a multiple of " +
+                    std::to_string(alignment) + "; move the elements",
+                loc);
+  if (from.bytes % 16 != 0 || offset + padded > from.bytes)
+    usage_error("array_in",
+                type + " at byte " + std::to_string(offset) + " reaches to byte " +
+                    std::to_string(offset + padded) + " with its padding and the buffer has " +
+                    std::to_string(from.bytes) + " bytes; make it larger, by whole multiples of 16",
+                loc);
+  const VkBufferUsageFlags optional = VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  if (const VkBufferUsageFlags missing = buffer_usage(rt) & ~optional & ~from.usage) {
+    char text[16];
+    std::snprintf(text, sizeof text, "0x%x", static_cast<unsigned>(missing));
+    usage_error("array_in",
+                std::string("the buffer was created without the usage bits ") + text +
+                    "; add buffer_usage(runtime) to its VkBufferCreateInfo::usage",
+                loc);
+  }
+  const bool addressable = from.usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  const bool by_address = addressable && context.device.target().features.addresses;
+  if (!by_address && from.bytes > context.device.max_window_bytes())
+    usage_error("array_in",
+                "the buffer has " + vulkan::byte_text(from.bytes) +
+                    " and no address, and kernels see " +
+                    vulkan::byte_text(context.device.max_window_bytes()) +
+                    " at once; enable bufferDeviceAddress and the usage SHADER_DEVICE_ADDRESS, or "
+                    "use smaller buffers",
+                loc);
+  auto block = context.arrays.adopt(from.buffer, from.bytes, addressable,
+                                    static_cast<std::byte*>(from.mapped));
+  return Array(
+      aval, std::make_shared<DeviceStorage>(rt.state()->context, std::move(block), offset, padded));
+}
+
+BufferRange buffer_of(const Runtime& rt, const Array& array) {
+  const vulkan::Range& range = storage_of(array, *rt.state()->context, "buffer_of").range();
+  return {range.block->buffer, range.offset, bytes_of(array.aval())};
+}
+
+void wait_for(Runtime& rt, const Semaphore& s) {
+  const vulkan::Queue::Semaphore one{s.handle, s.value};
+  rt.state()->context->queue.synchronize({&one, 1}, {});
+}
+
+void signal(Runtime& rt, const Semaphore& s) {
+  const vulkan::Queue::Semaphore one{s.handle, s.value};
+  rt.state()->context->queue.synchronize({}, {&one, 1});
+}
+
+void Recording::submitted() {
+  if (call_) call_->submitted();
+}
+void Recording::finished() {
+  if (call_) call_->finished();
+}
+
+void detail::GiveBack::operator()(RecordedCall* call) const { call->give_back(); }
 
 }  // namespace gnomon

@@ -20,6 +20,7 @@ vulkan::PoolOptions array_pool(const vulkan::Device& device) {
   options.addresses = device.target().features.addresses;
   if (options.addresses) options.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   options.kind = vulkan::MemoryKind::device;
+  options.name = "gnomon arrays";
   options.texel_view = device.target().texel_reads;
   options.alignment = std::max<std::uint64_t>(256, device.description().storage_alignment);
   options.max_block_bytes = device.max_window_bytes();
@@ -35,6 +36,7 @@ vulkan::PoolOptions host_pool(const vulkan::Device& device, vulkan::MemoryKind k
   vulkan::PoolOptions options;
   options.usage = usage;
   options.kind = kind;
+  options.name = kind == vulkan::MemoryKind::staging ? "gnomon staging" : "gnomon parameters";
   options.alignment = std::max<std::uint64_t>(256, device.description().uniform_alignment);
   options.block_bytes = block_bytes;
   options.max_block_bytes = device.description().max_allocation_bytes;

@@ -98,10 +98,8 @@ Executable::~Executable() {
 
 void Executable::release(Entry& entry) noexcept {
   entry.recording.reset();
-  for (Slot& slot : entry.slots) {
-    slot.recording.reset();
-    context_->parameters.release(slot.parameters, std::max(last_ticket_, slot.last_use));
-  }
+  for (const auto& call : entry.calls)
+    context_->parameters.release(call->range_, std::max(last_ticket_, call->last_use_));
   for (const vulkan::Range& range : entry.gathered) context_->arrays.release(range, last_ticket_);
   context_->parameters.release(entry.parameters, last_ticket_);
   context_->staging.release(entry.shared, last_ticket_);
@@ -163,7 +161,7 @@ void Executable::place_outputs(std::span<const Array> inputs,
 }
 
 vulkan::Ticket Executable::play_call(std::span<Array> inputs, std::vector<Array>& outputs,
-                                     const Watch& watch, Gate::Use& inside) {
+                                     const Watch& watch, Profile* profile, Gate::Use& inside) {
   Entry& found = entry();
   const std::uint32_t instance = free_instance(found);
   auto* words = reinterpret_cast<std::uint32_t*>(found.parameters.mapped()) +
@@ -193,9 +191,10 @@ vulkan::Ticket Executable::play_call(std::span<Array> inputs, std::vector<Array>
     }
   };
   try {
-    ticket = watch.any() || checkpoint
-                 ? play_watched(found, instance, watch, checkpoint ? &*checkpoint : nullptr, inside)
-                 : play(found, instance);
+    Checkpoint* const kept = checkpoint ? &*checkpoint : nullptr;
+    ticket = profile != nullptr ? play_profiled(found, instance, *profile)
+             : watch.any() || kept ? play_watched(found, instance, watch, kept, inside)
+                                   : play(found, instance);
   } catch (const DeviceError&) {
     failed(true);
     throw;
@@ -212,7 +211,7 @@ vulkan::Ticket Executable::play_call(std::span<Array> inputs, std::vector<Array>
 }
 
 void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
-                     std::span<const std::uint8_t> donated, const Watch& watch) {
+                     std::span<const std::uint8_t> donated, const Watch& watch, Profile* profile) {
   const std::lock_guard lock(mutex_);
   Gate::Use inside(context_->gate);
   context_->device.require();
@@ -233,7 +232,7 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
   // A call that may have to go on from a checkpoint needs its inputs again.
   place_outputs(inputs, resumable() ? std::span<const std::uint8_t>() : donated);
   const vulkan::Ticket ticket =
-      schedule_.works.empty() ? last_ticket_ : play_call(inputs, outputs, watch, inside);
+      schedule_.works.empty() ? last_ticket_ : play_call(inputs, outputs, watch, profile, inside);
   for (std::size_t i = 0; i < in; ++i) {
     storage_in(inputs[i]).used_by(ticket);
     if (i >= donated.size() || !donated[i]) continue;
@@ -291,7 +290,7 @@ Executable::Entry& Executable::entry() {
         std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
           return a->recorded() != b->recorded() ? b->recorded() : a->last_call < b->last_call;
         });
-    for (const Slot& slot : (*oldest)->slots) context_->queue.wait(slot.last_use);
+    for (const auto& call : (*oldest)->calls) context_->queue.wait(call->last_use_);
     context_->queue.wait(*std::max_element((*oldest)->tickets.begin(), (*oldest)->tickets.end()));
     release(**oldest);
     entries_.erase(oldest);

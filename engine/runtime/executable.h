@@ -26,6 +26,8 @@
 #include "engine/runtime/pace.h"
 #include "engine/runtime/schedule.h"
 #include "engine/runtime/watch.h"
+#include "engine/vulkan/timer.h"
+#include "gnomon/profile.h"
 
 namespace gnomon {
 
@@ -51,23 +53,41 @@ struct ProgramOrigin {
 
 class Executable;
 
-/// What a call that was recorded into somebody else's command buffer keeps until the device is done
-/// with it. Made by Executable::record; goes with its destructor.
+/// What of a recorded call depends on where its arrays lie: enough to record it again with the same
+/// ones.
+struct BoundCall {
+  std::uint64_t serial = 0;           // of its executable
+  std::uint32_t entry = 0;            // id
+  std::vector<std::uint32_t> values;  // of the entry's patches
+};
+
+/// A call that was recorded into somebody else's command buffer: parameters, and the arrays that
+/// the device needs until it is done with it. Belongs to its executable, which lends it out.
 class RecordedCall {
  public:
   RecordedCall() = default;
-  ~RecordedCall();
   RecordedCall(const RecordedCall&) = delete;
   RecordedCall& operator=(const RecordedCall&) = delete;
-  /// The command buffer is on the queue: from now on arrays know when they are ready, and this may
-  /// go. Throws DeviceError.
+  /// The command buffer is on the queue: from now on arrays know when they are ready. Throws
+  /// DeviceError.
   void submitted();
+  /// The device is done with the command buffer for the last time.
+  void finished() { known_ = true; }
+  /// Whoever has it lets go of it. Where neither was said the device may be at work: parameters and
+  /// memory are used again behind the next submission of the Runtime that follows.
+  void give_back() noexcept;
 
  private:
   friend class Executable;
-  std::shared_ptr<Executable> executable_;
-  std::uint32_t entry_ = 0, slot_ = 0;  // ids
+  std::shared_ptr<Executable> executable_;  // while it is lent
   std::vector<std::shared_ptr<Storage>> inputs_, outputs_;
+  void* entry_ = nullptr;  // of the executable; null where nothing is dispatched
+  vulkan::Range range_;    // of its parameters
+  vulkan::Recording::Parameters parameters_;
+  std::uint64_t bound_ = 0;  // whose values are there
+  vulkan::Ticket last_use_ = 0;
+  bool known_ = false;  // `last_use_` is
+  bool taken_ = false;  // behind the executable's lock
 };
 
 /// All members may be called from any thread; calls of one executable are ordered.
@@ -87,21 +107,32 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   /// Throws UsageError when an input is not what the program was compiled for, DeviceError when the
   /// device fails, Cancelled when the watch says so, and what its handler throws. Outputs are
   /// unchanged then and the executable stays usable. Where the device is lost on the way and the
-  /// context is resumable, the next call with the same arrays goes on from the last checkpoint. Where the watch ends a call, outputs that hold
-  /// what the loop under way has made so far are given, the others empty; what was donated may be
-  /// overwritten.
+  /// context is resumable, the next call with the same arrays goes on from the last checkpoint.
+  /// Where the watch ends a call, outputs that hold what the loop under way has made so far are
+  /// given, the others empty; what was donated may be overwritten.
+  ///
+  /// With a `profile` it runs dispatch by dispatch, waits for each, and says there what each took.
   void run(std::span<Array> inputs, std::vector<Array>& outputs,
-           std::span<const std::uint8_t> donated = {}, const Watch& = {});
+           std::span<const std::uint8_t> donated = {}, const Watch& = {},
+           Profile* profile = nullptr);
 
   /// Records the program into a command buffer that is being recorded for the device's queue, in
   /// record.cpp. Of `outputs`, empty arrays get memory; others are written to, whose memory may be
   /// that of an input only where the program reads it before. The command buffer may be submitted
-  /// again while the call is kept, not twice at once.
+  /// again while the call is kept, not twice at once. `bound`, where it is given, gets what
+  /// `record_again` needs.
   ///
   /// Throws UsageError for arrays that do not fit and for loops that the device may run more often
   /// than is recorded, DeviceError when the device fails; the command buffer may hold a part then.
-  std::unique_ptr<RecordedCall> record(VkCommandBuffer, std::span<const Array> inputs,
-                                       std::vector<Array>& outputs);
+  RecordedCall& record(VkCommandBuffer, std::span<const Array> inputs, std::vector<Array>& outputs,
+                       BoundCall* bound = nullptr);
+  /// The same with the arrays of a call that was recorded before, of which nothing is looked at.
+  /// Creates and allocates nothing once as many calls were recorded as are under way at a time.
+  /// Null where too much has happened since; then `record` does it.
+  RecordedCall* record_again(VkCommandBuffer, const std::shared_ptr<Executable>& self,
+                             const BoundCall&, std::span<const Array* const> inputs,
+                             std::span<const Array> captures,
+                             std::span<const Array* const> outputs);
 
   const Program& program() const { return program_; }
   const std::shared_ptr<Context>& context() const { return context_; }
@@ -140,14 +171,6 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
     std::uint64_t offset = 0;  // bytes from the start of the range
   };
 
-  /// Parameters of a call that is recorded elsewhere.
-  struct Slot {
-    std::unique_ptr<vulkan::Recording> recording;
-    vulkan::Range parameters;
-    vulkan::Ticket last_use = 0;
-    bool taken = false;
-  };
-
   struct Entry {
     std::vector<std::uint32_t> key;       // ids of the blocks of inputs and outputs
     std::vector<vulkan::Range> gathered;  // memory for inputs that are copied to save windows
@@ -163,9 +186,14 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
     vulkan::Range shared;
     std::vector<vulkan::Ticket> tickets;  // newest submission of each instance
     std::uint32_t id = 0;                 // of entries that were ever recorded elsewhere
-    std::vector<Slot> slots;
+    std::vector<std::unique_ptr<RecordedCall>> calls;
+    /// Of them, those that nobody has: free, and in the order of their last use, which may not have
+    /// ended; and how many of these wait for a ticket that nobody has submitted yet, or had when
+    /// they came.
+    std::vector<RecordedCall*> free, waiting;
+    std::size_t unknown = 0;
     bool recorded() const {
-      return std::any_of(slots.begin(), slots.end(), [](const Slot& s) { return s.taken; });
+      return std::any_of(calls.begin(), calls.end(), [](const auto& c) { return c->taken_; });
     }
     std::uint64_t last_call = 0;
 
@@ -184,7 +212,7 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   void check_inputs(std::span<const Array> inputs) const;
   void place_outputs(std::span<const Array> inputs, std::span<const std::uint8_t> donated);
   vulkan::Ticket play_call(std::span<Array> inputs, std::vector<Array>& outputs, const Watch&,
-                           Gate::Use&);
+                           Profile*, Gate::Use&);
   Entry& entry();
   std::uint32_t free_instance(Entry&);
   /// In play.cpp: submits everything, and for gated blocks as often as it takes.
@@ -194,17 +222,23 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   vulkan::Ticket play_watched(Entry&, std::uint32_t instance, const Watch&, Checkpoint*,
                               Gate::Use&);
   class Parts;
+  /// In profiling.cpp.
+  vulkan::Ticket play_profiled(Entry&, std::uint32_t instance, Profile&);
+  void summarize(const std::vector<vulkan::Timer::Timed>&, std::uint32_t copies, Profile&) const;
+  /// Passes of a gated block with slices as calls have measured them; 0: any number.
+  std::uint64_t most_passes_of(std::uint32_t block) const;
   Pace pace_of(std::uint32_t block, bool watched);
   /// Has slices of a gated block take so many steps from here on.
   void tell(Entry&, std::uint32_t block, std::uint32_t chunk, std::uint64_t steps,
             std::vector<VkCommandBuffer>& next);
   friend class RecordedCall;
   // In record.cpp.
-  std::uint32_t free_slot(Entry&);
-  void append(VkCommandBuffer, const Entry&, const vulkan::Recording&) const;
+  RecordedCall& free_call(Entry&);
+  RecordedCall& write(VkCommandBuffer, Entry&, const BoundCall&);
+  void append(VkCommandBuffer, const Entry&, const vulkan::Recording::Parameters&) const;
   /// How often a gated block is recorded, and with how many steps of a slice.
   Pace::Chunk bound_of(std::uint32_t block, std::uint64_t dispatches) const;
-  void give_back(std::uint32_t entry, std::uint32_t slot, vulkan::Ticket last_use, bool free);
+  void give_back(RecordedCall&) noexcept;
   // In recording.cpp: what a new entry needs.
   void build(Entry&);
   std::vector<bool> inputs_to_gather() const;
@@ -272,6 +306,7 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   std::vector<Checkpoint> left_;            // by calls that a lost device has ended
   std::uint64_t calls_ = 0;
   std::uint32_t recorded_entries_ = 0;
+  std::uint64_t bound_calls_ = 0;
   vulkan::Ticket last_ticket_ = 0;
   Times times_;
 };

@@ -165,8 +165,10 @@ void check_results(const LoadedEntry& entry, const Described& wanted) {
          "; use the type that the function returned, or std::vector<Array>");
 }
 
-std::vector<Array> call(const LoadedEntry& entry, std::vector<Array> arguments,
-                        std::span<const std::uint8_t> donated) {
+namespace {
+
+/// Checks arguments, brings them to the device, and adds what was captured.
+void complete(const LoadedEntry& entry, std::vector<Array>& arguments) {
   const EntryInfo& info = entry.info;
   if (arguments.size() != info.arguments.size())
     refuse("`" + info.name + "` takes " + std::to_string(info.arguments.size()) +
@@ -182,14 +184,38 @@ std::vector<Array> call(const LoadedEntry& entry, std::vector<Array> arguments,
              to_string(info.arguments[i].aval) + " and is " + to_string(arguments[i].aval()) +
              "; a saved function keeps its types, so save it for these as well");
   }
-  std::vector<std::uint8_t> given(donated.begin(), donated.end());
   arguments.insert(arguments.end(), entry.captures.begin(), entry.captures.end());
+}
+
+}  // namespace
+
+std::vector<Array> call(const LoadedEntry& entry, std::vector<Array> arguments,
+                        std::span<const std::uint8_t> donated) {
+  complete(entry, arguments);
+  std::vector<std::uint8_t> given(donated.begin(), donated.end());
   if (!given.empty()) given.resize(arguments.size());
   std::vector<Array> outputs;
   entry.executable->run(arguments, outputs, given, entry.state->watch());
   if (entry.journal.arrays > 0)
     speak(*entry.state->context, entry.journal, entry.records, outputs, entry.state->sink());
   return outputs;
+}
+
+std::shared_ptr<Executable> executable(const LoadedEntry& entry, std::vector<Array>& arguments,
+                                       Loc loc) {
+  if (entry.journal.arrays > 0)
+    usage_error("record",
+                "`" + entry.info.name +
+                    "` prints or checks, which needs the host after every call; save a function "
+                    "without debug::print and error_if",
+                loc);
+  complete(entry, arguments);
+  return entry.executable;
+}
+
+Profile profile(const LoadedEntry& entry, std::vector<Array> arguments) {
+  complete(entry, arguments);
+  return gnomon::detail::profile(*entry.executable, std::move(arguments));
 }
 
 }  // namespace detail

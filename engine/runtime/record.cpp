@@ -2,6 +2,7 @@
 // buffer.
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "engine/runtime/executable.h"
@@ -12,6 +13,10 @@ namespace {
 
 /// Loops that would need more are left to calls, which look whether they have ended.
 constexpr std::uint64_t most_dispatches = std::uint64_t{1} << 16;
+
+/// Calls that went without a word, of which nobody knows when the device is done: with so many a
+/// fence is submitted to ask. It has passed when as many more have gone, or nearly.
+constexpr std::size_t most_unknown = 16;
 
 // The user's line of the first thing that a gated block computes; empty when none is known.
 std::string line_of(const Program& program, const GatedBlock& block) {
@@ -27,15 +32,8 @@ std::string line_of(const Program& program, const GatedBlock& block) {
 Pace::Chunk Executable::bound_of(std::uint32_t which, std::uint64_t dispatches) const {
   const GatedBlock& block = schedule_.gated[which];
   Pace::Chunk c;
-  if (block.slices && block.slices->per_pass > 0) {
-    // Slices as calls have measured them. One pass more for what stands behind the loop.
-    c.steps = slice_steps_[which];
-    const std::uint64_t pass = c.steps * block.slices->per_pass;
-    if (block.most_steps > 0) c.passes = (block.most_steps + pass - 1) / pass + 1;
-  } else {
-    c.steps = block.slices ? slice_steps_[which] : 1;
-    c.passes = block.most_passes;
-  }
+  c.steps = block.slices ? slice_steps_[which] : 1;
+  c.passes = most_passes_of(which);
   const std::string loop = "gnomon::record: the loop `" + schedule_.works[block.first].label +
                            "` of `" + program_.name + "`";
   if (c.passes == 0)
@@ -54,11 +52,12 @@ Pace::Chunk Executable::bound_of(std::uint32_t which, std::uint64_t dispatches) 
 }
 
 void Executable::append(VkCommandBuffer commands, const Entry& entry,
-                        const vulkan::Recording& recording) const {
+                        const vulkan::Recording::Parameters& parameters) const {
+  const vulkan::Recording& recording = *entry.recording;
   std::uint64_t all = 0;
   for (const Turn& turn : entry.turns) {
     std::uint64_t dispatches = 0;
-    for (const std::uint32_t s : turn.order) dispatches += recording.dispatches(s);
+    for (const std::uint32_t s : turn.order) dispatches += recording.dispatches(s).size();
     if (!turn.gated) {
       all += dispatches;
       if (all > most_dispatches)
@@ -66,7 +65,7 @@ void Executable::append(VkCommandBuffer commands, const Entry& entry,
                          std::to_string(most_dispatches) +
                          " dispatches, which is what is recorded at most; record a part of their "
                          "steps, or call the function instead");
-      for (const std::uint32_t s : turn.order) recording.append(commands, s);
+      for (const std::uint32_t s : turn.order) recording.append(commands, parameters, s);
       continue;
     }
     const Pace::Chunk bound = bound_of(*turn.gated, dispatches);
@@ -74,45 +73,83 @@ void Executable::append(VkCommandBuffer commands, const Entry& entry,
       recording.append(commands, *arena_.block, arena_.offset + slices->steps.offset,
                        static_cast<std::uint32_t>(bound.steps));
     for (std::uint64_t pass = 0; pass < bound.passes; ++pass)
-      for (const std::uint32_t s : turn.order) recording.append(commands, s);
+      for (const std::uint32_t s : turn.order) recording.append(commands, parameters, s);
   }
 }
 
-std::uint32_t Executable::free_slot(Entry& entry) {
-  for (std::uint32_t i = 0; i < entry.slots.size(); ++i)
-    if (!entry.slots[i].taken && context_->queue.done(entry.slots[i].last_use)) return i;
+RecordedCall& Executable::free_call(Entry& entry) {
+  const auto last_of = [](auto& list, auto at) {
+    RecordedCall* const call = *at;
+    list.erase(at);
+    return call;
+  };
+  if (!entry.free.empty()) return *last_of(entry.free, entry.free.end() - 1);
+  vulkan::Queue& queue = context_->queue;
+  if (entry.unknown >= most_unknown) {
+    queue.mark();
+    entry.unknown = 0;
+  }
+  if (!entry.waiting.empty()) {
+    const vulkan::Ticket oldest = entry.waiting.front()->last_use_;
+    if (queue.submitted(oldest) && queue.done(oldest))
+      return *last_of(entry.waiting, entry.waiting.begin());
+  }
   vulkan::Request request;
   request.bytes = std::uint64_t{4} * entry.instance_words;
   request.what = "parameter blocks of a recorded call";
   request.host_writes = true;
-  Slot slot;
-  entry.slots.reserve(entry.slots.size() + 1);
-  slot.parameters = context_->parameters.allocate(request);
+  auto call = std::make_unique<RecordedCall>();
+  call->entry_ = &entry;
+  entry.calls.reserve(entry.calls.size() + 1);
+  // Letting go of it allocates nothing.
+  entry.free.reserve(entry.calls.capacity());
+  entry.waiting.reserve(entry.calls.capacity());
+  call->range_ = context_->parameters.allocate(request);
   try {
-    slot.recording = entry.recording->apart(slot.parameters);
+    call->parameters_ = entry.recording->parameters_in(call->range_);
   } catch (...) {
-    context_->parameters.release(slot.parameters, 0);
+    context_->parameters.release(call->range_, 0);
     throw;
   }
-  std::memcpy(slot.parameters.mapped(), entry.words.data(), entry.words.size() * 4);
-  entry.slots.push_back(std::move(slot));
-  return static_cast<std::uint32_t>(entry.slots.size() - 1);
+  std::memcpy(call->range_.mapped(), entry.words.data(), entry.words.size() * 4);
+  return *entry.calls.emplace_back(std::move(call));
 }
 
-std::unique_ptr<RecordedCall> Executable::record(VkCommandBuffer commands,
-                                                 std::span<const Array> inputs,
-                                                 std::vector<Array>& outputs) {
+RecordedCall& Executable::write(VkCommandBuffer commands, Entry& entry, const BoundCall& bound) {
+  RecordedCall& call = free_call(entry);
+  if (call.bound_ != bound.serial) {
+    auto* words = reinterpret_cast<std::uint32_t*>(call.range_.mapped());
+    for (std::size_t i = 0; i < entry.patches.size(); ++i)
+      words[entry.patches[i].word] = bound.values[i];
+    call.bound_ = bound.serial;
+  }
+  try {
+    append(commands, entry, call.parameters_);
+  } catch (...) {
+    entry.free.push_back(&call);
+    throw;
+  }
+  entry.last_call = ++calls_;
+  call.taken_ = true;
+  call.known_ = false;
+  context_->counters.dispatches.fetch_add(entry.dispatches, std::memory_order_relaxed);
+  return call;
+}
+
+RecordedCall& Executable::record(VkCommandBuffer commands, std::span<const Array> inputs,
+                                 std::vector<Array>& outputs, BoundCall* bound) {
   check_inputs(inputs);
   const std::size_t in = program_.inputs.size(), out = program_.outputs.size();
-  outputs.resize(out);
-  auto call = std::make_unique<RecordedCall>();
+  if (outputs.size() != out)
+    throw UsageError("gnomon::record: `" + program_.name + "` gives " + std::to_string(out) +
+                     " arrays and there is room for " + std::to_string(outputs.size()) +
+                     "; give a tree of what it returns, whose arrays may be empty");
+  std::vector<std::shared_ptr<Storage>> written;
   const std::lock_guard lock(mutex_);
   const Gate::Use inside(context_->gate);
   ranges_.resize(in + out);
-  for (std::size_t i = 0; i < in; ++i) {
+  for (std::size_t i = 0; i < in; ++i)
     ranges_[i] = static_cast<DeviceStorage&>(*inputs[i].storage()).range();
-    call->inputs_.push_back(inputs[i].storage());
-  }
   for (std::size_t o = 0; o < out; ++o) {
     const Aval& aval = program_.outputs[o];
     const std::string name = "result " + std::to_string(o) + " of `" + program_.name + "`";
@@ -123,7 +160,7 @@ std::unique_ptr<RecordedCall> Executable::record(VkCommandBuffer commands,
       request.aval = &aval;
       request.context = out_of_memory_text_;
       const vulkan::Range range = context_->arrays.allocate(request);
-      call->outputs_.push_back(std::make_shared<DeviceStorage>(context_, range, 0));
+      written.push_back(std::make_shared<DeviceStorage>(context_, range, 0));
       ranges_[in + o] = range;
       continue;
     }
@@ -150,51 +187,84 @@ std::unique_ptr<RecordedCall> Executable::record(VkCommandBuffer commands,
         throw UsageError("gnomon::record: " + name + " would overwrite result " +
                          std::to_string(other - in) + "; give each an array of its own");
     ranges_[in + o] = range;
-    call->outputs_.push_back(outputs[o].storage());
+    written.push_back(outputs[o].storage());
   }
-  if (!schedule_.works.empty()) {
+  BoundCall own;
+  RecordedCall* call = nullptr;
+  if (schedule_.works.empty()) {
+    call = std::make_unique<RecordedCall>().release();
+  } else {
     Entry& found = entry();
     if (found.id == 0) found.id = ++recorded_entries_;
-    const std::uint32_t slot = free_slot(found);
-    auto* words = reinterpret_cast<std::uint32_t*>(found.slots[slot].parameters.mapped());
+    own.entry = found.id;
+    own.serial = ++bound_calls_;
     for (const Patch& patch : found.patches)
-      words[patch.word] =
-          static_cast<std::uint32_t>((ranges_[patch.source].offset + patch.offset) >> patch.shift);
-    append(commands, found, *found.slots[slot].recording);
-    found.last_call = ++calls_;
-    found.slots[slot].taken = true;
-    call->entry_ = found.id;
-    call->slot_ = slot;
-    context_->counters.dispatches.fetch_add(found.dispatches, std::memory_order_relaxed);
+      own.values.push_back(
+          static_cast<std::uint32_t>((ranges_[patch.source].offset + patch.offset) >> patch.shift));
+    call = &write(commands, found, own);
   }
+  for (const Array& a : inputs) call->inputs_.push_back(a.storage());
+  call->outputs_ = std::move(written);
   call->executable_ = shared_from_this();
   for (std::size_t o = 0; o < out; ++o)
     if (outputs[o].empty()) outputs[o] = Array(program_.outputs[o], call->outputs_[o]);
-  return call;
+  if (bound != nullptr) *bound = std::move(own);
+  return *call;
 }
 
-void Executable::give_back(std::uint32_t id, std::uint32_t slot, vulkan::Ticket last_use,
-                           bool free) {
+RecordedCall* Executable::record_again(VkCommandBuffer commands,
+                                       const std::shared_ptr<Executable>& self,
+                                       const BoundCall& bound, std::span<const Array* const> inputs,
+                                       std::span<const Array> captures,
+                                       std::span<const Array* const> outputs) {
   const std::lock_guard lock(mutex_);
-  const auto found =
-      std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e->id == id; });
-  if (found == entries_.end()) return;  // went with a lost device
-  Slot& s = (*found)->slots[slot];
-  s.last_use = std::max(s.last_use, last_use);
-  last_ticket_ = std::max(last_ticket_, last_use);
-  if (free) s.taken = false;
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const auto& e) { return e->id == bound.entry; });
+  if (bound.entry == 0 || found == entries_.end()) return nullptr;
+  RecordedCall& call = write(commands, **found, bound);
+  for (const Array* a : inputs) call.inputs_.push_back(a->storage());
+  for (const Array& a : captures) call.inputs_.push_back(a.storage());
+  for (const Array* a : outputs) call.outputs_.push_back(a->storage());
+  call.executable_ = self;
+  return &call;
 }
 
-RecordedCall::~RecordedCall() {
-  if (executable_ && entry_ != 0) executable_->give_back(entry_, slot_, 0, true);
+void Executable::give_back(RecordedCall& call) noexcept {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = *static_cast<Entry*>(call.entry_);
+  last_ticket_ = std::max(last_ticket_, call.last_use_);
+  call.taken_ = false;
+  if (context_->queue.ended(call.last_use_)) {
+    entry.free.push_back(&call);
+    return;
+  }
+  // Others may have come with later tickets in between.
+  const auto later = [](vulkan::Ticket t, const RecordedCall* c) { return t < c->last_use_; };
+  entry.waiting.insert(
+      std::upper_bound(entry.waiting.begin(), entry.waiting.end(), call.last_use_, later), &call);
+  if (!context_->queue.submitted(call.last_use_)) ++entry.unknown;
 }
 
 void RecordedCall::submitted() {
-  if (!executable_) return;
-  const vulkan::Ticket ticket = executable_->context()->queue.mark();
-  for (const auto& s : inputs_) static_cast<DeviceStorage&>(*s).used_by(ticket);
-  for (const auto& s : outputs_) static_cast<DeviceStorage&>(*s).written_by(ticket);
-  if (entry_ != 0) executable_->give_back(entry_, slot_, ticket, false);
+  last_use_ = executable_->context()->queue.mark();
+  known_ = true;
+  for (const auto& s : inputs_) static_cast<DeviceStorage&>(*s).used_by(last_use_);
+  for (const auto& s : outputs_) static_cast<DeviceStorage&>(*s).written_by(last_use_);
+}
+
+void RecordedCall::give_back() noexcept {
+  const std::shared_ptr<Executable> executable = std::move(executable_);
+  if (!known_) {
+    last_use_ = executable->context()->queue.upcoming();
+    for (const auto& s : inputs_) static_cast<DeviceStorage&>(*s).used_by(last_use_);
+    for (const auto& s : outputs_) static_cast<DeviceStorage&>(*s).written_by(last_use_);
+  }
+  inputs_.clear();
+  outputs_.clear();
+  if (entry_ != nullptr)
+    executable->give_back(*this);
+  else
+    delete this;  // nobody lent it
 }
 
 }  // namespace gnomon

@@ -303,6 +303,9 @@ void Executable::build(Entry& entry) {
 
   Tape tape = write_out(schedule);
   vulkan::Stretches stretches;
+  if (context_->device.labels())
+    for (const Work& work : schedule.works)
+      stretches.labels.push_back(program_.name + ": " + work.label);
   for (const std::vector<Played>& stretch : tape.stretches) {
     std::vector<vulkan::Dispatch> dispatches;
     for (const Played& played : stretch) {
@@ -314,6 +317,7 @@ void Executable::build(Entry& entry) {
       block.insert(block.end(), ready.addresses.begin(), ready.addresses.end());
       vulkan::Dispatch dispatch;
       dispatch.pipeline = ready.pipeline;
+      dispatch.work = played.work;
       dispatch.windows = ready.windows;
       dispatch.barrier_before = work.barrier_before || (extra[played.work] && !dispatches.empty());
       std::uint64_t counts = work.counts ? arena_.offset + work.counts->offset : 0;

@@ -27,6 +27,7 @@ vulkan::DeviceOptions device_options(const RuntimeOptions& options,
   result.notices = environment.messages;
   result.get_instance_proc_addr =
       reinterpret_cast<PFN_vkGetInstanceProcAddr>(options.vulkan_loader);
+  result.labels = options.labels;
   return result;
 }
 

@@ -234,6 +234,7 @@ BufferPool::Outcome BufferPool::create_block(std::uint64_t bytes, Block& block) 
     return last;
   }
   if (options_.addresses) made.address = device_.address(made.buffer);
+  device_.name(VK_OBJECT_TYPE_BUFFER, reinterpret_cast<std::uint64_t>(made.buffer), options_.name);
   made.bytes = bytes;
   made.id = block.id;
   block = made;

@@ -52,6 +52,7 @@ struct PoolOptions {
   std::uint64_t max_large_bytes = 0;  // what the block of a single larger array may have
   bool addresses = false;             // blocks have addresses
   bool fixed_blocks = false;          // a new block is no larger than it must be
+  const char* name = "gnomon";        // of blocks in tools; static storage
   std::uint64_t limit_bytes = 0;      // all blocks together; 0: what the device gives
 };
 

@@ -14,6 +14,7 @@ Device::Device(const DeviceOptions& options)
     : options_(options),
       instance_({.validate = options.validate,
                  .log = options.log,
+                 .labels = options.labels,
                  .adopted = options.adopted,
                  .get_instance_proc_addr = options.get_instance_proc_addr}) {
   choose();
@@ -64,9 +65,35 @@ Device::Device(const DeviceOptions& options)
     destroy();
     throw;
   }
+  look_at_queue();
 }
 
 Device::~Device() { destroy(); }
+
+void Device::look_at_queue() {
+  // Validation is for those who look closely, and sees whether labels are right.
+  labels_ =
+      (options_.labels || instance_.validating()) && vk_.vkCmdBeginDebugUtilsLabelEXT != nullptr &&
+      vk_.vkCmdEndDebugUtilsLabelEXT != nullptr && vk_.vkSetDebugUtilsObjectNameEXT != nullptr;
+  VkPhysicalDeviceProperties properties;
+  instance_.vk().physical_device_properties(physical_.handle, &properties);
+  timestamp_ns_ = static_cast<double>(properties.limits.timestampPeriod);
+  std::uint32_t count = 0;
+  instance_.vk().queue_family_properties(physical_.handle, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  instance_.vk().queue_family_properties(physical_.handle, &count, families.data());
+  timestamp_bits_ = families.at(physical_.queue_family).timestampValidBits;
+}
+
+void Device::name(VkObjectType type, std::uint64_t object, const char* name) const {
+  if (!labels_) return;
+  auto info =
+      make<VkDebugUtilsObjectNameInfoEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT);
+  info.objectType = type;
+  info.objectHandle = object;
+  info.pObjectName = name;
+  vk_.vkSetDebugUtilsObjectNameEXT(device_, &info);
+}
 
 void Device::choose() {
   if (options_.adopted) {

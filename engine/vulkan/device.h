@@ -26,6 +26,7 @@ struct DeviceOptions {
   std::uint64_t window_bytes = 0;  // what a window shows at most; 0: what the device allows
   bool fixed_blocks = false;       // blocks do not grow with what is in use
   std::shared_ptr<const Log> notices;  // gets a line when the device is lost; null: nowhere
+  bool labels = false;             // tools see names
   // Somebody else's device instead of a new one.
   std::shared_ptr<const AdoptedDevice> adopted = nullptr;
   PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;  // null: the platform's loader
@@ -115,6 +116,13 @@ class Device {
   std::uint64_t max_window_bytes() const { return max_window_bytes_; }
   /// Largest buffer altogether; what no window shows is reached by address.
   std::uint64_t max_block_bytes() const { return max_block_bytes_; }
+  /// Bits that timestamps of the queue have; 0: it has none. And nanoseconds from one to the next.
+  std::uint32_t timestamp_bits() const { return timestamp_bits_; }
+  double timestamp_ns() const { return timestamp_ns_; }
+  /// Whether dispatches are to have labels for tools, and can.
+  bool labels() const { return labels_; }
+  /// The name of an object in tools; nothing where there are no labels.
+  void name(VkObjectType, std::uint64_t object, const char* name) const;
   /// Where kernels find a buffer; needs `Features::addresses`.
   std::uint64_t address(VkBuffer) const;
   /// Index of the best memory type among `allowed`; ~0u when none fits.
@@ -123,6 +131,7 @@ class Device {
  private:
   void choose();
   void create_device();
+  void look_at_queue();
   void create_layouts();
   void destroy() noexcept;
   [[noreturn]] void refuse() const;
@@ -137,7 +146,9 @@ class Device {
   VkQueue queue_ = VK_NULL_HANDLE;
   VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
   VkPipelineLayout pipeline_layout_ = VK_NULL_HANDLE;
-  bool unified_ = false;
+  bool unified_ = false, labels_ = false;
+  std::uint32_t timestamp_bits_ = 0;
+  double timestamp_ns_ = 1;
   std::uint64_t max_window_bytes_ = 0, max_block_bytes_ = 0;
   mutable DeviceCounters counters_;
   std::atomic<bool> lost_{false};

@@ -16,15 +16,17 @@ namespace gnomon::vulkan {
   X(vkAllocateCommandBuffers) X(vkAllocateDescriptorSets) X(vkAllocateMemory) \
   X(vkBeginCommandBuffer) X(vkBindBufferMemory) X(vkCmdBindDescriptorSets) X(vkCmdBindPipeline) \
   X(vkCmdCopyBuffer) X(vkCmdDispatch) X(vkCmdDispatchIndirect) X(vkCmdPipelineBarrier) \
-  X(vkCmdUpdateBuffer) X(vkCreateBuffer) X(vkCreateBufferView) X(vkCreateCommandPool) \
-  X(vkCreateComputePipelines) X(vkCreateDescriptorPool) X(vkCreateDescriptorSetLayout) \
-  X(vkCreateFence) X(vkCreatePipelineCache) X(vkCreatePipelineLayout) X(vkCreateShaderModule) \
-  X(vkDestroyBuffer) X(vkDestroyBufferView) X(vkDestroyCommandPool) X(vkDestroyDescriptorPool) \
-  X(vkDestroyDescriptorSetLayout) X(vkDestroyDevice) X(vkDestroyFence) X(vkDestroyPipeline) \
-  X(vkDestroyPipelineCache) X(vkDestroyPipelineLayout) X(vkDestroyShaderModule) \
-  X(vkEndCommandBuffer) X(vkFreeMemory) X(vkGetBufferMemoryRequirements) X(vkGetDeviceQueue) \
-  X(vkGetFenceStatus) X(vkGetPipelineCacheData) X(vkMapMemory) X(vkQueueSubmit) X(vkResetFences) \
-  X(vkUpdateDescriptorSets) X(vkWaitForFences)
+  X(vkCmdResetQueryPool) X(vkCmdUpdateBuffer) X(vkCmdWriteTimestamp) X(vkCreateBuffer) \
+  X(vkCreateBufferView) X(vkCreateCommandPool) X(vkCreateComputePipelines) \
+  X(vkCreateDescriptorPool) X(vkCreateDescriptorSetLayout) X(vkCreateFence) \
+  X(vkCreatePipelineCache) X(vkCreatePipelineLayout) X(vkCreateQueryPool) \
+  X(vkCreateShaderModule) X(vkDestroyBuffer) X(vkDestroyBufferView) X(vkDestroyCommandPool) \
+  X(vkDestroyDescriptorPool) X(vkDestroyDescriptorSetLayout) X(vkDestroyDevice) \
+  X(vkDestroyFence) X(vkDestroyPipeline) X(vkDestroyPipelineCache) X(vkDestroyPipelineLayout) \
+  X(vkDestroyQueryPool) X(vkDestroyShaderModule) X(vkEndCommandBuffer) X(vkFreeMemory) \
+  X(vkGetBufferMemoryRequirements) X(vkGetDeviceQueue) X(vkGetFenceStatus) \
+  X(vkGetPipelineCacheData) X(vkGetQueryPoolResults) X(vkMapMemory) X(vkQueueSubmit) \
+  X(vkResetFences) X(vkUpdateDescriptorSets) X(vkWaitForFences)
 // clang-format on
 
 struct DeviceTable {
@@ -32,6 +34,10 @@ struct DeviceTable {
   GNOMON_DEVICE_FUNCTIONS(GNOMON_FUNCTION)
 #undef GNOMON_FUNCTION
   PFN_vkGetBufferDeviceAddress vkGetBufferDeviceAddress = nullptr;  // of 1.2, or the extension's
+  // Null where the instance has VK_EXT_debug_utils not enabled.
+  PFN_vkCmdBeginDebugUtilsLabelEXT vkCmdBeginDebugUtilsLabelEXT = nullptr;
+  PFN_vkCmdEndDebugUtilsLabelEXT vkCmdEndDebugUtilsLabelEXT = nullptr;
+  PFN_vkSetDebugUtilsObjectNameEXT vkSetDebugUtilsObjectNameEXT = nullptr;
 };
 
 /// What the loader offers without an instance.

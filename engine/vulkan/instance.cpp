@@ -165,6 +165,10 @@ void Instance::create(const InstanceOptions& options) {
     info.flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
   }
 
+  if (options.validate || (options.labels && holds(instance_extensions(loader_, nullptr),
+                                                   VK_EXT_DEBUG_UTILS_EXTENSION_NAME)))
+    extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+
   const VkValidationFeatureEnableEXT synchronization =
       VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
   auto features = make<VkValidationFeaturesEXT>(VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT);
@@ -189,7 +193,6 @@ void Instance::create(const InstanceOptions& options) {
     }
     info.enabledLayerCount = 1;
     info.ppEnabledLayerNames = &validation_layer;
-    extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
     void* next = nullptr;
     chain(next, messenger);
     const auto offered = instance_extensions(loader_, validation_layer);
@@ -436,6 +439,12 @@ DeviceTable Instance::device_table(VkDevice device) const {
   // The name of 1.2 means nothing to a device of 1.1 that has the extension.
   if (!load(table.vkGetBufferDeviceAddress, "vkGetBufferDeviceAddress"))
     load(table.vkGetBufferDeviceAddress, "vkGetBufferDeviceAddressKHR");
+  // Devices may have these functions where the instance has not enabled their extension.
+  if (vk_.create_messenger != nullptr) {
+    load(table.vkCmdBeginDebugUtilsLabelEXT, "vkCmdBeginDebugUtilsLabelEXT");
+    load(table.vkCmdEndDebugUtilsLabelEXT, "vkCmdEndDebugUtilsLabelEXT");
+    load(table.vkSetDebugUtilsObjectNameEXT, "vkSetDebugUtilsObjectNameEXT");
+  }
   return table;
 }
 

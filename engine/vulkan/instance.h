@@ -31,6 +31,7 @@ class MessageLog {
 struct InstanceOptions {
   bool validate = false;           // the Khronos layer with synchronization validation
   std::shared_ptr<const Log> log;  // what it says; null: nowhere
+  bool labels = false;             // the extension for labels and names, where it is
   /// Somebody else's instance, which is not destroyed with this; null: one is made.
   std::shared_ptr<const AdoptedDevice> adopted;
   /// Where functions come from; null: the platform's loader.
@@ -57,8 +58,8 @@ class Instance {
     PFN_vkGetPhysicalDeviceQueueFamilyProperties queue_family_properties;
     PFN_vkEnumerateDeviceExtensionProperties device_extensions;
     PFN_vkCreateDevice create_device;
-    PFN_vkCreateDebugUtilsMessengerEXT create_messenger;    // null without validation
-    PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger;  // null without validation
+    PFN_vkCreateDebugUtilsMessengerEXT create_messenger;    // null without the extension
+    PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger;  // likewise
   };
 
   struct PhysicalDevice {

@@ -156,6 +156,8 @@ void PipelineCache::make_pipeline(Pipeline& made, const std::string& name, const
     made.pipeline_ = VK_NULL_HANDLE;
     device_.failed(result, ("vkCreateComputePipelines of kernel `" + name + "`").c_str());
   }
+  device_.name(VK_OBJECT_TYPE_PIPELINE, reinterpret_cast<std::uint64_t>(made.pipeline_),
+               name.c_str());
   // A driver whose data is no more than a header keeps what it knows to itself, and its feedback,
   // which is about that data, cannot be about anything.
   const bool says = usable && whole.flags & VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT;

@@ -88,10 +88,17 @@ Ticket Queue::submit(const VkSubmitInfo& info) {
   return ticket;
 }
 
+Ticket Queue::upcoming() {
+  // Who is submitting may have been in front of what the caller means.
+  const std::lock_guard lock(mutex_);
+  return submitted_.load(std::memory_order_relaxed) + 1;
+}
+
 void Queue::wait(Ticket ticket) {
   if (ticket <= finished_.load(std::memory_order_acquire)) return;
   const DeviceTable& vk = device_.vk();
   device_.require();
+  if (!submitted(ticket)) mark();
   VkFence fence = VK_NULL_HANDLE;
   {
     const std::lock_guard lock(mutex_);
@@ -115,6 +122,7 @@ void Queue::wait(Ticket ticket) {
 bool Queue::done(Ticket ticket) {
   if (ticket <= finished_.load(std::memory_order_acquire)) return true;
   device_.require();
+  if (!submitted(ticket)) mark();
   const std::lock_guard lock(mutex_);
   const auto p = std::find_if(pending_.begin(), pending_.end(),
                               [&](const Pending& x) { return x.ticket == ticket; });

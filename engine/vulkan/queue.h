@@ -38,6 +38,12 @@ class Queue {
   Ticket synchronize(std::span<const Semaphore> waits, std::span<const Semaphore> signals);
   /// A ticket for everything that anybody has submitted to the queue so far.
   Ticket mark() { return synchronize({}, {}); }
+  /// A ticket for the same that costs nothing: the next submission's, behind which all of that has
+  /// finished. Who waits for it or asks before there is one makes one.
+  Ticket upcoming();
+  bool submitted(Ticket ticket) const { return ticket <= last(); }
+  /// Whether that is known, without asking the driver.
+  bool ended(Ticket ticket) const { return ticket <= finished_.load(std::memory_order_acquire); }
   /// Returns when the submission has finished. Throws DeviceError when the device is lost.
   void wait(Ticket);
   /// Asks the driver when it is not known yet.

@@ -14,6 +14,16 @@ void barrier(const DeviceTable& vk, VkCommandBuffer commands, VkPipelineStageFla
   vk.vkCmdPipelineBarrier(commands, from_stage, to_stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
 }
 
+void begin(const DeviceTable& vk, VkCommandBuffer commands, VkCommandBufferUsageFlags usage,
+           bool with_barrier) {
+  const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, usage,
+                                      nullptr};
+  check(vk.vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
+  if (with_barrier) after_everything(vk, commands);
+}
+
+}  // namespace
+
 // Ranges change hands between submissions without a wait, so each begins after everything before
 // it.
 void after_everything(const DeviceTable& vk, VkCommandBuffer commands) {
@@ -25,15 +35,7 @@ void after_everything(const DeviceTable& vk, VkCommandBuffer commands) {
               VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
 }
 
-void begin(const DeviceTable& vk, VkCommandBuffer commands, VkCommandBufferUsageFlags usage,
-           bool with_barrier) {
-  const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, usage,
-                                      nullptr};
-  check(vk.vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
-  if (with_barrier) after_everything(vk, commands);
-}
-
-void end(const DeviceTable& vk, VkCommandBuffer commands) {
+void end_for_host(const DeviceTable& vk, VkCommandBuffer commands) {
   barrier(vk, commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
           VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
           VK_ACCESS_HOST_READ_BIT);
@@ -63,12 +65,9 @@ VkCommandBuffer allocate_commands(Device& device, VkCommandPool pool) {
   return commands;
 }
 
-}  // namespace
-
-Recording::Recording(Device& device, std::vector<Windows> windows,
-                     std::shared_ptr<const Stretches> stretches, const Range& parameters,
-                     std::uint32_t parameter_bytes, std::uint32_t parameter_range,
-                     bool drop_barriers)
+Recording::Recording(Device& device, std::vector<Windows> windows, Stretches stretches,
+                     const Range& parameters, std::uint32_t parameter_bytes,
+                     std::uint32_t parameter_range, bool drop_barriers)
     : device_(device),
       windows_(std::move(windows)),
       stretches_(std::move(stretches)),
@@ -77,7 +76,7 @@ Recording::Recording(Device& device, std::vector<Windows> windows,
       parameter_bytes_(parameter_bytes),
       drop_barriers_(drop_barriers) {
   try {
-    create_sets(parameters, parameter_range);
+    sets_for(*parameters.block);
     commands_.reserve(max_instances);
   } catch (...) {
     destroy();
@@ -89,13 +88,18 @@ Recording::~Recording() { destroy(); }
 
 void Recording::destroy() noexcept {
   device_.vk().vkDestroyCommandPool(device_.handle(), pool_, nullptr);
-  device_.vk().vkDestroyDescriptorPool(device_.handle(), descriptors_, nullptr);
+  for (const auto& s : sets_)
+    device_.vk().vkDestroyDescriptorPool(device_.handle(), s->pool, nullptr);
 }
 
-void Recording::create_sets(const Range& parameters, std::uint32_t parameter_range) {
-  if (windows_.empty()) return;
+const Recording::Sets& Recording::sets_for(const Block& parameters) {
+  for (const auto& known : sets_)
+    if (known->block == parameters.id) return *known;
   const DeviceTable& vk = device_.vk();
-  const bool texels = device_.target().texel_reads;
+  auto fresh = std::make_unique<Sets>();
+  fresh->block = parameters.id;
+  sets_.reserve(sets_.size() + 1);
+  if (windows_.empty()) return *sets_.emplace_back(std::move(fresh));
   const auto count = static_cast<std::uint32_t>(windows_.size());
   const VkDescriptorPoolSize sizes[] = {
       {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, count},
@@ -104,23 +108,32 @@ void Recording::create_sets(const Range& parameters, std::uint32_t parameter_ran
   };
   auto pool = make<VkDescriptorPoolCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO);
   pool.maxSets = count;
-  pool.poolSizeCount = texels ? 3 : 2;
+  pool.poolSizeCount = device_.target().texel_reads ? 3 : 2;
   pool.pPoolSizes = sizes;
-  check(vk.vkCreateDescriptorPool(device_.handle(), &pool, nullptr, &descriptors_),
+  check(vk.vkCreateDescriptorPool(device_.handle(), &pool, nullptr, &fresh->pool),
         "vkCreateDescriptorPool");
 
   const std::vector<VkDescriptorSetLayout> layouts(count, device_.set_layout());
-  sets_.resize(count);
+  fresh->sets.resize(count);
   auto allocate = make<VkDescriptorSetAllocateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO);
-  allocate.descriptorPool = descriptors_;
+  allocate.descriptorPool = fresh->pool;
   allocate.descriptorSetCount = count;
   allocate.pSetLayouts = layouts.data();
-  check(vk.vkAllocateDescriptorSets(device_.handle(), &allocate, sets_.data()),
-        "vkAllocateDescriptorSets");
+  const VkResult result =
+      vk.vkAllocateDescriptorSets(device_.handle(), &allocate, fresh->sets.data());
+  if (result != VK_SUCCESS) {
+    vk.vkDestroyDescriptorPool(device_.handle(), fresh->pool, nullptr);
+    fail(result, "vkAllocateDescriptorSets");
+  }
   device_.counters().objects += 1 + count;
+  fill(*fresh, parameters.buffer);
+  return *sets_.emplace_back(std::move(fresh));
+}
 
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const VkDescriptorBufferInfo block{parameters.block->buffer, 0, parameter_range};
+void Recording::fill(const Sets& to, VkBuffer parameters) const {
+  const bool texels = device_.target().texel_reads;
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    const VkDescriptorBufferInfo block{parameters, 0, parameter_range_};
     std::array<VkDescriptorBufferInfo, spirv::max_windows> storage;
     std::array<VkBufferView, spirv::max_windows> views;
     std::uint32_t used = 0;
@@ -137,7 +150,7 @@ void Recording::create_sets(const Range& parameters, std::uint32_t parameter_ran
     }
     std::array<VkWriteDescriptorSet, 3> writes;
     writes.fill(make<VkWriteDescriptorSet>(VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET));
-    for (auto& write : writes) write.dstSet = sets_[i];
+    for (auto& write : writes) write.dstSet = to.sets[i];
     writes[0].dstBinding = spirv::parameter_binding;
     writes[0].descriptorCount = 1;
     writes[0].descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC;
@@ -152,18 +165,24 @@ void Recording::create_sets(const Range& parameters, std::uint32_t parameter_ran
     writes[2].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER;
     writes[2].pTexelBufferView = views.data();
     const std::uint32_t written = used == 0 ? 1 : texels ? 3 : 2;
-    vk.vkUpdateDescriptorSets(device_.handle(), written, writes.data(), 0, nullptr);
+    device_.vk().vkUpdateDescriptorSets(device_.handle(), written, writes.data(), 0, nullptr);
   }
 }
 
-std::unique_ptr<Recording> Recording::apart(const Range& parameters) const {
-  return std::make_unique<Recording>(device_, windows_, stretches_, parameters, parameter_bytes_,
-                                     parameter_range_, drop_barriers_);
+Recording::Parameters Recording::parameters_in(const Range& range) {
+  return {sets_for(*range.block).sets.data(), static_cast<std::uint32_t>(range.offset)};
 }
 
-void Recording::append(VkCommandBuffer commands, std::uint32_t stretch) const {
+void Recording::append(VkCommandBuffer commands, const Parameters& parameters,
+                       std::uint32_t stretch) const {
   if (!drop_barriers_) after_everything(device_.vk(), commands);
-  write(commands, stretches_->stretches[stretch], parameter_start_);
+  write(commands, stretches_.stretches[stretch], parameters);
+}
+
+void Recording::append(VkCommandBuffer commands, const Parameters& parameters,
+                       const Dispatch& dispatch) const {
+  device_.vk().vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch.pipeline);
+  bind_and_dispatch(commands, dispatch, parameters);
 }
 
 void Recording::append(VkCommandBuffer commands, const Block& block, std::uint64_t offset,
@@ -176,15 +195,15 @@ void Recording::add_instance() {
   if (pool_ == VK_NULL_HANDLE) pool_ = create_command_pool(device_, 0);
   const std::uint32_t start = parameter_start_ + parameter_bytes_ * instances();
   std::vector<VkCommandBuffer> recorded;
-  for (const auto& stretch : stretches_->stretches) recorded.push_back(record(stretch, start));
-  while (transfers_.size() < stretches_->transfers.size()) {
+  for (const auto& stretch : stretches_.stretches) recorded.push_back(record(stretch, start));
+  while (transfers_.size() < stretches_.transfers.size()) {
     const DeviceTable& vk = device_.vk();
     const VkCommandBuffer commands = allocate_commands(device_, pool_);
     begin(vk, commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, true);
-    const BufferCopy& copy = stretches_->transfers[transfers_.size()];
+    const BufferCopy& copy = stretches_.transfers[transfers_.size()];
     const VkBufferCopy region{copy.from_offset, copy.to_offset, copy.bytes};
     vk.vkCmdCopyBuffer(commands, copy.from, copy.to, 1, &region);
-    end(vk, commands);
+    end_for_host(vk, commands);
     transfers_.push_back(commands);
   }
   commands_.push_back(std::move(recorded));
@@ -194,13 +213,13 @@ VkCommandBuffer Recording::record(const std::vector<Dispatch>& dispatches, std::
   const DeviceTable& vk = device_.vk();
   const VkCommandBuffer commands = allocate_commands(device_, pool_);
   begin(vk, commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, !drop_barriers_);
-  write(commands, dispatches, start);
-  end(vk, commands);
+  write(commands, dispatches, {sets_.front()->sets.data(), start});
+  end_for_host(vk, commands);
   return commands;
 }
 
 void Recording::write(VkCommandBuffer commands, const std::vector<Dispatch>& dispatches,
-                      std::uint32_t start) const {
+                      const Parameters& parameters) const {
   const DeviceTable& vk = device_.vk();
   // Counts are read by a stage of their own.
   const bool indirect = std::any_of(dispatches.begin(), dispatches.end(),
@@ -218,14 +237,27 @@ void Recording::write(VkCommandBuffer commands, const std::vector<Dispatch>& dis
       vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d.pipeline);
       bound = d.pipeline;
     }
-    const std::uint32_t offset = start + d.parameter_offset;
-    vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, device_.pipeline_layout(),
-                               0, 1, &sets_[d.windows], 1, &offset);
-    if (d.counts != nullptr)
-      vk.vkCmdDispatchIndirect(commands, d.counts->buffer, d.counts_offset);
-    else
-      vk.vkCmdDispatch(commands, d.groups_x, d.groups_y, 1);
+    bind_and_dispatch(commands, d, parameters);
   }
+}
+
+void Recording::bind_and_dispatch(VkCommandBuffer commands, const Dispatch& d,
+                                  const Parameters& parameters) const {
+  const DeviceTable& vk = device_.vk();
+  const bool labelled = !stretches_.labels.empty();
+  if (labelled) {
+    auto label = make<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
+    label.pLabelName = stretches_.labels[d.work].c_str();
+    vk.vkCmdBeginDebugUtilsLabelEXT(commands, &label);
+  }
+  const std::uint32_t offset = parameters.start + d.parameter_offset;
+  vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, device_.pipeline_layout(), 0,
+                             1, &parameters.sets[d.windows], 1, &offset);
+  if (d.counts != nullptr)
+    vk.vkCmdDispatchIndirect(commands, d.counts->buffer, d.counts_offset);
+  else
+    vk.vkCmdDispatch(commands, d.groups_x, d.groups_y, 1);
+  if (labelled) vk.vkCmdEndDebugUtilsLabelEXT(commands);
 }
 
 CopyRecorder::~CopyRecorder() { forget(); }
@@ -246,7 +278,7 @@ VkCommandBuffer CopyRecorder::record(const BufferCopy& copy) {
   begin(vk, commands_, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, true);
   const VkBufferCopy region{copy.from_offset, copy.to_offset, copy.bytes};
   vk.vkCmdCopyBuffer(commands_, copy.from, copy.to, 1, &region);
-  end(vk, commands_);
+  end_for_host(vk, commands_);
   return commands_;
 }
 

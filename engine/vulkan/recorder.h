@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,16 @@ struct Dispatch {
   const Block* counts = nullptr;  // where the number of groups lies, if the device decides it
   std::uint64_t counts_offset = 0;
   bool barrier_before = false;
+  std::uint32_t work = 0;  // what it is a part of: for profiles and labels
 };
+
+/// Throw DeviceError.
+VkCommandPool create_command_pool(Device&, VkCommandPoolCreateFlags);
+VkCommandBuffer allocate_commands(Device&, VkCommandPool);
+/// A barrier: what computes or copies behind it sees what did so in front.
+void after_everything(const DeviceTable&, VkCommandBuffer);
+/// Ends a command buffer; the host sees what it wrote. Throws DeviceError.
+void end_for_host(const DeviceTable&, VkCommandBuffer);
 
 /// One transfer of bytes between two buffers.
 struct BufferCopy {
@@ -38,6 +48,8 @@ struct BufferCopy {
 struct Stretches {
   std::vector<std::vector<Dispatch>> stretches;
   std::vector<BufferCopy> transfers;  // of what the host and the device tell each other
+  /// By Dispatch::work, for tools; empty: dispatches have none.
+  std::vector<std::string> labels = {};
 };
 
 /// Dispatches with their descriptor sets. Several *instances*, each with command buffers and
@@ -50,11 +62,6 @@ class Recording {
   /// `parameters` has room for `max_instances` times `parameter_bytes`; `parameter_range` is what a
   /// dispatch sees. The recording neither owns nor releases it.
   Recording(Device& device, std::vector<Windows> windows, Stretches stretches,
-            const Range& parameters, std::uint32_t parameter_bytes, std::uint32_t parameter_range,
-            bool drop_barriers)
-      : Recording(device, std::move(windows), std::make_shared<Stretches>(std::move(stretches)),
-                  parameters, parameter_bytes, parameter_range, drop_barriers) {}
-  Recording(Device&, std::vector<Windows>, std::shared_ptr<const Stretches>,
             const Range& parameters, std::uint32_t parameter_bytes, std::uint32_t parameter_range,
             bool drop_barriers);
   ~Recording();
@@ -69,34 +76,52 @@ class Recording {
   }
   VkCommandBuffer transfer(std::uint32_t which) const { return transfers_[which]; }
 
-  /// The same dispatches with parameter memory of their own, for somebody else's command buffers:
-  /// room for one instance, which is not recorded.
-  std::unique_ptr<Recording> apart(const Range& parameters) const;
-  std::size_t dispatches(std::uint32_t stretch) const {
-    return stretches_->stretches[stretch].size();
+  /// Parameters of an instance as dispatches find them.
+  struct Parameters {
+    const VkDescriptorSet* sets = nullptr;  // one per tuple of windows
+    std::uint32_t start = 0;                // where they begin in the block that the sets show
+  };
+  /// Of an instance that is written into somebody else's command buffers; `range` has room for one.
+  /// Creates descriptor sets for the first range of a block. Throws DeviceError.
+  Parameters parameters_in(const Range& range);
+  /// Of an instance that is recorded here.
+  Parameters parameters(std::uint32_t instance) const {
+    return {sets_.front()->sets.data(), parameter_start_ + parameter_bytes_ * instance};
   }
-  /// Appends a stretch of the first instance to a command buffer that is being recorded, ordered
-  /// after everything in front of it that computes or copies.
-  void append(VkCommandBuffer, std::uint32_t stretch) const;
+  const std::vector<Dispatch>& dispatches(std::uint32_t stretch) const {
+    return stretches_.stretches[stretch];
+  }
+  /// Appends a stretch to a command buffer that is being recorded, ordered after everything in
+  /// front of it that computes or copies.
+  void append(VkCommandBuffer, const Parameters&, std::uint32_t stretch) const;
+  /// One dispatch, not ordered.
+  void append(VkCommandBuffer, const Parameters&, const Dispatch&) const;
   /// Appends a word that is written, ordered like a stretch.
   void append(VkCommandBuffer, const Block&, std::uint64_t offset, std::uint32_t value) const;
 
  private:
+  /// Descriptor sets that show the parameters in one block.
+  struct Sets {
+    std::uint32_t block = 0;  // its id
+    VkDescriptorPool pool = VK_NULL_HANDLE;
+    std::vector<VkDescriptorSet> sets;
+  };
   VkCommandBuffer record(const std::vector<Dispatch>&, std::uint32_t start);
-  void write(VkCommandBuffer, const std::vector<Dispatch>&, std::uint32_t start) const;
-  void create_sets(const Range& parameters, std::uint32_t parameter_range);
+  void write(VkCommandBuffer, const std::vector<Dispatch>&, const Parameters&) const;
+  void bind_and_dispatch(VkCommandBuffer, const Dispatch&, const Parameters&) const;
+  const Sets& sets_for(const Block& parameters);
+  void fill(const Sets&, VkBuffer parameters) const;
   void destroy() noexcept;
 
   Device& device_;
   std::vector<Windows> windows_;
-  std::shared_ptr<const Stretches> stretches_;
+  Stretches stretches_;
   std::uint32_t parameter_range_ = 0;
   std::uint32_t parameter_start_ = 0;
   std::uint32_t parameter_bytes_ = 0;
   bool drop_barriers_ = false;
-  VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
+  std::vector<std::unique_ptr<const Sets>> sets_;  // the first ones are those of the instances
   VkCommandPool pool_ = VK_NULL_HANDLE;
-  std::vector<VkDescriptorSet> sets_;
   std::vector<std::vector<VkCommandBuffer>> commands_;  // per instance, per stretch
   std::vector<VkCommandBuffer> transfers_;
 };

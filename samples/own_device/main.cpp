@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
       const own_device::Buffer& drawn = buffers[(frame + 1) % 2];
       const VkCommandBuffer commands = app.begin();
       const auto begun = std::chrono::steady_clock::now();
-      const gn::Recording recording = gn::record(commands, next, move, now);
+      gn::Recording recording = gn::record(commands, next, move, now);
       if (frame > 0)
         recording_us +=
             std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begun)
@@ -126,7 +126,8 @@ int main(int argc, char** argv) {
       order(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
             VK_PIPELINE_STAGE_VERTEX_INPUT_BIT, VK_ACCESS_VERTEX_ATTRIBUTE_READ_BIT);
       app.draw(commands, drawn.buffer, stride, static_cast<std::uint32_t>(count));
-      app.finish(commands);  // waits, so the recording may go
+      app.finish(commands);  // waits
+      recording.finished();
       std::swap(now, next);
       const int every = std::max(1, frames / pictures);
       if (!video && (frame + 1) % every != 0) continue;

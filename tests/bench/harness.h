@@ -18,11 +18,12 @@ class Device;
 /// One way to compute a workload. Absent functions are skipped.
 ///
 /// `prepare` once, untimed: buffers, pipelines, recordings, traces. `before` ahead of every run,
-/// untimed. `after` behind every sample, untimed: whoever has threads that spin waits for them. `run` is what is timed: it starts the work and waits for it. `result` gives what the
-/// last run computed, in the layout of problems.h; its check is the workload's unless `check` is
-/// set. `took` gives the milliseconds of the last run where it measures itself: a few such
-/// runs are enough, and none is for warming up. `extras` are further numbers for the row (kernels,
-/// compile_ms, ...), asked for at the end.
+/// untimed. `after` behind every sample, untimed: whoever has threads that spin waits for them.
+/// `run` is what is timed: it starts the work and waits for it. `result` gives what the last run
+/// computed, in the layout of problems.h; its check is the workload's unless `check` is set. `took`
+/// gives the milliseconds of the last run where it measures itself: a few such runs are enough, and
+/// none is for warming up. `extras` are further numbers for the row (kernels, compile_ms, ...),
+/// asked for at the end.
 struct Variant {
   std::string name;
   std::function<void()> prepare;
@@ -69,6 +70,9 @@ void add_ode_opponents(std::vector<Workload>& workloads);
 
 /// Adds gnomon and its own variants; defined where the library is built.
 void add_gnomon_variants(std::vector<Workload>& workloads);
+
+/// Adds gnomon and hand to what is recorded into frames; defined where the library is built.
+void add_frames(std::vector<Workload>& workloads, const vk::Device& device);
 
 /// The workload called `id`. Unchecked: it is one of all_workloads().
 Workload& find_workload(std::vector<Workload>& workloads, const std::string& id);

@@ -176,8 +176,8 @@ Buffer::Buffer(const Device& device, size_t floats) : device_(device), floats_(f
   VkBufferCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   create.size = floats * sizeof(float);
-  create.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
-  if (fits_texels) create.usage |= VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT;
+  if (fits_texels) usage_ |= VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT;
+  create.usage = usage_;
   check(vkCreateBuffer(device.handle(), &create, nullptr, &buffer_), "vkCreateBuffer");
   VkMemoryRequirements needs;
   vkGetBufferMemoryRequirements(device.handle(), buffer_, &needs);

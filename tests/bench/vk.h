@@ -39,6 +39,8 @@ class Device {
   VkQueue queue() const { return queue_; }
   VkCommandPool pool() const { return pool_; }
   VkPhysicalDevice physical() const { return physical_; }
+  VkInstance instance() const { return instance_; }
+  uint32_t family() const { return family_; }
 
  private:
   void choose();
@@ -64,10 +66,13 @@ class Buffer {
   std::span<float> host() const { return {mapped_, floats_}; }
   VkBuffer handle() const { return buffer_; }
   VkBufferView texels() const { return texels_; }
+  VkBufferUsageFlags usage() const { return usage_; }
 
  private:
   const Device& device_;
   size_t floats_;
+  VkBufferUsageFlags usage_ = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                              VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   VkBuffer buffer_ = VK_NULL_HANDLE;
   VkDeviceMemory memory_ = VK_NULL_HANDLE;
   VkBufferView texels_ = VK_NULL_HANDLE;

@@ -190,6 +190,19 @@ VkSemaphore App::semaphore(bool timeline) {
   return made;
 }
 
+void App::destroy(const VulkanBuffer& b) {
+  std::erase(buffers_, b.buffer);  // its memory stays until the end
+  function<PFN_vkDestroyBuffer>("vkDestroyBuffer")(device_, b.buffer, nullptr);
+}
+
+void App::signal(VkSemaphore line, std::uint64_t value) {
+  VkSemaphoreSignalInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO;
+  info.semaphore = line;
+  info.value = value;
+  check(function<PFN_vkSignalSemaphore>("vkSignalSemaphore")(device_, &info), "vkSignalSemaphore");
+}
+
 VkCommandBuffer App::begin() {
   VkCommandBufferAllocateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;

@@ -41,7 +41,10 @@ class App {
 
   /// A mapped buffer of zeros.
   VulkanBuffer buffer(std::uint64_t bytes, VkBufferUsageFlags usage);
+  void destroy(const VulkanBuffer&);
   VkSemaphore semaphore(bool timeline);
+  /// From the host, one with a timeline.
+  void signal(VkSemaphore, std::uint64_t value);
   VkCommandBuffer begin();
   /// Ends it and submits it.
   void submit(VkCommandBuffer, std::span<const VkSemaphore> waits = {},

@@ -23,10 +23,19 @@
 
 #include "gnomon/array.h"
 #include "gnomon/lowered.h"
+#include "gnomon/profile.h"
 #include "gnomon/runtime.h"
 #include "gnomon/tree.h"
 
 #pragma GCC visibility push(default)
+
+namespace gnomon {
+class Executable;
+namespace detail {
+class Frames;
+std::shared_ptr<Frames> make_frames();
+}  // namespace detail
+}  // namespace gnomon
 
 namespace gnomon::aot {
 
@@ -81,6 +90,10 @@ void check_results(const LoadedEntry&, const Described&);
 /// Arrays for the results' leaves. `donated` nonzero where an argument was moved in.
 std::vector<Array> call(const LoadedEntry&, std::vector<Array> arguments,
                         std::span<const std::uint8_t> donated);
+/// What `call` would run, and with which arrays. Throws as it does, and UsageError for a function
+/// that says something.
+std::shared_ptr<Executable> executable(const LoadedEntry&, std::vector<Array>& arguments, Loc);
+Profile profile(const LoadedEntry&, std::vector<Array> arguments);
 
 }  // namespace detail
 
@@ -146,13 +159,7 @@ class Function<R(A...)> {
   requires(sizeof...(G) == sizeof...(A) &&
            (std::is_same_v<std::remove_cvref_t<G>, std::remove_cvref_t<A>> && ...)) R
   operator()(G&&... args) const {
-    const detail::LoadedEntry& entry = programs_.entry(entry_);
-    detail::Described described;
-    std::size_t index = 0;
-    (detail::describe(tree::detail::AnyTree::of(args), "argument " + std::to_string(index++),
-                      described),
-     ...);
-    detail::check_arguments(entry, described);
+    const detail::LoadedEntry& entry = checked(args...);
     std::vector<Array> arrays;
     std::vector<std::uint8_t> donated;
     (take(std::forward<G>(args), arrays, donated), ...);
@@ -164,7 +171,42 @@ class Function<R(A...)> {
     }
   }
 
+  /// Where the time of a call goes: runs it twice and looks at every kernel of the second time.
+  /// What it computes, prints and checks is dropped. Throws what a call throws.
+  template <class... G>
+  requires(sizeof...(G) == sizeof...(A) &&
+           (std::is_same_v<G, std::remove_cvref_t<A>> && ...)) Profile profile(const G&... args)
+  const {
+    const detail::LoadedEntry& entry = checked(args...);
+    std::vector<Array> arrays;
+    (tree::detail::append_arrays(tree::detail::AnyTree::of(args), arrays), ...);
+    return detail::profile(entry, std::move(arrays));
+  }
+
+  /// What a call would run, and with which arrays: for who runs it elsewhere (gnomon/vulkan.h).
+  template <class... G>
+  requires(sizeof...(G) == sizeof...(A) && (std::is_same_v<G, std::remove_cvref_t<A>> && ...))
+      std::shared_ptr<Executable> executable(Loc loc, std::vector<Array>& inputs, const G&... args)
+  const {
+    const detail::LoadedEntry& entry = checked(args...);
+    (tree::detail::append_arrays(tree::detail::AnyTree::of(args), inputs), ...);
+    return detail::executable(entry, inputs, loc);
+  }
+  /// What gnomon/vulkan.h remembers of recorded calls.
+  const std::shared_ptr<gnomon::detail::Frames>& frames() const { return frames_; }
+
  private:
+  template <class... G>
+  const detail::LoadedEntry& checked(const G&... args) const {
+    const detail::LoadedEntry& entry = programs_.entry(entry_);
+    detail::Described described;
+    [[maybe_unused]] std::size_t index = 0;  // of no arguments
+    (detail::describe(tree::detail::AnyTree::of(args), "argument " + std::to_string(index++),
+                      described),
+     ...);
+    detail::check_arguments(entry, described);
+    return entry;
+  }
   template <class G>
   static void take(G&& argument, std::vector<Array>& arrays, std::vector<std::uint8_t>& donated) {
     using T = std::remove_reference_t<G>;
@@ -180,6 +222,7 @@ class Function<R(A...)> {
 
   Programs programs_;
   std::string entry_;
+  std::shared_ptr<gnomon::detail::Frames> frames_ = gnomon::detail::make_frames();
 };
 
 /// One function of a file, by name; "" where it is the only one. Throws what the untyped `load`

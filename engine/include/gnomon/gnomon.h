@@ -27,6 +27,7 @@
 #include "gnomon/numeric.h"
 #include "gnomon/ops.h"
 #include "gnomon/partition.h"
+#include "gnomon/profile.h"
 #include "gnomon/progress.h"
 #include "gnomon/random.h"
 #include "gnomon/runtime.h"

@@ -15,6 +15,7 @@
 #include "gnomon/detail/signature.h"
 #include "gnomon/lowered.h"
 #include "gnomon/memory_report.h"
+#include "gnomon/profile.h"
 #include "gnomon/refill.h"
 #include "gnomon/runtime.h"
 #include "gnomon/tree.h"
@@ -99,6 +100,8 @@ class JitCore {
   /// when the function says something.
   std::shared_ptr<Executable> executable(const Entry&, std::span<const LeafRef>,
                                          std::vector<Array>& inputs, Loc) const;
+  /// See Jitted::profile.
+  Profile profile(const Entry&, std::span<const LeafRef>);
   /// See Jitted::lower.
   Lowered lower(const aot::detail::Described& arguments, const aot::detail::Described& results,
                 const Graph&, Arrays captures) const;
@@ -136,6 +139,8 @@ class JitCore {
   CompileTimes times_;
 };
 
+class Frames;
+std::shared_ptr<Frames> make_frames();
 double milliseconds();
 void append_leaves(tree::detail::AnyTree, bool donate, std::vector<LeafRef>& out);
 
@@ -269,6 +274,8 @@ class Jitted {
     const detail::JitCore::Entry* entry = entry_of(loc, leaves, hit, args...);
     return shared_->core.executable(*entry, leaves, inputs, loc);
   }
+  /// What gnomon/vulkan.h remembers of recorded calls.
+  const std::shared_ptr<detail::Frames>& frames() const { return shared_->frames; }
 
   /// The function for arguments of these types, traced and not run: to look at what becomes of it,
   /// or to save it (gnomon/aot.h). The elements of the arrays do not matter; arrays that it
@@ -287,6 +294,19 @@ class Jitted {
     auto traced = trace_at(Loc{}, s.f, args...);
     aot::detail::describe(tree::detail::AnyTree::of(traced.result), "result", results);
     return s.core.lower(arguments, results, traced.graph, std::move(traced.captures));
+  }
+
+  /// Where the time of a call goes: runs it twice and looks at every kernel of the second time.
+  /// What it computes, prints and checks is dropped. Traces and compiles as a call does.
+  ///
+  /// Throws what a call throws, and UsageError where functions run on the host (GNOMON_JIT=off).
+  template <class... A>
+  Profile profile(const A&... args) const {
+    std::vector<detail::LeafRef> leaves;
+    (detail::append_leaves(tree::detail::AnyTree::of(args), false, leaves), ...);
+    bool hit = false;
+    const detail::JitCore::Entry* entry = entry_of(Loc{}, leaves, hit, args...);
+    return shared_->core.profile(*entry, leaves);
   }
 
   CacheInfo cache_info() const { return shared_->core.cache_info(); }
@@ -312,6 +332,7 @@ class Jitted {
         : f(std::move(function)), core(state, std::move(options)) {}
     F f;
     detail::JitCore core;
+    std::shared_ptr<detail::Frames> frames = detail::make_frames();
   };
 
   // The entry of the arguments' signature, traced and compiled when it is new.

@@ -87,6 +87,10 @@ struct RuntimeOptions {
   std::string cache;
   /// What the files there may take; the least recently used go first. 0: no cache.
   std::uint64_t cache_bytes = std::uint64_t{512} << 20;
+  /// Names for tools that look at command buffers (RenderDoc, Nsight): every dispatch has the label
+  /// that dumps and profiles know it by, and pipelines and buffers have names, where there is
+  /// VK_EXT_debug_utils. On an adopted device it has to be enabled. Validation has them as well.
+  bool labels = false;
   /// Gets what goes to stderr otherwise: lines of GNOMON_LOG and of validation, dumps that have no
   /// folder, the text of GNOMON_HELP. Called from the thread that causes it, drivers' threads among
   /// them, one call at a time; it must not call the Runtime.
@@ -191,7 +195,7 @@ class Runtime {
   /// Throws UsageError when something is missing from the description, DeviceError when the device
   /// cannot do what Vulkan 1.1 asks of all.
   static Runtime adopt(const VulkanDevice&, const RuntimeOptions& = {});
-  /// Both: on the application's device, without a compiler.
+  /// Both: on the application's device, to run what was compiled before.
   static Runtime adopt_without_compiler(const VulkanDevice&, const RuntimeOptions& = {});
   ~Runtime();
   Runtime(Runtime&&) noexcept;

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "gnomon/jit.h"
 #include "gnomon/runtime.h"
 #include "gnomon/tree.h"
 #include "gnomon/vulkan_device.h"
@@ -20,6 +19,7 @@
 #pragma GCC visibility push(default)
 namespace gnomon {
 
+class Executable;
 class RecordedCall;
 
 /// Bytes of a buffer.
@@ -76,27 +76,38 @@ void wait_for(Runtime&, const Semaphore&);
 /// Throws DeviceError when the device fails.
 void signal(Runtime&, const Semaphore&);
 
+namespace detail {
+struct GiveBack {
+  void operator()(RecordedCall*) const;
+};
+}  // namespace detail
+
 /// A call that `record` has written into a command buffer. Holds its arrays, intermediates and
-/// parameters: keep it until the device is done with the command buffer for the last time, or until
-/// `submitted` was called. Movable.
+/// parameters: keep it as long as the command buffer will be submitted again. Movable; used by one
+/// thread at a time.
+///
+/// Destroying it while the device is at work is safe. What it held is then used again, and its
+/// results are known to be ready, behind whatever the Runtime submits next; where it submits
+/// nothing, `record` submits a fence after every 16 such. `finished` saves that.
 class Recording {
  public:
-  Recording();
-  explicit Recording(std::unique_ptr<RecordedCall>);
-  ~Recording();
-  Recording(Recording&&) noexcept;
-  Recording& operator=(Recording&&) noexcept;
+  Recording() = default;
+  explicit Recording(RecordedCall* call) : call_(call) {}
 
   /// Says that the command buffer is on the adopted queue: from now on the results know when they
-  /// are ready (`to_host`, Runtime::wait), and this may go when it will not be submitted again.
-  /// Costs a submission of a fence. Without it, wait for a fence of your own before you read
-  /// results or destroy this.
+  /// are ready (`to_host`, Runtime::wait). Costs a submission of a fence.
   ///
   /// Throws DeviceError when the device fails.
   void submitted();
+  /// Says that the device is done with the command buffer for the last time, since a fence of the
+  /// application's has passed: what this holds may be used again as soon as it is destroyed, and
+  /// results can be read. Unchecked.
+  void finished();
+
+  explicit operator bool() const { return call_ != nullptr; }
 
  private:
-  std::unique_ptr<RecordedCall> call_;
+  std::unique_ptr<RecordedCall, detail::GiveBack> call_;
 };
 
 /// A command buffer that is being recorded, outside of a render pass.
@@ -107,14 +118,28 @@ struct Commands {
 };
 
 namespace detail {
-Recording record(VkCommandBuffer, Executable&, std::span<const Array> inputs,
-                 std::vector<Array>& outputs);
-}
+/// A tree, and what tells its type from others.
+struct TypedTree {
+  template <class T>
+  static TypedTree of(const T& tree) {
+    return {tree::detail::AnyTree::of(tree), &tree::detail::type_identity<T>};
+  }
+  tree::detail::AnyTree tree;
+  const void* type;
+};
 
-/// Writes a call of `f` into a command buffer of the application's, which is to be submitted to the
-/// adopted queue. `results` is a tree of what `f` returns: arrays in it that are empty get memory,
-/// others are written to, among them those of `array_in`. Nothing is submitted; where `f` meets new
-/// types it is compiled first.
+class Frames;
+/// Nothing when no such call is known. Of `trees` the first one is the results.
+Recording replay(Frames&, VkCommandBuffer, std::span<const TypedTree> trees);
+Recording record(Frames&, VkCommandBuffer, const std::shared_ptr<Executable>&,
+                 std::span<const Array> inputs, std::vector<Array>& outputs,
+                 std::span<const TypedTree> trees);
+}  // namespace detail
+
+/// Writes a call of `f`, which is jitted (gnomon/jit.h) or was loaded (gnomon/aot.h), into a
+/// command buffer of the application's, which is to be submitted to the adopted queue. `results` is
+/// a tree of what `f` returns: arrays in it that are empty get memory, others are written to, among
+/// them those of `array_in`. Where `f` meets new types it is compiled first.
 ///
 /// What is read must have been made visible to COMPUTE_SHADER / SHADER_READ by the application, but
 /// for what computes or copies in the same queue, which the recorded commands begin by waiting for;
@@ -124,6 +149,9 @@ Recording record(VkCommandBuffer, Executable&, std::span<const Array> inputs,
 /// with the queue's family. Afterwards the pipeline and set 0 of the compute bind point are others;
 /// nothing else of the command buffer's state is touched.
 ///
+/// A call with the arrays of one of the last 32 of `f` with other arrays costs little more than the
+/// commands that it consists of, and allocates nothing: make the arrays of a frame once.
+///
 /// Loops of a known number of steps are written out; others run as often as they may at most, of
 /// which what is not needed costs a fraction of a microsecond. A command buffer may be submitted
 /// again, not twice at the same time, and one function's recordings and calls share intermediates:
@@ -132,11 +160,15 @@ Recording record(VkCommandBuffer, Executable&, std::span<const Array> inputs,
 /// than 65,536 dispatches, for results that do not fit or would overwrite what is read, and where
 /// calling would.
 template <class R, class F, class... A>
-Recording record(const Commands& commands, R& results, const Jitted<F>& f, const A&... args) {
-  std::vector<Array> inputs, outputs;
+requires(requires(const F& f) { f.frames(); }) Recording
+    record(const Commands& commands, R& results, const F& f, const A&... args) {
+  const detail::TypedTree trees[] = {detail::TypedTree::of(results),
+                                     detail::TypedTree::of(args)...};
+  detail::Frames& frames = *f.frames();
+  if (Recording again = detail::replay(frames, commands.handle, trees)) return again;
+  std::vector<Array> inputs, outputs = tree::leaves(results);
   const auto executable = f.executable(commands.loc, inputs, args...);
-  for (const Array& a : tree::leaves(results)) outputs.push_back(a);
-  Recording call = detail::record(commands.handle, *executable, inputs, outputs);
+  Recording call = detail::record(frames, commands.handle, executable, inputs, outputs, trees);
   results = tree::with_leaves(results, outputs);
   return call;
 }

@@ -12,8 +12,9 @@
 #pragma GCC visibility push(default)
 namespace gnomon {
 
-/// A device of the application's, for Runtime::adopt. All of it stays the application's, and lives
-/// until the Runtime, its arrays, its functions and its Recordings are gone.
+/// A device of the application's, for Runtime::adopt and adopt_without_compiler. All of it stays
+/// the application's, and lives until the Runtime, its arrays, its functions and its Recordings are
+/// gone.
 ///
 /// Nothing is used that is not named here as enabled. Everything may be left out: 64-bit types are
 /// then computed as pairs of words, f64 not at all, and arrays beyond the largest storage buffer
