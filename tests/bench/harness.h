@@ -70,6 +70,10 @@ void add_ode_opponents(std::vector<Workload>& workloads);
 /// Adds gnomon and its own variants; defined where the library is built.
 void add_gnomon_variants(std::vector<Workload>& workloads);
 
+/// Adds saved programs next to the same SPIR-V by hand; defined where the library is built.
+/// `device` must outlive the workloads.
+void add_saved_variants(std::vector<Workload>& workloads, const vk::Device& device);
+
 /// The workload called `id`. Unchecked: it is one of all_workloads().
 Workload& find_workload(std::vector<Workload>& workloads, const std::string& id);
 

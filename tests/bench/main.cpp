@@ -61,6 +61,7 @@ int run(const Arguments& arguments) {
               to_string(processor).c_str());
 #ifdef GNOMON_BENCH_HAS_LIBRARY
   bench::add_gnomon_variants(workloads);
+  bench::add_saved_variants(workloads, device);
 #endif
   bench::add_opponents(workloads, device);
 
