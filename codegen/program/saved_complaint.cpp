@@ -96,11 +96,7 @@ class Plan {
     for (std::uint32_t i = 0; i < p_.steps.size(); ++i) step(p_.steps[i], i);
     for (const LoopBlock& l : p_.loops)
       if (l.advance) step(*l.advance, l.end - 1);
-    for (const GatedBlock& g : p_.gated) {
-      told(g.done, 4, g);
-      if (g.iterations) told(*g.iterations, 4, g);
-      if (g.slices) told(g.slices->steps, 4, g);
-    }
+    for (const GatedBlock& g : p_.gated) gated(g);
     written_out();
   }
 
@@ -178,18 +174,53 @@ class Plan {
     if (s.kind == Step::Kind::copy) return;
     // A workgroup has an element of something to itself.
     want(s.groups <= reach, what + " has more workgroups than elements");
-    if (!s.counts) return;
-    const auto gate = std::ranges::find_if(p_.gated, [&](const GatedBlock& g) {
-      return g.first <= index && index < g.end;
-    });
-    want(gate != p_.gated.end(), what + " has its workgroups counted by nobody");
-    told(*s.counts, 12 * grid_of(s.groups, target_.max_groups).size(), *gate);
+    want(!s.counts || std::ranges::any_of(p_.gated,
+                                          [&](const GatedBlock& g) {
+                                            return g.first <= index && index < g.end;
+                                          }),
+         what + " has its workgroups counted by nobody");
   }
 
-  /// Words that a gated block writes and the host or its commands read, or the other way round.
-  void told(const Place& place, std::uint64_t bytes, const GatedBlock& g) const {
-    const auto has = room(place, g.first, g.end);
-    want(has && bytes <= *has, "a gated block tells where nothing lives");
+  /// What its gates tell: whether it is done and what runs, in one piece of memory that somebody has
+  /// written before and that gates write to.
+  void gated(const GatedBlock& g) const {
+    // Words that it writes and the host reads, or the other way round.
+    const auto told = [&](const Place& place) {
+      const auto has = room(place, g.first, g.end - 1);
+      want(has && *has >= 4, "a gated block tells where nothing lives");
+    };
+    told(g.done);
+    if (g.iterations) told(*g.iterations);
+    if (g.slices) told(g.slices->steps);
+    const auto state = std::ranges::find_if(p_.allocations, [&](const Allocation& a) {
+      return a.first_step < g.first && g.end - 1 <= a.last_step && a.offset <= g.done.offset &&
+             g.done.offset < a.offset + a.bytes;
+    });
+    want(state != p_.allocations.end(), "a gated block is told by nothing where it begins");
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> used = {{g.done.offset, 4}};
+    bool begins = false, gates = false;
+    for (std::uint32_t i = state->first_step; i < g.end; ++i) {
+      const Step& s = p_.steps[i];
+      for (std::size_t o = 0; o < s.operands.size() && s.kind == Step::Kind::dispatch; ++o) {
+        const bool writes =
+            s.operands[o] == Place{Place::Kind::arena, 0, state->offset} &&
+            p_.kernels[s.kernel].buffers[o].access != kernel::Access::read && s.groups > 0;
+        begins |= writes && i < g.first && !s.counts;
+        gates |= writes && i >= g.first;
+      }
+      if (!s.counts || i < g.first) continue;
+      const std::uint64_t groups = s.kind == Step::Kind::copy ? copy_groups(s.bytes, target_) : s.groups;
+      used.emplace_back(s.counts->offset,
+                        12 * grid_of(static_cast<std::uint32_t>(groups), target_.max_groups).size());
+    }
+    want(begins && gates, "a gated block has no gates");
+    std::ranges::sort(used);
+    std::uint64_t end = state->offset;
+    for (const auto& [offset, bytes] : used) {
+      want(end <= offset && offset + bytes <= state->offset + state->bytes,
+           "gates count workgroups where they do not count them");
+      end = offset + bytes;
+    }
   }
 
   // ---- what loops are written out to, by the rules of the engine's loop scheduler
