@@ -63,7 +63,7 @@ void check_inputs(const Inputs& inputs, const std::vector<Aval>& wanted,
   for (const Aval& a : wanted) list += (list.empty() ? "" : " ") + to_string(a);
   if (inputs.arrays.size() != wanted.size())
     throw UsageError("gnomon run: " + whose + " takes " + std::to_string(wanted.size()) +
-                     " arrays (" + list + ") and --in names " +
+                     " arrays (" + list + ") and --in gives " +
                      std::to_string(inputs.arrays.size()) +
                      "; give a .npy file for each, or .npz files with all of them in order");
   for (std::size_t i = 0; i < wanted.size(); ++i)

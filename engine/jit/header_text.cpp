@@ -175,7 +175,8 @@ std::string function_text(const Entry& e) {
     result = w.declare(results[0].second, "Result", "  ");
     Writer::arrays(results[0].second, "r", given);
   }
-  w.text += "\n  explicit " + identifier(e.name) +
+  if (!w.text.ends_with("public:\n")) w.text += "\n";
+  w.text += "  explicit " + identifier(e.name) +
             "(gnomon::aot::Programs programs) : programs_(std::move(programs)) {\n"
             "    gnomon::aot::detail::expect(\n        programs_.entry(entry), " +
             leaf_list(f.arguments()) + ",\n        " + leaf_list(f.results()) + ");\n  }\n";

@@ -133,7 +133,7 @@ TEST_F(Command, NamesLineAndColumnOfABadFile) {
 TEST_F(Command, SaysWhichInputDoesNotFit) {
   const Outcome few = gnomon("run " + path("scale.graph") + " --in " + path("x.npy"));
   EXPECT_EQ(few.status, 2);
-  EXPECT_THAT(few.text, HasSubstr("takes 2 arrays (f32[2,3] f32[3]) and --in names 1 files"));
+  EXPECT_THAT(few.text, HasSubstr("takes 2 arrays (f32[2,3] f32[3]) and --in gives 1;"));
   const Outcome wrong =
       gnomon("run " + path("scale.graph") + " --in " + path("s.npy") + " " + path("s.npy"));
   EXPECT_EQ(wrong.status, 2);
@@ -168,7 +168,7 @@ TEST_F(Command, CompilesGraphsIntoAFileThatRunsWithoutThem) {
   // What it wrote is what it reads: one archive with both arrays in order.
   const Outcome other = gnomon("run " + path("twice.graph") + " --in " + path("z.npz"));
   EXPECT_EQ(other.status, 2);
-  EXPECT_THAT(other.text, HasSubstr("takes 1 arrays (f32[3]) and --in names 2"));
+  EXPECT_THAT(other.text, HasSubstr("takes 1 arrays (f32[3]) and --in gives 2"));
 
   const Outcome elsewhere = gnomon("run " + path("both.gnomon") + " --entry twice --in " +
                                    path("s.npy") + " --digest " + std::string(64, '0'));
