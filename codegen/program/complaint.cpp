@@ -18,18 +18,22 @@ void want(bool good, const std::string& what) {
 }
 
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+/// That a slice may be told to take: it is told by an i32.
+constexpr std::uint64_t most_steps = 0x7fffffff;
 
 // Of an array; sizes are multiplied only as long as they stay small.
 std::uint64_t bytes_of(const Aval& aval, const std::string& what) {
   want(aval.dtype <= DType::f64, what + " has no such dtype");
   std::uint64_t bytes = size_of(aval.dtype);
+  bool empty = false;
   for (const Dim d : aval.shape) {
     want(d >= 0, what + " has a negative dimension");
     const auto size = static_cast<std::uint64_t>(d);
+    empty |= size == 0;
     want(size == 0 || bytes <= most_bytes / size, what + " is too large");
-    bytes *= size;
+    bytes *= std::max<std::uint64_t>(size, 1);
   }
-  return bytes;
+  return empty ? 0 : bytes;
 }
 
 class Examination {
@@ -42,8 +46,8 @@ class Examination {
     for (const Aval& a : p_.outputs) outputs_.push_back(bytes_of(a, "an output"));
     for (const kernel::Kernel& k : p_.kernels) kernel(k);
     for (const Step& s : p_.steps) step(s);
-    for (std::size_t i = 0; i < p_.loops.size(); ++i) loop(i);
-    for (std::size_t i = 0; i < p_.gated.size(); ++i) gated(i);
+    loops();
+    gated();
     for (const TripRecord& t : p_.trips) {
       want(t.lanes > 0 && t.together > 0, "a record of trips has no lanes");
       word(t.place, std::uint64_t{4} * t.lanes, "a record of trips");
@@ -116,35 +120,57 @@ class Examination {
     for (const std::uint32_t o : outputs) want(o < p_.outputs.size(), "a loop has no such result");
   }
 
-  void loop(std::size_t i) const {
-    const LoopBlock& l = p_.loops[i];
-    want(l.first < l.end && l.end <= steps(), "a loop has no such steps");
-    want(!l.phases.empty() && l.phases[0] == l.first && l.phases.back() < l.end &&
-             std::is_sorted(l.phases.begin(), l.phases.end()),
-         "a loop has no such phases");
-    results(l.results);
-    if (l.advance) {
-      step(*l.advance);
-      want(!l.advance->parameters.empty(), "a loop's counter cannot be advanced");
-    }
-    // Outer ones come first; nobody begins in one loop and ends in another.
-    for (std::size_t o = 0; o < i; ++o) {
-      const LoopBlock& other = p_.loops[o];
-      want(other.first <= l.first && (l.end <= other.end || other.end <= l.first), "loops overlap");
+  // Loops around a step, outermost first, as a walk over the loops finds them.
+  void loops() {
+    constexpr std::size_t deepest = 64;
+    std::vector<const LoopBlock*> around;
+    for (const LoopBlock& l : p_.loops) {
+      want(l.first < l.end && l.end <= steps(), "a loop has no such steps");
+      want(!l.phases.empty() && l.phases[0] == l.first && l.phases.back() < l.end &&
+               std::is_sorted(l.phases.begin(), l.phases.end()),
+           "a loop has no such phases");
+      results(l.results);
+      if (l.advance) {
+        step(*l.advance);
+        want(l.advance->kind == Step::Kind::dispatch && !l.advance->parameters.empty() &&
+                 !l.advance->counts && l.advance->iterations.empty(),
+             "a loop's counter cannot be advanced");
+      }
+      // Outer ones come first; nobody begins in one loop, or one phase of it, and ends in another.
+      while (!around.empty() && around.back()->end <= l.first) around.pop_back();
+      if (!around.empty()) {
+        const LoopBlock& outer = *around.back();
+        const auto next = std::ranges::upper_bound(outer.phases, l.first);
+        want(outer.first <= l.first && l.end <= outer.end &&
+                 (next == outer.phases.end() || l.end <= *next),
+             "loops overlap");
+      } else {
+        want(&l == p_.loops.data() || (&l)[-1].first <= l.first, "loops overlap");
+      }
+      around.push_back(&l);
+      want(around.size() <= deepest, "loops lie too deep");
     }
   }
 
-  void gated(std::size_t i) const {
-    const GatedBlock& g = p_.gated[i];
-    want(g.first <= g.end && g.end <= steps(), "a gated block has no such steps");
-    want(i == 0 || p_.gated[i - 1].end <= g.first, "gated blocks overlap");
-    for (const LoopBlock& l : p_.loops)
-      want(l.end <= g.first || g.end <= l.first || (g.first <= l.first && l.end <= g.end),
+  void gated() {
+    for (std::size_t i = 0; i < p_.gated.size(); ++i) {
+      const GatedBlock& g = p_.gated[i];
+      want(g.first < g.end && g.end <= steps(), "a gated block has no such steps");
+      want(i == 0 || p_.gated[i - 1].end <= g.first, "gated blocks overlap");
+      word(g.done, 4, "a gated block");
+      if (g.iterations) word(*g.iterations, 4, "a gated block");
+      if (g.slices) {
+        word(g.slices->steps, 4, "a gated block");
+        want(g.slices->first > 0 && g.slices->first <= most_steps && g.slices->per_pass <= 65536,
+             "a gated block has no such slices");
+      }
+      results(g.results);
+    }
+    for (const LoopBlock& l : p_.loops) {
+      const auto g = std::ranges::upper_bound(p_.gated, l.first, {}, &GatedBlock::end);
+      want(g == p_.gated.end() || l.end <= g->first || (g->first <= l.first && l.end <= g->end),
            "a loop crosses a gated block");
-    word(g.done, 4, "a gated block");
-    if (g.iterations) word(*g.iterations, 4, "a gated block");
-    if (g.slices) word(g.slices->steps, 4, "a gated block");
-    results(g.results);
+    }
   }
 
   const Program& p_;

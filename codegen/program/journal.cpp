@@ -94,7 +94,7 @@ std::string failure(const Statement& s, const Records& records, Dim lane) {
   }
   const Shape& shape = s.values[0].shape;
   std::string where;
-  if (shape.rank() > 0) {
+  if (shape.rank() > 0 && shape.size() > 0) {
     Dim rest = records.first_failed(lane);
     std::vector<Dim> index(static_cast<std::size_t>(shape.rank()));
     for (int i = shape.rank(); i-- > 0; rest /= shape[i])

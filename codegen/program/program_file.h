@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "codegen/program/program.h"
+#include "codegen/program/target.h"
 
 namespace gnomon {
 
@@ -33,9 +34,19 @@ struct ProgramFile {
 };
 
 /// What is wrong with a program as far as its numbers tell: places outside of what they lie in,
-/// steps, loops and blocks that do not exist or overlap, operands and parameters that do not fit
-/// their kernel. Nothing for what `compile` gives. Unchecked: what kernels do with their operands.
+/// steps, loops and blocks that do not exist, overlap or take next to endless memory to write out,
+/// operands and parameters that do not fit their kernel. Nothing for what `compile` gives.
+/// Unchecked: what kernels do with their operands.
 std::optional<std::string> complaint(const Program&);
+
+/// What is wrong with the module of a kernel for an arrangement of windows, as far as it can be told
+/// without types: other instructions than the emitter has, operands that are not there or come
+/// later, capabilities and modes that the target does not have, an entry point, workgroups, bindings
+/// or sizes of arrays that are not the kernel's. Buffers by address count as wrong. Unchecked: what
+/// it computes, and whether its types fit.
+std::optional<std::string> module_complaint(std::span<const std::uint32_t> words,
+                                            const kernel::Kernel& frame,
+                                            std::span<const std::uint8_t> windows, const Target&);
 
 /// Without the bodies of kernels and the texts of earlier stages. Throws InternalError for a
 /// program with a complaint.

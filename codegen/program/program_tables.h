@@ -87,8 +87,10 @@ std::vector<std::byte> read_bytes(const fb::Vector<std::uint8_t>*);
 template <class Root>
 const Root& verified(std::span<const std::byte> bytes, const char* identifier) {
   const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
-  // Some tables for each step; the default of a million is less than a large program may have.
-  constexpr fb::uoffset_t depth = 64, most_tables = 1u << 28;
+  // A table and the offset that leads there take 8 bytes. Where many offsets lead to one table, which
+  // no writer does, a small file could keep the verifier busy for hours.
+  constexpr fb::uoffset_t depth = 64;
+  const auto most_tables = static_cast<fb::uoffset_t>(bytes.size() / 8 + 1);
   if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) damaged("it is too large");
   fb::Verifier verifier(data, bytes.size(), depth, most_tables);
   if (!verifier.VerifyBuffer<Root>(identifier)) damaged("an offset points outside of it");

@@ -3,14 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <deque>
 #include <memory>
 #include <utility>
 
-#include "codegen/program/print_format.h"
 #include "codegen/program/program_tables.h"
 #include "gnomon/error.h"
+#include "shaders/support/check.h"
 
 namespace gnomon {
 namespace {
@@ -20,23 +21,19 @@ using namespace tables;
 // ---- the head
 
 struct Head {
-  std::array<char, 8> magic = {'g', 'n', 'o', 'm', 'o', 'n', 'P', '\n'};
+  std::array<char, 8> magic{};
   std::uint32_t version = saved_version;
   std::uint32_t reserved = 0;
   std::uint64_t length = 0;
-  std::uint64_t low = 0, high = 0;
+  Sha256 digest{};
 };
-static_assert(sizeof(Head) == 40 && std::is_trivially_copyable_v<Head>);
-
-Digest digest_of(std::span<const std::byte> bytes) {
-  return digest({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-}
+static_assert(sizeof(Head) == 56 && std::is_trivially_copyable_v<Head>);
 
 Head head_of(std::span<const std::byte> bytes) {
   Head head;
   if (bytes.size() < sizeof head) damaged("it has " + std::to_string(bytes.size()) + " bytes");
   std::memcpy(&head, bytes.data(), sizeof head);
-  if (head.magic != Head{}.magic) damaged("it does not begin as a file of programs does");
+  if (std::string_view(head.magic.data(), head.magic.size()) != saved_magic) damaged("it does not begin as a file of programs does");
   if (head.version != saved_version)
     damaged("its form has version " + std::to_string(head.version) + " and this reads version " +
             std::to_string(saved_version));
@@ -111,28 +108,25 @@ Target read(const file::Target& t) {
   r.contiguous_per_lane = t.contiguous_per_lane();
   r.group_size = t.group_size();
   r.refine = {.division = t.refine_division(), .root = t.refine_root()};
-  // Workgroups are laid out by these.
-  if (r.group_size == 0 || r.max_groups == 0) damaged("a target has no workgroups");
   return r;
 }
 
 // ---- what lies around programs
 
-std::uint64_t checked_bytes(const Aval& a) {
+void check(const Aval& a) {
   if (a.dtype > DType::f64) damaged("an array has no such dtype");
   std::uint64_t bytes = size_of(a.dtype);
   for (const Dim d : a.shape) {
     if (d < 0) damaged("an array has a negative dimension");
-    const auto size = static_cast<std::uint64_t>(d);
-    if (size != 0 && bytes > (std::uint64_t{1} << 62) / size) damaged("an array is too large");
+    const auto size = std::max<std::uint64_t>(static_cast<std::uint64_t>(d), 1);
+    if (bytes > (std::uint64_t{1} << 62) / size) damaged("an array is too large");
     bytes *= size;
   }
-  return bytes;
 }
 
 Aval checked(const file::Aval* a) {
   const Aval result = tables::read(*a);
-  checked_bytes(result);
+  check(result);
   return result;
 }
 
@@ -155,24 +149,17 @@ class Reader {
     r.name = tables::read(e->name());
     r.arguments = read_each(e->arguments(), leaf);
     r.results = read_each(e->results(), leaf);
-    r.statics = read_each(e->statics(), [](const fb::String* s) { return s->str(); });
+    r.statics =
+        read_each(e->statics(), [](const file::Static* s) { return tables::read(s->text()); });
     r.captures = read_each(e->captures(), [](const file::Capture* c) {
-      SavedCapture capture{checked(c->aval()), read_bytes(c->bytes())};
-      if (capture.bytes.size() != checked_bytes(capture.aval))
-        damaged("a captured " + to_string(capture.aval) + " has " +
-                std::to_string(capture.bytes.size()) + " bytes");
-      return capture;
+      return SavedCapture{checked(c->aval()), read_bytes(c->bytes())};
     });
     r.records = read_each(e->records(), checked);
     r.journal.arrays = r.records.size();
-    r.journal.statements = read_each(
-        e->statements(), [&](const file::Statement* s) { return statement(*s, r.records); });
-    if (e->variants() == nullptr || e->variants()->size() == 0)
-      damaged("entry `" + r.name + "` is compiled for nothing");
-    r.variants = read_each(e->variants(), [&](const file::Variant* v) {
-      SavedVariant variant{read(*v->target()), tables::read(*v->file())};
-      check(r, variant);
-      return variant;
+    r.journal.statements =
+        read_each(e->statements(), [&](const file::Statement* s) { return statement(*s); });
+    r.variants = read_each(e->variants(), [](const file::Variant* v) {
+      return SavedVariant{read(*v->target()), tables::read(*v->file())};
     });
     return r;
   }
@@ -182,85 +169,24 @@ class Reader {
     return {tables::read(l->path()), checked(l->aval())};
   }
 
-  Statement statement(const file::Statement& s, const std::vector<Aval>& records) {
+  Statement statement(const file::Statement& s) {
     Statement r;
-    if (s.time() != nullptr) Budget::take(s.time()->size(), sizeof(TimePart));
     if (s.kind() > static_cast<std::uint8_t>(Statement::Kind::error_if))
       damaged("a statement is of no known kind");
     r.kind = static_cast<Statement::Kind>(s.kind());
     r.text = tables::read(s.text());
+    Budget::take(1, sizeof(std::string));
     r.loc = {files_->emplace_back(tables::read(s.file())).c_str(), s.line()};
     for (const std::int64_t lane : read_numbers(s.lanes())) r.lanes.push_back(lane);
     r.values = read_each(s.values(), checked);
+    r.time = read_each(s.time(), [](const file::TimePart* t) {
+      return TimePart{static_cast<TimePart::Kind>(t->kind()), t->value()};
+    });
     r.loops = s.loops();
     r.rows = s.rows();
     r.first = s.first();
     r.count = s.count();
-    if (s.time() != nullptr)
-      for (const file::TimePart* t : *s.time()) {
-        const auto kind = static_cast<TimePart::Kind>(t->kind());
-        const bool step = kind == TimePart::Kind::step, lane = kind == TimePart::Kind::lane;
-        if (t->kind() > static_cast<std::uint8_t>(TimePart::Kind::lane) ||
-            (step && (t->value() < 0 || t->value() >= static_cast<Dim>(r.loops))) ||
-            (lane && (t->value() < 0 || t->value() >= static_cast<Dim>(r.lanes.size()))))
-          damaged("a statement has no such place in time");
-        r.time.push_back({kind, t->value()});
-      }
-    check(r, records);
     return r;
-  }
-
-  // Where Journal::read looks: counts in front, then values, then steps.
-  static void check(const Statement& s, const std::vector<Aval>& records) {
-    const bool print = s.kind == Statement::Kind::print;
-    const std::uint64_t wanted = (print ? 1 + s.values.size() : 2) + std::uint64_t{s.loops};
-    if (s.count != wanted || s.first > records.size() || s.count > records.size() - s.first)
-      damaged("a statement has no such records");
-    std::uint64_t lanes = 1;
-    for (const Dim d : s.lanes) {
-      if (d <= 0 || lanes > (std::uint64_t{1} << 32) / static_cast<std::uint64_t>(d))
-        damaged("a statement has no such lanes");
-      lanes *= static_cast<std::uint64_t>(d);
-    }
-    if (s.rows < 0 || s.rows > (Dim{1} << 32)) damaged("a statement has no such rows");
-    const std::uint64_t kept =
-        lanes * (print && s.rows > 0 ? static_cast<std::uint64_t>(s.rows) + 1 : 1);
-    for (std::size_t i = 0; i < s.count; ++i) {
-      const Aval& record = records[s.first + i];
-      const bool value = print && i >= 1 && i <= s.values.size();
-      const bool head = i == 0 || (!print && i == 1);
-      const Aval one = value ? s.values[i - 1] : Aval{DType::i32, {}};
-      const std::uint64_t many = head ? lanes : kept, each = checked_bytes(one);
-      if (record.dtype != one.dtype || (each != 0 && checked_bytes(record) / each < many))
-        damaged("a statement has records of another type");
-    }
-    if (print && effects::parse_format(s.text, s.loc).specs.size() != s.values.size())
-      damaged("a statement prints other values than it has");
-  }
-
-  // The program takes and gives what the entry says.
-  static void check(const SavedEntry& e, const SavedVariant& v) {
-    const Program& p = v.file.program;
-    std::vector<Aval> inputs, outputs;
-    for (const SavedLeaf& l : e.arguments) inputs.push_back(l.aval);
-    for (const SavedCapture& c : e.captures) inputs.push_back(c.aval);
-    for (const SavedLeaf& l : e.results) outputs.push_back(l.aval);
-    outputs.insert(outputs.end(), e.records.begin(), e.records.end());
-    if (p.inputs != inputs || p.outputs != outputs)
-      damaged("the program of entry `" + e.name + "` takes or gives other arrays than it says");
-    // Nobody needs more: a file does not make its reader take what it does not use.
-    std::uint64_t end = 0;
-    for (const Allocation& a : p.allocations) end = std::max(end, a.offset + a.bytes);
-    if (p.arena_bytes > end + 4096)
-      damaged("the arena has " + std::to_string(p.arena_bytes) + " bytes, of which " +
-              std::to_string(end) + " are used");
-    for (const kernel::Kernel& k : p.kernels)
-      if (k.group_size > v.target.max_group_invocations)
-        damaged("kernel `" + k.name + "` has workgroups of " + std::to_string(k.group_size) +
-                " and its target " + std::to_string(v.target.max_group_invocations));
-    for (const ProgramModule& m : v.file.modules)
-      for (const std::uint8_t w : m.windows)
-        if (w >= spirv::max_windows) damaged("a module has no such window");
   }
 
   std::shared_ptr<std::deque<std::string>> files_ = std::make_shared<std::deque<std::string>>();
@@ -272,6 +198,8 @@ class Reader {
 }  // namespace
 
 std::vector<std::byte> to_bytes(const SavedFile& saved) {
+  const auto bad = complaint(saved);
+  GNOMON_CHECK(!bad, "saved functions: " + bad.value_or(""));
   fb::FlatBufferBuilder b(1 << 16);
   const auto leaf = [&](const SavedLeaf& l) {
     const auto path = b.CreateString(l.path);
@@ -280,7 +208,9 @@ std::vector<std::byte> to_bytes(const SavedFile& saved) {
   const auto entries = write_each(b, saved.entries, [&](const SavedEntry& e) {
     const auto arguments = write_each(b, e.arguments, leaf);
     const auto results = write_each(b, e.results, leaf);
-    const auto statics = b.CreateVectorOfStrings(e.statics);
+    const auto statics = write_each(b, e.statics, [&](const std::string& text) {
+      return file::CreateStatic(b, b.CreateString(text));
+    });
     const auto captures = write_each(b, e.captures, [&](const SavedCapture& c) {
       const auto bytes =
           b.CreateVector(reinterpret_cast<const std::uint8_t*>(c.bytes.data()), c.bytes.size());
@@ -299,20 +229,21 @@ std::vector<std::byte> to_bytes(const SavedFile& saved) {
   });
   b.Finish(file::CreateSaved(b, entries), "GNMS");
   const auto body = std::as_bytes(std::span(b.GetBufferPointer(), b.GetSize()));
-  const Digest sum = digest_of(body);
   Head head;
+  std::ranges::copy(saved_magic, head.magic.begin());
   head.length = body.size();
-  head.low = sum.low;
-  head.high = sum.high;
   std::vector<std::byte> bytes(sizeof head + body.size());
   std::memcpy(bytes.data(), &head, sizeof head);
   std::memcpy(bytes.data() + sizeof head, body.data(), body.size());
+  seal(bytes);
   return bytes;
 }
 
-Digest saved_digest(std::span<const std::byte> bytes) {
-  const Head head = head_of(bytes);
-  return {head.low, head.high};
+Sha256 saved_digest(std::span<const std::byte> bytes) { return head_of(bytes).digest; }
+
+void seal(std::span<std::byte> bytes) {
+  const Sha256 digest = sha256(bytes.subspan(sizeof(Head)));
+  std::memcpy(bytes.data() + offsetof(Head, digest), digest.data(), digest.size());
 }
 
 SavedFile saved_file(std::span<const std::byte> bytes) {
@@ -321,20 +252,44 @@ SavedFile saved_file(std::span<const std::byte> bytes) {
   if (head.length != body.size())
     damaged("it has " + std::to_string(body.size()) + " bytes behind its head instead of " +
             std::to_string(head.length));
-  if (digest_of(body) != Digest{head.low, head.high}) damaged("it has another digest");
+  if (sha256(body) != head.digest) damaged("it has another digest");
   const file::Saved& root = verified<file::Saved>(body, "GNMS");
-  // Modules are words of the file once, and again for each kernel that shares them.
-  const Budget budget(64 * body.size() + (std::uint64_t{1} << 20));
-  Reader reader;
   SavedFile result;
-  try {
+  {
+    // Modules are words of the file once, and again for each kernel that shares them.
+    const Budget budget(64 * body.size() + (std::uint64_t{1} << 20));
+    Reader reader;
     result.entries =
         read_each(root.entries(), [&](const file::Entry* e) { return reader.entry(e); });
-  } catch (const UsageError& e) {
-    damaged(std::string("a statement has a text that is none: ") + e.what());
+    result.file_names = reader.files();
   }
-  result.file_names = reader.files();
+  if (const auto bad = complaint(result)) damaged(*bad);
   return result;
+}
+
+std::vector<std::string> needs(const Target& t) {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < std::size(flags); ++i)
+    if (flag_names[i][0] != 0 && t.features.*flags[i]) all.emplace_back(flag_names[i]);
+  const Target least = Target::minimum();
+  const auto beyond = [&](const std::string& what, std::uint64_t wants, std::uint64_t has) {
+    if (wants > has) all.push_back(what + " of " + std::to_string(wants));
+  };
+  if (t.features.version > least.features.version)
+    all.push_back("SPIR-V " + std::to_string(t.features.version >> 16) + "." +
+                  std::to_string(t.features.version >> 8 & 0xff));
+  beyond("subgroups", t.features.reads_together, 0);
+  beyond("workgroups", t.max_group_invocations, least.max_group_invocations);
+  beyond("grids", t.max_groups, least.max_groups);
+  beyond("shared memory", t.max_shared_bytes, least.max_shared_bytes);
+  if (t.texel_reads) {
+    all.emplace_back("reads of texels");
+    beyond("texel buffers", t.max_texel_elements, least.max_texel_elements);
+  }
+  if (t.loop_budget == 0) all.emplace_back("loops of any length in a shader");
+  if (!t.refine.division || !t.refine.root)
+    all.emplace_back("quotients and roots that are rounded correctly");
+  return all;
 }
 
 std::optional<std::string> unfit(const Target& needed, const Target& device) {

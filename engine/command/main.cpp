@@ -1,22 +1,18 @@
-// engine/command/main.cpp -- the `gnomon` program: runs and shows graphs in text form, lists
-// devices.
+// engine/command/main.cpp -- the `gnomon` program: compiles, runs, shows and times graphs in text
+// form and program files, lists devices.
 #include <CLI/CLI.hpp>
 
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
-#include "codegen/graph/array_text.h"
 #include "codegen/graph/evaluate.h"
-#include "codegen/graph/text.h"
-#include "codegen/graph/verify.h"
 #include "codegen/lower/pipeline.h"
 #include "codegen/lower/record.h"
 #include "codegen/modules/module.h"
 #include "engine/command/devices.h"
-#include "engine/command/npy.h"
+#include "engine/command/files.h"
+#include "engine/command/programs.h"
 #include "engine/jit/make_executable.h"
 #include "engine/runtime/state.h"
 #include "gnomon/debug.h"
@@ -26,51 +22,8 @@
 namespace gnomon {
 namespace {
 
-/// Canonical, as after a trace: a graph in a file may define more than its outputs need.
-Graph read_graph(const std::string& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) throw FileError("gnomon: " + path + " cannot be read");
-  try {
-    Graph g = canonicalize(parse_graph(text.str()));
-    verify(g, "read_graph");
-    return g;
-  } catch (const ParseError& e) {
-    throw FileError(path + ":" + std::to_string(e.line) + ":" + std::to_string(e.column) + ": " +
-                    e.what());
-  }
-}
-
-std::vector<HostArray> read_inputs(const Graph& g, const std::vector<std::string>& paths) {
-  const std::vector<Aval> wanted = g.input_avals();
-  std::string list;
-  for (const Aval& a : wanted) list += " " + to_string(a);
-  if (paths.size() != wanted.size())
-    throw UsageError("gnomon run: the graph takes " + std::to_string(wanted.size()) + " arrays (" +
-                     (list.empty() ? "" : list.substr(1)) + ") and --in names " +
-                     std::to_string(paths.size()) + " files");
-  std::vector<HostArray> inputs;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    inputs.push_back(read_npy(paths[i]));
-    if (inputs[i].aval != wanted[i])
-      throw UsageError("gnomon run: input " + std::to_string(i) + " of the graph is " +
-                       to_string(wanted[i]) + ", and " + paths[i] + " holds " +
-                       to_string(inputs[i].aval));
-  }
-  return inputs;
-}
-
-struct RunOptions {
-  std::string file, prefix, on = "device";
-  std::vector<std::string> inputs;
-  int repeat = 1;
-  bool profile = false;
-  std::string trace;
-};
-
 std::vector<HostArray> run_on_device(const Graph& g, const std::vector<HostArray>& host,
-                                     const RunOptions& options) {
+                                     const RunFile& options) {
   Runtime rt;
   MakeOptions make;
   make.compile.name = "graph";
@@ -86,11 +39,8 @@ std::vector<HostArray> run_on_device(const Graph& g, const std::vector<HostArray
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     if (options.repeat > 1) std::fprintf(stderr, "run %d: %.3f ms\n", i + 1, took.count());
   }
-  if (options.profile || !options.trace.empty()) {
-    const Profile profile = detail::profile(*executable, inputs);
-    if (options.profile) std::cerr << to_string(profile);
-    if (!options.trace.empty()) write_chrome_trace(options.trace, {&profile, 1});
-  }
+  if (options.profile || !options.trace.empty())
+    write_profile(detail::profile(*executable, inputs), options);
   std::vector<HostArray> results;
   for (const Array& a : outputs) {
     results.emplace_back(a.aval());
@@ -99,26 +49,26 @@ std::vector<HostArray> run_on_device(const Graph& g, const std::vector<HostArray
   return results;
 }
 
-void run(const RunOptions& options) {
+void run_graph(const RunFile& options) {
+  if (!options.entry.empty() || !options.digest.empty())
+    throw UsageError("gnomon run: " + options.file +
+                     " is the text of a graph, which has neither entries nor a digest; leave "
+                     "--entry and --digest out");
   const Graph g = read_graph(options.file);
-  const std::vector<HostArray> inputs = read_inputs(g, options.inputs);
+  const Inputs inputs = read_inputs(options.inputs);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < g.inputs.size(); ++i) names.push_back("input " + std::to_string(i));
+  check_inputs(inputs, g.input_avals(), names, "the graph");
   const Recorded recorded = record(g);
-  std::vector<HostArray> outputs =
-      options.on == "host" ? evaluate(recorded.graph, inputs) : run_on_device(g, inputs, options);
+  std::vector<HostArray> outputs = options.on == "host"
+                                       ? evaluate(recorded.graph, inputs.arrays)
+                                       : run_on_device(g, inputs.arrays, options);
   const Report report =
       recorded.journal.read(std::span<const HostArray>(outputs).subspan(g.outputs.size()));
   outputs.resize(g.outputs.size());
   for (const std::string& line : report.lines) std::cout << line << "\n";
   if (report.failure) throw CheckFailed(*report.failure);
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (options.prefix.empty()) {
-      std::cout << to_string(outputs[i].aval) << "\n" << to_string(outputs[i]) << "\n";
-    } else {
-      const std::string path = options.prefix + std::to_string(i) + ".npy";
-      write_npy(path, outputs[i]);
-      std::cout << path << " " << to_string(outputs[i].aval) << "\n";
-    }
-  }
+  write_outputs(options.out, outputs);
 }
 
 std::string spirv_text(const Program& program, const Target& target) {
@@ -135,7 +85,7 @@ struct ShowOptions {
   std::string file, stage = "graph", target = "device";
 };
 
-void show(const ShowOptions& options) {
+void show_graph(const ShowOptions& options) {
   const Graph g = read_graph(options.file);
   const Target target = options.target == "minimum" ? Target::minimum()
                         : options.target == "gpu"   ? Target::gpu_like()
@@ -156,17 +106,34 @@ void show(const ShowOptions& options) {
 }
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs and shows array programs in text form, and lists the devices they can run on");
+  CLI::App app("Compiles, runs and shows array programs, and lists the devices they can run on");
   app.require_subcommand(1);
   app.set_version_flag("--version", GNOMON_VERSION);
 
-  RunOptions run_options;
-  CLI::App* run_command = app.add_subcommand("run", "Run a graph");
-  run_command->add_option("file", run_options.file, "A graph's text")->required();
-  run_command->add_option("--in", run_options.inputs, "Inputs in order, .npy files");
-  run_command->add_option(
-      "--out", run_options.prefix,
-      "Write outputs to PREFIX0.npy, PREFIX1.npy, ... instead of printing them");
+  CompileFiles compile_options;
+  CLI::App* compile_command = app.add_subcommand(
+      "compile", "Compile graphs into one file, for this device and any of Vulkan 1.1");
+  compile_command->add_option("files", compile_options.graphs, "Graphs' texts; each becomes a function")
+      ->required();
+  compile_command->add_option("--out", compile_options.out, "The file")->required();
+  compile_command
+      ->add_option("--target", compile_options.targets,
+                   "What to compile for beside the least device of Vulkan 1.1, the preferred first")
+      ->check(CLI::IsMember({"device", "gpu", "cpu", "minimum"}))
+      ->capture_default_str();
+
+  compile_command->add_option("--header", compile_options.header,
+                              "Write a C++ header with the functions' types as well");
+
+  RunFile run_options;
+  CLI::App* run_command = app.add_subcommand("run", "Run a graph, or a function of a program file");
+  run_command->add_option("file", run_options.file, "A graph's text, or a program file")->required();
+  run_command->add_option("--in", run_options.inputs, "Inputs in order, .npy and .npz files");
+  run_command->add_option("--out", run_options.out,
+                          "Write outputs to PREFIX0.npy, PREFIX1.npy, ..., or to one file that ends "
+                          "in .npz, instead of printing them");
+  run_command->add_option("--entry", run_options.entry, "Which function of a program file");
+  run_command->add_option("--digest", run_options.digest, "Refuse a program file that has another");
   run_command
       ->add_option("--on", run_options.on, "device, or host: literal and slow, the reference")
       ->check(CLI::IsMember({"device", "host"}))
@@ -179,13 +146,24 @@ int main(int argc, char** argv) {
                           "Write the same to FILE, for chrome://tracing and ui.perfetto.dev");
 
   ShowOptions show_options;
-  CLI::App* show_command = app.add_subcommand("show", "Print what the compiler makes of a graph");
-  show_command->add_option("file", show_options.file, "A graph's text")->required();
+  CLI::App* show_command = app.add_subcommand("show", "Print what the compiler makes of a graph, or what a program file holds");
+  show_command->add_option("file", show_options.file, "A graph's text, or a program file")->required();
   show_command->add_option("--stage", show_options.stage, "What to print")
       ->check(CLI::IsMember({"graph", "fusion", "kernel", "spirv", "memory", "plan"}))
       ->capture_default_str();
   show_command->add_option("--target", show_options.target, "What to compile for")
       ->check(CLI::IsMember({"device", "minimum", "gpu", "cpu"}))
+      ->capture_default_str();
+
+  BenchFile bench_options;
+  CLI::App* bench_command = app.add_subcommand(
+      "bench", "Time a graph or a function of a program file: making it, its first run, the others");
+  bench_command->add_option("file", bench_options.file, "A graph's text, or a program file")
+      ->required();
+  bench_command->add_option("--in", bench_options.inputs, "Inputs in order; ones otherwise");
+  bench_command->add_option("--entry", bench_options.entry, "Which function of a program file");
+  bench_command->add_option("--runs", bench_options.runs, "Runs of which the median is given")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
 
   CLI::App* info_command =
@@ -197,8 +175,16 @@ int main(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   try {
-    if (run_command->parsed()) run(run_options);
-    if (show_command->parsed()) show(show_options);
+    if (compile_command->parsed()) compile_files(compile_options);
+    if (run_command->parsed())
+      holds_programs(run_options.file) ? run_program(run_options) : run_graph(run_options);
+    if (show_command->parsed()) {
+      if (holds_programs(show_options.file))
+        std::cout << program_text(show_options.file);
+      else
+        show_graph(show_options);
+    }
+    if (bench_command->parsed()) std::cout << bench_text(bench_options);
     if (info_command->parsed()) std::cout << devices_text();
   } catch (const Error& e) {
     std::cerr << e.what() << "\n";

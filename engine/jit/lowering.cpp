@@ -36,11 +36,22 @@ Lowered JitCore::lower(const aot::detail::Described& arguments,
 
 namespace {
 
+bool has_doubles(const Graph& graph) {
+  if (std::ranges::any_of(graph.avals, [](const Aval& a) { return a.dtype == DType::f64; }))
+    return true;
+  for (const Equation& e : graph.equations)
+    for (const GraphPtr& inner : e.params.graphs())
+      if (inner && has_doubles(*inner)) return true;
+  return false;
+}
+
 Program compiled(const detail::LoweredFunction& f) {
   return compile(f.graph, f.state->context->device.target(), f.options);
 }
 
 }  // namespace
+
+bool detail::uses_doubles(const LoweredFunction& f) { return has_doubles(f.graph); }
 
 const std::string& Lowered::name() const { return function_->name; }
 const std::vector<aot::Leaf>& Lowered::arguments() const { return function_->arguments; }

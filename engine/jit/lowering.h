@@ -21,4 +21,7 @@ struct LoweredFunction {
   std::vector<std::string> statics;
 };
 
+/// Whether it has f64 values, which Vulkan 1.1 does not promise.
+bool uses_doubles(const LoweredFunction&);
+
 }  // namespace gnomon::detail

@@ -136,11 +136,6 @@ SavedVariant variant(const gnomon::detail::LoweredFunction& f, const std::string
   return v;
 }
 
-bool uses_doubles(const Graph& graph) {
-  return std::any_of(graph.avals.begin(), graph.avals.end(),
-                     [](const Aval& a) { return a.dtype == DType::f64; });
-}
-
 SavedEntry saved_entry(const Entry& entry, const SaveOptions& options) {
   const gnomon::detail::LoweredFunction& f = *entry.function.function();
   SavedEntry e;
@@ -167,7 +162,7 @@ SavedEntry saved_entry(const Entry& entry, const SaveOptions& options) {
                                  own ? context.device.description().identity() : ""));
   }
   Target least = portable();
-  if (uses_doubles(f.graph)) {
+  if (gnomon::detail::uses_doubles(f)) {
     least.features.float64 = true;
     least.device += " with 64-bit floats";
   }
@@ -204,7 +199,7 @@ std::string save(const std::string& path, const std::vector<Entry>& entries,
     throw FileError("gnomon::aot::save: \"" + path + "\" cannot be written (" +
                     std::to_string(bytes.size()) + " bytes); check the folder and the disk");
   }
-  return saved_digest(bytes).text();
+  return hex(saved_digest(bytes));
 }
 
 }  // namespace gnomon::aot

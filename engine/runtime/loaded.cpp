@@ -15,15 +15,6 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& what) { throw UsageError("gnomon::aot: " + what); }
 
-/// What a device of this description is known to do by itself.
-std::optional<std::string> unfit_here(const SavedVariant& variant, const vulkan::Device& device) {
-  Target here = device.target();
-  // Who saved it on this device and driver has asked them how they round.
-  if (!variant.file.identity.empty() && variant.file.identity == device.description().identity())
-    here.refine = variant.target.refine;
-  return unfit(variant.target, here);
-}
-
 LoadedEntry load_entry(const std::shared_ptr<RuntimeState>& state, SavedEntry saved,
                        const std::string& what) {
   const std::shared_ptr<Context>& context = state->context;
@@ -66,6 +57,33 @@ LoadedEntry load_entry(const std::shared_ptr<RuntimeState>& state, SavedEntry sa
 
 }  // namespace
 
+std::optional<std::string> unfit_here(const SavedVariant& variant, const vulkan::Device& device) {
+  Target here = device.target();
+  // Who saved it on this device and driver has asked them how they round.
+  if (!variant.file.identity.empty() && variant.file.identity == device.description().identity())
+    here.refine = variant.target.refine;
+  return unfit(variant.target, here);
+}
+
+SavedFile examined(std::span<const std::byte> bytes, const std::string& what,
+                   const LoadOptions& options) {
+  try {
+    const std::string digest = hex(saved_digest(bytes));
+    if (!options.digest.empty() && options.digest != digest)
+      throw FileError("gnomon::aot::load: " + what + " has the digest " + digest + " and " +
+                      options.digest + " is expected; use the file that was saved with that");
+    return saved_file(bytes);
+  } catch (const FileError& e) {
+    std::string_view text = e.what();
+    constexpr std::string_view reader = "gnomon::program_file: the file ";
+    constexpr std::string_view remedy = "; compile it again";
+    if (!text.starts_with(reader)) throw;
+    text.remove_prefix(reader.size());
+    if (text.ends_with(remedy)) text.remove_suffix(remedy.size());
+    throw FileError("gnomon::aot::load: " + what + " " + std::string(text) + "; save it again");
+  }
+}
+
 std::vector<std::byte> read_file(const std::string& path) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
@@ -84,22 +102,8 @@ std::vector<std::byte> read_file(const std::string& path) {
 
 LoadedFile::LoadedFile(std::shared_ptr<RuntimeState> state, std::span<const std::byte> bytes,
                        const std::string& what, const LoadOptions& options) {
-  SavedFile saved;
-  try {
-    digest = saved_digest(bytes).text();
-    if (!options.digest.empty() && options.digest != digest)
-      throw FileError("gnomon::aot::load: " + what + " has the digest " + digest + " and " +
-                      options.digest + " is expected; use the file that was saved with that");
-    saved = saved_file(bytes);
-  } catch (const FileError& e) {
-    std::string_view text = e.what();
-    constexpr std::string_view reader = "gnomon::program_file: the file ";
-    constexpr std::string_view remedy = "; compile it again";
-    if (!text.starts_with(reader)) throw;
-    text.remove_prefix(reader.size());
-    if (text.ends_with(remedy)) text.remove_suffix(remedy.size());
-    throw FileError("gnomon::aot::load: " + what + " " + std::string(text) + "; save it again");
-  }
+  SavedFile saved = examined(bytes, what, options);
+  digest = hex(saved_digest(bytes));
   file_names = saved.file_names;
   for (SavedEntry& e : saved.entries) {
     entries.push_back(load_entry(state, std::move(e), what));
@@ -163,6 +167,22 @@ void check_results(const LoadedEntry& entry, const Described& wanted) {
          std::to_string(info.results.size()) + " arrays, " + text(info.results) +
          " where the type of the result has " + text(wanted.leaves) +
          "; use the type that the function returned, or std::vector<Array>");
+}
+
+void expect(const LoadedEntry& entry, const std::vector<std::string>& arguments,
+            const std::vector<std::string>& results) {
+  const auto compare = [&](const std::vector<Leaf>& has, const std::vector<std::string>& wanted) {
+    for (std::size_t i = 0; i < std::max(has.size(), wanted.size()); ++i) {
+      const std::string left =
+          i < has.size() ? has[i].path + " " + to_string(has[i].aval) : "nothing more";
+      const std::string right = i < wanted.size() ? wanted[i] : "nothing more";
+      if (left != right)
+        refuse("the file has " + left + " of `" + entry.info.name + "` where its header has " +
+               right + "; use the header and the file of one compilation");
+    }
+  };
+  compare(entry.info.arguments, arguments);
+  compare(entry.info.results, results);
 }
 
 namespace {

@@ -35,6 +35,13 @@ class LoadedFile {
   std::shared_ptr<const std::deque<std::string>> file_names;
 };
 
+/// What a file holds, as far as it needs no device to know: everything is checked. Throws as `load`
+/// does; `what` names the file in messages.
+SavedFile examined(std::span<const std::byte>, const std::string& what, const LoadOptions& = {});
+
+/// Why a device does not run a variant; nothing when it does.
+std::optional<std::string> unfit_here(const SavedVariant&, const vulkan::Device&);
+
 /// The bytes of a file; throws FileError.
 std::vector<std::byte> read_file(const std::string& path);
 

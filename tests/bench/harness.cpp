@@ -103,7 +103,7 @@ void judge(Contender& contender, const Check& workload_check, bool corrupt) {
 }  // namespace
 
 std::vector<Workload> all_workloads() {
-  return {{"lorenz_rk4", lorenz_rk4_check, {}},
+  return {{"lorenz_rk4", [] { return lorenz_rk4_check(); }, {}},
           {"lorenz_adaptive", lorenz_adaptive_check, {}},
           {"mixed", mixed_check, {}},
           {"chain", chain_check, {}},
@@ -146,10 +146,11 @@ std::vector<Workload> all_workloads() {
           {"call", call_check, {}},
           {"call_100", call_100_check, {}},
           {"eager_add", call_check, {}},
+          {"load_first_run", [] { return lorenz_rk4_check(LoadFirstRun::systems); }, {}},
           // Every variant has a check of its own.
           {"embed_frame", [] { return Check{}; }, {}},
           {"embed_frame_10", [] { return Check{}; }, {}},
-          {"cold", lorenz_rk4_check, {}},
+          {"cold", [] { return lorenz_rk4_check(); }, {}},
           {"cold_linalg", [] { return Check{}; }, {}},
           {"warm_linalg", [] { return Check{}; }, {}}};
 }

@@ -73,6 +73,9 @@ void add_gnomon_variants(std::vector<Workload>& workloads);
 
 /// Adds gnomon and hand to what is recorded into frames; defined where the library is built.
 void add_frames(std::vector<Workload>& workloads, const vk::Device& device);
+/// Adds saved programs next to the same SPIR-V by hand; defined where the library is built.
+/// `device` must outlive the workloads.
+void add_saved_variants(std::vector<Workload>& workloads, const vk::Device& device);
 
 /// The workload called `id`. Unchecked: it is one of all_workloads().
 Workload& find_workload(std::vector<Workload>& workloads, const std::string& id);

@@ -62,6 +62,7 @@ int run(const Arguments& arguments) {
 #ifdef GNOMON_BENCH_HAS_LIBRARY
   bench::add_gnomon_variants(workloads);
   bench::add_frames(workloads, device);
+  bench::add_saved_variants(workloads, device);
 #endif
   bench::add_opponents(workloads, device);
 

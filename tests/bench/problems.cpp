@@ -108,8 +108,7 @@ std::vector<float> stream_input() {
   return x;
 }
 
-Check lorenz_rk4_check() {
-  constexpr size_t n = LorenzRk4::systems;
+Check lorenz_rk4_check(size_t n) {
   const std::vector<float> rho = lorenz_rho(n);
   std::vector<double> reference(3 * n);
   for_each_index(n, [&](size_t i) {

@@ -69,6 +69,7 @@ void print_rows(const std::vector<Row>& rows) {
     const Row* base = find_row(rows, row.workload, "expert");
     if (!base) base = find_row(rows, row.workload, "forward");
     if (!base) base = find_row(rows, row.workload, "hand");
+    if (!base) base = find_row(rows, row.workload, "bare");
     std::printf("%-20s %-12s %10.4f %10.4f %10.4f %5d ", row.workload.c_str(), row.variant.c_str(),
                 row.median_ms, row.min_ms, row.max_ms, row.runs);
     if (base && row.runs > 0) {

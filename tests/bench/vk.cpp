@@ -99,8 +99,9 @@ uint32_t memory_type(VkPhysicalDevice device, uint32_t allowed) {
 }
 
 VkDescriptorType descriptor_type(Access access) {
-  return access == Access::Texels ? VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER
-                                  : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+  return access == Access::Texels    ? VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER
+         : access == Access::Uniform ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER
+                                     : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
 }
 
 }  // namespace
@@ -171,7 +172,8 @@ Device::~Device() {
   if (instance_) vkDestroyInstance(instance_, nullptr);
 }
 
-Buffer::Buffer(const Device& device, size_t floats) : device_(device), floats_(floats) {
+Buffer::Buffer(const Device& device, size_t floats, VkFormat texels)
+    : device_(device), floats_(floats) {
   const bool fits_texels = floats % 4 == 0 && floats / 4 <= device.info().max_texels;
   VkBufferCreateInfo create{};
   create.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
@@ -194,7 +196,7 @@ Buffer::Buffer(const Device& device, size_t floats) : device_(device), floats_(f
   VkBufferViewCreateInfo view{};
   view.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO;
   view.buffer = buffer_;
-  view.format = VK_FORMAT_R32G32B32A32_SFLOAT;
+  view.format = texels;
   view.range = VK_WHOLE_SIZE;
   check(vkCreateBufferView(device.handle(), &view, nullptr, &texels_), "vkCreateBufferView");
 }
@@ -270,11 +272,12 @@ Recording::Recording(const Device& device, const std::vector<Dispatch>& dispatch
   uint32_t slots = 1;
   for (const Dispatch& d : dispatches) slots += static_cast<uint32_t>(d.buffers.size());
   const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, slots},
-                                        {VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER, slots}};
+                                        {VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER, slots},
+                                        {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, slots}};
   VkDescriptorPoolCreateInfo pool{};
   pool.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
   pool.maxSets = static_cast<uint32_t>(dispatches.size());
-  pool.poolSizeCount = 2;
+  pool.poolSizeCount = 3;
   pool.pPoolSizes = sizes;
   check(vkCreateDescriptorPool(device.handle(), &pool, nullptr, &sets_), "vkCreateDescriptorPool");
 

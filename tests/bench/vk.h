@@ -55,10 +55,10 @@ class Device {
 };
 
 /// Device-local memory that the host sees, mapped for its whole life, with a texel view of
-/// rgba32f where the device's texel limit allows one.
+/// `texels` where the device's texel limit allows one.
 class Buffer {
  public:
-  Buffer(const Device& device, size_t floats);
+  Buffer(const Device& device, size_t floats, VkFormat texels = VK_FORMAT_R32G32B32A32_SFLOAT);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -79,8 +79,8 @@ class Buffer {
   float* mapped_ = nullptr;
 };
 
-/// How a kernel sees a buffer: as storage, or as a read-only texel buffer.
-enum class Access { Storage, Texels };
+/// How a kernel sees a buffer: as storage, as a read-only texel buffer, or as a block of constants.
+enum class Access { Storage, Texels, Uniform };
 
 struct KernelSpec {
   std::span<const uint32_t> spirv;

@@ -75,14 +75,18 @@ TEST_F(Command, RunsAGraphOnDeviceAndHost) {
 }
 
 TEST_F(Command, ProfilesARun) {
-  const Outcome run =
-      gnomon("run " + path("scale.graph") + inputs() + " --profile --trace " + path("trace.json"));
-  ASSERT_EQ(run.status, 0) << run.text;
-  EXPECT_THAT(run.text, HasSubstr("kernel  count  total us  mean us   share"));
-  EXPECT_THAT(run.text, HasSubstr("`graph` on "));
-  std::ifstream in(path("trace.json"));
-  const std::string trace((std::istreambuf_iterator<char>(in)), {});
-  EXPECT_THAT(trace, HasSubstr("\"ph\":\"X\",\"cat\":\"kernel\""));
+  ASSERT_EQ(gnomon("compile " + path("scale.graph") + " --out " + path("scale.gnomon")).status, 0);
+  for (const auto& [file, name] : {std::pair{"scale.graph", "graph"}, {"scale.gnomon", "scale"}}) {
+    const Outcome run =
+        gnomon("run " + path(file) + inputs() + " --profile --trace " + path("trace.json"));
+    ASSERT_EQ(run.status, 0) << run.text;
+    EXPECT_THAT(run.text, HasSubstr("kernel  count  total us  mean us   share"));
+    EXPECT_THAT(run.text, HasSubstr(std::string("`") + name + "` on "));
+    std::ifstream in(path("trace.json"));
+    const std::string trace((std::istreambuf_iterator<char>(in)), {});
+    EXPECT_THAT(trace, HasSubstr("\"ph\":\"X\",\"cat\":\"kernel\""));
+    std::filesystem::remove(path("trace.json"));
+  }
 }
 
 TEST_F(Command, PrintsResultsThatAreNotSaved) {
@@ -144,12 +148,114 @@ TEST_F(Command, NamesLineAndColumnOfABadFile) {
 TEST_F(Command, SaysWhichInputDoesNotFit) {
   const Outcome few = gnomon("run " + path("scale.graph") + " --in " + path("x.npy"));
   EXPECT_EQ(few.status, 2);
-  EXPECT_THAT(few.text, HasSubstr("takes 2 arrays (f32[2,3] f32[3]) and --in names 1 files"));
+  EXPECT_THAT(few.text, HasSubstr("takes 2 arrays (f32[2,3] f32[3]) and --in gives 1;"));
   const Outcome wrong =
       gnomon("run " + path("scale.graph") + " --in " + path("s.npy") + " " + path("s.npy"));
   EXPECT_EQ(wrong.status, 2);
   EXPECT_THAT(wrong.text, HasSubstr("input 0 of the graph is f32[2,3]"));
   EXPECT_THAT(wrong.text, HasSubstr("holds f32[3]"));
+}
+
+// ---- program files
+
+TEST_F(Command, CompilesGraphsIntoAFileThatRunsWithoutThem) {
+  std::ofstream(path("twice.graph"))
+      << "graph(%0: f32[3]) {\n  %1: f32[3] = add %0 %0\n  return %1 %0\n}\n";
+  const Outcome compile = gnomon("compile " + path("scale.graph") + " " + path("twice.graph") +
+                                 " --out " + path("both.gnomon") + " --target cpu");
+  ASSERT_EQ(compile.status, 0) << compile.text;
+  EXPECT_THAT(compile.text, HasSubstr("both.gnomon "));
+  const std::size_t at = compile.text.find("digest ");
+  ASSERT_NE(at, std::string::npos);
+  const std::string digest = compile.text.substr(at + 7, 64);
+
+  const Outcome run = gnomon("run " + path("both.gnomon") + " --entry scale" + inputs() +
+                             " --out " + path("y") + " --digest " + digest);
+  ASSERT_EQ(run.status, 0) << run.text;
+  const HostArray y = read_npy(path("y0.npy"));
+  EXPECT_EQ(y.number(0), 321);
+  EXPECT_EQ(y.number(1), 654);
+
+  const Outcome archive = gnomon("run " + path("both.gnomon") + " --entry twice --in " +
+                                 path("s.npy") + " --out " + path("z.npz"));
+  ASSERT_EQ(archive.status, 0) << archive.text;
+  EXPECT_THAT(archive.text, HasSubstr("z.npz: 0 f32[3]"));
+  // What it wrote is what it reads: one archive with both arrays in order.
+  const Outcome other = gnomon("run " + path("twice.graph") + " --in " + path("z.npz"));
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.text, HasSubstr("takes 1 arrays (f32[3]) and --in gives 2"));
+
+  const Outcome elsewhere = gnomon("run " + path("both.gnomon") + " --entry twice --in " +
+                                   path("s.npy") + " --digest " + std::string(64, '0'));
+  EXPECT_EQ(elsewhere.status, 2);
+  EXPECT_THAT(elsewhere.text, HasSubstr("has the digest " + digest));
+}
+
+TEST_F(Command, ShowsWhatAProgramFileHolds) {
+  ASSERT_EQ(gnomon("compile " + path("scale.graph") + " --out " + path("p")).status, 0);
+  const Outcome show = gnomon("show " + path("p"));
+  ASSERT_EQ(show.status, 0) << show.text;
+  for (const char* words :
+       {"1 function,", "digest ", "function `scale`", "argument 0", "f32[2,3]", "result",
+        "target \"any device of Vulkan 1.1\"", "nothing beyond Vulkan 1.1", "bytes of SPIR-V 1.3",
+        "arena ", "here        runs", "here        would run"})
+    EXPECT_THAT(show.text, HasSubstr(words));
+}
+
+TEST_F(Command, SaysThatDoublesAreMoreThanTheLeast) {
+  std::ofstream(path("wide.graph"))
+      << "graph(%0: f64[3]) {\n  %1: f64[3] = add %0 %0\n  return %1\n}\n";
+  const Outcome compile =
+      gnomon("compile " + path("wide.graph") + " --out " + path("p") + " --target minimum");
+  ASSERT_EQ(compile.status, 0) << compile.text;
+  EXPECT_THAT(compile.text, HasSubstr("`wide` computes in f64 and needs 64-bit floats"));
+  const Outcome show = gnomon("show " + path("p"));
+  EXPECT_THAT(show.text, HasSubstr("any device of Vulkan 1.1 with 64-bit floats"));
+  EXPECT_THAT(show.text, HasSubstr("needs       64-bit floats\n"));
+}
+
+TEST_F(Command, TimesGraphsAndPrograms) {
+  ASSERT_EQ(gnomon("compile " + path("scale.graph") + " --out " + path("p")).status, 0);
+  const Outcome program = gnomon("bench " + path("p") + inputs() + " --runs 3");
+  EXPECT_EQ(program.status, 0) << program.text;
+  for (const char* words : {"load ", "first run ", "median ", "of 3 runs"})
+    EXPECT_THAT(program.text, HasSubstr(words));
+  const Outcome graph = gnomon("bench " + path("scale.graph") + " --runs 2");
+  EXPECT_EQ(graph.status, 0) << graph.text;
+  EXPECT_THAT(graph.text, HasSubstr("compile "));
+}
+
+TEST_F(Command, WritesAHeaderWithTheTypes) {
+  ASSERT_EQ(gnomon("compile " + path("scale.graph") + " --out " + path("p.gnomon") + " --header " +
+                   path("p.h"))
+                .status,
+            0);
+  std::ifstream in(path("p.h"));
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_THAT(text, HasSubstr("namespace p {"));
+  EXPECT_THAT(text, HasSubstr("gnomon::Array operator()(gnomon::Array a0, gnomon::Array a1) const"));
+}
+
+TEST_F(Command, SaysWhatIsWrongWithAProgramFile) {
+  ASSERT_EQ(gnomon("compile " + path("scale.graph") + " --out " + path("p")).status, 0);
+  const auto said = [&](const std::string& arguments) {
+    const Outcome o = gnomon(arguments);
+    EXPECT_EQ(o.status, 2) << o.text;
+    return o.text;
+  };
+  EXPECT_THAT(said("run " + path("p") + " --entry none" + inputs()),
+              HasSubstr("there is no entry `none`; the file has `scale`"));
+  EXPECT_THAT(said("run " + path("p") + " --in " + path("s.npy") + " " + path("s.npy")),
+              HasSubstr("argument 0 of `scale` is f32[2,3]"));
+  EXPECT_THAT(said("run " + path("p") + inputs() + " --on host"), HasSubstr("is compiled for devices"));
+  EXPECT_THAT(said("compile " + path("p") + " --out " + path("q")), HasSubstr("is compiled already"));
+  EXPECT_THAT(said("run " + path("scale.graph") + inputs() + " --entry f"),
+              HasSubstr("leave --entry and --digest out"));
+  EXPECT_THAT(said("compile " + path("scale.graph") + " --out " + path("no/such/q")),
+              HasSubstr("cannot be written"));
+  std::filesystem::resize_file(path("p"), std::filesystem::file_size(path("p")) - 1);
+  for (const char* command : {"run ", "show ", "bench "})
+    EXPECT_THAT(said(command + path("p")), HasSubstr("is damaged: it has "));
 }
 
 TEST_F(Command, RefusesWhatItDoesNotKnow) {

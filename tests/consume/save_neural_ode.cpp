@@ -1,6 +1,7 @@
 // tests/consume/save_neural_ode.cpp -- saves the neural ODE that consumers without a compiler run,
 // its arguments, and what the host says it computes.
 #include <cstdio>
+#include <fstream>
 #include <string>
 
 #include "gnomon/aot.h"
@@ -30,17 +31,18 @@ void write_numbers(const std::string& path, float end) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: save_neural_ode PROGRAM NUMBERS\n");
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: save_neural_ode PROGRAM NUMBERS HEADER\n");
     return 2;
   }
   try {
     Runtime rt;
     const auto f = jit(rt, testing::solve_field, {.name = "solve"});
     const Array y0 = rt.from_host({0.5f, -0.25f}), end = rt.from_host(3.0f);
-    const std::string digest =
-        aot::save(argv[1], {{"solve", f.lower(testing::field_on(rt), y0, end)}});
+    const std::vector<aot::Entry> entries = {{"solve", f.lower(testing::field_on(rt), y0, end)}};
+    const std::string digest = aot::save(argv[1], entries);
     write_numbers(argv[2], 3.0f);
+    std::ofstream(argv[3]) << aot::header_text(entries, "neural_ode");
     std::printf("%s\n", digest.c_str());
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());

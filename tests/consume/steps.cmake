@@ -68,8 +68,11 @@ elseif(STEP STREQUAL package)
 elseif(STEP STREQUAL runtime)
   file(REMOVE_RECURSE ${INTO}/prefix)
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${INTO}/prefix --component runtime)
-  build_and_run(${here}/runtime there_and_back -D CMAKE_PREFIX_PATH=${INTO}/prefix)
+  build_and_run(${here}/runtime there_and_back -D CMAKE_PREFIX_PATH=${INTO}/prefix
+    -D HEADER=${HEADER})
   expect("1 2 3")
+  run(${INTO}/build/typed ${SAVED} ${NUMBERS})
+  expect("as saved")
 elseif(STEP STREQUAL c)
   # Of what is installed for C alone, on a saved program: by CMake, by pkg-config, by Python.
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${INTO}/prefix --component c)

@@ -54,12 +54,24 @@ struct SaveOptions {
 };
 
 /// Compiles the functions and writes them to one file, which is complete when it has its name.
-/// Returns its digest, for LoadOptions::digest. Arrays that a function captured are part of the
-/// file.
+/// Returns its digest, for LoadOptions::digest: SHA-256 of all that follows the file's head. Arrays
+/// that a function captured are part of the file.
+///
+/// A function that computes in f64, be it inside of a loop, does not run on every device of Vulkan
+/// 1.1: the least that it is compiled for has 64-bit floats then, as `EntryInfo::targets` and
+/// `gnomon show` say.
 ///
 /// Throws UsageError for two entries of one name, for an unknown target and for what a target
 /// cannot run; FileError when the file cannot be written.
 std::string save(const std::string& path, const std::vector<Entry>&, const SaveOptions& = {});
+/// A C++ header with the functions' types, in the namespace `name`: a struct for each argument and
+/// result that is one, with the fields' names, a class for each function, and `load`, which gives
+/// all of them. Who includes it needs this header and the runtime, and neither the types nor the
+/// static values that were compiled. A field that is no C++ name gets underscores; arrays by number
+/// are a std::array.
+///
+/// Throws UsageError for entries whose names are one name in C++.
+std::string header_text(const std::vector<Entry>&, std::string_view name);
 /// The bytes of such a file.
 std::vector<std::byte> to_bytes(const std::vector<Entry>&, const SaveOptions& = {});
 
@@ -87,6 +99,9 @@ class LoadedEntry;
 /// Throws UsageError naming the first difference between what was saved and what is called.
 void check_arguments(const LoadedEntry&, const Described&);
 void check_results(const LoadedEntry&, const Described&);
+/// Throws UsageError where a function has other arrays than these, "argument 0 `.x` f32[3]".
+void expect(const LoadedEntry&, const std::vector<std::string>& arguments,
+            const std::vector<std::string>& results);
 /// Arrays for the results' leaves. `donated` nonzero where an argument was moved in.
 std::vector<Array> call(const LoadedEntry&, std::vector<Array> arguments,
                         std::span<const std::uint8_t> donated);
@@ -106,7 +121,7 @@ class Programs {
   /// Which of them is called so; where there is only one, "" is its name as well. Throws UsageError
   /// with those there are.
   std::size_t find(std::string_view name) const;
-  /// 32 hexadecimal digits.
+  /// 64 hexadecimal digits: SHA-256.
   const std::string& digest() const;
   /// Starts a function on the device; the arrays are those of its arguments, in the order in which
   /// `EntryInfo::arguments` names them.
@@ -121,9 +136,23 @@ class Programs {
   std::shared_ptr<const detail::LoadedFile> file_;
 };
 
-/// Reads a file, examines it, and brings what fits the device there. Nothing of a file that is
-/// damaged or was made to do harm reaches a driver: all offsets, sizes and indices in it are
-/// checked first. (What its SPIR-V computes is not; run files of origins you trust.)
+/// Reads a file, examines it, and brings what fits the device there.
+///
+/// Checked before a device sees anything: length, version and digest; every offset, by the verifier
+/// of FlatBuffers; every index, size and type (dtypes, dimensions, arguments, results and records
+/// against the program's); that places lie in arrays that are there, those in the arena in memory
+/// that lives at the time and overlaps nothing, and are written to only where that is meant; loops,
+/// their phases, gated blocks and the words that these tell the host; that loops can be written out,
+/// dispatches have a module, and no more workgroups than elements; statements with their texts and
+/// records; of SPIR-V version, ids, instructions (those of Gnomon's own emitter, with as many
+/// operands), capabilities, entry point, workgroups, bindings, and sizes of arrays. Reading takes at
+/// most 64 times the file and a MiB.
+///
+/// Whoever makes a file can still say what it computes. Unchecked: types in SPIR-V, which a driver
+/// may stumble over; where kernels read and write, which is memory of other arrays in the worst case,
+/// and on a CPU's driver memory of the process; how long it runs (a CancelToken ends loops, nothing a
+/// kernel); device memory, of which the arena takes what the file says. So expect a digest where a
+/// file comes from somewhere that is not trusted: nobody can make another file with the same.
 ///
 /// Throws FileError for a file that cannot be read, is damaged, or has another digest than is
 /// expected, and for one that has nothing for this device, with the reason for each target.

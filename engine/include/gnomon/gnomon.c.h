@@ -161,7 +161,7 @@ GNOMON_C_API const char* gnomon_runtime_device(const gnomon_runtime* runtime);
 /// Modules of SPIR-V that it has written itself: none, as every program brings its own.
 GNOMON_C_API uint64_t gnomon_runtime_modules_emitted(const gnomon_runtime* runtime);
 
-/// Loads a file of saved functions. `digest` is 32 hexadecimal digits that the file has to have, or
+/// Loads a file of saved functions. `digest` is 64 hexadecimal digits that the file has to have, or
 /// null.
 GNOMON_C_API gnomon_status gnomon_program_load(gnomon_runtime* runtime, const char* path,
                                                const char* digest, gnomon_program** out);

@@ -1,0 +1,453 @@
+// codegen/program/module_complaint.cpp -- whether words are a module as the emitter writes them: for
+// one kernel, one arrangement of windows and one kind of device.
+//
+// Numbers are those of the SPIR-V specification 1.6, sections 3.2 to 3.52. It is a grammar, with the
+// interface and the sizes on top, and no check of types: nobody but a driver needs those.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "codegen/program/program_file.h"
+#include "codegen/program/target.h"
+
+namespace gnomon {
+namespace {
+
+using Words = std::span<const std::uint32_t>;
+
+/// Thrown and caught in this file: the first complaint ends the examination.
+struct Complaint {
+  std::string what;
+};
+
+void want(bool good, const char* what) {
+  if (!good) throw Complaint{what};
+}
+
+/// Operands of an instruction: t a type, r the result, d an id that is there, i one that may come
+/// later, l a number, s a text; * any number of what stands in front of it.
+struct Form {
+  std::uint16_t opcode;
+  const char* operands;
+};
+
+constexpr const char *unary = "trd", *binary = "trdd", *reduction = "trdld", *atomic = "trdddd";
+
+constexpr Form forms[] = {
+    {0, ""},            // Nop
+    {5, "is"},          // Name
+    {7, "rs"},          // String
+    {8, "dll"},         // Line
+    {10, "s"},          // Extension
+    {11, "rs"},         // ExtInstImport
+    {12, "trdld*"},     // ExtInst
+    {14, "ll"},         // MemoryModel
+    {15, "lisi*"},      // EntryPoint
+    {16, "ill*"},       // ExecutionMode
+    {17, "l"},          // Capability
+    {19, "r"},          // TypeVoid
+    {20, "r"},          // TypeBool
+    {21, "rll"},        // TypeInt
+    {22, "rl"},         // TypeFloat
+    {23, "rtl"},        // TypeVector
+    {25, "rtllllll"},   // TypeImage
+    {28, "rtd"},        // TypeArray
+    {29, "rt"},         // TypeRuntimeArray
+    {30, "rt*"},        // TypeStruct
+    {32, "rlt"},        // TypePointer
+    {33, "rt*"},        // TypeFunction
+    {41, "tr"},         // ConstantTrue
+    {42, "tr"},         // ConstantFalse
+    {43, "trll*"},      // Constant
+    {44, "trdd*"},      // ConstantComposite
+    {54, "trlt"},       // Function
+    {56, ""},           // FunctionEnd
+    {59, "trl"},        // Variable
+    {61, "trdl*"},      // Load
+    {62, "ddl*"},       // Store
+    {65, "trdd*"},      // AccessChain
+    {71, "ill*"},       // Decorate
+    {72, "illl*"},      // MemberDecorate
+    {77, binary},       // VectorExtractDynamic
+    {80, "trdd*"},      // CompositeConstruct
+    {81, "trdll*"},     // CompositeExtract
+    {98, binary},       // ImageRead
+    {109, unary},       // ConvertFToU
+    {110, unary},       // ConvertFToS
+    {111, unary},       // ConvertSToF
+    {112, unary},       // ConvertUToF
+    {113, unary},       // UConvert
+    {114, unary},       // SConvert
+    {115, unary},       // FConvert
+    {124, unary},       // Bitcast
+    {126, unary},       // SNegate
+    {127, unary},       // FNegate
+    {128, binary},      // IAdd
+    {129, binary},      // FAdd
+    {130, binary},      // ISub
+    {131, binary},      // FSub
+    {132, binary},      // IMul
+    {133, binary},      // FMul
+    {134, binary},      // UDiv
+    {135, binary},      // SDiv
+    {136, binary},      // FDiv
+    {137, binary},      // UMod
+    {140, binary},      // FRem
+    {142, binary},      // VectorTimesScalar
+    {151, binary},      // UMulExtended
+    {154, unary},       // Any
+    {155, unary},       // All
+    {164, binary},      // LogicalEqual
+    {165, binary},      // LogicalNotEqual
+    {166, binary},      // LogicalOr
+    {167, binary},      // LogicalAnd
+    {168, unary},       // LogicalNot
+    {169, "trddd"},     // Select
+    {170, binary},      // IEqual
+    {171, binary},      // INotEqual
+    {172, binary},      // UGreaterThan
+    {173, binary},      // SGreaterThan
+    {174, binary},      // UGreaterThanEqual
+    {175, binary},      // SGreaterThanEqual
+    {176, binary},      // ULessThan
+    {177, binary},      // SLessThan
+    {178, binary},      // ULessThanEqual
+    {179, binary},      // SLessThanEqual
+    {180, binary},      // FOrdEqual
+    {183, binary},      // FUnordNotEqual
+    {184, binary},      // FOrdLessThan
+    {186, binary},      // FOrdGreaterThan
+    {188, binary},      // FOrdLessThanEqual
+    {190, binary},      // FOrdGreaterThanEqual
+    {194, binary},      // ShiftRightLogical
+    {195, binary},      // ShiftRightArithmetic
+    {196, binary},      // ShiftLeftLogical
+    {197, binary},      // BitwiseOr
+    {198, binary},      // BitwiseXor
+    {199, binary},      // BitwiseAnd
+    {200, unary},       // Not
+    {205, unary},       // BitCount
+    {224, "ddd"},       // ControlBarrier
+    {234, atomic},      // AtomicIAdd
+    {240, atomic},      // AtomicAnd
+    {241, atomic},      // AtomicOr
+    {245, "trii*"},     // Phi
+    {246, "iil"},       // LoopMerge
+    {247, "il"},        // SelectionMerge
+    {248, "r"},         // Label
+    {249, "i"},         // Branch
+    {250, "dii"},       // BranchConditional
+    {253, ""},          // Return
+    {333, unary},       // GroupNonUniformElect
+    {345, "trddd"},     // GroupNonUniformShuffle
+    {349, reduction},   // GroupNonUniformIAdd
+    {350, reduction},   // GroupNonUniformFAdd
+    {353, reduction},   // GroupNonUniformSMin
+    {354, reduction},   // GroupNonUniformUMin
+    {355, reduction},   // GroupNonUniformFMin
+    {356, reduction},   // GroupNonUniformSMax
+    {357, reduction},   // GroupNonUniformUMax
+    {358, reduction},   // GroupNonUniformFMax
+    {359, reduction},   // GroupNonUniformBitwiseAnd
+    {360, reduction},   // GroupNonUniformBitwiseOr
+};
+static_assert(std::ranges::is_sorted(forms, {}, &Form::opcode));
+
+constexpr std::uint32_t no_id = ~0u;
+/// Of one invocation: more than any kernel keeps in its own arrays.
+constexpr std::uint64_t most_private_bytes = std::uint64_t{1} << 20;
+
+class Examination {
+ public:
+  Examination(Words words, const kernel::Kernel& kernel, std::span<const std::uint8_t> windows,
+              const Target& target)
+      : words_(words), kernel_(kernel), target_(target) {
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+      bindings_.insert(spirv::first_window_binding + windows[i]);
+      if (kernel.buffers[i].texel) bindings_.insert(spirv::first_texel_binding + windows[i]);
+    }
+  }
+
+  void all() {
+    want(words_.size() >= 5 && words_[0] == 0x07230203 && words_[4] == 0,
+         "a module has no SPIR-V header");
+    want(words_[1] >= 0x00010000 && words_[1] <= target_.features.version &&
+             (words_[1] & 0xff0000ff) == 0,
+         "a module is of another version of SPIR-V than its target");
+    // Every id but 0 is some instruction's result. Drivers allocate as many as the header says.
+    bound_ = words_[3];
+    want(bound_ > 0 && bound_ <= words_.size(), "a module has more ids than instructions");
+    ids_.resize(bound_);
+    for (std::size_t at = 5; at < words_.size();) {
+      const std::size_t length = words_[at] >> 16;
+      want(length > 0 && length <= words_.size() - at, "a module ends in an instruction");
+      instruction(words_[at] & 0xffff, words_.subspan(at + 1, length - 1));
+      at += length;
+    }
+    for (const std::uint32_t id : awaited_)
+      want(ids_[id].there, "a module names what it does not have");
+    want(entry_points_ == 1 && local_sizes_ == 1 && functions_ == 1,
+         "a module has not one entry point with one size of workgroups");
+    for (const std::uint32_t v : resources_)
+      want(ids_[v].bound && ids_[v].in_set, "a module has a resource without a binding");
+    want(private_bytes_ <= most_private_bytes, "a module has arrays larger than any kernel's");
+    want(shared_bytes_ <= target_.max_shared_bytes,
+         "a module shares more memory than its target has");
+  }
+
+ private:
+  struct Id {
+    bool there = false, type = false, bound = false, in_set = false;
+    std::uint64_t bytes = 0;  // of a type, as far as that is known
+    std::uint32_t value = 0;  // of a constant word, or what a pointer points to
+  };
+
+  std::uint32_t id(std::uint32_t word) const {
+    want(word > 0 && word < bound_, "a module has an id out of bounds");
+    return word;
+  }
+
+  static std::size_t text_words(Words rest) {
+    for (std::size_t i = 0; i < rest.size(); ++i)
+      for (int byte = 0; byte < 4; ++byte)
+        if ((rest[i] >> 8 * byte & 0xff) == 0) return i + 1;
+    throw Complaint{"a module has a text without end"};
+  }
+
+  static bool is_text(Words words, std::string_view text) {
+    return words.size_bytes() > text.size() &&
+           std::memcmp(words.data(), text.data(), text.size()) == 0 &&
+           reinterpret_cast<const char*>(words.data())[text.size()] == 0;
+  }
+
+  /// One operand of the form; the words behind it.
+  Words operand(char kind, Words rest, std::uint32_t& result) {
+    want(!rest.empty(), "a module has an instruction without its operands");
+    switch (kind) {
+      case 't':
+        want(ids_[id(rest[0])].type, "a module takes for a type what is none");
+        break;
+      case 'd':
+        want(ids_[id(rest[0])].there, "a module uses what comes later");
+        break;
+      case 'i':
+        awaited_.push_back(id(rest[0]));
+        break;
+      case 'r':
+        result = id(rest[0]);
+        want(!ids_[result].there, "a module gives one id twice");
+        break;
+      case 's':
+        return rest.subspan(text_words(rest));
+      default:
+        break;
+    }
+    return rest.subspan(1);
+  }
+
+  void instruction(std::uint32_t opcode, Words operands) {
+    const auto form = std::ranges::lower_bound(forms, opcode, {}, &Form::opcode);
+    want(form != std::end(forms) && form->opcode == opcode,
+         "a module has an instruction that no kernel needs");
+    std::uint32_t result = no_id;
+    Words rest = operands;
+    for (const char* kind = form->operands; *kind != 0; ++kind) {
+      if (kind[1] != '*') {
+        rest = operand(*kind, rest, result);
+        continue;
+      }
+      while (!rest.empty()) rest = operand(*kind, rest, result);
+      ++kind;
+    }
+    want(rest.empty(), "a module has an instruction with too many operands");
+    meaning(opcode, operands);
+    if (result == no_id) return;
+    ids_[result].there = true;
+    ids_[result].type = opcode >= 19 && opcode <= 33;
+  }
+
+  /// What interface and sizes depend on.
+  void meaning(std::uint32_t opcode, Words o) {
+    switch (opcode) {
+      case 11:
+        want(is_text(o.subspan(1), "GLSL.std.450"), "a module imports unknown instructions");
+        break;
+      case 12:
+        want(o[3] >= 1 && o[3] <= 81, "a module has no such function");
+        break;
+      case 14:
+        want(o[0] == 0 && o[1] == 1, "a module has another model of memory");
+        break;
+      case 15:
+        want(o[0] == 5 && is_text(o.subspan(2), "main"), "a module has another entry point");
+        ++entry_points_;
+        break;
+      case 16:
+        mode(o);
+        break;
+      case 17:
+        want(may_use(o[0]), "a module needs what its target does not have");
+        break;
+      case 21:
+      case 22:
+        want(o[1] == 8 || o[1] == 16 || o[1] == 32 || o[1] == 64, "a module has no such numbers");
+        ids_[o[0]].bytes = o[1] / 8;
+        break;
+      case 20:
+        ids_[o[0]].bytes = 4;
+        break;
+      case 23:
+        want(o[2] >= 2 && o[2] <= 4, "a module has no such vectors");
+        ids_[o[0]].bytes = ids_[o[1]].bytes * o[2];
+        break;
+      case 28:
+        ids_[o[0]].bytes = saturated(ids_[o[1]].bytes, ids_[o[2]].value);
+        break;
+      case 30:
+        for (const std::uint32_t member : o.subspan(1))
+          ids_[o[0]].bytes = std::min(ids_[o[0]].bytes + ids_[member].bytes, most_bytes);
+        break;
+      case 32:
+        ids_[o[0]].value = o[2];
+        break;
+      case 43:
+        ids_[o[1]].value = o[2];
+        break;
+      case 54:
+        ++functions_;
+        break;
+      case 59:
+        variable(o);
+        break;
+      case 71:
+        decoration(o);
+        break;
+      default:
+        break;
+    }
+  }
+
+  static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 40;
+  static std::uint64_t saturated(std::uint64_t a, std::uint64_t b) {
+    return a != 0 && b > most_bytes / a ? most_bytes : std::min(a * b, most_bytes);
+  }
+
+  void mode(Words o) {
+    if (o[1] == 17) {  // LocalSize
+      want(o.size() == 5 && o[2] == kernel_.group_size && o[3] == 1 && o[4] == 1,
+           "a module has other workgroups than its kernel");
+      ++local_sizes_;
+      return;
+    }
+    const spirv::Features& f = target_.features;
+    const bool wide = o.size() == 3 && o[2] == 64;
+    const bool has = o[1] == 4459   ? (wide ? f.denorm_preserve_f64 : f.denorm_preserve_f32)
+                     : o[1] == 4461 ? (wide ? f.signed_zero_inf_nan_preserve_f64
+                                            : f.signed_zero_inf_nan_preserve_f32)
+                     : o[1] == 4462 ? (wide ? f.rounding_rte_f64 : f.rounding_rte_f32)
+                                    : false;
+    want(o.size() == 3 && has, "a module asks for a mode that its target does not have");
+  }
+
+  bool may_use(std::uint32_t capability) const {
+    const spirv::Features& f = target_.features;
+    switch (capability) {
+      case 1:  // Shader
+        return true;
+      case 9:
+        return f.float16;
+      case 10:
+        return f.float64;
+      case 11:
+        return f.int64;
+      case 22:
+        return f.int16;
+      case 39:
+        return f.int8;
+      case 47:  // ImageBuffer
+        return target_.texel_reads;
+      case 61:  // GroupNonUniform
+        return f.subgroup_basic || f.subgroup_arithmetic || f.reads_together != 0;
+      case 63:
+        return f.subgroup_arithmetic;
+      case 65:  // GroupNonUniformShuffle
+        return f.reads_together != 0;
+      case 4433:
+        return f.storage_16;
+      case 4448:
+        return f.storage_8;
+      case 4464:
+        return f.denorm_preserve_f32 || f.denorm_preserve_f64;
+      case 4466:
+        return f.signed_zero_inf_nan_preserve_f32 || f.signed_zero_inf_nan_preserve_f64;
+      case 4467:
+        return f.rounding_rte_f32 || f.rounding_rte_f64;
+      default:
+        return false;
+    }
+  }
+
+  void variable(Words o) {
+    const std::uint64_t bytes = ids_[ids_[o[0]].value].bytes;
+    switch (o[2]) {
+      case 1:  // Input
+        break;
+      case 0:   // UniformConstant
+      case 2:   // Uniform
+      case 12:  // StorageBuffer
+        resources_.push_back(o[1]);
+        break;
+      case 4:  // Workgroup
+        shared_bytes_ = std::min(shared_bytes_ + bytes, most_bytes);
+        break;
+      case 6:  // Private
+      case 7:  // Function
+        private_bytes_ = std::min(private_bytes_ + bytes, most_bytes);
+        break;
+      default:
+        throw Complaint{"a module has memory of a kind that no kernel needs"};
+    }
+  }
+
+  void decoration(Words o) {
+    if (o[1] == 33) {  // Binding
+      want(o.size() == 3 && bindings_.contains(o[2]), "a module binds what its kernel does not");
+      want(!ids_[o[0]].bound, "a module binds something twice");
+      ids_[o[0]].bound = true;
+    }
+    if (o[1] == 34) {  // DescriptorSet
+      want(o.size() == 3 && o[2] == 0, "a module has another descriptor set");
+      ids_[o[0]].in_set = true;
+    }
+  }
+
+  Words words_;
+  const kernel::Kernel& kernel_;
+  const Target& target_;
+  std::set<std::uint32_t> bindings_ = {spirv::parameter_binding};
+  std::uint32_t bound_ = 0;
+  std::vector<Id> ids_;
+  std::vector<std::uint32_t> awaited_, resources_;
+  int entry_points_ = 0, local_sizes_ = 0, functions_ = 0;
+  std::uint64_t private_bytes_ = 0, shared_bytes_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::string> module_complaint(std::span<const std::uint32_t> words,
+                                            const kernel::Kernel& kernel,
+                                            std::span<const std::uint8_t> windows,
+                                            const Target& target) {
+  try {
+    Examination(words, kernel, windows, target).all();
+  } catch (const Complaint& found) {
+    return found.what;
+  }
+  return std::nullopt;
+}
+
+}  // namespace gnomon

@@ -1,0 +1,97 @@
+// engine/command/files.cpp -- telling files apart, and arrays by their files' names.
+#include "engine/command/files.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "codegen/graph/array_text.h"
+#include "codegen/graph/text.h"
+#include "codegen/graph/verify.h"
+#include "codegen/program/saved.h"
+#include "engine/command/npy.h"
+#include "gnomon/error.h"
+#include "gnomon/io.h"
+
+namespace gnomon {
+
+bool holds_programs(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  char begin[saved_magic.size()] = {};
+  if (!in) throw FileError("gnomon: " + path + " cannot be read; check the path");
+  in.read(begin, sizeof begin);
+  return std::string_view(begin, static_cast<std::size_t>(in.gcount())) == saved_magic;
+}
+
+Graph read_graph(const std::string& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in) throw FileError("gnomon: " + path + " cannot be read; check the path");
+  try {
+    Graph g = canonicalize(parse_graph(text.str()));
+    verify(g, "read_graph");
+    return g;
+  } catch (const ParseError& e) {
+    throw FileError(path + ":" + std::to_string(e.line) + ":" + std::to_string(e.column) + ": " +
+                    e.what());
+  }
+}
+
+Inputs read_inputs(const std::vector<std::string>& paths) {
+  Inputs inputs;
+  for (const std::string& path : paths) {
+    if (!path.ends_with(".npz")) {
+      inputs.arrays.push_back(read_npy(path));
+      inputs.names.push_back(path);
+      continue;
+    }
+    for (auto& [name, a] : io::read_npz(path)) {
+      inputs.arrays.emplace_back();
+      inputs.arrays.back().aval = a.aval;
+      inputs.arrays.back().bytes = std::move(a.bytes);
+      inputs.names.push_back(path + ": " + name);
+    }
+  }
+  return inputs;
+}
+
+void check_inputs(const Inputs& inputs, const std::vector<Aval>& wanted,
+                  const std::vector<std::string>& names, const std::string& whose) {
+  std::string list;
+  for (const Aval& a : wanted) list += (list.empty() ? "" : " ") + to_string(a);
+  if (inputs.arrays.size() != wanted.size())
+    throw UsageError("gnomon run: " + whose + " takes " + std::to_string(wanted.size()) +
+                     " arrays (" + list + ") and --in gives " +
+                     std::to_string(inputs.arrays.size()) +
+                     "; give a .npy file for each, or .npz files with all of them in order");
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (inputs.arrays[i].aval != wanted[i])
+      throw UsageError("gnomon run: " + names[i] + " of " + whose + " is " + to_string(wanted[i]) +
+                       ", and " + inputs.names[i] + " holds " + to_string(inputs.arrays[i].aval) +
+                       "; give an array of that type");
+}
+
+void write_outputs(const std::string& out, std::span<const HostArray> outputs) {
+  if (out.ends_with(".npz")) {
+    io::NamedFileArrays all;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      all.emplace_back(std::to_string(i), io::FileArray{outputs[i].aval, outputs[i].bytes});
+    io::write_npz(out, all);
+    for (const auto& [name, a] : all)
+      std::cout << out << ": " << name << " " << to_string(a.aval) << "\n";
+    return;
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (out.empty()) {
+      std::cout << to_string(outputs[i].aval) << "\n" << to_string(outputs[i]) << "\n";
+    } else {
+      const std::string path = out + std::to_string(i) + ".npy";
+      write_npy(path, outputs[i]);
+      std::cout << path << " " << to_string(outputs[i].aval) << "\n";
+    }
+  }
+}
+
+}  // namespace gnomon
