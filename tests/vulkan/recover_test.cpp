@@ -13,6 +13,7 @@
 #include "tests/vulkan/app.h"
 #include "tests/vulkan/faults.h"
 // What may be used of Vulkan has to be known before.
+#include "codegen/program/target.h"
 #include "gnomon/aot.h"
 #include "gnomon/gnomon.h"
 
@@ -349,15 +350,15 @@ TEST_F(ResumeTest, GoesOnInTheMiddleOfAMillionSteps) {
     const std::uint64_t all = faults().commands;
     const int submissions = faults().calls;
     ASSERT_GE(submissions, 3);
-    for (int at = 0; at < submissions; ++at) {
+    for (const int at : {0, submissions / 2, submissions - 1}) {
       faults().arm(at, "vkQueueSubmit", VK_ERROR_DEVICE_LOST);
       EXPECT_THAT(lost([&] { f(x); }), HasSubstr("is lost")) << at;
       faults().rest();
       rt->recover();
       faults().arm(-1, "vkQueueSubmit");
       EXPECT_EQ(rt->to_host<float>(f(x)), right) << at;
-      // The first part is a pass; what follows doubles.
-      if (at >= 2) {
+      // Slices of as many trips as the driver allows are always as many.
+      if (at >= 2 && rt->target().loop_budget > 0) {
         EXPECT_LT(faults().commands, all) << at;
       }
     }
