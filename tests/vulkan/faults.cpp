@@ -17,6 +17,7 @@ void Faults::reset() {
   error.reset();
   failing = -1;
   calls = 0;
+  commands = 0;
   failed.clear();
   said = VK_SUCCESS;
   live.clear();
@@ -25,6 +26,7 @@ void Faults::reset() {
 void Faults::arm(int n, const std::string& of, std::optional<VkResult> by) {
   const std::lock_guard lock(mutex);
   calls = 0;
+  commands = 0;
   failing = n;
   function = of;
   error = by;
@@ -80,6 +82,9 @@ struct Wrapped<N, R(VKAPI_PTR*)(A...)> {
         if (f.said == VK_ERROR_DEVICE_LOST && f.queue != VK_NULL_HANDLE) f.wait_idle(f.queue);
         return f.said;
       }
+      if constexpr (std::is_same_v<std::tuple<A...>, std::tuple<VkQueue, std::uint32_t,
+                                                                const VkSubmitInfo*, VkFence>>)
+        f.commands += std::get<2>(std::tuple<A...>(a...))->commandBufferCount;
       lock.unlock();
       const VkResult result = real(a...);
       lock.lock();

@@ -3,6 +3,7 @@
 #pragma once
 #include "engine/vulkan/functions.h"
 // What may be used of Vulkan has to be known before.
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -18,6 +19,7 @@ struct Faults {
   std::optional<VkResult> error;
   int failing = -1;  // the number of the call that fails
   int calls = 0;     // so far
+  std::uint64_t commands = 0;  // command buffers that were submitted, since the last `arm`
 
   std::string failed;  // the name of the call that did
   VkResult said = VK_SUCCESS;
