@@ -122,6 +122,15 @@ void Recording::finished() {
   if (call_) call_->finished();
 }
 
+Recording Prepared::record(VkCommandBuffer commands) const {
+  return Recording(&call_->executable->record(commands, call_));
+}
+
+Prepared detail::prepare(Executable& executable, std::span<const Array> inputs,
+                         std::vector<Array>& outputs) {
+  return Prepared(executable.prepare(inputs, outputs));
+}
+
 void detail::GiveBack::operator()(RecordedCall* call) const { call->give_back(); }
 
 }  // namespace gnomon

@@ -61,6 +61,14 @@ struct BoundCall {
   std::vector<std::uint32_t> values;  // of the entry's patches
 };
 
+/// A call with its arrays, to be recorded again and again.
+struct PreparedCall {
+  std::shared_ptr<Executable> executable;
+  BoundCall bound;                                 // behind the executable's lock
+  std::vector<std::shared_ptr<Storage>> storages;  // of outputs, then inputs
+  std::size_t outputs = 0;
+};
+
 /// A call that was recorded into somebody else's command buffer: parameters, and the arrays that
 /// the device needs until it is done with it. Belongs to its executable, which lends it out.
 class RecordedCall {
@@ -79,8 +87,14 @@ class RecordedCall {
 
  private:
   friend class Executable;
-  std::shared_ptr<Executable> executable_;  // while it is lent
-  std::vector<std::shared_ptr<Storage>> inputs_, outputs_;
+  void used_by(vulkan::Ticket);
+  Executable& executable() const { return prepared_ ? *prepared_->executable : *executable_; }
+
+  // While it is lent: what it is a call of, or its executable and arrays.
+  std::shared_ptr<const PreparedCall> prepared_;
+  std::shared_ptr<Executable> executable_;
+  std::vector<std::shared_ptr<Storage>> storages_;  // of outputs, then inputs
+  std::size_t outputs_ = 0;
   void* entry_ = nullptr;  // of the executable; null where nothing is dispatched
   vulkan::Range range_;    // of its parameters
   vulkan::Recording::Parameters parameters_;
@@ -126,13 +140,17 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   /// than is recorded, DeviceError when the device fails; the command buffer may hold a part then.
   RecordedCall& record(VkCommandBuffer, std::span<const Array> inputs, std::vector<Array>& outputs,
                        BoundCall* bound = nullptr);
+  /// The same in two parts: the first one checks and finds, the second one writes and no more. Not
+  /// counting that, both throw as `record` does.
+  std::shared_ptr<PreparedCall> prepare(std::span<const Array> inputs, std::vector<Array>& outputs);
+  RecordedCall& record(VkCommandBuffer, const std::shared_ptr<PreparedCall>&);
   /// The same with the arrays of a call that was recorded before, of which nothing is looked at.
-  /// Creates and allocates nothing once as many calls were recorded as are under way at a time.
-  /// Null where too much has happened since; then `record` does it.
+  /// `arrays`: outputs, then inputs but for `captures`. Creates and allocates nothing once as many
+  /// calls were recorded as are under way at a time. Null where too much has happened since; then
+  /// `record` does it.
   RecordedCall* record_again(VkCommandBuffer, const std::shared_ptr<Executable>& self,
-                             const BoundCall&, std::span<const Array* const> inputs,
-                             std::span<const Array> captures,
-                             std::span<const Array* const> outputs);
+                             const BoundCall&, std::span<const Array* const> arrays,
+                             std::size_t outputs, std::span<const Array> captures);
 
   const Program& program() const { return program_; }
   const std::shared_ptr<Context>& context() const { return context_; }
@@ -181,6 +199,7 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
     std::uint32_t dispatches = 0, window_copies = 0;
     std::unique_ptr<vulkan::Recording> recording;
     std::vector<Turn> turns;
+    std::optional<std::uint32_t> whole;  // the stretch that is all of it
     /// Words per gated block: is it done, the number of its iteration, the steps of its slices.
     static constexpr std::uint32_t words_per_block = 6;
     vulkan::Range shared;
@@ -233,6 +252,10 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
             std::vector<VkCommandBuffer>& next);
   friend class RecordedCall;
   // In record.cpp.
+  std::vector<std::shared_ptr<Storage>> place(std::span<const Array> inputs,
+                                              std::vector<Array>& outputs);
+  Entry& bind(BoundCall&);
+  Entry* entry_of(const BoundCall&) const;
   RecordedCall& free_call(Entry&);
   RecordedCall& write(VkCommandBuffer, Entry&, const BoundCall&);
   void append(VkCommandBuffer, const Entry&, const vulkan::Recording::Parameters&) const;

@@ -39,11 +39,12 @@ void Frames::read(std::span<const TypedTree> trees) {
 }
 
 bool Frames::fits(const Line& line) const {
-  if (line.storages.size() != arrays_.size() || line.statics != statics_) return false;
+  if (line.arrays.size() != arrays_.size() || line.statics != statics_) return false;
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     const Array& a = *arrays_[i];
+    const Known& known = line.arrays[i];
     // A storage may have been an array of another type before, which gave it away.
-    if (!a.concrete() || !same_owner(line.storages[i], a.storage()) || line.avals[i] != a.aval())
+    if (!a.concrete() || !same_owner(known.storage, a.storage()) || known.aval != a.aval())
       return false;
   }
   return true;
@@ -55,9 +56,8 @@ RecordedCall* Frames::again(VkCommandBuffer commands, std::span<const TypedTree>
   read(trees);
   for (const Line& line : lines_) {
     if (!fits(line)) continue;
-    const std::span<const Array* const> all = arrays_;
-    return line.executable->record_again(commands, line.executable, line.bound,
-                                         all.subspan(results_), line.captures, all.first(results_));
+    return line.executable->record_again(commands, line.executable, line.bound, arrays_, results_,
+                                         line.captures);
   }
   return nullptr;
 }
@@ -78,10 +78,7 @@ RecordedCall* Frames::record(VkCommandBuffer commands,
   });
   if (!all_there || !as_given || line.bound.entry == 0) return &call;
   line.statics = statics_;
-  for (const Array* a : arrays_) {
-    line.storages.push_back(a->storage());
-    line.avals.push_back(a->aval());
-  }
+  for (const Array* a : arrays_) line.arrays.push_back({a->storage(), a->aval()});
   const auto arguments = static_cast<std::ptrdiff_t>(arrays_.size() - results_);
   line.captures.assign(inputs.begin() + arguments, inputs.end());
   line.executable = executable;

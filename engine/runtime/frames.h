@@ -30,10 +30,13 @@ class Frames {
 
   /// Arrays are known by what owns their storage, which stays one of its kind as long as it is
   /// watched; what it holds may go.
+  struct Known {
+    std::weak_ptr<Storage> storage;
+    Aval aval;
+  };
   struct Line {
     std::string statics;
-    std::vector<std::weak_ptr<Storage>> storages;
-    std::vector<Aval> avals;
+    std::vector<Known> arrays;
     std::vector<Array> captures;
     std::shared_ptr<Executable> executable;
     BoundCall bound;

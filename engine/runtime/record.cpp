@@ -54,6 +54,7 @@ Pace::Chunk Executable::bound_of(std::uint32_t which, std::uint64_t dispatches) 
 void Executable::append(VkCommandBuffer commands, const Entry& entry,
                         const vulkan::Recording::Parameters& parameters) const {
   const vulkan::Recording& recording = *entry.recording;
+  if (entry.whole) return recording.append(commands, parameters, *entry.whole);
   std::uint64_t all = 0;
   for (const Turn& turn : entry.turns) {
     std::uint64_t dispatches = 0;
@@ -136,17 +137,13 @@ RecordedCall& Executable::write(VkCommandBuffer commands, Entry& entry, const Bo
   return call;
 }
 
-RecordedCall& Executable::record(VkCommandBuffer commands, std::span<const Array> inputs,
-                                 std::vector<Array>& outputs, BoundCall* bound) {
-  check_inputs(inputs);
+std::vector<std::shared_ptr<Storage>> Executable::place(std::span<const Array> inputs,
+                                                        std::vector<Array>& outputs) {
   const std::size_t in = program_.inputs.size(), out = program_.outputs.size();
   if (outputs.size() != out)
     throw UsageError("gnomon::record: `" + program_.name + "` gives " + std::to_string(out) +
                      " arrays and there is room for " + std::to_string(outputs.size()) +
                      "; give a tree of what it returns, whose arrays may be empty");
-  std::vector<std::shared_ptr<Storage>> written;
-  const std::lock_guard lock(mutex_);
-  const Gate::Use inside(context_->gate);
   ranges_.resize(in + out);
   for (std::size_t i = 0; i < in; ++i)
     ranges_[i] = static_cast<DeviceStorage&>(*inputs[i].storage()).range();
@@ -159,9 +156,8 @@ RecordedCall& Executable::record(VkCommandBuffer commands, std::span<const Array
       request.what = "an output";
       request.aval = &aval;
       request.context = out_of_memory_text_;
-      const vulkan::Range range = context_->arrays.allocate(request);
-      written.push_back(std::make_shared<DeviceStorage>(context_, range, 0));
-      ranges_[in + o] = range;
+      ranges_[in + o] = context_->arrays.allocate(request);
+      outputs[o] = Array(aval, std::make_shared<DeviceStorage>(context_, ranges_[in + o], 0));
       continue;
     }
     const vulkan::Range& range = storage_of(outputs[o], *context_, "record").range();
@@ -187,44 +183,96 @@ RecordedCall& Executable::record(VkCommandBuffer commands, std::span<const Array
         throw UsageError("gnomon::record: " + name + " would overwrite result " +
                          std::to_string(other - in) + "; give each an array of its own");
     ranges_[in + o] = range;
-    written.push_back(outputs[o].storage());
   }
+  std::vector<std::shared_ptr<Storage>> storages;
+  for (const Array& a : outputs) storages.push_back(a.storage());
+  for (const Array& a : inputs) storages.push_back(a.storage());
+  return storages;
+}
+
+Executable::Entry& Executable::bind(BoundCall& bound) {
+  Entry& found = entry();
+  if (found.id == 0) found.id = ++recorded_entries_;
+  bound.entry = found.id;
+  bound.serial = ++bound_calls_;
+  bound.values.clear();
+  for (const Patch& patch : found.patches)
+    bound.values.push_back(
+        static_cast<std::uint32_t>((ranges_[patch.source].offset + patch.offset) >> patch.shift));
+  return found;
+}
+
+Executable::Entry* Executable::entry_of(const BoundCall& bound) const {
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const auto& e) { return e->id == bound.entry; });
+  return bound.entry == 0 || found == entries_.end() ? nullptr : found->get();
+}
+
+RecordedCall& Executable::record(VkCommandBuffer commands, std::span<const Array> inputs,
+                                 std::vector<Array>& outputs, BoundCall* bound) {
+  check_inputs(inputs);
+  const std::lock_guard lock(mutex_);
+  const Gate::Use inside(context_->gate);
+  auto storages = place(inputs, outputs);
   BoundCall own;
+  RecordedCall& call = schedule_.works.empty() ? *std::make_unique<RecordedCall>().release()
+                                               : write(commands, bind(own), own);
+  call.storages_ = std::move(storages);
+  call.outputs_ = outputs.size();
+  call.executable_ = shared_from_this();
+  if (bound != nullptr) *bound = std::move(own);
+  return call;
+}
+
+std::shared_ptr<PreparedCall> Executable::prepare(std::span<const Array> inputs,
+                                                  std::vector<Array>& outputs) {
+  check_inputs(inputs);
+  auto prepared = std::make_shared<PreparedCall>();
+  const std::lock_guard lock(mutex_);
+  const Gate::Use inside(context_->gate);
+  prepared->storages = place(inputs, outputs);
+  prepared->outputs = outputs.size();
+  prepared->executable = shared_from_this();
+  if (!schedule_.works.empty()) bind(prepared->bound);
+  return prepared;
+}
+
+RecordedCall& Executable::record(VkCommandBuffer commands,
+                                 const std::shared_ptr<PreparedCall>& prepared) {
+  const std::lock_guard lock(mutex_);
   RecordedCall* call = nullptr;
   if (schedule_.works.empty()) {
     call = std::make_unique<RecordedCall>().release();
   } else {
-    Entry& found = entry();
-    if (found.id == 0) found.id = ++recorded_entries_;
-    own.entry = found.id;
-    own.serial = ++bound_calls_;
-    for (const Patch& patch : found.patches)
-      own.values.push_back(
-          static_cast<std::uint32_t>((ranges_[patch.source].offset + patch.offset) >> patch.shift));
-    call = &write(commands, found, own);
+    Entry* found = entry_of(prepared->bound);
+    if (found == nullptr) {
+      const auto& storages = prepared->storages;
+      ranges_.clear();
+      const auto add = [&](std::size_t first, std::size_t end) {
+        for (std::size_t i = first; i < end; ++i)
+          ranges_.push_back(static_cast<DeviceStorage&>(*storages[i]).range());
+      };
+      add(prepared->outputs, storages.size());
+      add(0, prepared->outputs);
+      found = &bind(prepared->bound);
+    }
+    call = &write(commands, *found, prepared->bound);
   }
-  for (const Array& a : inputs) call->inputs_.push_back(a.storage());
-  call->outputs_ = std::move(written);
-  call->executable_ = shared_from_this();
-  for (std::size_t o = 0; o < out; ++o)
-    if (outputs[o].empty()) outputs[o] = Array(program_.outputs[o], call->outputs_[o]);
-  if (bound != nullptr) *bound = std::move(own);
+  call->prepared_ = prepared;
   return *call;
 }
 
 RecordedCall* Executable::record_again(VkCommandBuffer commands,
                                        const std::shared_ptr<Executable>& self,
-                                       const BoundCall& bound, std::span<const Array* const> inputs,
-                                       std::span<const Array> captures,
-                                       std::span<const Array* const> outputs) {
+                                       const BoundCall& bound, std::span<const Array* const> arrays,
+                                       std::size_t outputs, std::span<const Array> captures) {
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const auto& e) { return e->id == bound.entry; });
-  if (bound.entry == 0 || found == entries_.end()) return nullptr;
-  RecordedCall& call = write(commands, **found, bound);
-  for (const Array* a : inputs) call.inputs_.push_back(a->storage());
-  for (const Array& a : captures) call.inputs_.push_back(a.storage());
-  for (const Array* a : outputs) call.outputs_.push_back(a->storage());
+  Entry* const found = entry_of(bound);
+  if (found == nullptr) return nullptr;
+  RecordedCall& call = write(commands, *found, bound);
+  for (const Array* a : arrays) call.storages_.push_back(a->storage());
+  for (const Array& a : captures) call.storages_.push_back(a.storage());
+  call.outputs_ = outputs;
   call.executable_ = self;
   return &call;
 }
@@ -245,24 +293,32 @@ void Executable::give_back(RecordedCall& call) noexcept {
   if (!context_->queue.submitted(call.last_use_)) ++entry.unknown;
 }
 
+void RecordedCall::used_by(vulkan::Ticket ticket) {
+  last_use_ = ticket;
+  const auto& storages = prepared_ ? prepared_->storages : storages_;
+  const std::size_t outputs = prepared_ ? prepared_->outputs : outputs_;
+  for (std::size_t i = 0; i < storages.size(); ++i) {
+    auto& storage = static_cast<DeviceStorage&>(*storages[i]);
+    if (i < outputs)
+      storage.written_by(ticket);
+    else
+      storage.used_by(ticket);
+  }
+}
+
 void RecordedCall::submitted() {
-  last_use_ = executable_->context()->queue.mark();
+  used_by(executable().context()->queue.mark());
   known_ = true;
-  for (const auto& s : inputs_) static_cast<DeviceStorage&>(*s).used_by(last_use_);
-  for (const auto& s : outputs_) static_cast<DeviceStorage&>(*s).written_by(last_use_);
 }
 
 void RecordedCall::give_back() noexcept {
-  const std::shared_ptr<Executable> executable = std::move(executable_);
-  if (!known_) {
-    last_use_ = executable->context()->queue.upcoming();
-    for (const auto& s : inputs_) static_cast<DeviceStorage&>(*s).used_by(last_use_);
-    for (const auto& s : outputs_) static_cast<DeviceStorage&>(*s).written_by(last_use_);
-  }
-  inputs_.clear();
-  outputs_.clear();
+  if (!known_) used_by(executable().context()->queue.upcoming());
+  // Whoever is last takes with it what may be this call's executable.
+  const std::shared_ptr<const PreparedCall> prepared = std::move(prepared_);
+  const std::shared_ptr<Executable> own = std::move(executable_);
+  storages_.clear();
   if (entry_ != nullptr)
-    executable->give_back(*this);
+    (prepared ? *prepared->executable : *own).give_back(*this);
   else
     delete this;  // nobody lent it
 }

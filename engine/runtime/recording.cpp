@@ -346,6 +346,8 @@ void Executable::build(Entry& entry) {
     stretches.stretches.push_back(std::move(dispatches));
   }
   entry.turns = std::move(tape.turns);
+  if (entry.turns.size() == 1 && !entry.turns[0].gated && entry.turns[0].order.size() == 1)
+    entry.whole = entry.turns[0].order[0];
   for (const Turn& turn : entry.turns)
     for (const std::uint32_t s : turn.order)
       entry.dispatches += static_cast<std::uint32_t>(stretches.stretches[s].size());

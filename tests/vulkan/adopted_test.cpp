@@ -243,6 +243,47 @@ TEST_F(Adopted, RecordsTheSameCallAgainForWhateverItsBuffersHold) {
   for (int i = 0; i < 1024; ++i) ASSERT_EQ(elements(out[1])[i], 10.0f) << i;
 }
 
+TEST_F(Adopted, RecordsPreparedCalls) {
+  const auto f = jit(*rt, [](const Array& v) { return v * 3.0f + sum(v); });
+  const VulkanBuffer from = floats(1024, [](auto) { return 1.0f; });
+  const VulkanBuffer to = floats(1024, [](auto) { return 0.0f; });
+  Array y = array_in(*rt, to, 0, f32_1024), made;
+  std::optional<Prepared> call = prepare(y, f, array_in(*rt, from, 0, f32_1024));
+  const Prepared own = prepare(made, f, rt->from_host(std::vector<float>(1024, 2.0f)));
+  Recording kept[2], last;
+  // Between the frames so many other calls that what was prepared is found no more.
+  for (int frame = 0; frame < 4; ++frame) {
+    const float value = static_cast<float>(frame + 1);
+    for (int i = 0; i < 1024; ++i) elements(from)[i] = value;
+    const VkCommandBuffer commands = app.begin();
+    kept[frame % 2] = call->record(commands);
+    last = own.record(commands);
+    app.end(commands);
+    app.submit(commands);
+    app.wait_idle();
+    for (int i = 0; i < 1024; ++i) ASSERT_EQ(elements(to)[i], 1027 * value) << i;
+    kept[frame % 2].finished();
+    if (frame != 1) continue;
+    kept[0] = {}, kept[1] = {}, last = {};
+    for (int k = 0; k < 40; ++k) {
+      const VulkanBuffer other = floats(1024, [](auto) { return 0.0f; });
+      f(array_in(*rt, other, 0, f32_1024));
+    }
+  }
+  EXPECT_EQ(rt->to_host<float>(made)[5], 2054.0f);
+  // A call under way keeps what it needs.
+  for (int i = 0; i < 1024; ++i) elements(from)[i] = -1.0f;
+  const VkCommandBuffer commands = app.begin();
+  kept[0] = call->record(commands);
+  y = {};
+  call.reset();
+  app.end(commands);
+  app.submit(commands);
+  app.wait_idle();
+  EXPECT_EQ(elements(to)[9], -1027.0f);
+  kept[0] = {}, kept[1] = {}, last = {}, made = {};
+}
+
 TEST_F(Adopted, KnowsABufferThatIsMadeAnewFromOneThatIsGone) {
   const auto f = jit(*rt, [](const Array& v) { return v + 1.0f; });
   for (int life = 0; life < 3; ++life) {

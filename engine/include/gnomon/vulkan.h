@@ -20,6 +20,7 @@
 namespace gnomon {
 
 class Executable;
+struct PreparedCall;
 class RecordedCall;
 
 /// Bytes of a buffer.
@@ -150,7 +151,8 @@ Recording record(Frames&, VkCommandBuffer, const std::shared_ptr<Executable>&,
 /// nothing else of the command buffer's state is touched.
 ///
 /// A call with the arrays of one of the last 32 of `f` with other arrays costs little more than the
-/// commands that it consists of, and allocates nothing: make the arrays of a frame once.
+/// commands that it consists of, and allocates nothing: make the arrays of a frame once. `prepare`
+/// saves the rest.
 ///
 /// Loops of a known number of steps are written out; others run as often as they may at most, of
 /// which what is not needed costs a fraction of a microsecond. A command buffer may be submitted
@@ -169,6 +171,36 @@ requires(requires(const F& f) { f.frames(); }) Recording
   std::vector<Array> inputs, outputs = tree::leaves(results);
   const auto executable = f.executable(commands.loc, inputs, args...);
   Recording call = detail::record(frames, commands.handle, executable, inputs, outputs, trees);
+  results = tree::with_leaves(results, outputs);
+  return call;
+}
+
+/// A call with its arrays, which are held: for frames that repeat it. Copies share.
+class Prepared {
+ public:
+  explicit Prepared(std::shared_ptr<PreparedCall> call) : call_(std::move(call)) {}
+  /// Writes the call into a command buffer, as gnomon::record does. Looks nothing up and allocates
+  /// nothing once as many were recorded as are under way at a time: costs what the commands cost.
+  ///
+  /// Throws DeviceError when the device fails, and UsageError for loops as gnomon::record does.
+  Recording record(VkCommandBuffer) const;
+
+ private:
+  std::shared_ptr<PreparedCall> call_;
+};
+
+namespace detail {
+Prepared prepare(Executable&, std::span<const Array> inputs, std::vector<Array>& outputs);
+}  // namespace detail
+
+/// The call of `f` that `record` would write, with results in `results`; arrays in that which are
+/// empty get memory. Takes what `record` takes and throws what it throws.
+template <class R, class F, class... A>
+requires(requires(const F& f) { f.frames(); }) Prepared
+    prepare(R& results, const F& f, const A&... args) {
+  std::vector<Array> inputs, outputs = tree::leaves(results);
+  const auto executable = f.executable(Loc{}, inputs, args...);
+  Prepared call = detail::prepare(*executable, inputs, outputs);
   results = tree::with_leaves(results, outputs);
   return call;
 }
