@@ -5,6 +5,8 @@
 #include <functional>
 
 #include "codegen/graph/primitive.h"
+#include "codegen/lower/mapping.h"
+#include "codegen/primitives/table.h"
 
 namespace gnomon {
 
@@ -64,6 +66,25 @@ std::map<ValueId, std::vector<ValueId>> group_by_loops(const std::vector<ValueId
   return groups;
 }
 
+/// Whether `v` is a large product, or follows from one, and its kernel has tiles.
+bool in_tiles(const Placement& place, const Cones& cones, ValueId v) {
+  const auto& equations = cones.at(v).equations;
+  return std::any_of(equations.begin(), equations.end(), [&](std::uint32_t i) {
+    const Equation& e = place.graph.equations[i];
+    return e.primitive == &dot_general_p && large_product(place.graph, e);
+  });
+}
+
+/// Arrays as large as `v` that it reads and `known` has not.
+std::size_t more_reads(const Placement& place, const Cones& cones, ValueId v,
+                       const std::vector<ValueId>& group) {
+  const auto& memory = cones.at(v).memory;
+  return static_cast<std::size_t>(std::count_if(memory.begin(), memory.end(), [&](ValueId m) {
+    return place.graph.avals[m].shape.size() == place.graph.avals[v].shape.size() &&
+           std::find(group.begin(), group.end(), m) == group.end();
+  }));
+}
+
 /// Rows that one kernel writes into histories, at most: a device binds so many buffers.
 constexpr std::size_t most_updates = 8;
 
@@ -120,6 +141,9 @@ std::vector<std::vector<ValueId>> group_elements(const Placement& place, const U
         // other go together.
         const bool small = g.avals[v].shape.size() <= 4096 && group.size() < 8;
         if (!uses_group && !same_equation && !small) continue;
+        if (!small && !same_equation && in_tiles(place, cones, group[0]) &&
+            more_reads(place, cones, v, group) > 0)
+          continue;
         // Everything else it reads must be computable before the group.
         std::set<ValueId> others;
         bool clean = true;

@@ -254,11 +254,12 @@ void store_rows(Workshop& w, Frame& f) {
                         values[next].first, values[next].second);
   };
   const Dim trips = r.row / side_by_side;
-  k.count_loop(k.u32(word(trips)), static_cast<std::uint64_t>(trips), {},
-               [&](Value trip, std::span<const Value>) {
-                 put(k.mul(trip, k.u32(word(side_by_side))), side_by_side);
-                 return Values{};
-               });
+  if (trips > 0)
+    k.count_loop(k.u32(word(trips)), static_cast<std::uint64_t>(trips), {},
+                 [&](Value trip, std::span<const Value>) {
+                   put(k.mul(trip, k.u32(word(side_by_side))), side_by_side);
+                   return Values{};
+                 });
   put(k.u32(word(trips * side_by_side)), r.row % side_by_side);
 }
 

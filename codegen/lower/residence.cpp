@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/cone.h"
@@ -39,6 +40,10 @@ class Chooser {
 
   Residence run() {
     for (ValueId v : g_.inputs) in_memory_[v] = true;
+    // Many windows show an element of an image: the border is put around it once.
+    for (const Equation& e : g_.equations)
+      if (e.primitive == &conv_p)
+        for (std::size_t i = 0; i < 2; ++i) keep_bordered(e.inputs[i], i == 1);
     find_demand();
     choose_memory();
     Rows rows;
@@ -72,7 +77,8 @@ class Chooser {
             if (lower.reuse == Reuse::many)
               d = e.primitive->name == "broadcast" || in_panels(e) ? Demand::broadcast
                                                                    : Demand::repeated;
-            if (lower.cost == Cost::view && (j == 0 || e.primitive != &optimization_barrier_p))
+            if (lower.cost == Cost::view && !in_memory_[e.outputs[0]] &&
+                (j == 0 || e.primitive != &optimization_barrier_p))
               d = std::max(d, out);
             break;
           case Lowering::Kind::cond:
@@ -98,6 +104,14 @@ class Chooser {
     }
   }
 
+  /// Instructions per element but for its operands.
+  static double own_cost_of(const Equation& e) {
+    if (e.primitive->lower.cost == Cost::view) return 0;
+    if (e.primitive == &iota_p) return 0;  // the position, which whoever asks for it knows
+    // What a reduction costs are its operand's elements.
+    return e.primitive->lower.cost == Cost::heavy && !reduces(e) ? 12 : 1;
+  }
+
   /// Instructions per element, operands included up to memory.
   double cost_of(const Equation& e) const {
     double inputs = 0;
@@ -116,11 +130,7 @@ class Chooser {
       case Lowering::Kind::expand:
         return unbounded_cost;
     }
-    double own = 1;
-    if (e.primitive->lower.cost == Cost::view) own = 0;
-    if (e.primitive == &iota_p) own = 0;  // the position, which whoever asks for it knows
-    // What a reduction costs are its operand's elements.
-    if (e.primitive->lower.cost == Cost::heavy && !reduces(e)) own = 12;
+    const double own = own_cost_of(e);
     // A reduction or product reads more elements than it gives.
     double trips = 1;
     const double out = static_cast<double>(std::max<Dim>(1, g_.avals[e.outputs[0]].shape.size()));
@@ -167,6 +177,45 @@ class Chooser {
     }
   }
 
+  /// Whether an element of `e` needs those of its operands at its own place.
+  static bool by_element(const Equation& e) {
+    const Lowering& lower = e.primitive->lower;
+    return lower.kind == Lowering::Kind::element &&
+           (e.primitive == &reshape_p || (lower.cost != Cost::view && lower.reuse == Reuse::once));
+  }
+
+  /// Instead of `v`, puts what it is made of in memory, where others need that as well and the rest
+  /// costs little. False when there is nothing like that.
+  bool keep_shared_part(ValueId v) {
+    std::optional<ValueId> kept;
+    std::vector<std::uint32_t> path;  // from `v` down
+    std::size_t above = 0;            // of the path
+    bool shown = false;               // by a view that others need
+    for (ValueId at = v; uses_.producer[at] != Uses::none && !in_memory_[at];) {
+      const double cost = cost_[at];
+      if (cost < 64 || cost >= unbounded_cost || cost_[v] - cost >= 64) break;
+      const Equation& e = g_.equations[uses_.producer[at]];
+      const bool view = e.primitive->lower.cost == Cost::view;
+      shown = at != v && (uses_.count[at] > 1 || shown);
+      if (shown && !view) {
+        kept = at;
+        above = path.size();
+        shown = false;
+      }
+      if (!by_element(e) || e.inputs.empty()) break;
+      path.push_back(uses_.producer[at]);
+      at = *std::max_element(e.inputs.begin(), e.inputs.end(), [&](ValueId a, ValueId b) {
+        return (in_memory_[a] ? 0 : cost_[a]) < (in_memory_[b] ? 0 : cost_[b]);
+      });
+      if (g_.avals[at].shape.size() != g_.avals[v].shape.size()) break;
+    }
+    if (!kept) return false;
+    in_memory_[*kept] = true;
+    while (above-- > 0)
+      cost_[g_.equations[path[above]].outputs[0]] = cost_of(g_.equations[path[above]]);
+    return true;
+  }
+
   /// Puts what a convolution reads through views in memory where that has a border, or is a kernel
   /// that was turned around for it.
   void keep_bordered(ValueId v, bool kernel) {
@@ -187,6 +236,25 @@ class Chooser {
       const Equation& e = g_.equations[i];
       return e.primitive == &dot_general_p && large_product(g_, e);
     });
+  }
+
+  /// Puts what `v` takes of convolutions in memory: those that are asked for several times, or `v`
+  /// itself, which a tile of the convolution then computes.
+  void keep_convolutions(ValueId v) {
+    if (in_memory_[v]) return;
+    const auto cone = cone_of({g_, uses_, in_memory_, layouts_}, v).equations;
+    for (std::uint32_t i : cone) {
+      const Equation& e = g_.equations[i];
+      const ValueId result = e.outputs[0];
+      if (e.primitive != &conv_p || cost_[result] < 64) continue;
+      if (uses_.count[result] > 1) {
+        in_memory_[result] = true;
+      } else {
+        keep_if_costly(v);
+      }
+    }
+    for (std::uint32_t i : cone)
+      for (ValueId o : g_.equations[i].outputs) cost_[o] = cost_of(g_.equations[i]);
   }
 
   /// Whether the lanes of a reduction fill a CPU, or there is next to nothing for them to do: what
@@ -224,7 +292,7 @@ class Chooser {
           e.primitive->lower.cost != Cost::view)
         for (ValueId v : e.inputs)
           if (g_.avals[v].shape.size() >= 4 * g_.avals[e.outputs[0]].shape.size() &&
-              !lanes_suffice(e))
+              !lanes_suffice(e) && !keep_shared_part(v))
             keep_if_costly(v);
       // Operands that were turned around for the sake of a product (lower/split.h).
       if (e.primitive == &dot_general_p && large_product(g_, e))
@@ -239,13 +307,12 @@ class Chooser {
               g_.equations[uses_.producer[e.inputs[i]]].primitive == &permute_p)
             in_memory_[e.inputs[i]] = true;
       }
-      // No tile fits a product that is one part of something larger.
+      // No tile fits a product or a convolution that is one part of something larger.
       if (e.primitive == &concatenate_p || e.primitive == &pad_p)
-        for (ValueId v : e.inputs)
+        for (ValueId v : e.inputs) {
           if (shows_large_product(v)) keep_if_costly(v);
-      // Many windows show an element of an image: the border is put around it once.
-      if (e.primitive == &conv_p)
-        for (std::size_t i = 0; i < 2; ++i) keep_bordered(e.inputs[i], i == 1);
+          keep_convolutions(v);
+        }
       // Results that complete vectors are cut off a convolution (lower/split_conv.h).
       if (e.primitive == &slice_p && defined(e.inputs[0]) &&
           g_.equations[uses_.producer[e.inputs[0]]].primitive == &conv_p)
@@ -267,7 +334,20 @@ class Chooser {
           in_memory_[v] = true;
       }
     }
-    // A value that several roots need is computed once, unless it costs next to nothing.
+    // A value that several roots need is computed once, unless it costs next to nothing beside what
+    // is computed once as well.
+    constexpr double next_to_nothing = 4;
+    std::vector<double> beside = cost_;
+    for (const Equation& e : g_.equations) {
+      if (e.primitive->lower.kind != Lowering::Kind::element || e.outputs.size() > 1 ||
+          (e.primitive->lower.cost != Cost::view && !by_element(e)))
+        continue;
+      double cost = own_cost_of(e);
+      for (ValueId in : e.inputs)
+        if (!in_memory_[in] && (beside[in] <= next_to_nothing || cost_[in] >= unbounded_cost))
+          cost += beside[in];
+      beside[e.outputs[0]] = cost;
+    }
     constexpr ValueId nobody = ~0u;
     constexpr ValueId several = ~0u - 1;
     std::vector<ValueId> owner(g_.avals.size(), nobody);
@@ -275,7 +355,8 @@ class Chooser {
       const Equation& e = g_.equations[i];
       const bool loop = is_loop(e);
       for (ValueId v : e.outputs) {
-        if (owner[v] == several && !loop && cost_[v] > 4 && !shows_slices(e)) in_memory_[v] = true;
+        if (owner[v] == several && !loop && beside[v] > next_to_nothing && !shows_slices(e))
+          in_memory_[v] = true;
         if (in_memory_[v]) owner[v] = v;
       }
       for (ValueId v : e.outputs) {

@@ -16,7 +16,8 @@ namespace {
 
 /// Rows of that many elements stay in a core's cache, those of all lanes of a SIMD group together.
 constexpr Dim longest_row = 8192;
-/// Shorter ones are unrolled, and walking memory is what they cost.
+/// Shorter ones are unrolled, and walking memory is what they cost. A lane takes less time for such
+/// a row than a kernel to start, so that this is all that counts where there are few.
 constexpr Dim shortest_row = 16;
 /// Instructions per element that it may cost to compute the row again instead of storing it.
 constexpr double worth_storing = 48;
@@ -157,7 +158,8 @@ Rows fuse_rows(const Graph& g, const Uses& uses, const Target& target,
     const ValueId root = e.outputs[0];
     const Shape& shape = g.avals[root].shape;
     const Dim rows = nearest_rows(g, uses, root);
-    if (rows < target.parallel_lanes || shape.size() % rows != 0) continue;
+    if (rows == 0 || shape.size() % rows != 0) continue;
+    const bool few = rows < target.parallel_lanes;
     const Walk walk(g, uses, outputs, root, rows);
     if (walk.too_long()) continue;
     Dim length = 1, walks = 0;
@@ -179,8 +181,10 @@ Rows fuse_rows(const Graph& g, const Uses& uses, const Target& target,
     const Dim own = shape.size() / rows;
     // Rows of small elements that end within a word would share it.
     if (own > 1 && own * size_of(g.avals[root].dtype) % 4 != 0) continue;
-    if (!leaves || walks == 0 || length < shortest_row || length > longest_row ||
-        (own > 1 && own != length) || static_cast<double>(walks) * work > worth_storing)
+    if (!leaves || walks == 0 || (own > 1 && own != length)) continue;
+    if (few ? length > shortest_row || work > worth_storing
+            : length < shortest_row || length > longest_row ||
+                  static_cast<double>(walks) * work > worth_storing)
       continue;
     for (ValueId v : walk.inside) in_memory[v] = v == root;
     for (ValueId v : walk.border)

@@ -162,7 +162,7 @@ class Splitter {
     const Primitive* p = e.primitive;
     const bool product = p == &dot_general_p;
     if (p == &conv_p) return wants_conv(g, e);
-    if (wants_parts(g, e, target_)) return true;
+    if (wants_parts(g, e, target_) || wants_choices(g, e, producer_)) return true;
     if (!product && p != &sum_p && p != &prod_p && p != &reduce_max_p && p != &reduce_min_p &&
         p != &argmax_p && p != &argmin_p)
       return false;
@@ -217,6 +217,7 @@ class Splitter {
       if (long_product(e)) return product(in[0], in[1], e.params.as<DotParams>(), e.loc);
       return oriented(e, env);
     }
+    if (wants_choices(g_, e, producer_)) return scatter_by_choice(e, in);
     if (e.primitive->lower.kind == Lowering::Kind::scatter) return scatter_in_parts(e, in, target_);
     if (e.primitive == &conv_p && arranged(e)) return convolutions_.arrange(e, env);
     if (e.primitive == &conv_p)

@@ -21,9 +21,18 @@ constexpr Dim most_sums = 72;
 Dim up(Dim n, Dim multiple) { return (n + multiple - 1) / multiple * multiple; }
 Shape from(const Shape& s, int axis) { return s.part(axis, s.rank()); }
 
-/// Positions of the image from the first one shown to the last one.
-Dim shown(const WindowAxis& w, Dim results) {
-  return (results - 1) * w.stride + (w.window - 1) * w.dilation + 1;
+/// An axis of an image with zeros around it: `lo` in front (or elements less), `length` altogether,
+/// of which windows do not see the last -`hi`.
+struct Border {
+  Dim lo, length, hi;
+};
+
+/// For so many `results` of a window, and what else it has a border for. `rows` end with a texel.
+Border border(const WindowAxis& w, Dim results, bool rows) {
+  const Dim needed = (results - 1) * w.stride + (w.window - 1) * w.dilation + 1;
+  const Dim all = std::max(w.length + w.lo + std::max<Dim>(w.hi, 0), needed);
+  const Dim length = rows ? up(all, texel) : all;
+  return {w.lo, length, needed - length};
 }
 
 /// Parts of a sum over `n` images for `lanes` lanes each: 1, or 4 and more, which the parts' sum
@@ -141,13 +150,11 @@ Array ConvArranger::by_images(const Equation& e, const std::vector<Array>& env) 
     results = w.count();
     // Results behind the last one complete the last vector, and are cut off.
     const bool last = i == axes - 1;
-    const Dim needed = shown(w, last ? up(results, texel) : results);
-    Dim all = std::max(w.length + w.lo + std::max<Dim>(w.hi, 0), needed);
-    if (last) all = up(all, texel);
-    lo.push_back(w.lo);
-    length.push_back(all);
+    const Border around = border(w, last ? up(results, texel) : results, last);
+    lo.push_back(around.lo);
+    length.push_back(around.length);
     p.lo[at(i)] = 0;
-    p.hi[at(i)] = needed - all;
+    p.hi[at(i)] = around.hi;
   }
   const Source images = source_of(e.inputs[0]);
   const Array x = lax::permute(bordered(images, env, lo, length, loc), images.order, loc);
@@ -187,13 +194,11 @@ Array ConvArranger::by_sums(const Equation& e, const std::vector<Array>& env) {
     out.append(results);
     if (!last) trips *= w.window;
     w.window = window[at(b) + 2 + at(i)];
-    const Dim needed = shown(w, results);
-    Dim all = std::max(w.length + w.lo + std::max<Dim>(w.hi, 0), needed);
-    if (last) all = up(all, texel);
-    lo.push_back(w.lo);
-    length.push_back(all);
+    const Border around = border(w, results, last);
+    lo.push_back(around.lo);
+    length.push_back(around.length);
     p.lo[at(i)] = 0;
-    p.hi[at(i)] = needed - all;
+    p.hi[at(i)] = around.hi;
   }
   const Dim n = rhs[b + 1];
   const Dim rows = sums_tile(out, b, target_.tile_rows).channels;

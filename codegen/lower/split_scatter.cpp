@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "codegen/lower/uses.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
 
@@ -80,6 +81,9 @@ Array combine_parts(const Primitive& p, const ScatterParams& params, const Array
       loc);
 }
 
+/// Updates that are chosen element by element.
+constexpr Dim few_updates = 4;
+
 }  // namespace
 
 bool wants_parts(const Graph& g, const Equation& e, const Target& target) {
@@ -117,6 +121,43 @@ Array scatter_in_parts(const Equation& e, const std::vector<Array>& in, const Ta
   const Array fresh =
       emit1(gather_p, GatherParams{p.axis, b, GatherMode::clip}, {in[2], last}, loc);
   return lax::select(written, fresh, in[0], loc);
+}
+
+bool wants_choices(const Graph& g, const Equation& e, const std::vector<std::uint32_t>& producer) {
+  if (e.primitive->lower.kind != Lowering::Kind::scatter) return false;
+  const auto& p = e.params.as<ScatterParams>();
+  const std::uint32_t made = producer[e.inputs[0]];
+  if (g.avals[e.inputs[0]].dtype == DType::boolean && e.primitive != &scatter_set_p) return false;
+  return made != Uses::none && g.equations[made].primitive == &broadcast_p &&
+         g.avals[g.equations[made].inputs[0]].shape.size() == 1 &&
+         g.avals[e.inputs[2]].shape[p.axis] <= few_updates;
+}
+
+Array scatter_by_choice(const Equation& e, const std::vector<Array>& in) {
+  const auto& p = e.params.as<ScatterParams>();
+  const Loc loc = e.loc;
+  const Shape& out = in[0].shape();
+  const Array position = lax::iota(in[1].dtype(), out, p.axis, loc);
+  std::vector<int> batch, others;
+  for (int a = 0; a < out.rank(); ++a) {
+    if (a < p.batch_dims) batch.push_back(a);
+    if (a != p.axis) others.push_back(a);
+  }
+  Array r = in[0];
+  for (Dim n = 0; n < in[2].dim(p.axis); ++n) {
+    const Array index = lax::slice_axis(in[1], p.batch_dims, n, n + 1, loc);
+    const Array update = lax::slice_axis(in[2], p.axis, n, n + 1, loc);
+    const Array here = lax::eq(
+        position,
+        lax::broadcast(lax::reshape(index, out.part(0, p.batch_dims), loc), out, batch, loc), loc);
+    const Array value = lax::broadcast(
+        lax::reshape(update, update.shape().without(p.axis), loc), out, others, loc);
+    const Array changed = e.primitive == &scatter_set_p
+                              ? value
+                              : emit1(reduction_of(*e.primitive).combine, {}, {r, value}, loc);
+    r = lax::select(here, changed, r, loc);
+  }
+  return r;
 }
 
 }  // namespace gnomon

@@ -1,6 +1,7 @@
-// codegen/lower/split_scatter.h -- long scatters in parts.
+// codegen/lower/split_scatter.h -- long scatters in parts, and those of a few updates.
 #pragma once
 #include <algorithm>
+#include <vector>
 
 #include "codegen/graph/graph.h"
 #include "codegen/program/target.h"
@@ -22,5 +23,13 @@ bool wants_parts(const Graph&, const Equation&, const Target&);
 /// part only, and the number of parts depends on the graph and the device, so that results are
 /// reproducible. `set` finds the last update of each element by its number, a maximum.
 Array scatter_in_parts(const Equation&, const std::vector<Array>& inputs, const Target&);
+
+/// Whether a scatter of a few updates onto an array of one number, as the cotangent of what took an
+/// element of each row is, costs less as choices.
+bool wants_choices(const Graph&, const Equation&, const std::vector<std::uint32_t>& producer);
+
+/// The scatter element by element, so that it fuses: each compares its position with all indices, in
+/// order of the updates.
+Array scatter_by_choice(const Equation&, const std::vector<Array>& inputs);
 
 }  // namespace gnomon

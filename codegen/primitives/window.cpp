@@ -234,6 +234,41 @@ Array shown_at(const Array& d, const WindowParams& p, const Array& which) {
   return lax::reshape(read, which.shape());
 }
 
+/// Whether no two windows have an element in common, nor anything but elements, so that the operand
+/// is windows in rows with a rest behind them.
+bool side_by_side(const WindowParams& p, const Shape& shape) {
+  for (int a = 0; a < shape.rank(); ++a) {
+    const WindowAxis w = window_axis(p, shape, a);
+    if (w.stride != w.window || w.base != 1 || w.lo != 0 || w.count() * w.window > w.length ||
+        (w.dilation != 1 && w.window > 1))
+      return false;
+  }
+  return true;
+}
+
+/// As the sum of `shown` where it is what `which` says, for windows side by side: these become axes
+/// of their own. Backwards an element looks at one cotangent, instead of one for each offset.
+Array shown_apart(const Array& d, const WindowParams& p, const Array& which) {
+  Array x = d;
+  Shape split, offsets;
+  std::vector<int> positions, within;  // axes of `split`
+  for (int a = 0; a < d.rank(); ++a) {
+    const WindowAxis w = window_axis(p, d.shape(), a);
+    x = lax::slice_axis(x, a, 0, w.count() * w.window);
+    positions.push_back(split.rank());
+    split.append(w.count());
+    if (w.window == 1) continue;
+    within.push_back(split.rank());
+    split.append(w.window);
+    offsets.append(w.window);
+  }
+  const Array n = lax::reshape(lax::iota(DType::i32, {offsets.size()}, 0), offsets);
+  const Array here =
+      lax::eq(lax::broadcast(which, split, positions), lax::broadcast(n, split, within));
+  x = lax::reshape(x, split);
+  return lax::sum(lax::select(here, x, lax::zeros_like(x)), within);
+}
+
 template <const Primitive& Arg>
 Tangents jvp_extremum(const Params& params, const Arrays& in, const Arrays& out,
                       const Tangents& d) {
@@ -241,6 +276,7 @@ Tangents jvp_extremum(const Params& params, const Arrays& in, const Arrays& out,
   if (out[0].size() == 0 || in[0].size() == 0) return Tangents(1);
   const Array which = emit1(Arg, p, {in[0]}, {});
   const Dim elements = window_shape(p).size();
+  if (elements > 1 && side_by_side(p, in[0].shape())) return {shown_apart(*d[0], p, which)};
   // Selections of shifted copies fuse, backwards too; for many it is one gather.
   if (elements > 32 || in[0].rank() == 0) return {shown_at(*d[0], p, which)};
   std::optional<Array> sum;

@@ -205,6 +205,48 @@ TEST(PoolingGrad, GoesToTheFirstMaximum) {
   EXPECT_EQ(run(wide, f32({1, 1, 7, 8}, x)), want);
 }
 
+// Windows side by side, with a rest behind them: against a loop that looks for the first maximum.
+TEST(PoolingGrad, OfWindowsSideBySideGoesToTheFirstMaximum) {
+  std::mt19937 g(5);
+  const auto draw = [&](const Shape& s) {
+    HostArray h(Aval{DType::f32, s});
+    for (Dim i = 0; i < h.size(); ++i) h.set_number(i, static_cast<double>(g() % 4));
+    return h;
+  };
+  const auto pooled = [](A a) { return max_pool(a, {2, 3}, {.stride = {2, 3}}); };
+  for (const auto& [rows, columns] : {std::pair<Dim, Dim>{4, 6}, {5, 8}, {2, 3}, {7, 10}}) {
+    SCOPED_TRACE(to_string(Shape{rows, columns}));
+    HostArray x = draw({2, 3, rows, columns});
+    const HostArray ct = draw({2, 3, rows / 2, columns / 3}), d = draw({2, 3, rows, columns});
+    x.set_number(1, std::nan(""));
+    Numbers want(static_cast<std::size_t>(x.size()), 0), moved;
+    for (Dim o = 0; o < ct.size(); ++o) {
+      const Dim j = o % (columns / 3), i = o / (columns / 3) % (rows / 2),
+                plane = o / (columns / 3) / (rows / 2);
+      Dim best = -1;
+      for (Dim k = 0; k < 6; ++k) {
+        const Dim at = (plane * rows + 2 * i + k / 3) * columns + 3 * j + k % 3;
+        const double now = x.number(at), so_far = best < 0 ? 0 : x.number(best);
+        if (best < 0 || now > so_far || (std::isnan(now) && !std::isnan(so_far))) best = at;
+      }
+      want[static_cast<std::size_t>(best)] = ct.number(o);
+      moved.push_back(d.number(best));
+    }
+    const auto backward = [&](A a, A c) {
+      return grad([&](A v) { return sum(c * pooled(v)); })(a);
+    };
+    EXPECT_EQ(run(backward, x, ct), want);
+    const auto forward = [&](A a, A by) { return jvp(pooled, std::tuple{a}, std::tuple{by}).second; };
+    EXPECT_EQ(run(forward, x, d), moved);
+    Trace outer;
+    const Graph graph = make_graph(backward, outer.input(x.aval), outer.input(ct.aval)).graph;
+    if (rows % 2 == 0 && columns % 3 == 0) {
+      EXPECT_THAT(print(graph), ::testing::Not(HasSubstr(" pad[")));
+    }
+    gnomon::testing::expect_function_lowers(backward, x.aval, ct.aval);
+  }
+}
+
 TEST(ConvolutionErrors, NameBothSides) {
   const HostArray x = counting({1, 3, 5}), w = counting({2, 2, 3});
   EXPECT_THAT(
@@ -282,6 +324,40 @@ TEST(ConvolutionLowering, SplitsLongSums) {
   };
   gnomon::testing::expect_function_lowers(f, gnomon::testing::f32({8, 1, 40, 40}),
                                           gnomon::testing::f32({8, 1, 40, 40}));
+}
+
+// Behind a border, and between the parts of an overlapping window's gradient, a convolution still
+// has tiles; what is elementwise in front of a border is computed with it.
+TEST(ConvolutionLowering, HasTilesWhateverShowsIt) {
+  using gnomon::testing::f32;
+  Target target = Target::cpu_like();
+  target.arranged_products = 0;
+  target.parallel_lanes = 32;
+  const auto tiles = [&](auto f, const auto&... inputs) {
+    gnomon::testing::expect_function_lowers(f, inputs...);
+    Trace outer;
+    const Program p =
+        compile(make_graph(f, outer.input(inputs)...).graph, target, {.keep_text = true});
+    const std::string& s = p.fusion_text;
+    std::size_t n = 0;
+    for (std::size_t at = s.find(" tile "); at != s.npos; at = s.find(" tile ", at + 1)) ++n;
+    return std::tuple{n, p.kernels.size(), s};
+  };
+  const auto layer = [](A x, A w) { return conv(x, w, {.padding = Padding::same}); };
+  const Aval image = f32({2, 4, 8, 8}), kernel = f32({4, 4, 3, 3});
+  const auto two = [&](A x, A v, A w) { return layer(relu(layer(x, v)), w); };
+  const auto [of_two, kernels, why] = tiles(two, image, kernel, kernel);
+  EXPECT_EQ(of_two, 2u) << why;
+  EXPECT_EQ(kernels, 5u) << why;  // two borders and tiles, and the kernels by output channels
+  const auto behind_exp = [&](A x, A w) { return layer(exp(x), w); };
+  EXPECT_EQ(std::get<1>(tiles(behind_exp, image, kernel)), 3u);
+  const auto of_pooled = [&](A x, A w) {
+    return grad([&](A v) {
+      return sum(square(layer(max_pool(v, {3, 3}, {.stride = {2, 2}}), w)));
+    })(x);
+  };
+  const auto [of_gradient, more, text] = tiles(of_pooled, f32({2, 4, 17, 17}), kernel);
+  EXPECT_EQ(of_gradient, 2u) << text;
 }
 
 /// A convolution of random sizes, with its gradients.

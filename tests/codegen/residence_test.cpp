@@ -46,5 +46,32 @@ TEST(Residence, AResultKeepsItsOrder) {
   expect_function_lowers(with_draws, f32({96, 96}), f32({64, 96}));
 }
 
+// A product that is a result as well as an update that follows from it: the tiles of the product
+// compute what needs nothing else as large.
+TEST(Residence, AnUpdateThatReadsMoreIsNotPartOfAProductsTiles) {
+  const auto doubled = [](const Array& a, const Array& b) {
+    const Array p = matmul(a, b);
+    return std::pair{p, p * 2.0f};
+  };
+  const auto updated = [](const Array& a, const Array& b, const Array& m) {
+    const Array p = matmul(a, b);
+    return std::pair{p, m * 0.9f + p};
+  };
+  const Aval x = f32({96, 96});
+  EXPECT_EQ(on_cpu(doubled, x, x).kernels.size(), 1u);
+  EXPECT_EQ(on_cpu(updated, x, x, x).kernels.size(), 2u);
+}
+
+// What several sums need and costs a lot is stored once, and the rest computed in their lanes.
+TEST(Residence, SumsShareWhatCostsThem) {
+  const auto f = [](const Array& x, const Array& w) {
+    const Array y = reshape(matmul(x, w), {64, 8, 4});
+    return std::tuple{sum(y * 2.0f, 0), sum(y + 1.0f, 0), sum(-y, 0)};
+  };
+  const Program p = on_cpu(f, f32({64, 8}), f32({8, 32}));
+  EXPECT_EQ(p.kernels.size(), 2u) << p.fusion_text;
+  expect_function_lowers(f, f32({64, 8}), f32({8, 32}));
+}
+
 }  // namespace
 }  // namespace gnomon

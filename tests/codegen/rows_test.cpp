@@ -119,6 +119,13 @@ TEST(Rows, WhatCostsALotIsStored) {
   EXPECT_THAT(rows_of(costly, f32({32, 80})).fusion_text, Not(HasSubstr(" rows ")));
 }
 
+TEST(Rows, FewShortRowsAreALaneEach) {
+  const Program p = rows_of([](const Array& x) { return softmax(x); }, f32({4, 10}));
+  EXPECT_EQ(p.kernels.size(), 1u) << p.fusion_text;
+  const Program many = rows_of([](const Array& x) { return softmax(x); }, f32({64, 10}));
+  EXPECT_THAT(many.fusion_text, Not(HasSubstr(" rows ")));
+}
+
 TEST(Rows, FewRowsAndColumnsAreSharedByLanes) {
   EXPECT_THAT(rows_of([](const Array& x) { return softmax(x); }, f32({4, 512})).fusion_text,
               Not(HasSubstr(" rows ")));

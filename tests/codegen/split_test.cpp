@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "codegen/primitives/gather_scatter.h"
+#include "codegen/primitives/table.h"
 #include "gnomon/ops.h"
 #include "shaders/kernel/kernel.h"
 #include "shaders/kernel/text.h"
@@ -220,6 +222,32 @@ TEST(Split, SumsSeeThroughPermutations) {
         return sum(transpose(whole(x), {2, 1, 0}), 2);
       },
       f32({9000, 3, 2}));
+}
+
+// In order of the updates, those out of range left out: as scatters do it.
+TEST(Split, ScattersOfAFewUpdatesAreChoices) {
+  const ScatterParams rows{1, 1}, one{0, 0};
+  const auto onto_zeros = [](const Primitive& p, const ScatterParams& params, const Shape& shape) {
+    return [&p, params, shape](const Array& at, const Array& updates) {
+      return exp(emit1(p, params, {full(shape, 0.5f), at, updates}, {}));
+    };
+  };
+  for (const Primitive* p :
+       {&scatter_set_p, &scatter_add_p, &scatter_mul_p, &scatter_min_p, &scatter_max_p})
+    for (const Dim n : {1, 3, 4}) {
+      SCOPED_TRACE(std::string(p->name) + " " + std::to_string(n));
+      expect_function_lowers(onto_zeros(*p, rows, {5, 6, 2}), i32({5, n}), f32({5, n, 2}));
+      expect_function_lowers(onto_zeros(*p, one, {7, 3}), i32({n}), f32({n, 3}));
+    }
+  const auto kernels = [&](Dim n) {
+    Trace outer;
+    const auto f = onto_zeros(scatter_add_p, rows, {5, 6, 2});
+    return compile(make_graph(f, outer.input(i32({5, n})), outer.input(f32({5, n, 2}))).graph,
+                   Target::cpu_like(), {})
+        .kernels.size();
+  };
+  EXPECT_EQ(kernels(4), 1u);
+  EXPECT_GT(kernels(5), 1u);
 }
 
 }  // namespace
