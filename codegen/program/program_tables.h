@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,15 @@ inline std::string read(const fb::String* s) {
   return s->str();
 }
 
+/// The verifier of FlatBuffers 2.0 looks where a list lies, not whether its elements, which may
+/// want more than its length does, are aligned there.
+template <class T>
+void check_alignment(const fb::Vector<T>* list) {
+  constexpr std::size_t wanted = alignof(std::remove_pointer_t<T>);
+  if (list->size() > 0 && reinterpret_cast<std::uintptr_t>(list->Data()) % wanted != 0)
+    damaged("a list lies where its elements cannot");
+}
+
 /// Every element of a list by a function that gives its table.
 template <class T, class F>
 auto write_each(fb::FlatBufferBuilder& builder, const std::vector<T>& list, F write) {
@@ -67,6 +77,7 @@ template <class T, class F>
 auto read_each(const fb::Vector<T>* list, F read) {
   std::vector<decltype(read(list->Get(0)))> result;
   if (list == nullptr) return result;
+  check_alignment(list);
   Budget::take(list->size(), sizeof(result[0]));
   result.reserve(list->size());
   for (const auto* element : *list) result.push_back(read(element));
@@ -77,6 +88,7 @@ auto read_each(const fb::Vector<T>* list, F read) {
 template <class T>
 std::vector<T> read_numbers(const fb::Vector<T>* list) {
   if (list == nullptr) return {};
+  check_alignment(list);
   Budget::take(list->size(), sizeof(T));
   return {list->begin(), list->end()};
 }
@@ -87,8 +99,8 @@ std::vector<std::byte> read_bytes(const fb::Vector<std::uint8_t>*);
 template <class Root>
 const Root& verified(std::span<const std::byte> bytes, const char* identifier) {
   const auto* data = reinterpret_cast<const std::uint8_t*>(bytes.data());
-  // A table and the offset that leads there take 8 bytes. Where many offsets lead to one table, which
-  // no writer does, a small file could keep the verifier busy for hours.
+  // A table and the offset that leads there take 8 bytes. Where many offsets lead to one table,
+  // which no writer does, a small file could keep the verifier busy for hours.
   constexpr fb::uoffset_t depth = 64;
   const auto most_tables = static_cast<fb::uoffset_t>(bytes.size() / 8 + 1);
   if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) damaged("it is too large");

@@ -33,7 +33,8 @@ Head head_of(std::span<const std::byte> bytes) {
   Head head;
   if (bytes.size() < sizeof head) damaged("it has " + std::to_string(bytes.size()) + " bytes");
   std::memcpy(&head, bytes.data(), sizeof head);
-  if (std::string_view(head.magic.data(), head.magic.size()) != saved_magic) damaged("it does not begin as a file of programs does");
+  if (std::string_view(head.magic.data(), head.magic.size()) != saved_magic)
+    damaged("it does not begin as a file of programs does");
   if (head.version != saved_version)
     damaged("its form has version " + std::to_string(head.version) + " and this reads version " +
             std::to_string(saved_version));

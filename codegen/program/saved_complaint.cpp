@@ -112,8 +112,8 @@ class Plan {
     want(p_.arena_bytes <= end + 4096, "the arena has " + std::to_string(p_.arena_bytes) +
                                            " bytes, of which " + std::to_string(end) + " are used");
     std::ranges::sort(events);
-    std::map<std::uint64_t, std::uint32_t> alive;             // by offset
-    std::multimap<std::uint32_t, std::uint64_t> until;        // last step -> offset
+    std::map<std::uint64_t, std::uint32_t> alive;       // by offset
+    std::multimap<std::uint32_t, std::uint64_t> until;  // last step -> offset
     for (const auto& [first, i] : events) {
       for (auto dead = until.begin(); dead != until.end() && dead->first < first;
            dead = until.erase(dead))
@@ -174,15 +174,14 @@ class Plan {
     if (s.kind == Step::Kind::copy) return;
     // A workgroup has an element of something to itself.
     want(s.groups <= reach, what + " has more workgroups than elements");
-    want(!s.counts || std::ranges::any_of(p_.gated,
-                                          [&](const GatedBlock& g) {
-                                            return g.first <= index && index < g.end;
-                                          }),
+    want(!s.counts ||
+             std::ranges::any_of(
+                 p_.gated, [&](const GatedBlock& g) { return g.first <= index && index < g.end; }),
          what + " has its workgroups counted by nobody");
   }
 
-  /// What its gates tell: whether it is done and what runs, in one piece of memory that somebody has
-  /// written before and that gates write to.
+  /// What its gates tell: whether it is done and what runs, in one piece of memory that somebody
+  /// has written before and that gates write to.
   void gated(const GatedBlock& g) const {
     // Words that it writes and the host reads, or the other way round.
     const auto told = [&](const Place& place) {
@@ -193,8 +192,7 @@ class Plan {
     if (g.iterations) told(*g.iterations);
     if (g.slices) told(g.slices->steps);
     const auto state = std::ranges::find_if(p_.allocations, [&](const Allocation& a) {
-      return a.first_step < g.first && g.end - 1 <= a.last_step && a.offset <= g.done.offset &&
-             g.done.offset < a.offset + a.bytes;
+      return a.first_step < g.first && g.end - 1 <= a.last_step && a.offset == g.done.offset;
     });
     want(state != p_.allocations.end(), "a gated block is told by nothing where it begins");
     std::vector<std::pair<std::uint64_t, std::uint64_t>> used = {{g.done.offset, 4}};
@@ -202,16 +200,18 @@ class Plan {
     for (std::uint32_t i = state->first_step; i < g.end; ++i) {
       const Step& s = p_.steps[i];
       for (std::size_t o = 0; o < s.operands.size() && s.kind == Step::Kind::dispatch; ++o) {
-        const bool writes =
-            s.operands[o] == Place{Place::Kind::arena, 0, state->offset} &&
-            p_.kernels[s.kernel].buffers[o].access != kernel::Access::read && s.groups > 0;
+        const bool writes = s.operands[o] == Place{Place::Kind::arena, 0, state->offset} &&
+                            p_.kernels[s.kernel].buffers[o].access != kernel::Access::read &&
+                            s.groups > 0;
         begins |= writes && i < g.first && !s.counts;
         gates |= writes && i >= g.first;
       }
       if (!s.counts || i < g.first) continue;
-      const std::uint64_t groups = s.kind == Step::Kind::copy ? copy_groups(s.bytes, target_) : s.groups;
-      used.emplace_back(s.counts->offset,
-                        12 * grid_of(static_cast<std::uint32_t>(groups), target_.max_groups).size());
+      const std::uint64_t groups =
+          s.kind == Step::Kind::copy ? copy_groups(s.bytes, target_) : s.groups;
+      used.emplace_back(
+          s.counts->offset,
+          12 * grid_of(static_cast<std::uint32_t>(groups), target_.max_groups).size());
     }
     want(begins && gates, "a gated block has no gates");
     std::ranges::sort(used);
@@ -243,8 +243,7 @@ class Plan {
     }
     for (std::uint32_t l = static_cast<std::uint32_t>(loops.size()); l-- > 0;)
       loops[l] = written(p_.loops[l], sum(p_.loops[l].first, p_.loops[l].end, inside[l], loops));
-    const Written all =
-        sum(0, static_cast<std::uint32_t>(p_.steps.size()), top, loops);
+    const Written all = sum(0, static_cast<std::uint32_t>(p_.steps.size()), top, loops);
     std::uint64_t widest = 0;
     for (const Step& s : p_.steps)
       widest = std::max(widest, std::uint64_t{s.operands.size()} + s.parameters.size());
@@ -300,10 +299,11 @@ void check_modules(const SavedVariant& v) {
     const bool own = m.kernel < p.kernels.size();
     const std::string name = own ? p.kernels[m.kernel].name : copy.name;
     want(m.kernel <= p.kernels.size(), "a module belongs to no kernel");
-    for (const std::uint8_t w : m.windows) want(w < spirv::max_windows, "a module has no such window");
+    for (const std::uint8_t w : m.windows)
+      want(w < spirv::max_windows, "a module has no such window");
     want(m.driver_data.empty(), "a module has a driver's data, which no saved function has");
-    if (const auto bad = module_complaint(m.words, own ? p.kernels[m.kernel] : copy, m.windows,
-                                          v.target))
+    if (const auto bad =
+            module_complaint(m.words, own ? p.kernels[m.kernel] : copy, m.windows, v.target))
       throw Complaint{"kernel `" + name + "`: " + *bad};
     has[m.kernel] = has[m.kernel] || std::ranges::all_of(m.windows, [](auto w) { return w == 0; });
   }

@@ -60,9 +60,8 @@ void run_graph(const RunFile& options) {
   for (std::size_t i = 0; i < g.inputs.size(); ++i) names.push_back("input " + std::to_string(i));
   check_inputs(inputs, g.input_avals(), names, "the graph");
   const Recorded recorded = record(g);
-  std::vector<HostArray> outputs = options.on == "host"
-                                       ? evaluate(recorded.graph, inputs.arrays)
-                                       : run_on_device(g, inputs.arrays, options);
+  std::vector<HostArray> outputs = options.on == "host" ? evaluate(recorded.graph, inputs.arrays)
+                                                        : run_on_device(g, inputs.arrays, options);
   const Report report =
       recorded.journal.read(std::span<const HostArray>(outputs).subspan(g.outputs.size()));
   outputs.resize(g.outputs.size());
@@ -113,7 +112,8 @@ int main(int argc, char** argv) {
   CompileFiles compile_options;
   CLI::App* compile_command = app.add_subcommand(
       "compile", "Compile graphs into one file, for this device and any of Vulkan 1.1");
-  compile_command->add_option("files", compile_options.graphs, "Graphs' texts; each becomes a function")
+  compile_command
+      ->add_option("files", compile_options.graphs, "Graphs' texts; each becomes a function")
       ->required();
   compile_command->add_option("--out", compile_options.out, "The file")->required();
   compile_command
@@ -127,11 +127,13 @@ int main(int argc, char** argv) {
 
   RunFile run_options;
   CLI::App* run_command = app.add_subcommand("run", "Run a graph, or a function of a program file");
-  run_command->add_option("file", run_options.file, "A graph's text, or a program file")->required();
+  run_command->add_option("file", run_options.file, "A graph's text, or a program file")
+      ->required();
   run_command->add_option("--in", run_options.inputs, "Inputs in order, .npy and .npz files");
-  run_command->add_option("--out", run_options.out,
-                          "Write outputs to PREFIX0.npy, PREFIX1.npy, ..., or to one file that ends "
-                          "in .npz, instead of printing them");
+  run_command->add_option(
+      "--out", run_options.out,
+      "Write outputs to PREFIX0.npy, PREFIX1.npy, ..., or to one file that ends "
+      "in .npz, instead of printing them");
   run_command->add_option("--entry", run_options.entry, "Which function of a program file");
   run_command->add_option("--digest", run_options.digest, "Refuse a program file that has another");
   run_command
@@ -146,8 +148,10 @@ int main(int argc, char** argv) {
                           "Write the same to FILE, for chrome://tracing and ui.perfetto.dev");
 
   ShowOptions show_options;
-  CLI::App* show_command = app.add_subcommand("show", "Print what the compiler makes of a graph, or what a program file holds");
-  show_command->add_option("file", show_options.file, "A graph's text, or a program file")->required();
+  CLI::App* show_command = app.add_subcommand(
+      "show", "Print what the compiler makes of a graph, or what a program file holds");
+  show_command->add_option("file", show_options.file, "A graph's text, or a program file")
+      ->required();
   show_command->add_option("--stage", show_options.stage, "What to print")
       ->check(CLI::IsMember({"graph", "fusion", "kernel", "spirv", "memory", "plan"}))
       ->capture_default_str();
@@ -157,7 +161,8 @@ int main(int argc, char** argv) {
 
   BenchFile bench_options;
   CLI::App* bench_command = app.add_subcommand(
-      "bench", "Time a graph or a function of a program file: making it, its first run, the others");
+      "bench",
+      "Time a graph or a function of a program file: making it, its first run, the others");
   bench_command->add_option("file", bench_options.file, "A graph's text, or a program file")
       ->required();
   bench_command->add_option("--in", bench_options.inputs, "Inputs in order; ones otherwise");

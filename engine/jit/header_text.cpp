@@ -1,4 +1,5 @@
-// engine/jit/header_text.cpp -- aot::header_text: what saved functions take and give as C++ structs.
+// engine/jit/header_text.cpp -- aot::header_text: what saved functions take and give as C++
+// structs.
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -49,18 +50,37 @@ std::pair<std::string, std::string> place_and_path(const std::string& text) {
   return {text.substr(0, quote), text.substr(quote + 2, text.size() - quote - 3)};
 }
 
-constexpr std::string_view keywords[] = {
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
-    "case", "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return",
-    "co_yield", "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit",
-    "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum",
-    "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline",
-    "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr",
-    "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast",
-    "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast",
-    "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef",
-    "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t",
-    "while", "xor", "xor_eq"};
+constexpr std::string_view keywords[] = {"alignas",       "alignof",     "and",
+                                         "and_eq",        "asm",         "auto",
+                                         "bitand",        "bitor",       "bool",
+                                         "break",         "case",        "catch",
+                                         "char",          "char16_t",    "char32_t",
+                                         "char8_t",       "class",       "co_await",
+                                         "co_return",     "co_yield",    "compl",
+                                         "concept",       "const",       "const_cast",
+                                         "consteval",     "constexpr",   "constinit",
+                                         "continue",      "decltype",    "default",
+                                         "delete",        "do",          "double",
+                                         "dynamic_cast",  "else",        "enum",
+                                         "explicit",      "export",      "extern",
+                                         "false",         "float",       "for",
+                                         "friend",        "goto",        "if",
+                                         "inline",        "int",         "long",
+                                         "mutable",       "namespace",   "new",
+                                         "noexcept",      "not",         "not_eq",
+                                         "nullptr",       "operator",    "or",
+                                         "or_eq",         "private",     "protected",
+                                         "public",        "register",    "reinterpret_cast",
+                                         "requires",      "return",      "short",
+                                         "signed",        "sizeof",      "static",
+                                         "static_assert", "static_cast", "struct",
+                                         "switch",        "template",    "this",
+                                         "thread_local",  "throw",       "true",
+                                         "try",           "typedef",     "typeid",
+                                         "typename",      "union",       "unsigned",
+                                         "using",         "virtual",     "void",
+                                         "volatile",      "wchar_t",     "while",
+                                         "xor",           "xor_eq"};
 static_assert(std::ranges::is_sorted(keywords));
 
 std::string identifier(std::string_view text) {
@@ -98,10 +118,9 @@ class Writer {
   std::string declare(const Node& node, const std::string& name, const std::string& indent) {
     if (node.leaf) return "gnomon::Array";
     const auto& first = node.members.front().second;
-    const bool alike =
-        node.numbered && std::ranges::all_of(node.members, [&](const auto& m) {
-          return m.second.same_type(first);
-        });
+    const bool alike = node.numbered && std::ranges::all_of(node.members, [&](const auto& m) {
+                         return m.second.same_type(first);
+                       });
     if (alike)
       return "std::array<" + declare(first, name, indent) + ", " +
              std::to_string(node.members.size()) + ">";
@@ -109,7 +128,8 @@ class Writer {
     std::string members;
     for (const auto& [member, inner] : node.members) {
       const std::string field = member_name(node, member);
-      members += indent + "  " + declare(inner, type_name(field), indent + "  ") + " " + field + ";";
+      members +=
+          indent + "  " + declare(inner, type_name(field), indent + "  ") + " " + field + ";";
       if (inner.leaf) members += "  // " + to_string(*inner.leaf);
       members += "\n";
     }
@@ -133,8 +153,7 @@ class Writer {
                        });
     for (const auto& [member, inner] : node.members)
       arrays(inner,
-             alike ? expression + "[" + member + "]"
-                   : expression + "." + member_name(node, member),
+             alike ? expression + "[" + member + "]" : expression + "." + member_name(node, member),
              out);
   }
 };
@@ -219,7 +238,8 @@ std::string header_text(const std::vector<Entry>& entries, std::string_view name
   }
   text += "\n/// All functions of the file.\nstruct Functions {\n" + members + "};\n";
   text +=
-      "\n/// Throws as gnomon::aot::load does, and UsageError where the file is not what this header "
+      "\n/// Throws as gnomon::aot::load does, and UsageError where the file is not what this "
+      "header "
       "was\n/// written for.\ninline Functions load(gnomon::Runtime& rt, const std::string& path,\n"
       "                      const gnomon::aot::LoadOptions& options = {}) {\n"
       "  const gnomon::aot::Programs programs = gnomon::aot::load(rt, path, options);\n"

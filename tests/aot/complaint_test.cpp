@@ -1,5 +1,5 @@
-// tests/aot/complaint_test.cpp -- what is wrong with saved functions, said before a device sees them;
-// nothing for what the compiler gives.
+// tests/aot/complaint_test.cpp -- what is wrong with saved functions, said before a device sees
+// them; nothing for what the compiler gives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,13 +66,18 @@ TEST_F(Complaints, AreNoneForLibraryFunctions) {
     EXPECT_NO_THROW(saved(f, x, LoopMapping::automatic, {"device", "gpu", "cpu"}));
   };
   expect_none([](const List& x) { return List{sort(x[0]), cumsum(x[0])}; }, {ones({3000})});
-  expect_none([](const List& x) { return List{linalg::solve(x[0] + 40.0f * eye(40), x[1])}; }, {m, v});
-  expect_none([](const List& x) { return List{dot(x[0], x[0]), sum(x[0]), max(x[0], 1)}; },
-              {ones({200, 200})});
-  expect_none([](const List& x) { return List{grad([](const Array& a) {
-                return sum(exp(dot(a, a)));
-              })(x[0])}; },
-              {m});
+  expect_none([](const List& x) { return List{linalg::solve(x[0] + 40.0f * eye(40), x[1])}; },
+              {m, v});
+  expect_none(
+      [](const List& x) {
+        return List{dot(x[0], x[0]), sum(x[0]), max(x[0], 1)};
+      },
+      {ones({200, 200})});
+  expect_none(
+      [](const List& x) {
+        return List{grad([](const Array& a) { return sum(exp(dot(a, a))); })(x[0])};
+      },
+      {m});
   expect_none([](const List& x) { return List{sum(x[0])}; }, {ones({1 << 20})});
 }
 
@@ -106,7 +111,8 @@ TEST_F(Complaints, SayWhatIsWrong) {
   const auto statement = [&](const std::function<void(Statement&, Statement&)>& spoil) {
     return said([&](E& e, V&, P&) { spoil(e.journal.statements[0], e.journal.statements[1]); });
   };
-  EXPECT_THAT(statement([](Statement& p, Statement&) { p.text = "{"; }), HasSubstr("a text that is"));
+  EXPECT_THAT(statement([](Statement& p, Statement&) { p.text = "{"; }),
+              HasSubstr("a text that is"));
   EXPECT_THAT(statement([](Statement& p, Statement&) { p.text = "{:d}"; }),
               HasSubstr("a text that is none"));
   EXPECT_THAT(statement([](Statement& p, Statement&) { p.text = "{} {}"; }),
@@ -114,7 +120,9 @@ TEST_F(Complaints, SayWhatIsWrong) {
   EXPECT_THAT(statement([](Statement&, Statement& c) { c.values.clear(); }),
               HasSubstr("a check of nothing"));
   EXPECT_THAT(statement([](Statement& p, Statement&) { p.first = 99; }), HasSubstr("such records"));
-  EXPECT_THAT(statement([](Statement& p, Statement&) { p.lanes = {1 << 20, 1 << 20, 1 << 24}; }),
+  EXPECT_THAT(statement([](Statement& p, Statement&) {
+                p.lanes = {1 << 20, 1 << 20, 1 << 24};
+              }),
               HasSubstr("records of another type"));
   // Plans.
   EXPECT_THAT(said([](E&, V&, P& p) { p.arena_bytes += 1 << 20; }), HasSubstr("are used"));
@@ -153,7 +161,8 @@ TEST_F(Complaints, SayWhatIsWrong) {
   };
   EXPECT_THAT(module([](ProgramModule& m) { m.windows[0] = spirv::by_address; }),
               HasSubstr("no such window"));
-  EXPECT_THAT(module([](ProgramModule& m) { m.driver_data.resize(8); }), HasSubstr("driver's data"));
+  EXPECT_THAT(module([](ProgramModule& m) { m.driver_data.resize(8); }),
+              HasSubstr("driver's data"));
   EXPECT_THAT(module([](ProgramModule& m) { m.words[1] = 0x00010600; }),
               HasSubstr("another version of SPIR-V"));
   EXPECT_THAT(module([](ProgramModule& m) { m.words[3] = 1u << 30; }),
@@ -179,14 +188,13 @@ TEST_F(Complaints, AHeaderNamesFieldsAndRefusesOtherFiles) {
     Array mean;
     std::pair<Layer, Array> rest;
   };
-  const auto f = jit(
-      rt,
-      [](const Model& m, const Array& x) {
-        Array y = x;
-        for (const Layer& l : m.layers) y = dot(l.weight, y) + l.bias;
-        return Result{mean(y) * m.operator_, {m.layers[0], y}};
-      },
-      {.name = "step"});
+  const auto f = jit(rt,
+                     [](const Model& m, const Array& x) {
+                       Array y = x;
+                       for (const Layer& l : m.layers) y = dot(l.weight, y) + l.bias;
+                       return Result{mean(y) * m.operator_, {m.layers[0], y}};
+                     },
+                     {.name = "step"});
   const Layer layer{ones({3, 3}), ones({3})};
   const std::vector<aot::Entry> entries = {
       {"step", f.lower(Model{{layer, layer}, ones({})}, ones({3}))}};
@@ -194,7 +202,8 @@ TEST_F(Complaints, AHeaderNamesFieldsAndRefusesOtherFiles) {
   for (const char* words :
        {"namespace my_model_2 {", "class step {", "struct Argument0 {",
         "gnomon::Array weight;  // f32[3,3]", ", 2> layers;", "gnomon::Array mean;  // f32[]",
-        "\"argument 0 `.layers[1].bias` f32[3]\"", "Result operator()(Argument0 a0, "
+        "\"argument 0 `.layers[1].bias` f32[3]\"",
+        "Result operator()(Argument0 a0, "
         "gnomon::Array a1) const",
         "arrays.push_back(std::move(a0.layers[1].bias));"})
     EXPECT_THAT(text, HasSubstr(words));

@@ -1,5 +1,5 @@
-// tests/aot/hostile_test.cpp -- program files that were tampered with: each is refused, or is right,
-// or is another program that does no harm.
+// tests/aot/hostile_test.cpp -- program files that were tampered with: each is refused, or is
+// right, or is another program that does no harm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -265,8 +265,7 @@ class Hostile : public ::testing::Test {
         if (HasFailure()) return;
       }
     }
-    for (const auto& [outcome, times] : outcomes)
-      std::printf("%7d %s\n", times, outcome.c_str());
+    for (const auto& [outcome, times] : outcomes) std::printf("%7d %s\n", times, outcome.c_str());
     if (count == 1) return;
     // What is looked at here is not the checksums.
     EXPECT_LT(outcomes["refused: digest"], count / 8);
@@ -326,10 +325,9 @@ class Hostile : public ::testing::Test {
     } catch (const Error& e) {
       if (same) ADD_FAILURE() << what << ": " << e.what();
       if (dynamic_cast<const InternalError*>(&e)) ADD_FAILURE() << what << ": " << e.what();
-      return dynamic_cast<const FileError*>(&e) ? "refused by the device"
-             : dynamic_cast<const Cancelled*>(&e)
-                 ? "another program, cancelled"
-                 : "another program, ended by an error";
+      return dynamic_cast<const FileError*>(&e)   ? "refused by the device"
+             : dynamic_cast<const Cancelled*>(&e) ? "another program, cancelled"
+                                                  : "another program, ended by an error";
     } catch (const std::exception& e) {
       ADD_FAILURE() << what << ": " << e.what();
       return "failed";

@@ -66,8 +66,10 @@ T number(std::mt19937_64& random, T old, std::size_t size) {
 Mutator::Mutator(std::vector<std::byte> file) : file_(std::move(file)) {
   const SavedFile saved = saved_file(file_);
   const auto find = [&](std::span<const std::byte> what) {
-    const auto found = std::search(file_.begin() + head_bytes, file_.end(), what.begin(), what.end());
-    if (found == file_.end()) throw std::runtime_error("a part of the file is not where it should be");
+    const auto found =
+        std::search(file_.begin() + head_bytes, file_.end(), what.begin(), what.end());
+    if (found == file_.end())
+      throw std::runtime_error("a part of the file is not where it should be");
     return static_cast<std::size_t>(found - file_.begin());
   };
   for (const SavedEntry& e : saved.entries)

@@ -89,8 +89,8 @@ Variant loaded(const std::shared_ptr<SavedLorenz>& saved) {
   return v;
 }
 
-/// Pipeline, recording and dispatch of the module that the loaded program takes, by hand: its arrays
-/// in one buffer, its parameters as the engine writes them.
+/// Pipeline, recording and dispatch of the module that the loaded program takes, by hand: its
+/// arrays in one buffer, its parameters as the engine writes them.
 class ByHand {
  public:
   ByHand(const vk::Device& device, const SavedLorenz& saved) : device_(device) {
@@ -189,9 +189,7 @@ Variant bare(const vk::Device& device, const SavedLorenz& saved) {
   v.before = [] {};
   v.run = [=] { by_hand->run(); };
   v.result = [=] { return by_hand->result(); };
-  v.extras = [=] {
-    return std::map<std::string, double>{{"pipeline_ms", by_hand->pipeline_ms}};
-  };
+  v.extras = [=] { return std::map<std::string, double>{{"pipeline_ms", by_hand->pipeline_ms}}; };
   return v;
 }
 

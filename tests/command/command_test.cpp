@@ -233,7 +233,8 @@ TEST_F(Command, WritesAHeaderWithTheTypes) {
   std::ifstream in(path("p.h"));
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   EXPECT_THAT(text, HasSubstr("namespace p {"));
-  EXPECT_THAT(text, HasSubstr("gnomon::Array operator()(gnomon::Array a0, gnomon::Array a1) const"));
+  EXPECT_THAT(text,
+              HasSubstr("gnomon::Array operator()(gnomon::Array a0, gnomon::Array a1) const"));
 }
 
 TEST_F(Command, SaysWhatIsWrongWithAProgramFile) {
@@ -247,8 +248,10 @@ TEST_F(Command, SaysWhatIsWrongWithAProgramFile) {
               HasSubstr("there is no entry `none`; the file has `scale`"));
   EXPECT_THAT(said("run " + path("p") + " --in " + path("s.npy") + " " + path("s.npy")),
               HasSubstr("argument 0 of `scale` is f32[2,3]"));
-  EXPECT_THAT(said("run " + path("p") + inputs() + " --on host"), HasSubstr("is compiled for devices"));
-  EXPECT_THAT(said("compile " + path("p") + " --out " + path("q")), HasSubstr("is compiled already"));
+  EXPECT_THAT(said("run " + path("p") + inputs() + " --on host"),
+              HasSubstr("is compiled for devices"));
+  EXPECT_THAT(said("compile " + path("p") + " --out " + path("q")),
+              HasSubstr("is compiled already"));
   EXPECT_THAT(said("run " + path("scale.graph") + inputs() + " --entry f"),
               HasSubstr("leave --entry and --digest out"));
   EXPECT_THAT(said("compile " + path("scale.graph") + " --out " + path("no/such/q")),
