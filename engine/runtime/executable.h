@@ -87,9 +87,9 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   /// Throws UsageError when an input is not what the program was compiled for, DeviceError when the
   /// device fails, Cancelled when the watch says so, and what its handler throws. Outputs are
   /// unchanged then and the executable stays usable. Where the device is lost on the way and the
-  /// context is resumable, the next call with the same arrays goes on from the last checkpoint. Where the watch ends a call, outputs that hold
-  /// what the loop under way has made so far are given, the others empty; what was donated may be
-  /// overwritten.
+  /// context is resumable, the next call with the same arrays goes on from the last checkpoint.
+  /// Where the watch ends a call, outputs that hold what the loop under way has made so far are
+  /// given, the others empty; what was donated may be overwritten.
   void run(std::span<Array> inputs, std::vector<Array>& outputs,
            std::span<const std::uint8_t> donated = {}, const Watch& = {});
 

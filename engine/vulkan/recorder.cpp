@@ -231,8 +231,7 @@ void Recording::write(VkCommandBuffer commands, const std::vector<Dispatch>& dis
 CopyRecorder::~CopyRecorder() { forget(); }
 
 void CopyRecorder::forget() noexcept {
-  if (pool_ != VK_NULL_HANDLE)
-    device_.vk().vkDestroyCommandPool(device_.handle(), pool_, nullptr);
+  if (pool_ != VK_NULL_HANDLE) device_.vk().vkDestroyCommandPool(device_.handle(), pool_, nullptr);
   pool_ = VK_NULL_HANDLE;
   commands_ = VK_NULL_HANDLE;
 }
