@@ -39,11 +39,12 @@ class Checkpoint {
   /// Whether it is time for another one: `interval_ms` after the last one, and after ten times what
   /// that took, unless the interval is 0.
   bool due(double interval_ms) const;
-  /// Keeps these ranges, which submission `written` has written, and once the inputs that no copy on
-  /// the host brings back. Inside of the gate. Throws DeviceError; what was kept before stays then.
+  /// Keeps these ranges, which submission `written` has written, and once the inputs that no copy
+  /// on the host brings back. Inside of the gate. Throws DeviceError; what was kept before stays
+  /// then.
   void take(Context&, std::span<const vulkan::Range>, vulkan::Ticket written, const At&);
-  /// Writes them back, inside of the gate, when nothing runs. False where they have other sizes: the
-  /// call has to begin with its first step.
+  /// Writes them back, inside of the gate, when nothing runs. False where they have other sizes:
+  /// the call has to begin with its first step.
   bool restore(Context&, std::span<const vulkan::Range>) const;
   /// The call begins with its first step after all.
   void begin_again() {

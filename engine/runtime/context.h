@@ -168,8 +168,8 @@ std::uint64_t bytes_of(const Aval&);
 /// device.
 DeviceStorage& storage_of(const Array&, const Context&, const char* op);
 
-/// An array of these elements on the device. A copy stays on the host while there is room for it, or
-/// anyway where it `always_comes_back`.
+/// An array of these elements on the device. A copy stays on the host while there is room for it,
+/// or anyway where it `always_comes_back`.
 Array on_device(const std::shared_ptr<Context>&, const Aval&, std::span<const std::byte>,
                 bool always_comes_back = false);
 /// The elements of an array, which has as many bytes; waits for it. Throws as storage_of does.

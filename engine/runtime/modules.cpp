@@ -28,9 +28,8 @@ const Executable::Module* Executable::module(std::uint32_t kernel,
 void Executable::restore_modules(std::span<const Module> wanted) {
   std::vector<Module*> gone;
   for (Module& m : modules_) {
-    const bool wants = std::ranges::any_of(wanted, [&](const Module& w) {
-      return w.kernel == m.kernel && w.windows == m.windows;
-    });
+    const bool wants = std::ranges::any_of(
+        wanted, [&](const Module& w) { return w.kernel == m.kernel && w.windows == m.windows; });
     if (m.gone && wants) gone.push_back(&m);
   }
   in_parallel(gone.size(), context_->compile_threads, [&](std::size_t i) {

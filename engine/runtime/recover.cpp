@@ -34,8 +34,7 @@ void HostCopies::drop(DeviceStorage& storage) noexcept {
   copies_.erase(found);
 }
 
-void HostCopies::each(
-    const std::function<void(DeviceStorage&, std::span<const std::byte>)>& f) {
+void HostCopies::each(const std::function<void(DeviceStorage&, std::span<const std::byte>)>& f) {
   const std::lock_guard lock(mutex_);
   for (const auto& [storage, copy] : copies_) f(*storage, copy.bytes);
 }
@@ -69,7 +68,8 @@ void Context::recover() {
         "destroy this Runtime with its arrays and functions, make a device, and adopt that");
   const Gate::Alone alone(gate);
   if (!device.lost()) return;
-  // Nobody is inside of the gate. Commands may still run where the device is not as lost as it says.
+  // Nobody is inside of the gate. Commands may still run where the device is not as lost as it
+  // says.
   queue.forget();
   for (OnDevice* user : users_) user->device_gone();
   copies.forget();

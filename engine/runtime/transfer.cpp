@@ -86,8 +86,9 @@ DeviceStorage& storage_of(const Array& array, const Context& context, const char
       throw DeviceLost(what + "came from the host, where RuntimeOptions::host_copies (" +
                        vulkan::byte_text(context.copies_of_host.room()) +
                        ") had no room for a copy; bring it again by from_host, and raise that");
-    throw DeviceLost(what + "was computed there; compute it again, or keep what must not be lost "
-                            "on the host (to_host)");
+    throw DeviceLost(what +
+                     "was computed there; compute it again, or keep what must not be lost "
+                     "on the host (to_host)");
   }
   return storage;
 }

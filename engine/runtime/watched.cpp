@@ -126,8 +126,7 @@ class Executable::Parts {
       at = border.at;
       submit([] {});
       held_ = e_.schedule_.loops[border.loop].results;
-      reached_ =
-          std::exchange(submitted_, Progress{e_.program_.name, border.steps, border.bound});
+      reached_ = std::exchange(submitted_, Progress{e_.program_.name, border.steps, border.bound});
       report();
       keep({t, b + 1, 0});
     }
@@ -187,7 +186,7 @@ class Executable::Parts {
   const std::uint32_t life_;
   vulkan::Ticket now_, before_ = 0;
   std::vector<VkCommandBuffer> next_;
-  std::vector<std::uint32_t> held_;                // by the loop that was submitted last
+  std::vector<std::uint32_t> held_;              // by the loop that was submitted last
   std::optional<Progress> reached_, submitted_;  // by what is finished; when what is under way is
   Checkpoint::At resumed_;
 };

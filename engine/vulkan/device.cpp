@@ -137,8 +137,8 @@ void Device::failed(VkResult result, const char* call) {
           adopted() ? "the application has to make it again: destroy this Runtime, then adopt the "
                       "new device"
                     : "Runtime::recover() makes it again";
-      lost_text_ = told = "gnomon::Runtime: the device \"" + description().name + "\" is lost: " +
-                          call + " failed: " + describe(result) + "; " + remedy;
+      lost_text_ = told = "gnomon::Runtime: the device \"" + description().name +
+                          "\" is lost: " + call + " failed: " + describe(result) + "; " + remedy;
       lost_.store(true, std::memory_order_release);
     }
   }

@@ -23,8 +23,8 @@ struct DeviceOptions {
   std::uint64_t memory_limit =
       0;  // bytes the pool may take from the device; 0: what the device gives
   std::uint64_t block_bytes = std::uint64_t{128} << 20;  // what the pool takes at once
-  std::uint64_t window_bytes = 0;  // what a window shows at most; 0: what the device allows
-  bool fixed_blocks = false;       // blocks do not grow with what is in use
+  std::uint64_t window_bytes = 0;      // what a window shows at most; 0: what the device allows
+  bool fixed_blocks = false;           // blocks do not grow with what is in use
   std::shared_ptr<const Log> notices;  // gets a line when the device is lost; null: nowhere
   bool labels = false;             // tools see names
   // Somebody else's device instead of a new one.
@@ -91,8 +91,8 @@ class Device {
     if (lost()) refuse();
   }
   /// Destroys the device, of which nothing may be left, and makes it again from the same physical
-  /// device with the same features. It stays lost until `revived`. Throws DeviceError; then there is
-  /// no device, and this may be called again. Nobody else may use it meanwhile.
+  /// device with the same features. It stays lost until `revived`. Throws DeviceError; then there
+  /// is no device, and this may be called again. Nobody else may use it meanwhile.
   void make_again();
   void revived() { lost_.store(false, std::memory_order_release); }
   /// Back to what it was before `revived`.

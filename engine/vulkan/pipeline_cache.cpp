@@ -120,8 +120,7 @@ void PipelineCache::make_pipeline(Pipeline& made, const std::string& name, const
     Device& device;
     VkPipelineCache own = VK_NULL_HANDLE;
     ~Cache() {
-      if (own != VK_NULL_HANDLE)
-        device.vk().vkDestroyPipelineCache(device.handle(), own, nullptr);
+      if (own != VK_NULL_HANDLE) device.vk().vkDestroyPipelineCache(device.handle(), own, nullptr);
     }
   } cache{device_};
   // Data that is nothing but its header is of no use to the driver; SwiftShader would make it twice
@@ -166,8 +165,7 @@ void PipelineCache::make_pipeline(Pipeline& made, const std::string& name, const
   // Others may be reading what there is already.
   if (collect_data_ && !again) made.data_ = compiled ? data_of(device_, cache.own) : *stored;
   // What did not help is not to grow from process to process.
-  if (!again && compiled && usable && made.data_.size() > 2 * stored->size())
-    made.data_ = *stored;
+  if (!again && compiled && usable && made.data_.size() > 2 * stored->size()) made.data_ = *stored;
   const auto spent = std::chrono::steady_clock::now() - start;
   DeviceCounters& counters = device_.counters();
   counters.objects += 2;

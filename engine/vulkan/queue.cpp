@@ -150,7 +150,8 @@ void Queue::retire() {
   }
   for (; count > 0; --count) {
     // A fence that is not known to be signalled cannot be here, so resetting is legal.
-    device_.check(device_.vk().vkResetFences(device_.handle(), 1, &pending_[0].fence), "vkResetFences");
+    device_.check(device_.vk().vkResetFences(device_.handle(), 1, &pending_[0].fence),
+                  "vkResetFences");
     free_.push_back(pending_[0].fence);
     pending_.erase(pending_.begin());
   }

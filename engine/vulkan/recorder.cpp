@@ -263,8 +263,7 @@ void Recording::bind_and_dispatch(VkCommandBuffer commands, const Dispatch& d,
 CopyRecorder::~CopyRecorder() { forget(); }
 
 void CopyRecorder::forget() noexcept {
-  if (pool_ != VK_NULL_HANDLE)
-    device_.vk().vkDestroyCommandPool(device_.handle(), pool_, nullptr);
+  if (pool_ != VK_NULL_HANDLE) device_.vk().vkDestroyCommandPool(device_.handle(), pool_, nullptr);
   pool_ = VK_NULL_HANDLE;
   commands_ = VK_NULL_HANDLE;
 }

@@ -64,7 +64,8 @@ struct Guard {
 
 const std::vector<Guard>& guards() {
   static const std::vector<Guard> table = {
-      {"Vulkan", std::regex("(vulkan|vk_video)/.*|volk\\.h"),
+      {"Vulkan",
+       std::regex("(vulkan|vk_video)/.*|volk\\.h"),
        {"engine/vulkan", "engine/include/gnomon/vulkan.h", "engine/include/gnomon/vulkan_device.h",
         "samples/own_device"}},
       {"SPIR-V libraries", std::regex("(spirv|spirv-tools)/.*"), {"shaders"}},

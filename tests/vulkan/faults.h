@@ -17,8 +17,8 @@ struct Faults {
   std::string function;
   /// What fails; none: an error that suits the function.
   std::optional<VkResult> error;
-  int failing = -1;  // the number of the call that fails
-  int calls = 0;     // so far
+  int failing = -1;            // the number of the call that fails
+  int calls = 0;               // so far
   std::uint64_t commands = 0;  // command buffers that were submitted, since the last `arm`
 
   std::string failed;  // the name of the call that did

@@ -163,18 +163,16 @@ TEST_F(FaultsTest, EveryCallFailsOnceFromTheInstanceOn) {
 TEST_F(FaultsTest, LossIsNoticedWhereverItIsSaid) {
   for (const char* name : {"vkQueueSubmit", "vkWaitForFences", "vkGetFenceStatus", "vkMapMemory"}) {
     const int calls = calls_of(own, loops, grown, name);
-    for (int k = 0; k < calls; ++k)
-      fail_once(k, own, loops, grown, name, VK_ERROR_DEVICE_LOST);
+    for (int k = 0; k < calls; ++k) fail_once(k, own, loops, grown, name, VK_ERROR_DEVICE_LOST);
   }
 }
 
 TEST_F(FaultsTest, OutOfMemoryAtEachAllocation) {
-  for (const VkResult error : {VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_OUT_OF_HOST_MEMORY,
-                               VK_ERROR_TOO_MANY_OBJECTS}) {
+  for (const VkResult error :
+       {VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_TOO_MANY_OBJECTS}) {
     const int calls = calls_of(own, once, 1200.0f, "vkAllocateMemory");
     EXPECT_GE(calls, 3);
-    for (int k = 0; k < calls; ++k)
-      fail_once(k, own, once, 1200.0f, "vkAllocateMemory", error);
+    for (int k = 0; k < calls; ++k) fail_once(k, own, once, 1200.0f, "vkAllocateMemory", error);
   }
 }
 
@@ -182,8 +180,7 @@ TEST_F(FaultsTest, SubmissionsFailAndTheDeviceIsStillThere) {
   for (const VkResult error : {VK_ERROR_OUT_OF_DEVICE_MEMORY, VK_ERROR_OUT_OF_HOST_MEMORY}) {
     const int calls = calls_of(own, loops, grown, "vkQueueSubmit");
     EXPECT_GE(calls, 4);
-    for (int k = 0; k < calls; ++k)
-      fail_once(k, own, loops, grown, "vkQueueSubmit", error);
+    for (int k = 0; k < calls; ++k) fail_once(k, own, loops, grown, "vkQueueSubmit", error);
   }
 }
 

@@ -278,7 +278,9 @@ Array gated(const Array& v) {
 }
 /// As many steps as are known, of several kernels.
 Array counted(const Array& v) {
-  return fori_loop(0, 1000, [](const Array&, const Array& u) { return mixed(u); }, v) + v;
+  return fori_loop(
+             0, 1000, [](const Array&, const Array& u) { return mixed(u); }, v) +
+         v;
 }
 /// Loops one behind the other.
 Array several(const Array& v) { return counted(gated(v) * 1e-4f) + v; }
@@ -304,8 +306,8 @@ TEST_P(Resume, GoesOnFromTheLastFinishedSlice) {
     RuntimeOptions plain;
     plain.cache = "off";
     Runtime other(plain);
-    right = other.to_host<float>(
-        jit(other, GetParam().f)(other.from_host(elements(GetParam().lanes))));
+    right =
+        other.to_host<float>(jit(other, GetParam().f)(other.from_host(elements(GetParam().lanes))));
   }
   start();
   const auto f = jit(*rt, GetParam().f);

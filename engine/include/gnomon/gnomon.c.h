@@ -66,8 +66,8 @@ typedef enum gnomon_dtype {
 typedef void (*gnomon_text_callback)(void* user, const char* line);
 
 /// Called between the parts of a loop that the device runs in parts, in the thread of the call:
-/// `steps` are taken for certain, `bound` is the most there may be, 0 where there is no bound. Not 0
-/// ends the call with GNOMON_CANCELLED. `function` is valid during the call only.
+/// `steps` are taken for certain, `bound` is the most there may be, 0 where there is no bound. Not
+/// 0 ends the call with GNOMON_CANCELLED. `function` is valid during the call only.
 typedef int (*gnomon_step_callback)(void* user, const char* function, uint64_t steps,
                                     uint64_t bound);
 /// Asked before a call begins and between the parts of its loops: not 0 ends it with
@@ -76,24 +76,24 @@ typedef int (*gnomon_cancel_callback)(void* user);
 /// Must not call Gnomon.
 typedef void (*gnomon_lock_callback)(void* user);
 
-/// A Vulkan device of the application. Its handles are Vulkan's, which are pointers all; this header
-/// needs none of Vulkan's. All of it stays the application's, and lives until the Runtime and what
-/// was made by it are destroyed. Nothing is used that is not named here as enabled.
+/// A Vulkan device of the application. Its handles are Vulkan's, which are pointers all; this
+/// header needs none of Vulkan's. All of it stays the application's, and lives until the Runtime
+/// and what was made by it are destroyed. Nothing is used that is not named here as enabled.
 typedef struct gnomon_adopted_device {
-  size_t size;                            // of this struct
-  void (*get_instance_proc_addr)(void);   // PFN_vkGetInstanceProcAddr, cast
-  void* instance;                         // VkInstance
-  void* physical_device;                  // VkPhysicalDevice
-  void* device;                           // VkDevice
-  void* queue;                            // VkQueue of a family that computes
+  size_t size;                           // of this struct
+  void (*get_instance_proc_addr)(void);  // PFN_vkGetInstanceProcAddr, cast
+  void* instance;                        // VkInstance
+  void* physical_device;                 // VkPhysicalDevice
+  void* device;                          // VkDevice
+  void* queue;                           // VkQueue of a family that computes
   uint32_t queue_family;
-  uint32_t api_version;                   // VkApplicationInfo::apiVersion, at least 1.1
-  const char* const* extensions;          // device extensions that were enabled
+  uint32_t api_version;           // VkApplicationInfo::apiVersion, at least 1.1
+  const char* const* extensions;  // device extensions that were enabled
   uint32_t extension_count;
-  const void* features;                   // VkDeviceCreateInfo::pNext; read by _create only
-  gnomon_lock_callback lock_queue;        // around every use of the queue; both or neither
+  const void* features;             // VkDeviceCreateInfo::pNext; read by _create only
+  gnomon_lock_callback lock_queue;  // around every use of the queue; both or neither
   gnomon_lock_callback unlock_queue;
-  void* queue_user;                       // for both
+  void* queue_user;  // for both
 } gnomon_adopted_device;
 #define GNOMON_ADOPTED_DEVICE_INIT \
   { sizeof(gnomon_adopted_device), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
@@ -120,8 +120,8 @@ typedef struct gnomon_runtime_options {
   /// behind gnomon_runtime_recover. Costs a copy of what a call computes with, the time to make it,
   /// and that calls with such loops return when they have finished.
   int resumable;
-  double checkpoint_ms;           // from one to the next, at least; 0: 1000
-  void (*vulkan_loader)(void);    // vkGetInstanceProcAddr, cast; null: that of the platform's loader
+  double checkpoint_ms;         // from one to the next, at least; 0: 1000
+  void (*vulkan_loader)(void);  // vkGetInstanceProcAddr, cast; null: that of the platform's loader
 } gnomon_runtime_options;
 #define GNOMON_NO_HOST_COPIES UINT64_MAX
 #define GNOMON_RUNTIME_OPTIONS_INIT \
@@ -145,16 +145,16 @@ GNOMON_C_API uint32_t gnomon_version(void);
 /// one fails.
 GNOMON_C_API const char* gnomon_last_error(void);
 
-/// Makes a Runtime without a compiler, on a device of its own or on that of `adopted`. `options` may
-/// be null.
+/// Makes a Runtime without a compiler, on a device of its own or on that of `adopted`. `options`
+/// may be null.
 GNOMON_C_API gnomon_status gnomon_runtime_create(const gnomon_runtime_options* options,
                                                  gnomon_runtime** out);
 GNOMON_C_API void gnomon_runtime_destroy(gnomon_runtime* runtime);
 /// Makes a device again that was lost (GNOMON_DEVICE_LOST); does nothing where it is not. Programs
 /// and arrays that gnomon_array_create has made come back, the latter as far as there were copies
 /// (host_copies); results of calls are lost, and their use says so by GNOMON_DEVICE_LOST.
-/// GNOMON_USAGE for an adopted device, which is the application's to make again: destroy the Runtime
-/// then, and create one on the new device. Where the device cannot be made it stays lost.
+/// GNOMON_USAGE for an adopted device, which is the application's to make again: destroy the
+/// Runtime then, and create one on the new device. Where the device cannot be made it stays lost.
 GNOMON_C_API gnomon_status gnomon_runtime_recover(gnomon_runtime* runtime);
 /// The name of its device, as long as the Runtime is there; null for null.
 GNOMON_C_API const char* gnomon_runtime_device(const gnomon_runtime* runtime);

@@ -305,13 +305,13 @@ class Runtime {
   ///
   /// What comes back: compiled and loaded programs with their constants, whose pipelines are made
   /// again by the next call from the SPIR-V there is; arrays that came from the host, see
-  /// RuntimeOptions::host_copies; arguments of calls that go on, see RuntimeOptions::resumable: such
-  /// a call is made again with the same arrays. All other arrays, those that were computed, are
-  /// lost: their use throws DeviceLost, and their memory is taken until they are destroyed.
+  /// RuntimeOptions::host_copies; arguments of calls that go on, see RuntimeOptions::resumable:
+  /// such a call is made again with the same arrays. All other arrays, those that were computed,
+  /// are lost: their use throws DeviceLost, and their memory is taken until they are destroyed.
   ///
-  /// Throws UsageError for an adopted device: it is the application's to make it again, and to adopt
-  /// it in another Runtime. Throws DeviceError when the driver does not make the device; it stays
-  /// lost then, and this may be tried again.
+  /// Throws UsageError for an adopted device: it is the application's to make it again, and to
+  /// adopt it in another Runtime. Throws DeviceError when the driver does not make the device; it
+  /// stays lost then, and this may be tried again.
   void recover();
 
   /// Returns when everything that was started has finished.

@@ -1,4 +1,5 @@
-// engine/include/gnomon/vulkan_device.h -- a Vulkan device of the application's, for Runtime::adopt.
+// engine/include/gnomon/vulkan_device.h -- a Vulkan device of the application's, for
+// Runtime::adopt.
 //
 // Needs the headers of Vulkan, none of its functions.
 #pragma once
