@@ -242,6 +242,7 @@ class Embedded {
 
   void run() {
     took_ = frames_.run([this](VkCommandBuffer commands, int which) {
+      under_way_[which].finished();  // its fence has passed
       under_way_[which] = prepared ? call_.record(commands) : gn::record(commands, y_, f_, x_);
     });
   }

@@ -180,7 +180,7 @@ class Prepared {
  public:
   explicit Prepared(std::shared_ptr<PreparedCall> call) : call_(std::move(call)) {}
   /// Writes the call into a command buffer, as gnomon::record does. Looks nothing up and allocates
-  /// nothing once as many were recorded as are under way at a time: costs what the commands cost.
+  /// nothing once as many were recorded as are under way at a time.
   ///
   /// Throws DeviceError when the device fails, and UsageError for loops as gnomon::record does.
   Recording record(VkCommandBuffer) const;
