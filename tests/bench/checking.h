@@ -6,7 +6,10 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "problems.h"
 
@@ -74,6 +77,41 @@ inline Check against(std::vector<double> values, double absolute, double relativ
     return compare(
         result, reference->size(), [&](size_t i) { return (*reference)[i]; },
         [&](size_t i) { return absolute + relative * std::abs((*reference)[i]); });
+  };
+}
+
+/// Check of a step of Adam from nothing, with the constants of `Row`: {loss, parameters, their
+/// first moments, their second moments, whatever else} against `reference`, which is {gradient,
+/// loss, whatever else}. `start` begins with the parameters before the step.
+template <class Row>
+Check adam_check(std::vector<float> start, std::shared_ptr<const std::vector<double>> reference) {
+  constexpr size_t n = Row::parameters;
+  const std::span<const double> g(reference->data(), n);
+  double largest = 0.0;
+  for (const double x : g) largest = std::max(largest, std::abs(x));
+  return [=, start = std::move(start)](std::span<const float> result) {
+    const std::span<const double> rest(reference->begin() + n + 1, reference->end());
+    const size_t size = 1 + 3 * n + rest.size();
+    if (result.size() != size)
+      return Verdict{false, text("%zu elements instead of %zu", result.size(), size)};
+    std::vector<double> wanted{(*reference)[n]}, bounds{2e-5 * (*reference)[n]};
+    const auto want = [&](double value, double bound) {
+      wanted.push_back(value);
+      bounds.push_back(bound);
+    };
+    // Parameters follow from the moments: where a derivative is next to nothing, its sign decides.
+    for (size_t i = 0; i < n; i++) {
+      const double m = result[1 + n + i], v = result[1 + 2 * n + i];
+      want(start[i] - Row::rate * (m / (1 - Row::beta1)) /
+                          (std::sqrt(v / (1 - Row::beta2)) + Row::epsilon),
+           1e-6);
+    }
+    for (const double x : g) want((1 - Row::beta1) * x, (1 - Row::beta1) * 1e-4 * largest);
+    for (const double x : g)
+      want((1 - Row::beta2) * x * x, (1 - Row::beta2) * 2e-4 * largest * largest);
+    for (const double x : rest) want(x, 1e-5);
+    return compare(
+        result, size, [&](size_t i) { return wanted[i]; }, [&](size_t i) { return bounds[i]; });
   };
 }
 

@@ -156,38 +156,8 @@ std::vector<float> train_cnn_input() {
 }
 
 Check train_cnn_check() {
-  constexpr size_t n = P::parameters;
   const std::vector<float> data = train_cnn_input();
-  const auto g = std::make_shared<Doubles>(reference(data));
-  double largest = 0.0;
-  for (size_t i = 0; i < n; i++) largest = std::max(largest, std::abs((*g)[i]));
-  return [=](std::span<const float> result) {
-    if (result.size() != P::results)
-      return Verdict{false, text("%zu elements instead of %u", result.size(), P::results)};
-    Doubles wanted{(*g)[n]}, bounds{2e-5 * (*g)[n]};
-    // Parameters follow from the moments: where a derivative is next to nothing, its sign decides.
-    for (size_t i = 0; i < n; i++) {
-      const double m = result[1 + n + i], v = result[1 + 2 * n + i];
-      wanted.push_back(data[i] - P::rate * (m / (1 - P::beta1)) /
-                                     (std::sqrt(v / (1 - P::beta2)) + P::epsilon));
-      bounds.push_back(1e-6);
-    }
-    for (size_t i = 0; i < n; i++) {
-      wanted.push_back((1 - P::beta1) * (*g)[i]);
-      bounds.push_back((1 - P::beta1) * 1e-4 * largest);
-    }
-    for (size_t i = 0; i < n; i++) {
-      wanted.push_back((1 - P::beta2) * (*g)[i] * (*g)[i]);
-      bounds.push_back((1 - P::beta2) * 2e-4 * largest * largest);
-    }
-    for (size_t i = 0; i < P::averages; i++) {
-      wanted.push_back((*g)[n + 1 + i]);
-      bounds.push_back(1e-5);
-    }
-    return compare(
-        result, wanted.size(), [&](size_t i) { return wanted[i]; },
-        [&](size_t i) { return bounds[i]; });
-  };
+  return adam_check<P>(data, std::make_shared<const Doubles>(reference(data)));
 }
 
 }  // namespace bench

@@ -195,34 +195,9 @@ std::vector<float> train_mlp_input() {
 
 Check train_mlp_check() {
   using P = TrainMlp;
-  constexpr size_t n = P::parameters;
   const std::vector<float> data = train_mlp_input();
-  const auto g = summed(P::batch, n, [&](size_t s, double* of) { return mlp_sample(data, s, of); });
-  double largest = 0.0;
-  for (size_t i = 0; i < n; i++) largest = std::max(largest, std::abs((*g)[i]));
-  return [=](std::span<const float> result) {
-    if (result.size() != 1 + 3 * n)
-      return Verdict{false, text("%zu elements instead of %zu", result.size(), 1 + 3 * n)};
-    Doubles wanted{(*g)[n]}, bounds{2e-5 * (*g)[n]};
-    // Parameters follow from the moments: where a derivative is next to nothing, its sign decides.
-    for (size_t i = 0; i < n; i++) {
-      const double m = result[1 + n + i], v = result[1 + 2 * n + i];
-      wanted.push_back(data[i] - P::rate * (m / (1 - P::beta1)) /
-                                     (std::sqrt(v / (1 - P::beta2)) + P::epsilon));
-      bounds.push_back(1e-6);
-    }
-    for (size_t i = 0; i < n; i++) {
-      wanted.push_back((1 - P::beta1) * (*g)[i]);
-      bounds.push_back((1 - P::beta1) * 1e-4 * largest);
-    }
-    for (size_t i = 0; i < n; i++) {
-      wanted.push_back((1 - P::beta2) * (*g)[i] * (*g)[i]);
-      bounds.push_back((1 - P::beta2) * 2e-4 * largest * largest);
-    }
-    return compare(
-        result, wanted.size(), [&](size_t i) { return wanted[i]; },
-        [&](size_t i) { return bounds[i]; });
-  };
+  return adam_check<P>(data, summed(P::batch, P::parameters,
+                                    [&](size_t s, double* of) { return mlp_sample(data, s, of); }));
 }
 
 std::vector<float> attention_input() {
