@@ -132,8 +132,7 @@ class Examination {
       results(l.results);
       if (l.advance) {
         step(*l.advance);
-        want(l.advance->kind == Step::Kind::dispatch && !l.advance->parameters.empty() &&
-                 !l.advance->counts && l.advance->iterations.empty(),
+        want(l.advance->kind == Step::Kind::dispatch && !l.advance->parameters.empty(),
              "a loop's counter cannot be advanced");
       }
       // Outer ones come first; nobody begins in one loop, or one phase of it, and ends in another.

@@ -94,8 +94,12 @@ class Plan {
          "a plan is too large to be examined");
     arena();
     for (std::uint32_t i = 0; i < p_.steps.size(); ++i) step(p_.steps[i], i);
-    for (const LoopBlock& l : p_.loops)
-      if (l.advance) step(*l.advance, l.end - 1);
+    for (const LoopBlock& l : p_.loops) {
+      if (!l.advance) continue;
+      step(*l.advance, l.end - 1);
+      want(!l.advance->counts && l.advance->iterations.empty(),
+           "a loop's counter is advanced by what depends on it");
+    }
     for (const GatedBlock& g : p_.gated) gated(g);
     written_out();
   }
@@ -360,7 +364,14 @@ std::optional<std::string> complaint(const SavedFile& file) {
         want(c.bytes.size() == bytes_of(c.aval), "a captured " + to_string(c.aval) + " has " +
                                                      std::to_string(c.bytes.size()) + " bytes");
       want(e.journal.arrays == e.records.size(), "it has records of no statement");
-      for (const Statement& s : e.journal.statements) check(s, e.records);
+      // One behind the other, as Journal::read takes them.
+      std::size_t next = 0;
+      for (const Statement& s : e.journal.statements) {
+        check(s, e.records);
+        want(s.first == next, "a statement has another's records");
+        next += s.count;
+      }
+      want(next == e.records.size(), "it has records of no statement");
       for (const SavedVariant& v : e.variants) check(e, v);
     }
   } catch (const Complaint& found) {

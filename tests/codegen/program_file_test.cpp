@@ -244,6 +244,22 @@ TEST(Complaint, SaysWhatIsWrong) {
                 p.loops.back().results = {9};
               }),
               HasSubstr("no such result"));
+  EXPECT_THAT(said([](Program& p) {
+                p.loops.push_back(loop(0, 1, 0));
+                Step& advance = p.loops.back().advance.emplace();
+                advance.kind = Step::Kind::copy;
+                advance.operands = {{Place::Kind::input, 0, 0}, {Place::Kind::output, 0, 0}};
+                advance.parameters = {1};
+              }),
+              HasSubstr("cannot be advanced"));
+  EXPECT_THAT(said([](Program& p) { p.loops.assign(65, loop(0, 1, 0)); }),
+              HasSubstr("lie too deep"));
+  EXPECT_THAT(said([](Program& p) {
+                p.steps.push_back(p.steps[0]);
+                p.loops = {loop(0, 2, 0), loop(0, 2, 0)};
+                p.loops[0].phases = {0, 1};
+              }),
+              HasSubstr("loops overlap"));
   EXPECT_THAT(said([](Program& p) { p.gated.push_back(gated(99, 0)); }),
               HasSubstr("gated block has no such steps"));
   EXPECT_THAT(said([](Program& p) { p.gated.push_back(gated(1, 1u << 30)); }),

@@ -1,0 +1,26 @@
+// tests/codegen/sha256_test.cpp -- known answers.
+#include "codegen/program/sha256.h"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+namespace gnomon {
+namespace {
+
+std::string digest_of(std::string_view text) {
+  return hex(sha256(std::as_bytes(std::span(text.data(), text.size()))));
+}
+
+// NIST, "Cryptographic Standards and Guidelines: Examples with Intermediate Values", SHA256.
+TEST(Sha256, GivesThePublishedDigests) {
+  EXPECT_EQ(digest_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(digest_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(digest_of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(digest_of(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+}  // namespace
+}  // namespace gnomon
