@@ -75,21 +75,22 @@ bool in_tiles(const Placement& place, const Cones& cones, ValueId v) {
   });
 }
 
-/// Arrays as large as `v` that it reads and `known` has not.
-std::size_t more_reads(const Placement& place, const Cones& cones, ValueId v,
-                       const std::vector<ValueId>& group) {
+/// Whether `v` reads arrays as large as itself that are not of the group.
+bool reads_more(const Placement& place, const Cones& cones, ValueId v,
+                const std::vector<ValueId>& group) {
   const auto& memory = cones.at(v).memory;
-  return static_cast<std::size_t>(std::count_if(memory.begin(), memory.end(), [&](ValueId m) {
+  return std::any_of(memory.begin(), memory.end(), [&](ValueId m) {
     return place.graph.avals[m].shape.size() == place.graph.avals[v].shape.size() &&
            std::find(group.begin(), group.end(), m) == group.end();
-  }));
+  });
 }
 
 /// Rows that one kernel writes into histories, at most: a device binds so many buffers.
 constexpr std::size_t most_updates = 8;
 
-std::vector<std::vector<ValueId>> group_elements(const Placement& place, const Updates& updates,
-                                                 const Cones& cones, std::vector<ValueId> roots,
+std::vector<std::vector<ValueId>> group_elements(const Placement& place, const Target& target,
+                                                 const Updates& updates, const Cones& cones,
+                                                 std::vector<ValueId> roots,
                                                  Companions& companions) {
   const Graph& g = place.graph;
   const Uses& uses = place.uses;
@@ -141,8 +142,8 @@ std::vector<std::vector<ValueId>> group_elements(const Placement& place, const U
         // other go together.
         const bool small = g.avals[v].shape.size() <= 4096 && group.size() < 8;
         if (!uses_group && !same_equation && !small) continue;
-        if (!small && !same_equation && in_tiles(place, cones, group[0]) &&
-            more_reads(place, cones, v, group) > 0)
+        if (target.contiguous_per_lane && !small && !same_equation &&
+            in_tiles(place, cones, group[0]) && reads_more(place, cones, v, group))
           continue;
         // Everything else it reads must be computable before the group.
         std::set<ValueId> others;

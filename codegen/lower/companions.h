@@ -7,6 +7,7 @@
 
 #include "codegen/lower/cone.h"
 #include "codegen/lower/updates.h"
+#include "codegen/program/target.h"
 
 namespace gnomon {
 
@@ -35,8 +36,8 @@ std::map<ValueId, std::vector<ValueId>> group_by_loops(const std::vector<ValueId
 /// Groups `roots`, none of which needs a loop, into kernels of one shape: outputs of one equation,
 /// what is computed element by element from a root of the group, and small neighbours that need
 /// nothing of each other. Adds the groups to `companions`.
-std::vector<std::vector<ValueId>> group_elements(const Placement&, const Updates&, const Cones&,
-                                                 std::vector<ValueId> roots,
+std::vector<std::vector<ValueId>> group_elements(const Placement&, const Target&, const Updates&,
+                                                 const Cones&, std::vector<ValueId> roots,
                                                  Companions& companions);
 
 }  // namespace gnomon

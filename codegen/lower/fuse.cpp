@@ -300,7 +300,7 @@ class Partitioner {
   bool map_clusters(const std::vector<ValueId>& roots, const Cones& cones) {
     std::vector<std::vector<ValueId>> groups;
     if (options_.fuse)
-      groups = group_elements(placement(), updates_, cones, roots, companions_);
+      groups = group_elements(placement(), target_, updates_, cones, roots, companions_);
     else
       for (ValueId v : roots) groups.push_back({v});
     for (const std::vector<ValueId>& group : groups) {

@@ -28,8 +28,8 @@ Array scatter_in_parts(const Equation&, const std::vector<Array>& inputs, const 
 /// element of each row is, costs less as choices.
 bool wants_choices(const Graph&, const Equation&, const std::vector<std::uint32_t>& producer);
 
-/// The scatter element by element, so that it fuses: each compares its position with all indices, in
-/// order of the updates.
+/// The scatter element by element, so that it fuses: each compares its position with all indices,
+/// in order of the updates.
 Array scatter_by_choice(const Equation&, const std::vector<Array>& inputs);
 
 }  // namespace gnomon

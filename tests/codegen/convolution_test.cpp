@@ -236,7 +236,9 @@ TEST(PoolingGrad, OfWindowsSideBySideGoesToTheFirstMaximum) {
       return grad([&](A v) { return sum(c * pooled(v)); })(a);
     };
     EXPECT_EQ(run(backward, x, ct), want);
-    const auto forward = [&](A a, A by) { return jvp(pooled, std::tuple{a}, std::tuple{by}).second; };
+    const auto forward = [&](A a, A by) {
+      return jvp(pooled, std::tuple{a}, std::tuple{by}).second;
+    };
     EXPECT_EQ(run(forward, x, d), moved);
     Trace outer;
     const Graph graph = make_graph(backward, outer.input(x.aval), outer.input(ct.aval)).graph;
