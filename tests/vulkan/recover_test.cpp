@@ -351,9 +351,9 @@ TEST_F(ResumeTest, GoesOnInTheMiddleOfAMillionSteps) {
     EXPECT_EQ(rt->to_host<float>(f(x)), right);
     const std::uint64_t all = faults().commands;
     const int submissions = faults().calls;
-    ASSERT_GE(submissions, 4);
+    ASSERT_GE(submissions, 3);
     // Slices by time are fewer or more from call to call.
-    for (const int at : {0, 2, rt->target().loop_budget > 0 ? submissions - 1 : 3}) {
+    for (const int at : {0, 2, rt->target().loop_budget > 0 ? submissions - 1 : 1}) {
       faults().arm(at, "vkQueueSubmit", VK_ERROR_DEVICE_LOST);
       EXPECT_THAT(lost([&] { f(x); }), HasSubstr("is lost")) << at;
       faults().rest();
