@@ -306,6 +306,8 @@ TEST_P(Resume, GoesOnFromTheLastFinishedSlice) {
     RuntimeOptions plain;
     plain.cache = "off";
     Runtime other(plain);
+    if (GetParam().f == &played && other.target().slow_barriers)
+      GTEST_SKIP() << other.device_name() << " has no workgroups that play loops";
     right =
         other.to_host<float>(jit(other, GetParam().f)(other.from_host(elements(GetParam().lanes))));
   }
@@ -351,9 +353,9 @@ TEST_F(ResumeTest, GoesOnInTheMiddleOfAMillionSteps) {
     EXPECT_EQ(rt->to_host<float>(f(x)), right);
     const std::uint64_t all = faults().commands;
     const int submissions = faults().calls;
-    ASSERT_GE(submissions, 4);
+    ASSERT_GE(submissions, 3);
     // Slices by time are fewer or more from call to call.
-    for (const int at : {0, 2, rt->target().loop_budget > 0 ? submissions - 1 : 3}) {
+    for (const int at : {0, 2, rt->target().loop_budget > 0 ? submissions - 1 : 1}) {
       faults().arm(at, "vkQueueSubmit", VK_ERROR_DEVICE_LOST);
       EXPECT_THAT(lost([&] { f(x); }), HasSubstr("is lost")) << at;
       faults().rest();
