@@ -97,7 +97,7 @@ std::string devices_text() {
   }
   if (!none.empty()) text += none + "\n";
   if (taken) {
-    const vulkan::Device device({.wanted = wanted, .log = nullptr});
+    const vulkan::Device device({.wanted = wanted, .log = nullptr, .notices = nullptr});
     text += "compiled for: " + device.target().text() + "\n";
   }
   return text;
