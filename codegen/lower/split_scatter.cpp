@@ -150,8 +150,8 @@ Array scatter_by_choice(const Equation& e, const std::vector<Array>& in) {
     const Array here = lax::eq(
         position,
         lax::broadcast(lax::reshape(index, out.part(0, p.batch_dims), loc), out, batch, loc), loc);
-    const Array value = lax::broadcast(
-        lax::reshape(update, update.shape().without(p.axis), loc), out, others, loc);
+    const Array value =
+        lax::broadcast(lax::reshape(update, update.shape().without(p.axis), loc), out, others, loc);
     const Array changed = e.primitive == &scatter_set_p
                               ? value
                               : emit1(reduction_of(*e.primitive).combine, {}, {r, value}, loc);

@@ -2,10 +2,10 @@
 // they take, for several kinds of devices; and as bytes, both ways.
 //
 // The form is that of program_file.h with more around it, and a head in front: a magic number, the
-// version of the form, and length and SHA-256 of what follows. Whoever makes a file to do harm makes
-// its digest as well, so everything inside is examined as if there were none: by the verifier of
-// FlatBuffers, and by the three functions called `complaint`, of programs, of modules, and of what
-// is said about them.
+// version of the form, and length and SHA-256 of what follows. Whoever makes a file to do harm
+// makes its digest as well, so everything inside is examined as if there were none: by the verifier
+// of FlatBuffers, and by the three functions called `complaint`, of programs, of modules, and of
+// what is said about them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -65,11 +65,11 @@ inline constexpr std::string_view saved_magic = "gnomonP\n";
 inline constexpr std::uint32_t saved_version = 2;
 
 /// What is wrong with a file as far as can be told without a device, beyond what is wrong with its
-/// programs alone (program_file.h): functions without a name, arguments, results and records that are
-/// not those of each program, statements whose records or texts do not fit, memory of a plan that
-/// overlaps or in which nothing lives, writes to what is only read, more workgroups than elements,
-/// dispatches without a module, modules with a complaint or with a driver's data, targets below
-/// what Vulkan guarantees. Nothing for what `aot::save` writes.
+/// programs alone (program_file.h): functions without a name, arguments, results and records that
+/// are not those of each program, statements whose records or texts do not fit, memory of a plan
+/// that overlaps or in which nothing lives, writes to what is only read, more workgroups than
+/// elements, dispatches without a module, modules with a complaint or with a driver's data, targets
+/// below what Vulkan guarantees. Nothing for what `aot::save` writes.
 std::optional<std::string> complaint(const SavedFile&);
 
 /// Bytes, the digest of what follows the head among them. Throws InternalError for a file with a
@@ -80,15 +80,15 @@ std::vector<std::byte> to_bytes(const SavedFile&);
 /// takes no more memory than a few times the bytes. They are aligned to 8.
 SavedFile saved_file(std::span<const std::byte>);
 
-/// The digest in the head of such bytes, which `saved_file` compares; throws FileError where there is
-/// none.
+/// The digest in the head of such bytes, which `saved_file` compares; throws FileError where there
+/// is none.
 Sha256 saved_digest(std::span<const std::byte>);
 
 /// Writes the digest of what follows it into the head. For tests, which change the rest.
 void seal(std::span<std::byte>);
 
-/// What a target asks for beyond the least that Vulkan 1.1 guarantees: "64-bit floats", "workgroups of
-/// 1024".
+/// What a target asks for beyond the least that Vulkan 1.1 guarantees: "64-bit floats", "workgroups
+/// of 1024".
 std::vector<std::string> needs(const Target&);
 
 /// Why a device does not run what was compiled for `needed`, with both sides; nothing when it does.

@@ -192,7 +192,7 @@ vulkan::Ticket Executable::play_call(std::span<Array> inputs, std::vector<Array>
   };
   try {
     Checkpoint* const kept = checkpoint ? &*checkpoint : nullptr;
-    ticket = profile != nullptr ? play_profiled(found, instance, *profile)
+    ticket = profile != nullptr    ? play_profiled(found, instance, *profile)
              : watch.any() || kept ? play_watched(found, instance, watch, kept, inside)
                                    : play(found, instance);
   } catch (const DeviceError&) {

@@ -26,7 +26,7 @@ struct DeviceOptions {
   std::uint64_t window_bytes = 0;      // what a window shows at most; 0: what the device allows
   bool fixed_blocks = false;           // blocks do not grow with what is in use
   std::shared_ptr<const Log> notices;  // gets a line when the device is lost; null: nowhere
-  bool labels = false;             // tools see names
+  bool labels = false;                 // tools see names
   // Somebody else's device instead of a new one.
   std::shared_ptr<const AdoptedDevice> adopted = nullptr;
   PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;  // null: the platform's loader

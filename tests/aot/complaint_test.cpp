@@ -124,8 +124,9 @@ TEST_F(Complaints, SayWhatIsWrong) {
                 p.lanes = {1 << 20, 1 << 20, 1 << 24};
               }),
               HasSubstr("records of another type"));
-  EXPECT_THAT(statement([](Statement& p, Statement& c) { c.first = p.first; }),
-              ::testing::AnyOf(HasSubstr("another's records"), HasSubstr("records of another type")));
+  EXPECT_THAT(
+      statement([](Statement& p, Statement& c) { c.first = p.first; }),
+      ::testing::AnyOf(HasSubstr("another's records"), HasSubstr("records of another type")));
   EXPECT_THAT(said([](E& e, V&, P&) { e.journal.statements.pop_back(); }),
               HasSubstr("records of no statement"));
   // Plans.
