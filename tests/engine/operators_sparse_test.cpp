@@ -282,7 +282,7 @@ TEST(SparseOperators, WhatDoesNotFitIsRefused) {
 
 // ---- gallery
 
-Matrix dense(const Triplets& t) {
+Matrix dense_of(const Triplets& t) {
   Matrix m = made(t.rows, t.columns, [](Dim, Dim) { return 0.0; });
   for (std::size_t e = 0; e < t.row.size(); ++e) m.at(t.row[e], t.column[e]) += t.value[e];
   return m;
@@ -296,7 +296,7 @@ Matrix identity(Dim n) {
 
 TEST(Gallery, PoissonsEigenvectorsAreProductsOfSines) {
   const auto check = [](const std::vector<Dim>& sizes) {
-    const Matrix a = dense(operators::poisson(sizes));
+    const Matrix a = dense_of(operators::poisson(sizes));
     // Of the mode k_axis = 1 + mode / stride % size along each axis.
     for (Dim mode = 0; mode < a.rows; ++mode) {
       Matrix v = made(a.rows, 1, [](Dim, Dim) { return 1.0; });
@@ -325,21 +325,21 @@ TEST(Gallery, PoissonsEigenvectorsAreProductsOfSines) {
 TEST(Gallery, PoissonIsASumOfKroneckerProducts) {
   const Matrix want =
       plus(kronecker(one_dimension(4), identity(3)), kronecker(identity(4), one_dimension(3)));
-  EXPECT_EQ(dense(operators::poisson({4, 3})).x, want.x);
+  EXPECT_EQ(dense_of(operators::poisson({4, 3})).x, want.x);
 }
 
 TEST(Gallery, ConvectionAddsDifferencesOfNeighbours) {
   const Matrix wind = made(3, 3, [](Dim i, Dim j) {
     return j == i + 1 ? 0.75 : j == i - 1 ? -0.75 : 0;
   });
-  const Matrix want = plus(dense(operators::poisson({3, 3})),
+  const Matrix want = plus(dense_of(operators::poisson({3, 3})),
                            plus(kronecker(wind, identity(3)), kronecker(identity(3), wind)));
-  EXPECT_EQ(dense(operators::convection_diffusion(3, 1.5)).x, want.x);
+  EXPECT_EQ(dense_of(operators::convection_diffusion(3, 1.5)).x, want.x);
 }
 
 TEST(Gallery, RowsOfGraphLaplaciansSumToZero) {
   const std::vector<std::pair<Dim, Dim>> edges = {{0, 1}, {1, 2}, {2, 2}, {3, 1}, {0, 1}};
-  const Matrix a = dense(operators::graph_laplacian(5, edges));
+  const Matrix a = dense_of(operators::graph_laplacian(5, edges));
   EXPECT_EQ(a.x, (Numbers{2, -2, 0, 0,  0, -2, 4, -1, -1, 0, 0, -1, 1,
                           0, 0,  0, -1, 0, 1,  0, 0,  0,  0, 0, 0}));
   // x' A x is the sum of (x_u - x_v)^2 over the edges.
@@ -351,7 +351,7 @@ TEST(Gallery, RowsOfGraphLaplaciansSumToZero) {
 
 TEST(Gallery, HilbertHasAnIntegerInverse) {
   const Matrix inverse{3, 3, {9, -36, 30, -36, 192, -180, 30, -180, 180}};
-  const Matrix product = times(dense(operators::hilbert(3)), inverse);
+  const Matrix product = times(dense_of(operators::hilbert(3)), inverse);
   for (Dim i = 0; i < 3; ++i)
     for (Dim j = 0; j < 3; ++j) EXPECT_NEAR(product.at(i, j), i == j ? 1 : 0, 1e-13);
 }
