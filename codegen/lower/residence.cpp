@@ -355,7 +355,9 @@ class Chooser {
       const Equation& e = g_.equations[i];
       const bool loop = is_loop(e);
       for (ValueId v : e.outputs) {
-        if (owner[v] == several && !loop && beside[v] > next_to_nothing && !shows_slices(e))
+        // One number takes no memory to speak of.
+        const double cost = g_.avals[v].shape.size() <= 1 ? cost_[v] : beside[v];
+        if (owner[v] == several && !loop && cost > next_to_nothing && !shows_slices(e))
           in_memory_[v] = true;
         if (in_memory_[v]) owner[v] = v;
       }

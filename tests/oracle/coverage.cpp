@@ -154,6 +154,7 @@ std::string function_of(const Tokens& statement, const std::string& inside) {
     }
     if (t[i] == "<") i = behind(t, i) - 1;
     if (t[i] != "(") continue;
+    if (i + 1 < t.size() && t[i + 1] == "*") return "";  // a variable that points to a function
     if (i == 0 || !word(t[i - 1]) || t[i - 1] == inside || t[i - 1] == "decltype") return "";
     if (i > 1 && t[i - 2] == "::") return "";  // a member declared before
     return t[i - 1] + parameters(t, i);

@@ -59,7 +59,7 @@ TEST(OracleTable, ReadsDeclarationsAsACompilerDoes) {
   const std::string text = R"(
     namespace gnomon::fft {
     /// Not f(int).
-    struct Options { int axis = -1; int size() const { return axis; } };
+    struct Options { int axis = -1; int size() const { return axis; } void (*hook)(int) = nullptr; };
     Complex fft(const ComplexOperand& x, Options options = {.axis = 2}, Loc loc = Loc::here());
     namespace detail { void hidden(int); }
     template <class T> requires(sizeof(T) > 1) inline T twice(std::vector<T> v) { return v[0] + (1 < 2); }
