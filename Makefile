@@ -44,7 +44,7 @@ ifneq ($(TARGET),)
   ifneq ($(TARGET),minimum)
     $(error TARGET=$(TARGET) is not known; use minimum)
   endif
-  layers := $(layers):$(CURDIR)/$(build)/tests/least_device:/usr/share/vulkan/explicit_layer.d
+  layers := $(if $(layers),$(layers):)$(CURDIR)/$(build)/tests/least_device:/usr/share/vulkan/explicit_layer.d
   on_driver += GNOMON_TARGET=minimum VK_INSTANCE_LAYERS=VK_LAYER_GNOMON_least_device
 endif
 ifneq ($(layers),)

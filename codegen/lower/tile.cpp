@@ -11,10 +11,6 @@ using kernel::Op;
 using kernel::Value;
 using kernel::Values;
 
-namespace {
-
-}  // namespace
-
 Value Emitter::position_in(const MemoryRef& m, const Shape& shape, const Index& index) {
   const auto& [order, block] = m.layout;
   if (order.empty()) return index.flat(k);

@@ -3,19 +3,11 @@
 #include <utility>
 
 #include "codegen/program/program_file.h"
+#include "codegen/program/want.h"
 #include "gnomon/error.h"
 
 namespace gnomon {
 namespace {
-
-/// Thrown and caught in this file: the first complaint ends the examination.
-struct Complaint {
-  std::string what;
-};
-
-void want(bool good, const std::string& what) {
-  if (!good) throw Complaint{what};
-}
 
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
 /// That a slice may be told to take: it is told by an i32.

@@ -13,20 +13,12 @@
 
 #include "codegen/program/program_file.h"
 #include "codegen/program/target.h"
+#include "codegen/program/want.h"
 
 namespace gnomon {
 namespace {
 
 using Words = std::span<const std::uint32_t>;
-
-/// Thrown and caught in this file: the first complaint ends the examination.
-struct Complaint {
-  std::string what;
-};
-
-void want(bool good, const char* what) {
-  if (!good) throw Complaint{what};
-}
 
 /// Operands of an instruction: t a type, r the result, d an id that is there, i one that may come
 /// later, l a number, s a text; * any number of what stands in front of it.

@@ -8,19 +8,11 @@
 #include "codegen/program/grid.h"
 #include "codegen/program/print_format.h"
 #include "codegen/program/saved.h"
+#include "codegen/program/want.h"
 #include "gnomon/error.h"
 
 namespace gnomon {
 namespace {
-
-/// Thrown and caught in this file: the first complaint ends the examination.
-struct Complaint {
-  std::string what;
-};
-
-void want(bool good, const std::string& what) {
-  if (!good) throw Complaint{what};
-}
 
 std::uint64_t bytes_of(const Aval& a) {
   return static_cast<std::uint64_t>(a.shape.size()) * size_of(a.dtype);

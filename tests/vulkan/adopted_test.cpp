@@ -504,7 +504,7 @@ TEST_F(Timelines, OrderCallsOnTheDevice) {
 }
 
 TEST_F(Timelines, WhatIsUnderWayKeepsItsParametersWhenItsRecordingIsGone) {
-  if (!app.has_timeline()) GTEST_SKIP() << "no timeline semaphores";
+  if (!app.has_timeline()) GTEST_SKIP() << rt->device_name() << " has no timeline semaphores";
   // More calls than are remembered, and more than may be under way without a fence.
   constexpr int calls = 70;
   const auto f = jit(*rt, [](const Array& v) { return v * 2.0f; });
@@ -534,8 +534,8 @@ TEST_F(Timelines, WhatIsUnderWayKeepsItsParametersWhenItsRecordingIsGone) {
 TEST(AdoptedFrames, MemoryThatIsWrittenUnderWayIsNobodyElses) {
   // Layers of 2023 take a fence that somebody waits for while the host signals for an error.
   App app({.timeline = true, .validate = false});
-  if (!app.has_timeline()) GTEST_SKIP() << "no timeline semaphores";
   Runtime rt = Runtime::adopt(app.described());
+  if (!app.has_timeline()) GTEST_SKIP() << rt.device_name() << " has no timeline semaphores";
   const auto f = jit(rt, [](const Array& v) { return v * 2.0f; });
   const std::vector<float> ones(1024, 1.0f);
   const Array x = rt.from_host(ones);

@@ -46,10 +46,6 @@ void throw_if_failed(const std::vector<std::int32_t>& codes, Loc loc) {
   throw SolveFailed(text);
 }
 
-namespace {
-
-}  // namespace
-
 Array dot(const Arrays& a, const Arrays& b, DType dtype) {
   std::optional<Array> total;
   for (std::size_t i = 0; i < a.size(); ++i) {
