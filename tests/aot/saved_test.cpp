@@ -12,7 +12,7 @@
 #include "gnomon/loops.h"
 #include "tests/aot/neural_ode.h"
 #include "tests/engine/fixture.h"
-#include "tests/engine/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace gnomon::testing {
 namespace {

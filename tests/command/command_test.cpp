@@ -8,11 +8,12 @@
 #include <string>
 
 #include "engine/command/npy.h"
+#include "tests/support/temporary_folder.h"
 
 namespace gnomon {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 struct Outcome {
   int status = 0;
@@ -30,14 +31,9 @@ Outcome gnomon(const std::string& arguments) {
   return outcome;
 }
 
-class Command : public testing::Test {
+class Command : public ::testing::Test {
  protected:
-  // Tests run side by side, each in a folder of its own.
-  Command()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                (std::string("gnomon_command_") +
-                 testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    std::filesystem::create_directories(folder_);
+  Command() {
     std::ofstream(path("scale.graph")) << R"(; rows of %0 scaled by %1, summed
 graph(%0: f32[2,3], %1: f32[3]) {
   %2: f32[2,3] = broadcast[shape=[2,3] axes=(1)] %1
@@ -49,7 +45,6 @@ graph(%0: f32[2,3], %1: f32[3]) {
     save("x.npy", {2, 3}, {1, 2, 3, 4, 5, 6});
     save("s.npy", {3}, {1, 10, 100});
   }
-  ~Command() override { std::filesystem::remove_all(folder_); }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   void save(const std::string& name, const Shape& shape, const std::vector<double>& values) {
@@ -59,7 +54,7 @@ graph(%0: f32[2,3], %1: f32[3]) {
   }
   std::string inputs() const { return " --in " + path("x.npy") + " " + path("s.npy"); }
 
-  std::filesystem::path folder_;
+  const testing::TemporaryFolder folder_;
 };
 
 TEST_F(Command, RunsAGraphOnDeviceAndHost) {

@@ -8,12 +8,14 @@
 #include <sstream>
 
 #include "gnomon/error.h"
+#include "tests/support/temporary_folder.h"
 
 namespace gnomon {
 namespace {
 
 std::filesystem::path file(const std::string& name) {
-  return std::filesystem::path(testing::TempDir()) / ("gnomon_npy_test_" + name + ".npy");
+  static const testing::TemporaryFolder folder;
+  return folder / (name + ".npy");
 }
 
 std::string bytes_of_file(const std::filesystem::path& path) {
@@ -66,7 +68,7 @@ TEST(Npy, WritesWhatTheFormatSays) {
   const std::string text = bytes_of_file(file("format"));
   EXPECT_EQ(text.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
   EXPECT_THAT(text,
-              testing::HasSubstr("{'descr': '<f4', 'fortran_order': False, 'shape': (2,1,), }"));
+              ::testing::HasSubstr("{'descr': '<f4', 'fortran_order': False, 'shape': (2,1,), }"));
   // Elements start at a multiple of 64 bytes and end the file.
   ASSERT_EQ(text.size() % 64, 8u);
   EXPECT_EQ(text.substr(text.size() - 8), std::string("\x00\x00\x80\x3f\x00\x00\x00\xc0", 8));
@@ -86,19 +88,19 @@ TEST(Npy, ReadsColumnsFirst) {
 
 TEST(Npy, SaysWhatIsWrongWithAFile) {
   EXPECT_THROW(read_npy(file("missing")), FileError);
-  EXPECT_THAT(error_of("text", "not an array"), testing::HasSubstr("is not a .npy file"));
-  EXPECT_THAT(error_of("empty", ""), testing::HasSubstr("ends after 0 bytes"));
+  EXPECT_THAT(error_of("text", "not an array"), ::testing::HasSubstr("is not a .npy file"));
+  EXPECT_THAT(error_of("empty", ""), ::testing::HasSubstr("ends after 0 bytes"));
   const std::string good = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n", "");
-  EXPECT_THAT(error_of("short", good + "1234567"), testing::HasSubstr("should have at least"));
+  EXPECT_THAT(error_of("short", good + "1234567"), ::testing::HasSubstr("should have at least"));
   EXPECT_THAT(
       error_of("type", npy("{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }\n", "1234")),
-      testing::HasSubstr("has elements of type '>f4'"));
+      ::testing::HasSubstr("has elements of type '>f4'"));
   EXPECT_THAT(error_of("no shape", npy("{'descr': '<f4', 'fortran_order': False}\n", "1234")),
-              testing::HasSubstr("has no `shape` in its header"));
+              ::testing::HasSubstr("has no `shape` in its header"));
   EXPECT_THAT(error_of("rank", npy("{'descr': '<f4', 'fortran_order': False, 'shape': "
                                    "(1,1,1,1,1,1,1,1,1), }\n",
                                    "1234")),
-              testing::HasSubstr("at most 8 dimensions"));
+              ::testing::HasSubstr("at most 8 dimensions"));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "tests/engine/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace gnomon::testing {
 namespace {

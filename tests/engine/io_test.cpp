@@ -12,6 +12,7 @@
 
 #include "gnomon/transform.h"
 #include "tests/engine/fixture.h"
+#include "tests/support/temporary_folder.h"
 
 namespace gnomon::testing {
 namespace {
@@ -20,7 +21,8 @@ using io::FileArray;
 using ::testing::HasSubstr;
 
 std::string file(const std::string& name) {
-  return (std::filesystem::path(::testing::TempDir()) / ("gnomon_io_test_" + name)).string();
+  static const TemporaryFolder folder;
+  return (folder / name).string();
 }
 void write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;

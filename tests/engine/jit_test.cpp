@@ -9,6 +9,7 @@
 
 #include "gnomon/gnomon.h"
 #include "tests/engine/fixture.h"
+#include "tests/support/temporary_folder.h"
 
 namespace gnomon::testing {
 namespace {
@@ -264,10 +265,9 @@ TEST(JitLog, ExplainsARetraceAndACapture) {
 }
 
 TEST(JitDump, WritesOneFilePerStage) {
-  const auto folder = std::filesystem::path(::testing::TempDir()) / "gnomon_dump";
-  std::filesystem::remove_all(folder);
+  const TemporaryFolder folder;
   const Variable stages("GNOMON_DUMP", "graph,fusion,kernel,spirv,memory,plan"),
-      where("GNOMON_DUMP_DIR", folder.string());
+      where("GNOMON_DUMP_DIR", folder.path.string());
   Runtime rt(validated());
   jit(rt, [](const Array& x) { return x + 1; }, {.name = "increment"})(rt.from_host(1.0f));
   for (const char* stage : {"graph", "fusion", "kernel", "spirv", "memory", "plan"}) {
@@ -278,7 +278,6 @@ TEST(JitDump, WritesOneFilePerStage) {
   // Another function of that name leaves them alone.
   jit(rt, [](const Array& x) { return x + 2; }, {.name = "increment"})(rt.from_host(1.0f));
   EXPECT_TRUE(std::filesystem::exists(folder / "increment.2.graph"));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(JitMemory, IsReportedByCallAndByValue) {

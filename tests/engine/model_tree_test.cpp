@@ -11,7 +11,7 @@
 #include "gnomon/tree_ops.h"
 #include "tests/codegen/graph_host.h"
 #include "tests/engine/fixture.h"
-#include "tests/engine/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace gnomon::testing {
 namespace {

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "gnomon/operators.h"
-#include "tests/engine/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace gnomon::testing {
 namespace {

@@ -15,7 +15,7 @@
 #include "gnomon/transform.h"
 #include "tests/engine/child.h"
 #include "tests/engine/fixture.h"
-#include "tests/engine/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace gnomon::testing {
 namespace {

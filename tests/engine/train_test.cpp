@@ -15,7 +15,7 @@
 #include "gnomon/ops.h"
 #include "gnomon/optim.h"
 #include "tests/engine/fixture.h"
-#include "tests/engine/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace gnomon::testing {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <cstddef>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.h"
 #include "tests/vulkan/app.h"
 #include "tests/vulkan/faults.h"
 // What may be used of Vulkan has to be known before.
@@ -32,7 +32,6 @@ class CInterface : public ::testing::Test {
   }
   // What a process with the compiler leaves for the others.
   static void SetUpTestSuite() {
-    file() = ::testing::TempDir() + "c_interface.gnomon";
     RuntimeOptions o;
     o.cache = "off";
     Runtime rt(o);
@@ -44,10 +43,10 @@ class CInterface : public ::testing::Test {
     });
     aot::save(file(), {{"twice", twice.lower(x)}, {"steps", steps.lower(x)}});
   }
-  static void TearDownTestSuite() { std::filesystem::remove(file()); }
-  static std::string& file() {
-    static std::string path;
-    return path;
+  // Each test is a process: what one removes, another has never read.
+  static std::string file() {
+    static const TemporaryFolder folder;
+    return (folder / "c_interface.gnomon").string();
   }
   void TearDown() override {
     gnomon_array_destroy(x);

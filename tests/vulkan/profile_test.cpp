@@ -14,6 +14,7 @@
 
 #include "engine/runtime/state.h"
 #include "gnomon/gnomon.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/vulkan/app.h"
 
 namespace gnomon::testing {
@@ -290,7 +291,8 @@ TEST_F(ProfileTest, PrintsATableAndATrace) {
   EXPECT_EQ(events[3].at("dur"), 10.0);
   EXPECT_EQ(events[4].at("args").at("lines"), "model.cpp:12, 14");
 
-  const std::string path = ::testing::TempDir() + "gnomon_trace.json";
+  const TemporaryFolder folder;
+  const std::string path = (folder / "trace.json").string();
   write_chrome_trace(path, std::span(&p, 1));
   std::ifstream in(path);
   std::ostringstream text;

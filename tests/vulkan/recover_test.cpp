@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.h"
 #include "tests/vulkan/app.h"
 #include "tests/vulkan/faults.h"
 // What may be used of Vulkan has to be known before.
@@ -160,7 +160,8 @@ TEST_F(Recover, ArraysBeyondTheRoomForCopiesAreLost) {
 }
 
 TEST_F(Recover, LoadedProgramsComeBackWithWhatTheyCaptured) {
-  const std::string file = ::testing::TempDir() + "recover.gnomon";
+  const TemporaryFolder folder;
+  const std::string file = (folder / "recover.gnomon").string();
   options.host_copies = 0;
   start();
   {
@@ -180,7 +181,6 @@ TEST_F(Recover, LoadedProgramsComeBackWithWhatTheyCaptured) {
     EXPECT_EQ(rt->to_host<float>(f(rt->from_host({1.0f, 2.0f}))), (std::vector<float>{14, 15}));
     EXPECT_EQ(rt->counters().modules_emitted, 0u);
   }
-  std::filesystem::remove(file);
 }
 
 TEST_F(Recover, MayFailAtEveryCallAndBeTriedAgain) {

@@ -1,4 +1,4 @@
-// tests/engine/temporary_folder.h -- a folder for one test.
+// tests/support/temporary_folder.h -- a folder for one test.
 #pragma once
 #include <filesystem>
 #include <random>
