@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/mapping.h"
@@ -85,6 +86,42 @@ bool reads_more(const Placement& place, const Cones& cones, ValueId v,
   });
 }
 
+/// Whether elements of `v` need those of what it reads at their own place, or numbers.
+bool elementwise(const Placement& place, const Cones& cones, ValueId v) {
+  const auto& equations = cones.at(v).equations;
+  return std::all_of(equations.begin(), equations.end(), [&](std::uint32_t i) {
+    const Equation& e = place.graph.equations[i];
+    const Lowering& lower = e.primitive->lower;
+    if (lower.kind != Lowering::Kind::element || e.outputs.size() > 1) return false;
+    if (e.primitive == &broadcast_p) return place.graph.avals[e.inputs[0]].shape.size() == 1;
+    return (lower.reuse == Reuse::once && lower.cost != Cost::view) ||
+           place.graph.avals[e.outputs[0]].shape.size() == 1;
+  });
+}
+
+/// Whether `v` and one of the group read the same array, as large as they are, element by element:
+/// one kernel loads it once. Moments of a gradient, say.
+bool shares_operand(const Placement& place, const Cones& cones, ValueId v,
+                    const std::vector<ValueId>& group) {
+  constexpr std::size_t most_arrays = 12;  // streams that a CPU's caches still follow
+  const Shape& shape = place.graph.avals[v].shape;
+  const auto as_large = [&](ValueId m) { return place.graph.avals[m].shape == shape; };
+  std::set<ValueId> arrays(group.begin(), group.end());
+  arrays.insert(v);
+  bool shared = false;
+  for (ValueId r : group) {
+    const std::set<ValueId>& read = cones.at(r).memory;
+    for (ValueId m : cones.at(v).memory) shared |= as_large(m) && read.contains(m);
+    std::copy_if(read.begin(), read.end(), std::inserter(arrays, arrays.end()), as_large);
+  }
+  if (!shared) return false;
+  const std::set<ValueId>& read = cones.at(v).memory;
+  std::copy_if(read.begin(), read.end(), std::inserter(arrays, arrays.end()), as_large);
+  return arrays.size() <= most_arrays && elementwise(place, cones, v) &&
+         std::all_of(group.begin(), group.end(),
+                     [&](ValueId r) { return elementwise(place, cones, r); });
+}
+
 /// Rows that one kernel writes into histories, at most: a device binds so many buffers.
 constexpr std::size_t most_updates = 8;
 
@@ -141,7 +178,8 @@ std::vector<std::vector<ValueId>> group_elements(const Placement& place, const T
         // Small kernels cost more to start than to run: neighbours that need nothing of each
         // other go together.
         const bool small = g.avals[v].shape.size() <= 4096 && group.size() < 8;
-        if (!uses_group && !same_equation && !small) continue;
+        if (!uses_group && !same_equation && !small && !shares_operand(place, cones, v, group))
+          continue;
         if (target.contiguous_per_lane && !small && !same_equation &&
             in_tiles(place, cones, group[0]) && reads_more(place, cones, v, group))
           continue;

@@ -22,6 +22,10 @@ namespace {
 
 constexpr double unbounded_cost = 1e9;
 
+/// A number that so many elements need is computed by a kernel in front of theirs: that takes about
+/// ten microseconds, as much as a dozen instructions in each of the invocations.
+constexpr Dim many_elements = 1 << 15;
+
 /// How often consumers in other positions ask for an element: not, by broadcasting, or by a
 /// product, gather or loop.
 enum class Demand : std::uint8_t { once, broadcast, repeated };
@@ -36,7 +40,8 @@ class Chooser {
         in_memory_(g.avals.size(), false),
         layouts_(g.avals.size()),
         cost_(g.avals.size(), 0),
-        demand_(g.avals.size(), Demand::once) {}
+        demand_(g.avals.size(), Demand::once),
+        asked_by_many_(g.avals.size(), false) {}
 
   Residence run() {
     for (ValueId v : g_.inputs) in_memory_[v] = true;
@@ -77,6 +82,8 @@ class Chooser {
             if (lower.reuse == Reuse::many)
               d = e.primitive->name == "broadcast" || in_panels(e) ? Demand::broadcast
                                                                    : Demand::repeated;
+            if (g_.avals[e.outputs[0]].shape.size() >= many_elements)
+              asked_by_many_[e.inputs[j]] = true;
             if (lower.cost == Cost::view && !in_memory_[e.outputs[0]] &&
                 (j == 0 || e.primitive != &optimization_barrier_p))
               d = std::max(d, out);
@@ -156,7 +163,7 @@ class Chooser {
       case Demand::once:
         return false;
       case Demand::broadcast:
-        return cost_[v] > (scalar ? 80 : 4);
+        return cost_[v] > (scalar ? (asked_by_many_[v] ? 12 : 80) : 4);
       case Demand::repeated:
         return cost_[v] > (scalar ? 40 : 0);
     }
@@ -448,6 +455,7 @@ class Chooser {
   std::vector<Layout> layouts_;
   std::vector<double> cost_;
   std::vector<Demand> demand_;
+  std::vector<bool> asked_by_many_;  // by an equation of at least many_elements
 };
 
 }  // namespace

@@ -2,6 +2,9 @@
 // and of copies between them.
 #include <gtest/gtest.h>
 
+#include <tuple>
+#include <vector>
+
 #include "gnomon/ops.h"
 #include "shaders/kernel/kernel.h"
 #include "tests/support/lowering.h"
@@ -71,6 +74,49 @@ TEST(Residence, SumsShareWhatCostsThem) {
   const Program p = on_cpu(f, f32({64, 8}), f32({8, 32}));
   EXPECT_EQ(p.kernels.size(), 2u) << p.fusion_text;
   expect_function_lowers(f, f32({64, 8}), f32({8, 32}));
+}
+
+// An update of Adam: moments that read one gradient, and what follows from both, are one kernel.
+TEST(Residence, MomentsOfAGradientAreOneKernel) {
+  const auto step = [](const Array& p, const Array& m, const Array& v, const Array& g,
+                       const Array& factor) {
+    const Array mean = 0.9f * m + 0.1f * g, square = 0.999f * v + 0.001f * g * g;
+    return std::tuple{p - mean / (sqrt(square * factor) + 1e-8f), mean, square};
+  };
+  const Aval x = f32({256, 128}), factor = f32({});
+  const Program p = on_cpu(step, x, x, x, x, factor);
+  EXPECT_EQ(p.kernels.size(), 1u) << p.fusion_text;
+  expect_function_lowers(step, x, x, x, x, factor);
+}
+
+// A power that all elements divide by is computed in front of many of them, and beside few.
+TEST(Residence, ANumberOfManyElementsIsComputedInFrontOfThem) {
+  const auto unbiased = [](const Array& m, const Array& count) {
+    return m / (1 - pow(full({}, 0.9f), count));
+  };
+  const Aval many = f32({256, 128}), few = f32({16, 128}), count = f32({});
+  EXPECT_EQ(on_cpu(unbiased, many, count).kernels.size(), 2u);
+  EXPECT_EQ(on_cpu(unbiased, few, count).kernels.size(), 1u);
+  expect_function_lowers(unbiased, many, count);
+}
+
+// What reads one array goes together as far as caches follow: so many arrays in one kernel.
+TEST(Residence, ReadersOfOneArrayShareAKernelUpToALimit) {
+  const auto shifted = [](const Array& x, const std::vector<Array>& ys) {
+    std::vector<Array> all;
+    for (const Array& y : ys) all.push_back(x * 2.0f + y);
+    return all;
+  };
+  const auto kernels = [&](std::size_t n) {
+    Trace outer;
+    std::vector<Array> ys;
+    const Array x = outer.input(f32({256, 64}));
+    for (std::size_t i = 0; i < n; ++i) ys.push_back(outer.input(f32({256, 64})));
+    return compile(make_graph(shifted, x, ys).graph, Target::cpu_like(), {}).kernels.size();
+  };
+  EXPECT_EQ(kernels(1), 1u);
+  EXPECT_EQ(kernels(5), 1u);
+  EXPECT_EQ(kernels(6), 2u);
 }
 
 }  // namespace
