@@ -198,7 +198,7 @@ void fill(gnomon_argument* out, const char* path, const gnomon::Aval& aval, cons
   a.dtype = static_cast<gnomon_dtype>(aval.dtype);
   a.rank = static_cast<std::uint32_t>(aval.shape.rank());
   for (int i = 0; i < aval.shape.rank(); ++i) a.shape[i] = aval.shape[i];
-  a.bytes = static_cast<std::uint64_t>(aval.shape.size()) * size_of(aval.dtype);
+  a.bytes = gnomon::bytes_of(aval);
   std::memcpy(out, &a, std::min(a.size, sizeof a));
 }
 
