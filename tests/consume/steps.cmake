@@ -127,7 +127,7 @@ elseif(STEP STREQUAL state)
   endif()
 elseif(STEP STREQUAL embedded)
   if(WHOLE)
-    build_and_run(${here}/embedded program -D ROOT=${ROOT} -D WAY=${WAY})
+    build_and_run(${here}/embedded program -D ROOT=${ROOT} -D WAY=${WAY} -D GNOMON_UNITY=ON)
     expect("0 1 4")
   else()
     run(${CMAKE_COMMAND} -S ${here}/embedded -B ${INTO}/build -G ${GENERATOR}
@@ -137,10 +137,22 @@ elseif(STEP STREQUAL embedded)
 elseif(STEP STREQUAL shared)
   run(${CMAKE_COMMAND} -S ${ROOT} -B ${INTO}/gnomon -G ${GENERATOR}
     -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_CXX_FLAGS_RELEASE=-O1 -D GNOMON_SHARED=ON
-    -D GNOMON_BUILD_TESTS=OFF -D GNOMON_BUILD_SAMPLES=OFF -D GNOMON_BUILD_BENCH=OFF
+    -D GNOMON_UNITY=ON -D GNOMON_BUILD_TESTS=OFF -D GNOMON_BUILD_SAMPLES=OFF -D GNOMON_BUILD_BENCH=OFF
     -D GNOMON_BUILD_COMMAND=OFF)
   run(${CMAKE_COMMAND} --build ${INTO}/gnomon)
   run(${CMAKE_COMMAND} --install ${INTO}/gnomon --prefix ${INTO}/prefix)
+  if(NM)
+    # What is no template of a header's: of the public namespace, and of nothing inside of it.
+    run(sh -c "${NM} -DC --defined-only ${INTO}/prefix/${LIBDIR}/libgnomon.so | grep ' [TDBR] '")
+    string(REGEX REPLACE ";" "," said "${said}")
+    string(REGEX REPLACE "\n+" ";" names "${said}")
+    foreach(name IN LISTS names)
+      if(name AND (NOT name MATCHES " [TDBR] gnomon::" OR
+          name MATCHES " gnomon::(kernel|passes|rules|spirv|vulkan)::"))
+        message(SEND_ERROR "the library shows what no public header declares: ${name}")
+      endif()
+    endforeach()
+  endif()
   extract_readme(${INTO}/source)
   build_and_run(${INTO}/source pendulums -D CMAKE_PREFIX_PATH=${INTO}/prefix)
   expect("speed at the bottom: ")
