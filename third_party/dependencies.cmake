@@ -14,12 +14,6 @@ find_path(GNOMON_FLATBUFFERS_DIR flatbuffers/flatbuffers.h REQUIRED)
 find_program(GNOMON_FLATC flatc REQUIRED)
 find_path(GNOMON_XXHASH_DIR xxhash.h REQUIRED)
 
-# volk comes as source: it resolves Vulkan at run time, so nothing links the loader.
-find_path(GNOMON_VOLK_DIR volk.c REQUIRED)
-add_library(gnomon_volk STATIC ${GNOMON_VOLK_DIR}/volk.c)
-target_compile_definitions(gnomon_volk PUBLIC VK_NO_PROTOTYPES)
-target_link_libraries(gnomon_volk PUBLIC ${CMAKE_DL_LIBS})
-
 if(GNOMON_BUILD_TESTS)
   find_package(GTest REQUIRED)
   # References of more digits than any result has.

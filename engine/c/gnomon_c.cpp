@@ -15,6 +15,7 @@
 #include "gnomon/aot.h"
 #include "gnomon/debug.h"
 #include "gnomon/error.h"
+#include "gnomon/external_memory.h"
 #include "gnomon/progress.h"
 #include "gnomon/runtime.h"
 #include "gnomon/vulkan_device.h"
@@ -27,6 +28,9 @@ struct gnomon_program {
 };
 struct gnomon_array {
   gnomon::Array array;
+};
+struct gnomon_memory {
+  gnomon::SharedMemory memory;
 };
 
 namespace {
@@ -152,6 +156,40 @@ gnomon::RuntimeOptions runtime_options(const gnomon_runtime_options& o) {
   return options;
 }
 
+gnomon::HandleKind kind_of(gnomon_handle_kind kind) {
+  if (kind != GNOMON_OPAQUE_FD && kind != GNOMON_OPAQUE_WIN32)
+    throw UsageError("gnomon::memory: there is no kind of handle " +
+                     std::to_string(static_cast<unsigned>(kind)) +
+                     "; use those of gnomon_handle_kind");
+  return static_cast<gnomon::HandleKind>(kind);
+}
+
+/// The type of an array, whose bytes can be counted.
+gnomon::Aval aval_of(gnomon_dtype dtype, std::uint32_t rank, const std::int64_t* shape,
+                     const std::string& function) {
+  if (rank > 0) require(shape, function.c_str(), "`shape`");
+  if (static_cast<unsigned>(dtype) > GNOMON_F64)
+    throw UsageError("gnomon::" + function + ": there is no dtype " +
+                     std::to_string(static_cast<unsigned>(dtype)) + "; use those of gnomon_dtype");
+  if (rank > GNOMON_MAX_RANK)
+    throw UsageError("gnomon::" + function + ": an array has " + std::to_string(rank) +
+                     " axes and at most " + std::to_string(GNOMON_MAX_RANK) + " are possible");
+  gnomon::Aval aval;
+  aval.dtype = static_cast<DType>(dtype);
+  std::uint64_t wanted = size_of(aval.dtype);
+  for (std::uint32_t i = 0; i < rank; ++i) {
+    const bool fits = shape[i] >= 0 &&
+                      (shape[i] == 0 ||
+                       wanted <= (std::uint64_t{1} << 62) / static_cast<std::uint64_t>(shape[i]));
+    if (!fits)
+      throw UsageError("gnomon::" + function + ": axis " + std::to_string(i) + " has " +
+                       std::to_string(shape[i]) + " elements, which no array has");
+    wanted *= static_cast<std::uint64_t>(shape[i]);
+    aval.shape.append(shape[i]);
+  }
+  return aval;
+}
+
 void fill(gnomon_argument* out, const char* path, const gnomon::Aval& aval, const char* function) {
   require(out, function, "`out`");
   gnomon_argument a{};
@@ -160,7 +198,7 @@ void fill(gnomon_argument* out, const char* path, const gnomon::Aval& aval, cons
   a.dtype = static_cast<gnomon_dtype>(aval.dtype);
   a.rank = static_cast<std::uint32_t>(aval.shape.rank());
   for (int i = 0; i < aval.shape.rank(); ++i) a.shape[i] = aval.shape[i];
-  a.bytes = static_cast<std::uint64_t>(aval.shape.size()) * size_of(aval.dtype);
+  a.bytes = gnomon::bytes_of(aval);
   std::memcpy(out, &a, std::min(a.size, sizeof a));
 }
 
@@ -293,28 +331,9 @@ gnomon_status gnomon_array_create(gnomon_runtime* runtime, gnomon_dtype dtype, u
     require(out, "array_create", "`out`");
     *out = nullptr;
     require(runtime, "array_create", "`runtime`");
-    if (rank > 0) require(shape, "array_create", "`shape`");
     if (bytes > 0) require(elements, "array_create", "`elements`");
-    if (static_cast<unsigned>(dtype) > GNOMON_F64)
-      throw UsageError("gnomon::array_create: there is no dtype " +
-                       std::to_string(static_cast<unsigned>(dtype)) +
-                       "; use those of gnomon_dtype");
-    if (rank > GNOMON_MAX_RANK)
-      throw UsageError("gnomon::array_create: an array has " + std::to_string(rank) +
-                       " axes and at most " + std::to_string(GNOMON_MAX_RANK) + " are possible");
-    gnomon::Aval aval;
-    aval.dtype = static_cast<DType>(dtype);
-    std::uint64_t wanted = size_of(aval.dtype);
-    for (std::uint32_t i = 0; i < rank; ++i) {
-      const bool fits = shape[i] >= 0 &&
-                        (shape[i] == 0 ||
-                         wanted <= (std::uint64_t{1} << 62) / static_cast<std::uint64_t>(shape[i]));
-      if (!fits)
-        throw UsageError("gnomon::array_create: axis " + std::to_string(i) + " has " +
-                         std::to_string(shape[i]) + " elements, which no array has");
-      wanted *= static_cast<std::uint64_t>(shape[i]);
-      aval.shape.append(shape[i]);
-    }
+    const gnomon::Aval aval = aval_of(dtype, rank, shape, "array_create");
+    const std::uint64_t wanted = gnomon::bytes_of(aval);
     if (wanted != bytes)
       throw UsageError("gnomon::array_create: " + to_string(aval) + " has " +
                        std::to_string(wanted) + " bytes and " + std::to_string(bytes) +
@@ -340,6 +359,96 @@ gnomon_status gnomon_array_read(gnomon_runtime* runtime, const gnomon_array* arr
     require(array, "array_read", "`array`");
     if (bytes > 0) require(elements, "array_read", "`elements`");
     runtime->rt.to_bytes(array->array, {static_cast<std::byte*>(elements), bytes});
+  });
+}
+
+gnomon_status gnomon_memory_create(gnomon_runtime* runtime, uint64_t bytes, gnomon_handle_kind kind,
+                                   gnomon_memory** out) {
+  return guarded([&] {
+    require(out, "memory_create", "`out`");
+    *out = nullptr;
+    require(runtime, "memory_create", "`runtime`");
+    *out = new gnomon_memory{gnomon::SharedMemory(runtime->rt, bytes, kind_of(kind), {})};
+  });
+}
+
+gnomon_status gnomon_memory_import(gnomon_runtime* runtime, const gnomon_memory_handle* handle,
+                                   gnomon_memory** out) {
+  return guarded([&] {
+    require(out, "memory_import", "`out`");
+    *out = nullptr;
+    require(runtime, "memory_import", "`runtime`");
+    require(handle, "memory_import", "`handle`");
+    const gnomon_memory_handle h = known(handle, "memory_import");
+    gnomon::MemoryHandle from;
+    from.kind = kind_of(h.kind);
+    from.fd = h.fd;
+    from.win32 = h.win32;
+    from.bytes = h.bytes;
+    from.memory_type = h.memory_type;
+    from.dedicated = h.dedicated != 0;
+    std::copy(std::begin(h.device), std::end(h.device), from.device.begin());
+    // Room first: what is imported has taken the descriptor.
+    auto made = std::make_unique<gnomon_memory>();
+    made->memory = gnomon::SharedMemory(runtime->rt, from, {});
+    *out = made.release();
+  });
+}
+
+void gnomon_memory_destroy(gnomon_memory* memory) { delete memory; }
+
+gnomon_status gnomon_memory_export(const gnomon_memory* memory, gnomon_memory_handle* out) {
+  return guarded([&] {
+    require(memory, "memory_export", "`memory`");
+    require(out, "memory_export", "`out`");
+    const std::size_t size = known(out, "memory_export").size;
+    const gnomon::MemoryHandle from = memory->memory.handle({});
+    gnomon_memory_handle h = GNOMON_MEMORY_HANDLE_INIT;
+    h.size = size;
+    h.kind = static_cast<gnomon_handle_kind>(from.kind);
+    h.fd = from.fd;
+    h.win32 = from.win32;
+    h.bytes = from.bytes;
+    h.memory_type = from.memory_type;
+    h.dedicated = from.dedicated;
+    std::copy(from.device.begin(), from.device.end(), std::begin(h.device));
+    std::memcpy(out, &h, std::min(size, sizeof h));
+  });
+}
+
+gnomon_status gnomon_memory_array(const gnomon_memory* memory, uint64_t offset, gnomon_dtype dtype,
+                                  uint32_t rank, const int64_t* shape, gnomon_array** out) {
+  return guarded([&] {
+    require(out, "memory_array", "`out`");
+    *out = nullptr;
+    require(memory, "memory_array", "`memory`");
+    const gnomon::Aval aval = aval_of(dtype, rank, shape, "memory_array");
+    *out = new gnomon_array{memory->memory.array(offset, aval, {})};
+  });
+}
+
+gnomon_status gnomon_memory_put(const gnomon_memory* memory, uint64_t offset,
+                                const gnomon_array* array, gnomon_array** out) {
+  return guarded([&] {
+    if (out != nullptr) *out = nullptr;
+    require(memory, "memory_put", "`memory`");
+    require(array, "memory_put", "`array`");
+    gnomon::Array there = memory->memory.put(offset, array->array, {});
+    if (out != nullptr) *out = new gnomon_array{std::move(there)};
+  });
+}
+
+gnomon_status gnomon_memory_release(const gnomon_memory* memory) {
+  return guarded([&] {
+    require(memory, "memory_release", "`memory`");
+    memory->memory.release();
+  });
+}
+
+gnomon_status gnomon_memory_acquire(const gnomon_memory* memory) {
+  return guarded([&] {
+    require(memory, "memory_acquire", "`memory`");
+    memory->memory.acquire();
   });
 }
 

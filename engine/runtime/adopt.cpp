@@ -2,14 +2,13 @@
 #include <utility>
 
 #include "engine/runtime/executable.h"
+#include "engine/runtime/place.h"
 #include "engine/runtime/state.h"
 #include "gnomon/error.h"
 #include "gnomon/vulkan.h"
 
 namespace gnomon {
 namespace {
-
-constexpr std::uint64_t alignment = 256;  // of every place in memory
 
 std::shared_ptr<const vulkan::AdoptedDevice> described(const VulkanDevice& d) {
   const auto need = [](bool there, const char* what) {
@@ -54,9 +53,6 @@ VkBufferUsageFlags buffer_usage(const Runtime& rt) {
 Array array_in(Runtime& rt, const VulkanBuffer& from, std::uint64_t offset, const Aval& aval,
                Loc loc) {
   Context& context = *rt.state()->context;
-  const std::uint64_t bytes = bytes_of(aval);
-  const std::uint64_t padded = (bytes + alignment - 1) / alignment * alignment;
-  const std::string type = to_string(aval.dtype, aval.shape);
   if (!context.device.adopted())
     usage_error("array_in",
                 "the Runtime has made its device itself, and no buffer of another can be its; make "
@@ -64,17 +60,13 @@ Array array_in(Runtime& rt, const VulkanBuffer& from, std::uint64_t offset, cons
                 loc);
   if (from.buffer == VK_NULL_HANDLE)
     usage_error("array_in", "there is no buffer; create it first", loc);
-  if (offset % alignment != 0)
+  if (from.bytes % 16 != 0)
     usage_error("array_in",
-                "the offset is " + std::to_string(offset) + " and has to be a multiple of " +
-                    std::to_string(alignment) + "; move the elements",
+                "the buffer has " + std::to_string(from.bytes) +
+                    " bytes; make it larger, by whole multiples of 16",
                 loc);
-  if (from.bytes % 16 != 0 || offset + padded > from.bytes)
-    usage_error("array_in",
-                type + " at byte " + std::to_string(offset) + " reaches to byte " +
-                    std::to_string(offset + padded) + " with its padding and the buffer has " +
-                    std::to_string(from.bytes) + " bytes; make it larger, by whole multiples of 16",
-                loc);
+  const std::uint64_t padded = place_in("array_in", offset, aval, from.bytes,
+                                        "make it larger, by whole multiples of 16", loc);
   const VkBufferUsageFlags optional = VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   if (const VkBufferUsageFlags missing = buffer_usage(rt) & ~optional & ~from.usage) {
     char text[16];
@@ -85,14 +77,9 @@ Array array_in(Runtime& rt, const VulkanBuffer& from, std::uint64_t offset, cons
                 loc);
   }
   const bool addressable = from.usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
-  const bool by_address = addressable && context.device.target().features.addresses;
-  if (!by_address && from.bytes > context.device.max_window_bytes())
-    usage_error("array_in",
-                "the buffer has " + vulkan::byte_text(from.bytes) +
-                    " and no address, and kernels see " +
-                    vulkan::byte_text(context.device.max_window_bytes()) +
-                    " at once; enable bufferDeviceAddress and the usage SHADER_DEVICE_ADDRESS, or "
-                    "use smaller buffers",
+  require_reach("array_in", context, from.bytes, addressable,
+                "enable bufferDeviceAddress and the usage SHADER_DEVICE_ADDRESS, or use smaller "
+                "buffers",
                 loc);
   auto block = context.arrays.adopt(from.buffer, from.bytes, addressable,
                                     static_cast<std::byte*>(from.mapped));

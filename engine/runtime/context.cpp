@@ -109,7 +109,7 @@ bool DeviceStorage::is_ready() const {
 void DeviceStorage::block_until_ready() const {
   const Gate::Use use(context_->gate);
   if (lost()) {
-    const auto aval = context_->arrays.aval_of(range_);
+    const auto aval = adopted() ? std::nullopt : context_->arrays.aval_of(range_);
     throw DeviceLost("gnomon::block_until_ready: the array " +
                      (aval ? to_string(*aval) + " " : "") +
                      "went with a device that was lost; compute it again, or bring it again by "

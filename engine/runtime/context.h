@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/runtime/bytes.h"
 #include "engine/runtime/compiler.h"
 #include "engine/runtime/disk_cache.h"
 #include "engine/runtime/gate.h"
@@ -159,9 +160,6 @@ class DeviceStorage final : public Storage {
   std::atomic<std::uint32_t> life_;
   std::atomic<Copy> copy_{Copy::no};
 };
-
-/// Bytes of an array in device memory.
-std::uint64_t bytes_of(const Aval&);
 
 /// The storage of a concrete array of `context`. Throws UsageError, in the name of `op`, for an
 /// empty or traced array and for one of another Runtime, DeviceLost for one that went with a lost

@@ -6,16 +6,13 @@
 #include <functional>
 
 #include "codegen/program/copies.h"
+#include "engine/runtime/bytes.h"
 #include "shaders/support/check.h"
 
 namespace gnomon {
 namespace {
 
 constexpr std::uint32_t none = ~0u;
-
-std::uint64_t bytes_of(const Aval& aval) {
-  return static_cast<std::uint64_t>(aval.shape.size()) * size_of(aval.dtype);
-}
 
 struct Touch {
   Place::Kind kind = Place::Kind::arena;

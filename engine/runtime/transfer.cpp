@@ -50,10 +50,6 @@ class Staging {
 
 }  // namespace
 
-std::uint64_t bytes_of(const Aval& aval) {
-  return static_cast<std::uint64_t>(aval.shape.size()) * size_of(aval.dtype);
-}
-
 DeviceStorage& storage_of(const Array& array, const Context& context, const char* op) {
   if (array.empty()) {
     throw UsageError(

@@ -70,10 +70,12 @@ DeviceDescription enabled(DeviceDescription d, const AdoptedDevice& from) {
     d.api_major = major;
     d.api_minor = minor;
   }
+  const auto named = [&](const char* extension) {
+    return std::find(from.extensions.begin(), from.extensions.end(), extension) !=
+           from.extensions.end();
+  };
   const auto since = [&](std::uint32_t wanted, const char* extension) {
-    return d.api_major > 1 || d.api_minor >= wanted ||
-           std::find(from.extensions.begin(), from.extensions.end(), extension) !=
-               from.extensions.end();
+    return d.api_major > 1 || d.api_minor >= wanted || named(extension);
   };
   const Enabled e = features_of(from.device.features);
   d.int8 &= e.int8;
@@ -84,6 +86,8 @@ DeviceDescription enabled(DeviceDescription d, const AdoptedDevice& from) {
   d.storage8 &= e.storage8;
   d.storage16 &= e.storage16;
   d.addresses &= e.addresses && since(2, VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
+  d.external_fd &= named(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  d.external_win32 &= named("VK_KHR_external_memory_win32");
   d.float_controls &= since(2, VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
   d.creation_feedback &= since(3, VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
   return d;

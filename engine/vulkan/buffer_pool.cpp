@@ -244,20 +244,26 @@ BufferPool::Outcome BufferPool::create_block(std::uint64_t bytes, Block& block) 
 }
 
 std::shared_ptr<Block> BufferPool::adopt(VkBuffer buffer, std::uint64_t bytes, bool addressable,
-                                         std::byte* mapped) {
+                                         std::byte* mapped, VkDeviceMemory owned) {
   const DeviceTable& vk = device_.vk();
+  // What is destroyed here is destroyed behind the lock, which that takes.
+  std::vector<std::shared_ptr<Block>> held;
+  std::shared_ptr<Block> block;
   const std::lock_guard lock(mutex_);
-  std::erase_if(adopted_, [](const auto& b) { return b.expired(); });
+  held.reserve(adopted_.size());
   for (const auto& known : adopted_) {
-    auto block = known.lock();
-    if (block && block->buffer == buffer && block->bytes == bytes && block->mapped == mapped)
-      return block;
+    const auto& same = held.emplace_back(known.block.lock());
+    if (same && same->buffer == buffer && same->bytes == bytes && same->mapped == mapped)
+      return same;
   }
-  const auto forget = [this](Block* block) {
-    device_.vk().vkDestroyBufferView(device_.handle(), block->texels, nullptr);
-    delete block;
+  adopted_.reserve(adopted_.size() + 1);
+  const auto forget = [this](Block* gone) {
+    const std::lock_guard behind(mutex_);
+    std::erase_if(adopted_, [&](const Adopted& a) { return a.raw == gone; });
+    destroy_adopted(*gone);
+    delete gone;
   };
-  std::shared_ptr<Block> block(new Block, forget);
+  block = std::shared_ptr<Block>(new Block, forget);
   block->bytes = bytes;
   block->buffer = buffer;
   block->mapped = mapped;
@@ -272,8 +278,24 @@ std::shared_ptr<Block> BufferPool::adopt(VkBuffer buffer, std::uint64_t bytes, b
   }
   if (addressable && options_.addresses) block->address = device_.address(buffer);
   block->id = next_id_++;
-  adopted_.push_back(block);
+  block->memory = owned;
+  adopted_.push_back({block, block.get()});
   return block;
+}
+
+void BufferPool::destroy_adopted(Block& block) noexcept {
+  const DeviceTable& vk = device_.vk();
+  if (block.texels != VK_NULL_HANDLE)
+    vk.vkDestroyBufferView(device_.handle(), block.texels, nullptr);
+  if (block.memory != VK_NULL_HANDLE) {
+    vk.vkDestroyBuffer(device_.handle(), block.buffer, nullptr);
+    vk.vkFreeMemory(device_.handle(), block.memory, nullptr);
+  }
+  const std::uint32_t id = block.id;
+  const std::uint64_t bytes = block.bytes;
+  block = {};
+  block.id = id;
+  block.bytes = bytes;
 }
 
 void BufferPool::destroy_block(Block& block) noexcept {
@@ -286,6 +308,7 @@ void BufferPool::destroy_block(Block& block) noexcept {
 
 void BufferPool::forget() noexcept {
   const std::lock_guard lock(mutex_);
+  for (const Adopted& a : adopted_) destroy_adopted(*a.raw);
   std::erase_if(slots_, [&](Slot& slot) {
     Block& block = *slot.block;
     destroy_block(block);

@@ -86,14 +86,17 @@ class BufferPool {
   void release(const Range&, Ticket last_use) noexcept;
   /// A buffer of another owner as a block that is none of the pool's, with a view of its texels if
   /// the pool's blocks have one. The block must go before the buffer, when the device is done with
-  /// it. While it is there, the same buffer is the same block. Throws DeviceError.
-  std::shared_ptr<Block> adopt(VkBuffer, std::uint64_t bytes, bool addressable, std::byte* mapped);
+  /// it. While it is there, the same buffer is the same block. With `owned`, its memory, both go
+  /// with the block, once this has returned. Throws DeviceError.
+  std::shared_ptr<Block> adopt(VkBuffer, std::uint64_t bytes, bool addressable, std::byte* mapped,
+                               VkDeviceMemory owned = VK_NULL_HANDLE);
   /// The type of the array that a range was allocated for; none for what is no array.
   std::optional<Aval> aval_of(const Range&) const;
   PoolStats stats() const;
   void reset_peak();
   /// For a device that is to be made again: destroys what the blocks have of it, and blocks that
-  /// hold nothing altogether. Blocks of other owners must be gone.
+  /// hold nothing altogether. Those that were adopted with their memory are empty from then on;
+  /// others must be gone.
   void forget() noexcept;
   /// Makes all of that again on the new device, with nothing in it: ranges stay where they are.
   /// Throws DeviceError; what is missing then comes by the next call.
@@ -127,6 +130,8 @@ class BufferPool {
   /// Fills all of it but the id; nothing where it fails.
   Outcome create_block(std::uint64_t bytes, Block&);
   void destroy_block(Block&) noexcept;
+  /// What a block of another owner has of the device; nothing a second time.
+  void destroy_adopted(Block&) noexcept;
   /// Destroys the blocks that hold nothing, after waiting for their last use. True when there were
   /// any.
   bool trim();
@@ -138,7 +143,11 @@ class BufferPool {
   PoolOptions options_;
   mutable std::mutex mutex_;
   std::vector<Slot> slots_;
-  std::vector<std::weak_ptr<Block>> adopted_;
+  struct Adopted {
+    std::weak_ptr<Block> block;
+    Block* raw;  // as long as it is in the list
+  };
+  std::vector<Adopted> adopted_;
   std::vector<Live> live_;
   std::uint32_t free_entry_ = ~0u;
   std::uint32_t next_id_ = 1;

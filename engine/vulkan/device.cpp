@@ -206,6 +206,8 @@ void Device::create_device() {
       (d.api_major > 1 || d.api_minor >= 3) && instance_.api_version() >= VK_API_VERSION_1_3;
   if (d.creation_feedback && !vulkan13)
     extensions.push_back(VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
+  if (d.external_fd) extensions.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  if (d.external_win32) extensions.push_back("VK_KHR_external_memory_win32");
   // A portability driver requires that its subset is enabled by name.
   if (instance_.has_extension(physical_.handle, "VK_KHR_portability_subset")) {
     extensions.push_back("VK_KHR_portability_subset");

@@ -60,6 +60,7 @@ class Device {
 
   const DeviceTable& vk() const { return vk_; }
   VkDevice handle() const { return device_; }
+  VkPhysicalDevice physical() const { return physical_.handle; }
   VkQueue queue() const { return queue_; }
   /// Held while something is done with the queue, which the owner of an adopted one shares.
   class QueueLock {
@@ -127,6 +128,9 @@ class Device {
   std::uint64_t address(VkBuffer) const;
   /// Index of the best memory type among `allowed`; ~0u when none fits.
   std::uint32_t memory_type(std::uint32_t allowed, MemoryKind) const;
+  VkMemoryPropertyFlags memory_flags(std::uint32_t type) const {
+    return memory_.memoryTypes[type].propertyFlags;
+  }
 
  private:
   void choose();

@@ -24,16 +24,34 @@ namespace gnomon::vulkan {
   X(vkDestroyDescriptorPool) X(vkDestroyDescriptorSetLayout) X(vkDestroyDevice) \
   X(vkDestroyFence) X(vkDestroyPipeline) X(vkDestroyPipelineCache) X(vkDestroyPipelineLayout) \
   X(vkDestroyQueryPool) X(vkDestroyShaderModule) X(vkEndCommandBuffer) X(vkFreeMemory) \
-  X(vkGetBufferMemoryRequirements) X(vkGetDeviceQueue) X(vkGetFenceStatus) \
-  X(vkGetPipelineCacheData) X(vkGetQueryPoolResults) X(vkMapMemory) X(vkQueueSubmit) \
+  X(vkGetBufferMemoryRequirements) X(vkGetBufferMemoryRequirements2) X(vkGetDeviceQueue) \
+  X(vkGetFenceStatus) X(vkGetPipelineCacheData) X(vkGetQueryPoolResults) X(vkMapMemory) X(vkQueueSubmit) \
   X(vkResetFences) X(vkUpdateDescriptorSets) X(vkWaitForFences)
 // clang-format on
+
+/// Of vulkan_win32.h, which needs the headers of Windows: the same layouts.
+struct ImportWin32HandleInfo {
+  VkStructureType sType;
+  const void* pNext;
+  VkExternalMemoryHandleTypeFlagBits handleType;
+  void* handle;
+  const wchar_t* name;
+};
+struct GetWin32HandleInfo {
+  VkStructureType sType;
+  const void* pNext;
+  VkDeviceMemory memory;
+  VkExternalMemoryHandleTypeFlagBits handleType;
+};
+using GetMemoryWin32Handle = VkResult(VKAPI_PTR*)(VkDevice, const GetWin32HandleInfo*, void**);
 
 struct DeviceTable {
 #define GNOMON_FUNCTION(name) PFN_##name name = nullptr;
   GNOMON_DEVICE_FUNCTIONS(GNOMON_FUNCTION)
 #undef GNOMON_FUNCTION
   PFN_vkGetBufferDeviceAddress vkGetBufferDeviceAddress = nullptr;  // of 1.2, or the extension's
+  PFN_vkGetMemoryFdKHR vkGetMemoryFdKHR = nullptr;                  // null without the extension
+  GetMemoryWin32Handle vkGetMemoryWin32HandleKHR = nullptr;         // likewise
   // Null where the instance has VK_EXT_debug_utils not enabled.
   PFN_vkCmdBeginDebugUtilsLabelEXT vkCmdBeginDebugUtilsLabelEXT = nullptr;
   PFN_vkCmdEndDebugUtilsLabelEXT vkCmdEndDebugUtilsLabelEXT = nullptr;

@@ -241,6 +241,7 @@ void Instance::load_functions() {
   load(vk_.queue_family_properties, "vkGetPhysicalDeviceQueueFamilyProperties");
   load(vk_.device_extensions, "vkEnumerateDeviceExtensionProperties");
   load(vk_.create_device, "vkCreateDevice");
+  load(vk_.external_buffer_properties, "vkGetPhysicalDeviceExternalBufferProperties");
   load(vk_.create_messenger, "vkCreateDebugUtilsMessengerEXT");
   load(vk_.destroy_messenger, "vkDestroyDebugUtilsMessengerEXT");
 }
@@ -314,6 +315,8 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device,
   const bool vulkan12 = version >= VK_API_VERSION_1_2;
   const auto offers = [&](const char* name) { return has_extension(device, name); };
 
+  d.external_fd = offers(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  d.external_win32 = offers("VK_KHR_external_memory_win32");
   auto features = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
   auto storage16 = make<VkPhysicalDevice16BitStorageFeatures>(
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
@@ -439,6 +442,8 @@ DeviceTable Instance::device_table(VkDevice device) const {
   // The name of 1.2 means nothing to a device of 1.1 that has the extension.
   if (!load(table.vkGetBufferDeviceAddress, "vkGetBufferDeviceAddress"))
     load(table.vkGetBufferDeviceAddress, "vkGetBufferDeviceAddressKHR");
+  load(table.vkGetMemoryFdKHR, "vkGetMemoryFdKHR");
+  load(table.vkGetMemoryWin32HandleKHR, "vkGetMemoryWin32HandleKHR");
   // Devices may have these functions where the instance has not enabled their extension.
   if (vk_.create_messenger != nullptr) {
     load(table.vkCmdBeginDebugUtilsLabelEXT, "vkCmdBeginDebugUtilsLabelEXT");

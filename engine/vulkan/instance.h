@@ -58,6 +58,7 @@ class Instance {
     PFN_vkGetPhysicalDeviceQueueFamilyProperties queue_family_properties;
     PFN_vkEnumerateDeviceExtensionProperties device_extensions;
     PFN_vkCreateDevice create_device;
+    PFN_vkGetPhysicalDeviceExternalBufferProperties external_buffer_properties;
     PFN_vkCreateDebugUtilsMessengerEXT create_messenger;    // null without the extension
     PFN_vkDestroyDebugUtilsMessengerEXT destroy_messenger;  // likewise
   };

@@ -2,24 +2,13 @@
 #include "problems_conv.h"
 
 #include "checking.h"
+#include "inputs.h"
 
 namespace bench {
 namespace {
 
 using P = Conv2d;
 constexpr size_t side = P::side, window = P::window, border = window / 2;
-
-/// Multiples of 1/8 in [-1, 1].
-std::vector<float> eighths(size_t n, uint32_t seed) {
-  std::vector<float> x(n);
-  for (size_t i = 0; i < n; i++) {
-    uint32_t bits = static_cast<uint32_t>(i) * 0x9E3779B9u + seed;
-    bits = (bits ^ bits >> 16) * 0x7FEB352Du;
-    bits = (bits ^ bits >> 15) * 0x846CA68Bu;
-    x[i] = static_cast<float>(static_cast<int>((bits ^ bits >> 16) % 17u) - 8) / 8.0f;
-  }
-  return x;
-}
 
 /// visit(first column of the result, of the image, number of columns) for each row of the result
 /// that a tap meets the image in: rows `y` of the result and `y + ky - border` of the image.

@@ -3,28 +3,10 @@
 #include <algorithm>
 
 #include "checking.h"
+#include "inputs.h"
 #include "problems.h"
 
 namespace bench {
-namespace {
-
-uint32_t scrambled(uint32_t x) {
-  x = (x ^ x >> 16) * 0x7FEB352Du;
-  x = (x ^ x >> 15) * 0x846CA68Bu;
-  return x ^ x >> 16;
-}
-
-/// Multiples of 1/8 in [-1, 1].
-std::vector<float> eighths(size_t n, uint32_t seed) {
-  std::vector<float> x(n);
-  for (size_t i = 0; i < n; i++) {
-    const uint32_t bits = scrambled(static_cast<uint32_t>(i) * 0x9E3779B9u + seed);
-    x[i] = static_cast<float>(static_cast<int>(bits % 17u) - 8) / 8.0f;
-  }
-  return x;
-}
-
-}  // namespace
 
 std::vector<float> stream_backwards() {
   std::vector<float> y = stream_input();

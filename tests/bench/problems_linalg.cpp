@@ -91,7 +91,7 @@ std::array<double, 2> log_determinant(Square a) {
 }
 
 // Errors of sums of n products of numbers of size 1, some of which have been through more of them.
-constexpr double residual = 2e-4, basis = 5e-5;
+constexpr double residual_bound = 2e-4, basis = 5e-5;
 
 Verdict check_lu(const Square& a, std::span<const float> r) {
   const Square packed = Square::of(r, 0);
@@ -104,7 +104,7 @@ Verdict check_lu(const Square& a, std::span<const float> r) {
       rows(i, j) = a(from, j);
     }
   }
-  return near("L U", l * u, rows, residual);
+  return near("L U", l * u, rows, residual_bound);
 }
 
 Verdict check_solve(const Square& a, std::span<const float> x) {
@@ -114,7 +114,7 @@ Verdict check_solve(const Square& a, std::span<const float> x) {
     for (size_t j = 0; j < n; j++) sum += a(i, j) * static_cast<double>(x[j]);
     worst = std::max(worst, std::isfinite(sum) ? std::abs(sum) : 1e9);
   }
-  return {worst <= residual, text("residual %.2g", worst)};
+  return {worst <= residual_bound, text("residual %.2g", worst)};
 }
 
 }  // namespace
@@ -151,14 +151,14 @@ Check linalg_check(const std::string& name) {
   if (name == "cholesky")
     return of_size(n * n, [=](std::span<const float> r) {
       const Square l = Square::of(r, 0);
-      return near("L L^T", l * l.transposed(), a, residual);
+      return near("L L^T", l * l.transposed(), a, residual_bound);
     });
   if (name == "lu")
     return of_size(n * n + n, [=](std::span<const float> r) { return check_lu(a, r); });
   if (name == "qr")
     return of_size(2 * n * n, [=](std::span<const float> r) {
       const Square q = Square::of(r, 0);
-      return both(near("Q R", q * Square::of(r, n * n), a, residual),
+      return both(near("Q R", q * Square::of(r, n * n), a, residual_bound),
                   near("Q^T Q", q.transposed() * q, identity(), basis));
     });
   if (name == "solve")
@@ -174,12 +174,12 @@ Check linalg_check(const std::string& name) {
   if (name == "eigh")
     return of_size(n * n + n, [=](std::span<const float> r) {
       const Square v = Square::of(r, n);
-      return both(near("A V", a * v, scaled(v, r.first(n)), residual),
+      return both(near("A V", a * v, scaled(v, r.first(n)), residual_bound),
                   near("V^T V", v.transposed() * v, identity(), basis));
     });
   return of_size(2 * n * n + n, [=](std::span<const float> r) {
     const Square u = Square::of(r, 0), vt = Square::of(r, n * n + n);
-    return both(near("U S V^T", scaled(u, r.subspan(n * n, n)) * vt, a, residual),
+    return both(near("U S V^T", scaled(u, r.subspan(n * n, n)) * vt, a, residual_bound),
                 near("U^T U", u.transposed() * u, identity(), basis));
   });
 }

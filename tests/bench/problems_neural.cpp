@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "checking.h"
+#include "inputs.h"
 #include "problems.h"
 
 namespace bench {
@@ -10,14 +11,6 @@ namespace {
 
 using P = NeuralOde;
 constexpr size_t hidden = P::hidden;
-
-/// In [-1, 1).
-float signed_uniform(uint32_t index, uint32_t seed) {
-  uint32_t x = index * 0x9E3779B9u + seed;
-  x = (x ^ x >> 16) * 0x7FEB352Du;
-  x = (x ^ x >> 15) * 0x846CA68Bu;
-  return std::ldexp(static_cast<float>((x ^ x >> 16) >> 8), -23) - 1.0f;
-}
 
 using Pair = std::array<double, 2>;
 

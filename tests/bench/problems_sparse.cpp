@@ -3,16 +3,11 @@
 #include <cmath>
 
 #include "checking.h"
+#include "inputs.h"
 #include "problems.h"
 
 namespace bench {
 namespace {
-
-uint32_t scrambled(uint32_t x) {
-  x = (x ^ x >> 16) * 0x7FEB352Du;
-  x = (x ^ x >> 15) * 0x846CA68Bu;
-  return x ^ x >> 16;
-}
 
 /// A multiple of 1/8 in [-1, 1] that is not 0.
 float eighth(uint32_t bits) {

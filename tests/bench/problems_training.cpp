@@ -6,19 +6,12 @@
 #include <cmath>
 
 #include "checking.h"
+#include "inputs.h"
 
 namespace bench {
 namespace {
 
 using Doubles = std::vector<double>;
-
-/// In [-1, 1).
-float signed_uniform(size_t index, uint32_t seed) {
-  uint32_t x = static_cast<uint32_t>(index) * 0x9E3779B9u + seed;
-  x = (x ^ x >> 16) * 0x7FEB352Du;
-  x = (x ^ x >> 15) * 0x846CA68Bu;
-  return std::ldexp(static_cast<float>((x ^ x >> 16) >> 8), -23) - 1.0f;
-}
 
 void append(std::vector<float>& all, size_t count, float scale, uint32_t seed) {
   for (size_t i = 0; i < count; i++) all.push_back(scale * signed_uniform(all.size(), seed));

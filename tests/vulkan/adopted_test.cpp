@@ -10,6 +10,7 @@
 
 #include "engine/runtime/state.h"
 #include "gnomon/gnomon.h"
+#include "tests/support/message.h"
 #include "tests/vulkan/allocations.h"
 #include "tests/vulkan/app.h"
 
@@ -22,16 +23,6 @@ RuntimeOptions watched() {
   RuntimeOptions options;
   options.validate = true;  // the application's layer looks on
   return options;
-}
-
-template <class F>
-std::string message(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 class Adopted : public ::testing::Test {
@@ -628,7 +619,7 @@ TEST_F(Adopted, SaysWhatIsWrongWithABuffer) {
     EXPECT_THAT(message([&] { array_in(*rt, buffer, offset, f32_1024); }), HasSubstr(what));
   };
   says(b, 16, "the offset is 16 and has to be a multiple of 256");
-  says(b, 256, "reaches to byte 4352 with its padding and the buffer has 4096 bytes");
+  says(b, 256, "at byte 256 takes 4096 bytes with its padding and the buffer has 4096");
   VulkanBuffer other = b;
   other.usage = VK_BUFFER_USAGE_VERTEX_BUFFER_BIT;
   says(other, 0, "without the usage bits");

@@ -93,6 +93,9 @@ App::App(const AppOptions& options)
   device.pNext = &features_;
   device.queueCreateInfoCount = 1;
   device.pQueueCreateInfos = &queue;
+  if (options.external_fd) extensions_.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  device.enabledExtensionCount = static_cast<std::uint32_t>(extensions_.size());
+  device.ppEnabledExtensionNames = extensions_.data();
   check(function<PFN_vkCreateDevice>("vkCreateDevice")(physical_, &device, nullptr, &device_),
         "vkCreateDevice");
   function<PFN_vkGetDeviceQueue>("vkGetDeviceQueue")(device_, 0, 0, &queue_);
@@ -127,6 +130,7 @@ VulkanDevice App::described() const {
   d.queue = queue_;
   d.queue_family = family_;
   d.api_version = api_version_;
+  d.extensions = extensions_;
   d.features = &features_;
   return d;
 }

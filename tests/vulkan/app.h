@@ -18,6 +18,7 @@ struct AppOptions {
   bool features = true;  // everything that Gnomon could use, where the device has it
   bool timeline = false;
   bool validate = true;
+  bool external_fd = false;  // the extension
 };
 
 /// Destroys what it made at its end.
@@ -67,6 +68,7 @@ class App {
   VkPhysicalDeviceBufferDeviceAddressFeatures addresses_{};
   VkPhysicalDeviceTimelineSemaphoreFeatures timelines_{};
   bool timeline_ = false;
+  std::vector<const char*> extensions_;
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
   std::uint32_t family_ = 0;

@@ -174,6 +174,44 @@ TEST_F(CInterface, RecoversAndGoesOn) {
   gnomon_array_destroy(y);
 }
 
+TEST_F(CInterface, SharesMemoryWithOthers) {
+  start();
+  gnomon_memory *here = nullptr, *there = nullptr;
+  const gnomon_status made = gnomon_memory_create(runtime, 4 * n, GNOMON_OPAQUE_FD, &here);
+  if (made == GNOMON_USAGE) GTEST_SKIP() << gnomon_last_error();
+  ASSERT_EQ(made, GNOMON_OK) << gnomon_last_error();
+  ASSERT_EQ(gnomon_memory_put(here, 0, x, nullptr), GNOMON_OK) << gnomon_last_error();
+  ASSERT_EQ(gnomon_memory_release(here), GNOMON_OK);
+  ASSERT_EQ(gnomon_wait(runtime), GNOMON_OK);
+  gnomon_memory_handle handle = GNOMON_MEMORY_HANDLE_INIT;
+  ASSERT_EQ(gnomon_memory_export(here, &handle), GNOMON_OK) << gnomon_last_error();
+  EXPECT_GE(handle.bytes, 4 * n);
+
+  gnomon_runtime* other = nullptr;
+  ASSERT_EQ(gnomon_runtime_create(&options, &other), GNOMON_OK);
+  handle.bytes = 1;
+  EXPECT_EQ(gnomon_memory_import(other, &handle, &there), GNOMON_USAGE);
+  EXPECT_THAT(gnomon_last_error(), HasSubstr("the handle is of 1 bytes"));
+  EXPECT_EQ(there, nullptr);
+  handle.bytes = 4 * n;
+  EXPECT_EQ(gnomon_memory_import(other, &handle, &there), GNOMON_OK) << gnomon_last_error();
+  ASSERT_EQ(gnomon_memory_acquire(there), GNOMON_OK);
+  gnomon_array *whole = nullptr, *beyond = nullptr;
+  const std::int64_t shape = n;
+  ASSERT_EQ(gnomon_memory_array(there, 0, GNOMON_F32, 1, &shape, &whole), GNOMON_OK);
+  EXPECT_EQ(gnomon_memory_array(there, 256, GNOMON_F32, 1, &shape, &beyond), GNOMON_USAGE);
+  EXPECT_THAT(gnomon_last_error(), HasSubstr("f32[65536] at byte 256"));
+  EXPECT_EQ(gnomon_memory_array(there, 0, GNOMON_F32, 9, &shape, &beyond), GNOMON_USAGE);
+  EXPECT_EQ(gnomon_memory_export(there, &handle), GNOMON_USAGE);
+  std::vector<float> host(n);
+  ASSERT_EQ(gnomon_array_read(other, whole, host.data(), 4 * n), GNOMON_OK);
+  EXPECT_EQ(host, std::vector<float>(n, 1.0f));
+  gnomon_memory_destroy(there);
+  gnomon_memory_destroy(here);
+  gnomon_array_destroy(whole);
+  gnomon_runtime_destroy(other);
+}
+
 struct Heard {
   int calls = 0, end_at = 1 << 30;
   std::uint64_t steps = 0, bound = 0;

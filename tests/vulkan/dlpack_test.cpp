@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gnomon/gnomon.h"
+#include "tests/support/message.h"
 
 namespace gnomon::testing {
 namespace {
@@ -17,16 +18,6 @@ using dlpack::to_dlpack;
 using dlpack::to_dlpack_unversioned;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-template <class F>
-std::string message(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 /// Somebody else's tensor, which counts how often it is deleted.
 template <class T>

@@ -4,8 +4,11 @@
 
 #include <cstdlib>
 
+#include "tests/vulkan/memory_child.h"
+
 int main(int argc, char** argv) {
   setenv("GNOMON_CACHE", "off", 1);
+  if (gnomon::testing::is_memory_child(argc, argv)) return gnomon::testing::memory_child(argv);
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

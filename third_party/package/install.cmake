@@ -1,9 +1,9 @@
 # third_party/package/install.cmake -- what is installed, and how others find it.
 #
 # Components: `runtime` runs programs, `full` compiles them as well, `c` is the runtime for C and what
-# calls C, `command` is the command line. The first two bring all public headers. Floors are static libraries; GNOMON_SHARED makes of those
-# of a component one shared library, of which nothing is seen but what public headers declare. A
-# program links one of the two: `full` holds the runtime.
+# calls C, `command` is the command line. The first two bring all public headers. Floors are static
+# libraries; GNOMON_SHARED makes of those of a component one shared library, of which nothing is seen
+# but what public headers declare. A program links one of the two: `full` holds the runtime.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -30,13 +30,13 @@ function(gnomon_add_shared name output)
   if(NOT APPLE AND NOT WIN32)
     # Nothing of the libraries inside of it is for others to see, and nothing may be missing.
     target_link_options(${name} PRIVATE LINKER:--no-undefined
-      LINKER:--exclude-libs,libSPIRV-Tools.a:libSPIRV-Tools-opt.a:libgnomon_volk.a)
+      LINKER:--exclude-libs,libSPIRV-Tools.a:libSPIRV-Tools-opt.a)
   endif()
 endfunction()
 
 if(GNOMON_SHARED AND full_floors)
   gnomon_add_shared(gnomon_shared gnomon FLOORS ${runtime_floors} ${full_floors}
-    LIBRARIES gnomon_volk ${full_libraries})
+    LIBRARIES ${full_libraries} ${CMAKE_DL_LIBS})
   set_target_properties(gnomon_shared PROPERTIES EXPORT_NAME gnomon)
   add_library(gnomon::gnomon ALIAS gnomon_shared)
 else()
@@ -52,7 +52,7 @@ if(NOT GNOMON_INSTALL)
 endif()
 
 set(folder_of_config ${CMAKE_INSTALL_LIBDIR}/cmake/gnomon)
-set(runtime_installed ${runtime_floors} gnomon_volk)
+set(runtime_installed ${runtime_floors})
 set(full_installed ${full_floors})
 if(GNOMON_SHARED AND full_floors)
   set(runtime_installed)
@@ -102,7 +102,7 @@ file(RELATIVE_PATH from_pc_to_prefix
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" from_pc_to_prefix "${from_pc_to_prefix}")
 # A linker passes once over static libraries: who needs something stands before who has it.
-set(runtime_flags gnomon_runtime gnomon_volk gnomon_program gnomon_support)
+set(runtime_flags gnomon_runtime gnomon_program gnomon_support)
 set(full_flags gnomon gnomon_codegen gnomon_shaders ${runtime_flags} SPIRV-Tools-opt SPIRV-Tools z)
 if(GNOMON_SHARED)
   set(full_flags gnomon)

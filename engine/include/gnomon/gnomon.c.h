@@ -26,11 +26,12 @@ extern "C" {
 #endif
 
 /// The version of this header; what the library was built with is gnomon_version().
-#define GNOMON_C_VERSION 2
+#define GNOMON_C_VERSION 3
 
 typedef struct gnomon_runtime gnomon_runtime;
 typedef struct gnomon_program gnomon_program;
 typedef struct gnomon_array gnomon_array;
+typedef struct gnomon_memory gnomon_memory;
 
 typedef enum gnomon_status {
   GNOMON_OK = 0,
@@ -139,6 +140,25 @@ typedef struct gnomon_argument {
 #define GNOMON_ARGUMENT_INIT \
   { sizeof(gnomon_argument), 0, GNOMON_F32, 0, {0}, 0 }
 
+typedef enum gnomon_handle_kind { GNOMON_OPAQUE_FD = 0, GNOMON_OPAQUE_WIN32 } gnomon_handle_kind;
+
+/// Memory as other APIs and processes know it. Since version 3.
+typedef struct gnomon_memory_handle {
+  size_t size;  // of this struct
+  gnomon_handle_kind kind;
+  int fd;                // of GNOMON_OPAQUE_FD
+  void* win32;           // HANDLE, of GNOMON_OPAQUE_WIN32
+  uint64_t bytes;        // VkMemoryAllocateInfo::allocationSize of who has allocated it
+  uint32_t memory_type;  // likewise its memoryTypeIndex; GNOMON_ANY_MEMORY_TYPE: what suits
+  int dedicated;         // not 0: allocated for one buffer alone
+  uint8_t device[32];    // deviceUUID and driverUUID of whom it comes from; zeros: unchecked
+} gnomon_memory_handle;
+#define GNOMON_ANY_MEMORY_TYPE UINT32_MAX
+#define GNOMON_MEMORY_HANDLE_INIT                                                              \
+  {                                                                                            \
+    sizeof(gnomon_memory_handle), GNOMON_OPAQUE_FD, -1, 0, 0, GNOMON_ANY_MEMORY_TYPE, 0, { 0 } \
+  }
+
 /// The version of the library: GNOMON_C_VERSION when it was built.
 GNOMON_C_API uint32_t gnomon_version(void);
 /// What the last call of this thread that failed has to say; "" before any. Valid until the next
@@ -193,6 +213,37 @@ GNOMON_C_API gnomon_status gnomon_array_describe(const gnomon_array* array, gnom
 /// size.
 GNOMON_C_API gnomon_status gnomon_array_read(gnomon_runtime* runtime, const gnomon_array* array,
                                              void* elements, size_t bytes);
+
+/// Since version 3. Memory of at least `bytes` bytes that other APIs and processes get by
+/// gnomon_memory_export. It belongs to one side at a time: to this one first, until
+/// gnomon_memory_release and again after gnomon_memory_acquire. Goes when it and its arrays are
+/// destroyed. GNOMON_USAGE where the device exports no such handles.
+GNOMON_C_API gnomon_status gnomon_memory_create(gnomon_runtime* runtime, uint64_t bytes,
+                                                gnomon_handle_kind kind, gnomon_memory** out);
+/// Memory of somebody else's, which is theirs until gnomon_memory_acquire. A file descriptor is
+/// taken by a call that succeeds, and must not be closed then; by one that fails it is not. A
+/// handle of Windows stays the caller's. GNOMON_USAGE for what the device does not import.
+GNOMON_C_API gnomon_status gnomon_memory_import(gnomon_runtime* runtime,
+                                                const gnomon_memory_handle* handle,
+                                                gnomon_memory** out);
+GNOMON_C_API void gnomon_memory_destroy(gnomon_memory* memory);
+/// A new handle to memory that gnomon_memory_create has made, which is the caller's to close or to
+/// hand over.
+GNOMON_C_API gnomon_status gnomon_memory_export(const gnomon_memory* memory,
+                                                gnomon_memory_handle* out);
+/// An array in the memory, without a copy: its elements are what lies from byte `offset` on, a
+/// multiple of 256, up to which its bytes are rounded.
+GNOMON_C_API gnomon_status gnomon_memory_array(const gnomon_memory* memory, uint64_t offset,
+                                               gnomon_dtype dtype, uint32_t rank,
+                                               const int64_t* shape, gnomon_array** out);
+/// Copies the elements of `array` to byte `offset`, and waits for that. `out`, which may be null,
+/// is the array there.
+GNOMON_C_API gnomon_status gnomon_memory_put(const gnomon_memory* memory, uint64_t offset,
+                                             const gnomon_array* array, gnomon_array** out);
+/// Hands the memory over to the others behind everything that was started, and takes it back. Waits
+/// for nothing: gnomon_wait behind it does.
+GNOMON_C_API gnomon_status gnomon_memory_release(const gnomon_memory* memory);
+GNOMON_C_API gnomon_status gnomon_memory_acquire(const gnomon_memory* memory);
 
 /// Starts the function `entry` (null where there is only one). `results` is filled with as many
 /// handles as the function gives, to be destroyed; with none when the call fails. Waits for nothing
