@@ -1,12 +1,28 @@
 # third_party/dependencies.cmake -- how each dependency is found; setup.sh installs what is missing.
 find_package(Threads REQUIRED)
+
+# Finds a package that is headers only. For another system by a header: the package's own files name
+# the folder of all headers of this one.
+function(gnomon_find_headers package target header)
+  if(CMAKE_CROSSCOMPILING)
+    find_path(GNOMON_${package}_DIR ${header} REQUIRED)
+    add_library(${target} INTERFACE IMPORTED GLOBAL)
+    target_include_directories(${target} SYSTEM INTERFACE ${GNOMON_${package}_DIR})
+  else()
+    find_package(${package} REQUIRED)
+    set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL TRUE)
+  endif()
+endfunction()
+
 if(NOT GNOMON_RUNTIME_ONLY)
-  find_package(SPIRV-Headers REQUIRED)
-  find_package(SPIRV-Tools REQUIRED)
-  find_package(SPIRV-Tools-opt REQUIRED)
+  gnomon_find_headers(SPIRV-Headers SPIRV-Headers::SPIRV-Headers spirv/unified1/spirv.hpp11)
+  if(GNOMON_SPIRV_TOOLS)
+    find_package(SPIRV-Tools REQUIRED)
+    find_package(SPIRV-Tools-opt REQUIRED)
+  endif()
   # Files of gnomon/io.h.
   find_package(ZLIB REQUIRED)
-  find_package(nlohmann_json REQUIRED)
+  gnomon_find_headers(nlohmann_json nlohmann_json::nlohmann_json nlohmann/json.hpp)
 endif()
 
 # The form of programs in files; the generated header is made when codegen is built.
@@ -14,7 +30,8 @@ find_path(GNOMON_FLATBUFFERS_DIR flatbuffers/flatbuffers.h REQUIRED)
 find_program(GNOMON_FLATC flatc REQUIRED)
 find_path(GNOMON_XXHASH_DIR xxhash.h REQUIRED)
 
-if(GNOMON_BUILD_TESTS)
+# Tests for another system are those of tests/cross, which builds GoogleTest itself.
+if(GNOMON_BUILD_TESTS AND NOT CMAKE_CROSSCOMPILING)
   find_package(GTest REQUIRED)
   # References of more digits than any result has.
   find_library(GNOMON_MPFR mpfr REQUIRED)
@@ -26,7 +43,7 @@ if(GNOMON_BUILD_TESTS)
   find_library(GNOMON_FFTW fftw3l REQUIRED)
 endif()
 if(GNOMON_BUILD_SAMPLES OR GNOMON_BUILD_COMMAND OR GNOMON_BUILD_TESTS OR GNOMON_BUILD_BENCH)
-  find_package(CLI11 REQUIRED)
+  gnomon_find_headers(CLI11 CLI11::CLI11 CLI/CLI.hpp)
 endif()
 if(GNOMON_BUILD_BENCH)
   find_program(GNOMON_GLSLANG glslangValidator REQUIRED)

@@ -16,7 +16,8 @@ packages="
 "
 [ "${1:-}" != opponents ] || packages="$packages libboost-dev libsundials-dev
   libeigen3-dev libsuitesparse-dev libdnnl-dev"
-[ "${1:-}" != windows ] || packages="$packages g++-mingw-w64-x86-64-posix wine64 xvfb xauth"
+[ "${1:-}" != windows ] || packages="$packages g++-mingw-w64-x86-64-posix
+  libz-mingw-w64-dev googletest wine64 xvfb xauth"
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "gnomon: this is not a Debian system; install what these Debian packages hold, then call" \

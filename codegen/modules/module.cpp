@@ -18,6 +18,8 @@ std::vector<std::uint32_t> module_words(const kernel::Kernel& kernel, const Targ
   return words;
 }
 
+bool has_validator() { return spirv::has_tools(); }
+
 void validate_module(std::span<const std::uint32_t> words, const std::string& kernel) {
   if (const auto complaint = spirv::validate(words)) {
     throw InternalError("gnomon::module_words: the module of kernel `" + kernel +

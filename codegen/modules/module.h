@@ -17,6 +17,9 @@ namespace gnomon {
 std::vector<std::uint32_t> module_words(const kernel::Kernel& kernel, const Target& target,
                                         std::span<const std::uint8_t> windows, ModuleOptions);
 
+/// Whether this build has spirv-val; where not, modules are taken for valid.
+bool has_validator();
+
 /// Throws InternalError, with the module's text, when spirv-val finds it wrong.
 void validate_module(std::span<const std::uint32_t> words, const std::string& kernel);
 

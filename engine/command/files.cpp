@@ -6,6 +6,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "codegen/base/paths.h"
 #include "codegen/graph/array_text.h"
 #include "codegen/graph/text.h"
 #include "codegen/graph/verify.h"
@@ -17,7 +18,7 @@
 namespace gnomon {
 
 bool holds_programs(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in(path_of(path), std::ios::binary);
   char begin[saved_magic.size()] = {};
   if (!in) throw FileError("gnomon: " + path + " cannot be read; check the path");
   in.read(begin, sizeof begin);
@@ -25,7 +26,7 @@ bool holds_programs(const std::string& path) {
 }
 
 Graph read_graph(const std::string& path) {
-  std::ifstream in(path);
+  std::ifstream in(path_of(path));
   std::ostringstream text;
   text << in.rdbuf();
   if (!in) throw FileError("gnomon: " + path + " cannot be read; check the path");

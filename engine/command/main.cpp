@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "codegen/base/paths.h"
 #include "codegen/graph/evaluate.h"
 #include "codegen/lower/pipeline.h"
 #include "codegen/lower/record.h"
@@ -201,4 +202,15 @@ int main(int argc, char** argv) {
 }  // namespace
 }  // namespace gnomon
 
+#ifdef _WIN32
+// Words in UTF-8, as names of files are in all of Gnomon: main gets those of a code page.
+extern "C" int wmain(int argc, wchar_t** argv) {
+  std::vector<std::string> words;
+  for (int i = 0; i < argc; ++i) words.push_back(gnomon::text_of(argv[i]));
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  return gnomon::main(argc, pointers.data());
+}
+#else
 int main(int argc, char** argv) { return gnomon::main(argc, argv); }
+#endif

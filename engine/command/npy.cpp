@@ -1,12 +1,13 @@
 // engine/command/npy.cpp -- NumPy's files for host arrays, by way of the library.
 #include "engine/command/npy.h"
 
+#include "codegen/base/paths.h"
 #include "gnomon/io.h"
 
 namespace gnomon {
 
 HostArray read_npy(const std::filesystem::path& path) {
-  io::FileArray a = io::read_npy(path.string());
+  io::FileArray a = io::read_npy(text_of(path));
   HostArray r;
   r.aval = a.aval;
   r.bytes = std::move(a.bytes);
@@ -14,7 +15,7 @@ HostArray read_npy(const std::filesystem::path& path) {
 }
 
 void write_npy(const std::filesystem::path& path, const HostArray& a) {
-  io::write_npy(path.string(), {a.aval, a.bytes});
+  io::write_npy(text_of(path), {a.aval, a.bytes});
 }
 
 }  // namespace gnomon

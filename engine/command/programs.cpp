@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 
+#include "codegen/base/paths.h"
 #include "codegen/program/saved.h"
 #include "engine/command/files.h"
 #include "engine/jit/lowering.h"
@@ -221,7 +222,7 @@ void compile_files(const CompileFiles& options) {
     if (holds_programs(path))
       throw UsageError("gnomon compile: " + path +
                        " is compiled already; give the text of a graph");
-    const std::string name = std::filesystem::path(path).stem().string();
+    const std::string name = text_of(path_of(path).stem());
     entries.push_back({name, lowered(rt, path, name)});
   }
   aot::SaveOptions save{.targets = {}};
@@ -231,11 +232,11 @@ void compile_files(const CompileFiles& options) {
   for (const aot::Entry& e : entries)
     if (detail::uses_doubles(*e.function.function()))
       std::cout << "`" << e.name << "` computes in f64 and needs 64-bit floats of every device\n";
-  std::cout << options.out << " " << std::filesystem::file_size(options.out) << " bytes, digest "
-            << digest << "\n";
+  std::cout << options.out << " " << std::filesystem::file_size(path_of(options.out))
+            << " bytes, digest " << digest << "\n";
   if (options.header.empty()) return;
-  std::ofstream header(options.header);
-  header << aot::header_text(entries, std::filesystem::path(options.out).stem().string());
+  std::ofstream header(path_of(options.header), std::ios::binary);
+  header << aot::header_text(entries, text_of(path_of(options.out).stem()));
   header.close();
   if (!header)
     throw FileError("gnomon compile: " + options.header +

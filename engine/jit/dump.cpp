@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "codegen/base/paths.h"
 #include "gnomon/error.h"
 
 namespace gnomon {
@@ -17,15 +18,16 @@ void dump_stage(const Environment& environment, const std::string& name, std::ui
     return;
   }
   for (char& c : file) {
-    if (c == '/' || c == '\\' || c == ' ') c = '_';
+    // Windows takes none of these in a name.
+    if (std::string_view("/\\ :*?\"<>|").find(c) != std::string_view::npos) c = '_';
   }
   std::error_code ignored;  // the stream reports what matters
-  std::filesystem::create_directories(environment.dump_folder, ignored);
-  const std::filesystem::path path = std::filesystem::path(environment.dump_folder) / file;
-  std::ofstream out(path);
+  std::filesystem::create_directories(path_of(environment.dump_folder), ignored);
+  const std::filesystem::path path = path_of(environment.dump_folder) / path_of(file);
+  std::ofstream out(path, std::ios::binary);
   out << text;
   if (!out.flush()) {
-    throw FileError("gnomon::jit: cannot write the dump " + path.string() +
+    throw FileError("gnomon::jit: cannot write the dump " + text_of(path) +
                     "; check GNOMON_DUMP_DIR");
   }
 }

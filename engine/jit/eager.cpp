@@ -1,6 +1,7 @@
 // engine/jit/eager.cpp -- operations outside traces: a Runtime as an Executor.
 #include <utility>
 
+#include "codegen/modules/module.h"
 #include "engine/jit/compiling.h"
 #include "gnomon/jit.h"
 
@@ -32,6 +33,10 @@ void add_compiler(const std::shared_ptr<RuntimeState>& state, const RuntimeOptio
   compiling->executor = std::make_shared<AtOnce>(state);
   state->context->executor = compiling->executor;
   state->compiling = compiling;
+  if (state->validate && !has_validator())
+    state->environment.messages->write(
+        "gnomon::Runtime: this build has no SPIRV-Tools (GNOMON_SPIRV_TOOLS): what modules say is "
+        "checked by the validation layer alone");
 }
 
 }  // namespace

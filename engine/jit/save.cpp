@@ -1,11 +1,12 @@
 // engine/jit/save.cpp -- aot::save: functions compiled for several targets, with the modules of
 // every arrangement of memory that their callers may have.
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <utility>
 
+#include "codegen/base/paths.h"
 #include "codegen/graph/effects.h"
 #include "codegen/lower/record.h"
 #include "codegen/modules/copy_kernel.h"
@@ -187,13 +188,14 @@ std::vector<std::byte> to_bytes(const std::vector<Entry>& entries, const SaveOpt
 std::string save(const std::string& path, const std::vector<Entry>& entries,
                  const SaveOptions& options) {
   const std::vector<std::byte> bytes = to_bytes(entries, options);
-  const std::string aside = path + ".part";
-  std::FILE* const file = std::fopen(aside.c_str(), "wb");
-  bool written =
-      file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  if (file != nullptr) written = std::fclose(file) == 0 && written;
+  const std::filesystem::path aside = path_of(path + ".part");
+  std::ofstream file(aside, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  const bool written = !file.fail();
   std::error_code error;
-  if (written) std::filesystem::rename(aside, path, error);
+  if (written) std::filesystem::rename(aside, path_of(path), error);
   if (!written || error) {
     std::filesystem::remove(aside, error);
     throw FileError("gnomon::aot::save: \"" + path + "\" cannot be written (" +

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "codegen/base/paths.h"
+
 namespace gnomon::io {
 
 static_assert(std::endian::native == std::endian::little, "file elements are copied as they are");
@@ -24,7 +26,7 @@ std::string Source::take(std::uint64_t count) {
 }
 
 FileSource::FileSource(std::string op, const std::string& path)
-    : op_(std::move(op)), path_(path), in_(path, std::ios::binary | std::ios::ate) {
+    : op_(std::move(op)), path_(path), in_(path_of(path), std::ios::binary | std::ios::ate) {
   const auto end = in_ ? static_cast<std::streamoff>(in_.tellg()) : -1;
   // A folder opens, and has a size that nobody could read.
   if (end < 0 || !in_.seekg(0) || (end > 0 && in_.peek() == std::ifstream::traits_type::eof()))
@@ -53,7 +55,7 @@ void FileSource::fetch(char* to, std::uint64_t count) {
 }
 
 Sink::Sink(std::string op, const std::string& path)
-    : op_(std::move(op)), path_(path), out_(path, std::ios::binary) {
+    : op_(std::move(op)), path_(path), out_(path_of(path), std::ios::binary) {
   if (!out_) fail();
 }
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 
+#include "codegen/base/paths.h"
 #include "gnomon/error.h"
 
 namespace gnomon {
@@ -65,6 +67,55 @@ bool read_switch(std::string_view variable, std::string_view value) {
   return true;
 }
 
+// A variable of the process in UTF-8; empty where it is not set.
+std::string own_variable(const char* variable) {
+#ifdef _WIN32
+  // What getenv gives there has lost the letters that its code page has not.
+  const std::wstring wide(variable, variable + std::strlen(variable));
+  const wchar_t* const text = _wgetenv(wide.c_str());
+  return text == nullptr ? std::string() : text_of(text);
+#else
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? std::string() : std::string(text);
+#endif
+}
+
+// The settings of an environment that `lookup` reads: empty text for what is not set.
+template <class Lookup>
+Environment read_by(const Lookup& lookup) {
+  const auto value = [&](const char* variable) -> std::string { return lookup(variable); };
+  Environment result;
+  result.cache = value("GNOMON_CACHE");
+#if defined(_WIN32)
+  result.user_cache = value("LOCALAPPDATA");
+#elif defined(__APPLE__)
+  if (const auto home = value("HOME"); !home.empty())
+    result.user_cache = std::string(home) + "/Library/Caches";
+#else
+  // The XDG specification has relative paths ignored.
+  result.user_cache = value("XDG_CACHE_HOME");
+  const auto home = value("HOME");
+  if (!result.user_cache.starts_with('/'))
+    result.user_cache = home.empty() ? "" : std::string(home) + "/.cache";
+#endif
+  const std::uint32_t checked = read_list("GNOMON_CHECK", value("GNOMON_CHECK"), checks);
+  result.check_buffers = (checked & 1) != 0;
+  result.check_nan = (checked & 2) != 0;
+  result.device = value("GNOMON_DEVICE");
+  result.dump = read_list("GNOMON_DUMP", value("GNOMON_DUMP"), stages);
+  result.dump_folder = value("GNOMON_DUMP_DIR");
+  result.help = read_switch("GNOMON_HELP", value("GNOMON_HELP"));
+  const std::string jit = value("GNOMON_JIT");
+  if (!jit.empty() && jit != "off") reject("GNOMON_JIT", jit);
+  result.jit_off = jit == "off";
+  result.log = read_list("GNOMON_LOG", value("GNOMON_LOG"), topics);
+  result.validate = read_switch("GNOMON_VALIDATE", value("GNOMON_VALIDATE"));
+  const std::string target = value("GNOMON_TARGET");
+  if (!target.empty() && target != "minimum") reject("GNOMON_TARGET", target);
+  result.minimum = target == "minimum";
+  return result;
+}
+
 }  // namespace
 
 std::span<const Variable> variables() { return table; }
@@ -87,45 +138,13 @@ std::string help_text() {
   return text;
 }
 
-Environment Environment::read() {
-  return read([](const char* variable) -> const char* { return std::getenv(variable); });
-}
+Environment Environment::read() { return read_by(&own_variable); }
 
 Environment Environment::read(const char* (*lookup)(const char* name)) {
-  const auto value = [&](const char* variable) -> std::string_view {
+  return read_by([=](const char* variable) {
     const char* text = lookup(variable);
-    return text == nullptr ? std::string_view() : std::string_view(text);
-  };
-  Environment result;
-  result.cache = value("GNOMON_CACHE");
-#if defined(_WIN32)
-  result.user_cache = value("LOCALAPPDATA");
-#elif defined(__APPLE__)
-  if (const auto home = value("HOME"); !home.empty())
-    result.user_cache = std::string(home) + "/Library/Caches";
-#else
-  // The XDG specification has relative paths ignored.
-  result.user_cache = value("XDG_CACHE_HOME");
-  const auto home = value("HOME");
-  if (!result.user_cache.starts_with('/'))
-    result.user_cache = home.empty() ? "" : std::string(home) + "/.cache";
-#endif
-  const std::uint32_t checked = read_list("GNOMON_CHECK", value("GNOMON_CHECK"), checks);
-  result.check_buffers = (checked & 1) != 0;
-  result.check_nan = (checked & 2) != 0;
-  result.device = value("GNOMON_DEVICE");
-  result.dump = read_list("GNOMON_DUMP", value("GNOMON_DUMP"), stages);
-  result.dump_folder = value("GNOMON_DUMP_DIR");
-  result.help = read_switch("GNOMON_HELP", value("GNOMON_HELP"));
-  const std::string_view jit = value("GNOMON_JIT");
-  if (!jit.empty() && jit != "off") reject("GNOMON_JIT", jit);
-  result.jit_off = jit == "off";
-  result.log = read_list("GNOMON_LOG", value("GNOMON_LOG"), topics);
-  result.validate = read_switch("GNOMON_VALIDATE", value("GNOMON_VALIDATE"));
-  const std::string_view target = value("GNOMON_TARGET");
-  if (!target.empty() && target != "minimum") reject("GNOMON_TARGET", target);
-  result.minimum = target == "minimum";
-  return result;
+    return std::string(text == nullptr ? "" : text);
+  });
 }
 
 }  // namespace gnomon

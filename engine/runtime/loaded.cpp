@@ -2,10 +2,11 @@
 #include "engine/runtime/loaded.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
+#include "codegen/base/paths.h"
 #include "engine/runtime/statements.h"
 #include "gnomon/error.h"
 
@@ -86,14 +87,15 @@ SavedFile examined(std::span<const std::byte> bytes, const std::string& what,
 
 std::vector<std::byte> read_file(const std::string& path) {
   std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  std::FILE* const file = error ? nullptr : std::fopen(path.c_str(), "rb");
-  if (file == nullptr)
+  const std::uintmax_t size = std::filesystem::file_size(path_of(path), error);
+  std::ifstream file;
+  if (!error) file.open(path_of(path), std::ios::binary);
+  if (!file.is_open())
     throw FileError("gnomon::aot::load: \"" + path + "\" cannot be read" +
                     (error ? ": " + error.message() : "") + "; check the path");
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-  const std::size_t got = std::fread(bytes.data(), 1, bytes.size(), file);
-  std::fclose(file);
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  const auto got = static_cast<std::size_t>(file.gcount());
   if (got != bytes.size())
     throw FileError("gnomon::aot::load: of the " + std::to_string(bytes.size()) + " bytes of \"" +
                     path + "\" only " + std::to_string(got) + " can be read; check the disk");

@@ -1,8 +1,10 @@
 // engine/runtime/profile_text.cpp -- profiles as tables, and in the Trace Event Format.
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <string_view>
 
+#include "codegen/base/paths.h"
 #include "gnomon/error.h"
 #include "gnomon/profile.h"
 
@@ -21,7 +23,7 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
 }
 
 // RFC 8259, section 7.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -86,15 +88,15 @@ std::string chrome_trace(std::span<const Profile> profiles) {
     const std::string process = "\"pid\":" + std::to_string(call + 1) + ",\"tid\":1";
     const auto names = [&](const char* what, const std::string& name) {
       add("{\"ph\":\"M\",\"name\":\"" + std::string(what) + "\"," + process +
-          ",\"args\":{\"name\":" + quoted(name) + "}}");
+          ",\"args\":{\"name\":" + in_quotes(name) + "}}");
     };
     names("process_name", p.program);
     names("thread_name", p.device + (p.device_clock ? "" : " (the host's clock)"));
     for (const ProfileEvent& e : p.events) {
       const ProfileRow& r = p.rows[e.row];
-      add("{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":" + quoted(r.kernel) + "," + process +
+      add("{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":" + in_quotes(r.kernel) + "," + process +
           ",\"ts\":" + number("%.3f", e.start_us) + ",\"dur\":" + number("%.3f", e.took_us) +
-          ",\"args\":{\"lines\":" + quoted(r.where) + "}}");
+          ",\"args\":{\"lines\":" + in_quotes(r.where) + "}}");
     }
   }
   return text + "\n]}\n";
@@ -102,11 +104,10 @@ std::string chrome_trace(std::span<const Profile> profiles) {
 
 void write_chrome_trace(const std::string& path, std::span<const Profile> profiles) {
   const std::string text = chrome_trace(profiles);
-  std::FILE* const file = std::fopen(path.c_str(), "wb");
-  const bool written =
-      file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = file != nullptr && std::fclose(file) == 0;
-  if (!written || !closed)
+  std::ofstream file(path_of(path), std::ios::binary);
+  file << text;
+  file.close();
+  if (!file)
     throw FileError("gnomon::write_chrome_trace: \"" + path +
                     "\" cannot be written; check the path and the disk");
 }

@@ -1,5 +1,6 @@
 // engine/runtime/runtime.cpp -- the public face of a context.
 #include "gnomon/runtime.h"
+#include "codegen/base/paths.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -34,12 +35,12 @@ vulkan::DeviceOptions device_options(const RuntimeOptions& options,
 // Nothing when there is none.
 std::shared_ptr<DiskCache> disk_cache(const RuntimeOptions& options,
                                       const Environment& environment) {
-  std::filesystem::path folder = options.cache;
+  std::string folder = options.cache;
   if (folder.empty()) folder = environment.cache;
   if (folder.empty() && !environment.user_cache.empty())
-    folder = std::filesystem::path(environment.user_cache) / "gnomon";
+    folder = environment.user_cache + "/gnomon";
   if (folder.empty() || folder == "off" || options.cache_bytes == 0) return nullptr;
-  return std::make_shared<DiskCache>(folder, options.cache_bytes);
+  return std::make_shared<DiskCache>(path_of(folder), options.cache_bytes);
 }
 
 Environment with_log(Environment environment, const LogHandler& log) {

@@ -3,13 +3,14 @@
 
 #include <gnomon/error.h>
 #include <gnomon/runtime.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+
+#include "samples/common/platform.h"
 
 namespace sample {
 namespace {
@@ -80,7 +81,7 @@ int run_without(Settings& settings, int argc, char** argv, const std::function<b
 }
 
 void progress(const std::string& line) {
-  if (isatty(fileno(stderr)) == 0) return;
+  if (!is_terminal(stderr)) return;
   std::fprintf(stderr, "\r%-78s%s", line.c_str(), line.empty() ? "\r" : "");
 }
 
@@ -117,15 +118,13 @@ void write_floats(const std::string& path, const std::vector<float>& values) {
 }
 
 void draw(const std::string& png, const std::string& commands, Size size) {
-  std::FILE* gnuplot = std::system("command -v gnuplot > /dev/null 2>&1") == 0
-                           ? popen("gnuplot > /dev/null 2>&1", "w")
-                           : nullptr;
+  std::FILE* const gnuplot = open_plot();
   if (gnuplot)
     std::fprintf(gnuplot,
                  "set terminal pngcairo size %d,%d font 'sans,11'\nset output '%s'\n"
                  "set datafile separator ','\n%s\n",
                  size.width, size.height, png.c_str(), commands.c_str());
-  if (gnuplot && pclose(gnuplot) == 0)
+  if (close_plot(gnuplot))
     std::printf("picture: %s\n", png.c_str());
   else
     std::printf("no picture: gnuplot is not installed\n");

@@ -15,6 +15,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <numbers>
 #include <vector>
 
 #include "samples/common/adam.h"
@@ -81,7 +82,7 @@ Data made(gn::Key key, gn::Dim n) {
   auto [points, waves, phases, noise] = gn::random::split<4>(std::move(key));
   const Array x = gn::random::uniform(std::move(points), {n, 2}, 0.0, side);
   const Array w = gn::random::normal(std::move(waves), {2, features}) / truth[0];
-  const Array b = gn::random::uniform(std::move(phases), {features}, 0.0, 2 * M_PI);
+  const Array b = gn::random::uniform(std::move(phases), {features}, 0.0, 2 * std::numbers::pi);
   const Array f =
       truth[1] * std::sqrt(2.0f / features) * gn::sum(gn::cos(gn::matmul(x, w) + b), {1});
   return {x, f + truth[2] * gn::random::normal(std::move(noise), {n})};

@@ -1,16 +1,15 @@
 // samples/recompilation/main.cpp -- what makes a jitted function trace or compile again, what
 // Gnomon says about it, how to avoid it, and what its caches find all the same.
 #include <gnomon/gnomon.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "samples/common/platform.h"
 #include "samples/common/sample.h"
 #include "samples/recompilation/cases.h"
 
@@ -27,18 +26,17 @@ Work work_of(const gn::Runtime& rt) {
   return {c.programs_compiled, c.programs_loaded, c.modules_emitted, c.new_pipelines};
 }
 /// This program again, with the cache that this process has filled.
-Work in_another_process(const std::string& cache, int calls) {
-  const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
+Work in_another_process(const std::string& own, const std::string& cache, int calls) {
   const std::string command =
-      "'" + own + "' --child --calls " + std::to_string(calls) + " --cache '" + cache + "'";
+      "\"" + own + "\" --child --calls " + std::to_string(calls) + " --cache \"" + cache + "\"";
   Work w{~0ull, 0, 0, 0};
-  std::FILE* out = popen(command.c_str(), "r");
+  std::FILE* out = sample::open_pipe(command, "r");
   if (out == nullptr) return w;
   char line[256];
   while (std::fgets(line, sizeof line, out))
     std::sscanf(line, "work %llu %llu %llu %llu", &w.compiled, &w.loaded, &w.emitted,
                 &w.new_pipelines);
-  pclose(out);
+  sample::close_pipe(out);
   return w;
 }
 
@@ -49,10 +47,10 @@ int main(int argc, char** argv) {
   bool child = false;
   std::vector<std::string> log;
   gn::RuntimeOptions options;
-  setenv("GNOMON_LOG", "retrace", 1);  // as one says it in a shell
+  sample::set_variable("GNOMON_LOG", "retrace");  // as one says it in a shell
   options.on_log = [&](std::string_view line) { log.emplace_back(line); };
-  const auto own =
-      std::filesystem::temp_directory_path() / ("gnomon_recompilation_" + std::to_string(getpid()));
+  const auto own = std::filesystem::temp_directory_path() /
+                   ("gnomon_recompilation_" + std::to_string(sample::process_number()));
   options.cache = own.string();
   sample::Settings settings(
       "What makes a jitted function trace and compile again, and what its caches find.");
@@ -106,7 +104,7 @@ int main(int argc, char** argv) {
                                         "was 0.1, is 0.01") != std::string::npos,
                            "a limit says what changed, and where the call is");
 
-    const Work again = in_another_process(options.cache, calls);
+    const Work again = in_another_process(sample::own_program(argv[0]), options.cache, calls);
     std::printf(
         "programs compiled, loaded; modules written, new to the driver:\n"
         "  this process %llu, %llu; %llu, %llu\n  the next one %llu, %llu; %llu, %llu\n",

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "samples/common/platform.h"
 #include "samples/common/sample.h"
 
 namespace gn = gnomon;
@@ -41,8 +42,7 @@ Ends solve(const gn::Key& key, const ode::Solver& solver, bool ito, int steps) {
 
 /// A histogram of where paths end, beside the density of the closed form.
 bool draw(const std::vector<float>& ends, const std::string& png) {
-  if (std::system("command -v gnuplot > /dev/null 2>&1") != 0) return false;
-  std::FILE* plot = popen("gnuplot > /dev/null 2>&1", "w");
+  std::FILE* const plot = sample::open_plot();
   if (!plot) return false;
   std::fprintf(plot,
                "set terminal pngcairo size 1200,700 font 'sans,11'\nset output '%s'\n"
@@ -59,7 +59,7 @@ bool draw(const std::vector<float>& ends, const std::string& png) {
     std::fprintf(plot, "%g %g\n", (static_cast<double>(i) + 0.5) / 20,
                  20.0 * bins[i] / static_cast<double>(ends.size()));
   std::fprintf(plot, "e\n");
-  return pclose(plot) == 0;
+  return sample::close_plot(plot);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "samples/common/platform.h"
 #include "samples/common/sample.h"
 
 namespace gn = gnomon;
@@ -86,7 +87,7 @@ bool draw(const std::vector<float>& slow, const Final& f, const std::string& png
     std::fprintf(file.get(), "%.6g,%.6g,%.6g,%.6g,%d\n", slow[i], f.a[i], f.b[i], f.c[i],
                  f.steps[i]);
   std::fflush(file.get());
-  std::FILE* plot = popen("gnuplot > /dev/null 2>&1", "w");
+  std::FILE* const plot = sample::open_plot();
   if (!plot) return false;
   std::fprintf(plot,
                "set terminal pngcairo size 1200,800 font 'sans,11'\nset output '%s'\n"
@@ -98,7 +99,7 @@ bool draw(const std::vector<float>& slow, const Final& f, const std::string& png
                "set xlabel 'rate of the slow reaction'\nset ylabel 'steps by Kvaerno5'\n"
                "plot '%s' using 1:5 with points pt 7 ps 0.3\nunset multiplot\n",
                png.c_str(), csv.c_str(), csv.c_str());
-  return pclose(plot) == 0;
+  return sample::close_plot(plot);
 }
 
 }  // namespace

@@ -18,6 +18,8 @@ spv_target_env environment(std::span<const std::uint32_t> words) {
 
 }  // namespace
 
+bool has_tools() { return true; }
+
 std::optional<std::string> validate(std::span<const std::uint32_t> words) {
   spvtools::SpirvTools tools(environment(words));
   std::string messages;

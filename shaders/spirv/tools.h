@@ -7,13 +7,17 @@
 
 namespace gnomon::spirv {
 
+/// Whether this build has SPIRV-Tools: the CMake option GNOMON_SPIRV_TOOLS.
+bool has_tools();
+
 /// What spirv-val says against a module in the oldest Vulkan that takes its version; empty if it is
-/// valid.
+/// valid, and where this build has no tools.
 std::optional<std::string> validate(std::span<const std::uint32_t> words);
 
-/// The module as text, with the names it carries.
+/// The module as text, with the names it carries; its words in hexadecimal where this build has no
+/// tools.
 ///
-/// Throws InternalError if the words are no module at all.
+/// With tools throws InternalError if the words are no module at all.
 std::string disassemble(std::span<const std::uint32_t> words);
 
 }  // namespace gnomon::spirv

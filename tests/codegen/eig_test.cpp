@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <complex>
 #include <limits>
+#include <numbers>
 #include <random>
 
 #include "gnomon/jacobian.h"
@@ -121,8 +122,8 @@ TEST(Eig, ClosedForms) {
     for (const Dim n : {4, 5, 8}) {
       std::vector<Number> roots;
       for (Dim k = 0; k < n; ++k)
-        roots.push_back(
-            std::polar(1.0, 2 * M_PI * static_cast<double>(k) / static_cast<double>(n)));
+        roots.push_back(std::polar(
+            1.0, 2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n)));
       expect(made(t, n, [&](Dim i, Dim j) { return j == (i + 1) % n ? 1.0 : 0.0; }), roots,
              64 * eps, "a circular shift of " + std::to_string(n));
     }

@@ -1,6 +1,7 @@
 // tests/codegen/linalg_spectral_test.cpp -- qr, eigh, svd and what is made of them: what they are
 // expanded to, reconstruction, closed forms, errors.
 #include <limits>
+#include <numbers>
 
 #include "gnomon/linalg.h"
 #include "tests/codegen/graph_host.h"
@@ -118,7 +119,8 @@ TEST(LinalgEigh, SecondDifferencesHaveKnownEigenvalues) {
   }
   const auto w = run_expanded([](const Array& x) { return linalg::eigvalsh(x); }, a)[0];
   for (Dim k = 0; k < n; ++k)
-    EXPECT_NEAR(w.number(k), 2 - 2 * std::cos(M_PI * static_cast<double>(k + 1) / 13), 1e-14);
+    EXPECT_NEAR(w.number(k), 2 - 2 * std::cos(std::numbers::pi * static_cast<double>(k + 1) / 13),
+                1e-14);
 }
 
 TEST(LinalgEigh, EndsOnNaN) {

@@ -3,6 +3,7 @@
 #include "gnomon/numeric.h"
 
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "gnomon/activations.h"
@@ -355,7 +356,8 @@ TEST(Activations, AreTheirFormulas) {
       {"silu", [](const Array& x) { return silu(x); }, [=](double x) { return x * sigmoid_of(x); }},
       {"gelu", [](const Array& x) { return gelu(x); },
        [](double x) {
-         return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+         return x / 2 *
+                (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
        }},
       {"gelu exact", [](const Array& x) { return gelu(x, false); },
        [](double x) { return x / 2 * std::erfc(-x / std::sqrt(2)); }},

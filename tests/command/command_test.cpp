@@ -7,7 +7,10 @@
 #include <fstream>
 #include <string>
 
+#include "codegen/base/paths.h"
 #include "engine/command/npy.h"
+#include "shaders/spirv/tools.h"
+#include "tests/support/platform.h"
 #include "tests/support/temporary_folder.h"
 
 namespace gnomon {
@@ -22,12 +25,12 @@ struct Outcome {
 
 Outcome gnomon(const std::string& arguments) {
   const std::string command = std::string("\"" GNOMON_COMMAND "\" ") + arguments + " 2>&1";
-  FILE* pipe = popen(command.c_str(), "r");
+  std::FILE* const pipe = testing::open_pipe(command);
   Outcome outcome;
   char buffer[4096];
   while (const std::size_t n = fread(buffer, 1, sizeof buffer, pipe))
     outcome.text.append(buffer, n);
-  outcome.status = WEXITSTATUS(pclose(pipe));
+  outcome.status = testing::close_pipe(pipe);
   return outcome;
 }
 
@@ -111,8 +114,9 @@ graph(%0: f32[2,3], %1: f32[3]) {
 
 TEST_F(Command, ShowsEveryStage) {
   const std::pair<const char*, const char*> stages[] = {
-      {"graph", "sum[axes=(1)]"}, {"fusion", "lanes=2"}, {"kernel", "store"},
-      {"spirv", "OpEntryPoint"},  {"memory", "arena"},   {"plan", "dispatch"}};
+      {"graph", "sum[axes=(1)]"}, {"fusion", "lanes=2"},
+      {"kernel", "store"},        {"spirv", spirv::has_tools() ? "OpEntryPoint" : "no SPIRV-Tools"},
+      {"memory", "arena"},        {"plan", "dispatch"}};
   for (const char* target : {"device", "minimum", "gpu", "cpu"}) {
     for (const auto& [stage, word] : stages) {
       const Outcome show =
@@ -121,6 +125,14 @@ TEST_F(Command, ShowsEveryStage) {
       EXPECT_THAT(show.text, HasSubstr(word)) << stage << " for " << target;
     }
   }
+}
+
+TEST_F(Command, TakesNamesOfFilesInUtf8) {
+  std::filesystem::copy_file(path("scale.graph"), folder_.path / path_of("größe_数.graph"));
+  const Outcome show = gnomon("show " + text_of(folder_.path) + "/größe_数.graph --stage graph");
+  EXPECT_EQ(show.status, 0) << show.text;
+  EXPECT_THAT(show.text, HasSubstr("sum[axes=(1)]"));
+  EXPECT_THAT(gnomon("show größe_数.graph").text, HasSubstr("größe_数.graph cannot be read"));
 }
 
 TEST_F(Command, ListsDevices) {

@@ -2,10 +2,10 @@
 // there nor leave any.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include "tests/support/platform.h"
 
 int main(int argc, char** argv) {
-  setenv("GNOMON_CACHE", "off", 1);
+  gnomon::testing::set_variable("GNOMON_CACHE", "off");
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -87,12 +87,18 @@ elseif(STEP STREQUAL c)
   if(PYTHON)
     run(${PYTHON} ${here}/python_script/run.py ${installed}/libgnomon_c.so ${SAVED} ${NUMBERS})
   endif()
-elseif(STEP STREQUAL windows)
-  # BUILD is a tree of the preset `windows`.
-  set(RUNNER ${ROOT}/third_party/toolchains/wine.sh)
-  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${INTO}/prefix)
+elseif(STEP STREQUAL cross)
+  # For another system: BUILD was made with TOOLCHAIN, and RUNNER runs its programs here.
+  foreach(component IN ITEMS runtime full)
+    run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${INTO}/prefix --component ${component})
+  endforeach()
+  extract_readme(${INTO}/source)
+  build_and_run(${INTO}/source pendulums.exe -D CMAKE_PREFIX_PATH=${INTO}/prefix
+    --toolchain ${TOOLCHAIN})
+  expect("speed at the bottom: ")
+  file(REMOVE_RECURSE ${INTO}/build)
   build_and_run(${here}/runtime there_and_back.exe -D CMAKE_PREFIX_PATH=${INTO}/prefix
-    --toolchain ${ROOT}/third_party/toolchains/mingw-w64.cmake)
+    --toolchain ${TOOLCHAIN})
   expect("1 2 3")
 elseif(STEP STREQUAL pkg_config)
   extract_readme(${INTO})

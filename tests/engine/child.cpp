@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <string>
 
 #include "gnomon/control.h"
@@ -12,6 +11,7 @@
 #include "gnomon/linalg.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"
+#include "tests/support/platform.h"
 
 namespace gnomon::testing {
 namespace {
@@ -95,9 +95,8 @@ int child(const std::string& folder) {
 
 std::vector<ChildReport> run_children(int count, const std::string& folder) {
   std::vector<std::FILE*> running;
-  const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
-  const std::string command = "'" + own + "' " + flag + " '" + folder + "'";
-  for (int i = 0; i < count; ++i) running.push_back(popen(command.c_str(), "r"));
+  const std::string command = "\"" + own_program().string() + "\" " + flag + " \"" + folder + "\"";
+  for (int i = 0; i < count; ++i) running.push_back(open_pipe(command));
   std::vector<ChildReport> reports;
   for (std::FILE* out : running) {
     ChildReport r;
@@ -107,7 +106,7 @@ std::vector<ChildReport> run_children(int count, const std::string& folder) {
       const int read = std::fscanf(out, "%d %llu %llu %llu %llu %llu %llu", &right, &n[0], &n[1],
                                    &n[2], &n[3], &n[4], &n[5]);
       r.right = read == 7 && right == 1;
-      r.status = pclose(out);
+      r.status = close_pipe(out);
       r.compiled = n[0];
       r.loaded = n[1];
       r.emitted = n[2];

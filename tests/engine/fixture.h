@@ -14,13 +14,14 @@
 #include "engine/runtime/executable.h"
 #include "engine/runtime/state.h"
 #include "gnomon/runtime.h"
+#include "tests/support/platform.h"
 
 namespace gnomon::testing {
 
 /// Options of device tests: validation on, messages collected instead of printed.
 inline RuntimeOptions validated() {
   RuntimeOptions options;
-  options.validate = true;
+  options.validate = shows_layers;
   options.print_messages = false;
   return options;
 }
@@ -30,9 +31,9 @@ class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) {
     if (const char* before = std::getenv(name)) before_ = before;
-    setenv(name, value.c_str(), 1);
+    set_variable(name, value.c_str());
   }
-  ~Variable() { before_ ? setenv(name_, before_->c_str(), 1) : unsetenv(name_); }
+  ~Variable() { set_variable(name_, before_ ? before_->c_str() : nullptr); }
   Variable(const Variable&) = delete;
   Variable& operator=(const Variable&) = delete;
 

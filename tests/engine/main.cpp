@@ -2,12 +2,11 @@
 // there nor leave any.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "tests/engine/child.h"
+#include "tests/support/platform.h"
 
 int main(int argc, char** argv) {
-  setenv("GNOMON_CACHE", "off", 1);
+  gnomon::testing::set_variable("GNOMON_CACHE", "off");
   if (gnomon::testing::is_child(argc, argv)) return gnomon::testing::child(argv[2]);
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

@@ -2,12 +2,12 @@
 // there nor leave any.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include "tests/support/platform.h"
 
 #include "tests/vulkan/memory_child.h"
 
 int main(int argc, char** argv) {
-  setenv("GNOMON_CACHE", "off", 1);
+  gnomon::testing::set_variable("GNOMON_CACHE", "off");
   if (gnomon::testing::is_memory_child(argc, argv)) return gnomon::testing::memory_child(argv);
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

@@ -1,8 +1,8 @@
 # third_party/toolchains/headers.cmake -- packages that are headers only, of the host, in a folder
 # without its other headers: `headers` says where.
-if(NOT EXISTS ${headers}/include/xxhash.h)
-  file(MAKE_DIRECTORY ${headers}/include)
-  foreach(header IN ITEMS flatbuffers vk_video vulkan xxhash.h)
+file(MAKE_DIRECTORY ${headers}/include)
+foreach(header IN ITEMS CLI flatbuffers nlohmann spirv vk_video vulkan xxhash.h)
+  if(NOT EXISTS ${headers}/include/${header})
     file(CREATE_LINK /usr/include/${header} ${headers}/include/${header} SYMBOLIC)
-  endforeach()
-endif()
+  endif()
+endforeach()

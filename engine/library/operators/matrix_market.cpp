@@ -1,5 +1,6 @@
 // engine/library/operators/matrix_market.cpp -- Matrix Market files, read with suspicion.
 #include "gnomon/operators/matrix_market.h"
+#include "codegen/base/paths.h"
 
 #include <array>
 #include <charconv>
@@ -305,7 +306,7 @@ Triplets read_matrix_market(std::istream& in, const std::string& name) {
 }
 
 Triplets read_matrix_market(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in(path_of(path), std::ios::binary);
   if (!in) throw FileError("gnomon::operators::read_matrix_market: " + path + " cannot be opened");
   return read_matrix_market(in, path);
 }
@@ -317,7 +318,7 @@ void write_matrix_market(std::ostream& out, const Triplets& t, Loc loc) {
 
 void write_matrix_market(const std::string& path, const Triplets& t, Loc loc) {
   check(t, loc);
-  std::ofstream out(path, std::ios::binary);
+  std::ofstream out(path_of(path), std::ios::binary);
   write(out, t, path);
 }
 

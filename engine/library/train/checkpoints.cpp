@@ -1,5 +1,6 @@
 // engine/library/train/checkpoints.cpp -- files that are whole or not there.
 #include "gnomon/train/checkpoints.h"
+#include "codegen/base/paths.h"
 
 #include <algorithm>
 #include <charconv>
@@ -39,22 +40,23 @@ Checkpoints::Checkpoints(std::string folder, CheckpointOptions options)
     usage_error("train::Checkpoints",
                 "keep is " + std::to_string(options_.keep) + "; keep 1 checkpoint or more", {});
   std::error_code error;
-  fs::create_directories(folder_, error);
-  if (!fs::is_directory(folder_, error))
+  fs::create_directories(path_of(folder_), error);
+  if (!fs::is_directory(path_of(folder_), error))
     throw FileError("gnomon::train::Checkpoints: " + folder_ + " is no folder and cannot be made");
 }
 
 std::string Checkpoints::path(std::int64_t step) const {
   std::string number = std::to_string(step);
   if (number.size() < digits) number.insert(0, digits - number.size(), '0');
-  return (fs::path(folder_) / (std::string(prefix) + number + std::string(suffix))).string();
+  return text_of(path_of(folder_) / (std::string(prefix) + number + std::string(suffix)));
 }
 
 std::vector<std::int64_t> Checkpoints::steps() const {
   std::vector<std::int64_t> found;
   std::error_code error;
-  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error))
-    if (const auto step = step_of(at->path().filename().string())) found.push_back(*step);
+  for (fs::directory_iterator at(path_of(folder_), error), end; !error && at != end;
+       at.increment(error))
+    if (const auto step = step_of(text_of(at->path().filename()))) found.push_back(*step);
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -76,19 +78,19 @@ void Checkpoints::save_arrays(const Runtime& rt, std::int64_t step, const io::Na
   std::error_code error;
   try {
     io::write_safetensors(part, file, {.checksum = true});
-    fs::rename(part, whole, error);
+    fs::rename(path_of(part), path_of(whole), error);
     if (error)
       throw FileError("gnomon::train::Checkpoints::save: " + part + " cannot be renamed to " +
                       whole + ": " + error.message());
   } catch (...) {
-    fs::remove(part, error);
+    fs::remove(path_of(part), error);
     throw;
   }
   // Of those up to this step: later ones are of a run that went further.
   std::vector<std::int64_t> known = steps();
   std::erase_if(known, [&](std::int64_t s) { return s > step; });
   const auto keep = static_cast<std::size_t>(options_.keep);
-  for (std::size_t i = 0; i + keep < known.size(); ++i) fs::remove(path(known[i]), error);
+  for (std::size_t i = 0; i + keep < known.size(); ++i) fs::remove(path_of(path(known[i])), error);
 }
 
 std::optional<detail::Found> Checkpoints::restore_arrays(
