@@ -300,7 +300,7 @@ class Plan {
 /// workgroups as the plan has them or none. Whatever they decide, no more runs than the plan says.
 class Gates {
  public:
-  Gates(const SavedVariant& v) : v_(v), p_(v.file.program) {}
+  explicit Gates(const SavedVariant& v) : v_(v), p_(v.file.program) {}
 
   void all() {
     for (const GatedBlock& g : p_.gated) block(g);
@@ -337,20 +337,27 @@ class Gates {
         known[word++] = {1, 1};
       }
     }
+    const auto in_state = [&](const Place& place) {
+      return place.kind == Place::Kind::arena && state.offset <= place.offset && place.offset < end;
+    };
+    want(!g.slices || !in_state(g.slices->steps), "the host writes where gates do");
+    for (const LoopBlock& l : p_.loops)
+      want(!l.advance || l.end <= state.first_step || g.end <= l.first ||
+               std::ranges::none_of(l.advance->operands, in_state),
+           "a loop's counter lies where gates write");
     for (std::uint32_t i = state.first_step; i < g.end; ++i) {
       const Step& s = p_.steps[i];
       for (std::size_t o = 0; o < s.operands.size(); ++o) {
-        const Place& place = s.operands[o];
         const bool writes = s.kind == Step::Kind::copy
                                 ? o == 1
                                 : p_.kernels[s.kernel].buffers[o].access != kernel::Access::read;
-        if (!writes || place.kind != Place::Kind::arena || place.offset < state.offset ||
-            end <= place.offset)
-          continue;
+        if (!writes || !in_state(s.operands[o])) continue;
         const std::string what = "step `" + s.label + "`";
-        want(s.kind == Step::Kind::dispatch && place.offset == state.offset && s.iterations.empty(),
+        want(s.kind == Step::Kind::dispatch && s.operands[o].offset == state.offset &&
+                 s.iterations.empty(),
              what + " writes where gates do");
-        written(s, static_cast<std::uint32_t>(o), state.bytes / 4, i < g.first && !s.counts, known);
+        const bool begins = i < g.first && !s.counts && s.groups > 0;
+        written(s, static_cast<std::uint32_t>(o), state.bytes / 4, begins, known);
       }
     }
     for (const auto& [word, w] : known)

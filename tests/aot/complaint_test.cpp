@@ -152,6 +152,10 @@ TEST_F(Complaints, SayWhatIsWrong) {
                 p.gated[0].slices = Slices{p.gated[0].done, 1u << 30, 0, 1};
               }),
               HasSubstr("a slice longer than any"));
+  EXPECT_THAT(said([](E&, V&, P& p) {
+                p.gated[0].slices = Slices{p.gated[0].done, 64, 0, 1};
+              }),
+              HasSubstr("the host writes where gates do"));
   // What gates write, by their parameters: word, then a number for each choice.
   const auto gate = [&](std::size_t word, std::uint32_t value, bool begin) {
     return said([&](E&, V&, P& p) {
