@@ -1,6 +1,5 @@
 // codegen/program/module_stores.cpp -- which words a module writes to a buffer, and with what,
 // where both are constants, parameters and choices between these.
-#include <ranges>
 #include <utility>
 
 #include "codegen/program/module_words.h"
@@ -79,7 +78,8 @@ class Walk {
       around.emplace_back(i.opcode, i.o[3]);
     }
     Index r;
-    for (const auto& [opcode, other] : std::views::reverse(around)) {
+    for (auto at = around.rbegin(); at != around.rend(); ++at) {
+      const auto [opcode, other] = *at;
       const auto number = constant(other);
       if (opcode == 194) {
         told_ = told_ && number == 2u && r.unit == 1 && r.number % 4 == 0 && !r.parameter;
