@@ -1,8 +1,6 @@
 // codegen/program/module_complaint.cpp -- whether words are a module as the emitter writes them:
-// for one kernel, one arrangement of windows and one kind of device.
-//
-// Numbers are those of the SPIR-V specification 1.6, sections 3.2 to 3.52. It is a grammar, with
-// the interface and the sizes on top, and no check of types: nobody but a driver needs those.
+// for one kernel, one arrangement of windows and one kind of device. Here are the grammar, the
+// interface and the sizes; then come the blocks and the types (module_words.h).
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -11,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "codegen/program/module_words.h"
 #include "codegen/program/program_file.h"
 #include "codegen/program/target.h"
 #include "codegen/program/want.h"
@@ -18,136 +17,7 @@
 namespace gnomon {
 namespace {
 
-using Words = std::span<const std::uint32_t>;
-
-/// Operands of an instruction: t a type, r the result, d an id that is there, i one that may come
-/// later, l a number, s a text; * any number of what stands in front of it.
-struct Form {
-  std::uint16_t opcode;
-  const char* operands;
-};
-
-constexpr const char *unary = "trd", *binary = "trdd", *reduction = "trdld", *atomic = "trdddd";
-
-constexpr Form forms[] = {
-    {0, ""},           // Nop
-    {5, "is"},         // Name
-    {7, "rs"},         // String
-    {8, "dll"},        // Line
-    {10, "s"},         // Extension
-    {11, "rs"},        // ExtInstImport
-    {12, "trdld*"},    // ExtInst
-    {14, "ll"},        // MemoryModel
-    {15, "lisi*"},     // EntryPoint
-    {16, "ill*"},      // ExecutionMode
-    {17, "l"},         // Capability
-    {19, "r"},         // TypeVoid
-    {20, "r"},         // TypeBool
-    {21, "rll"},       // TypeInt
-    {22, "rl"},        // TypeFloat
-    {23, "rtl"},       // TypeVector
-    {25, "rtllllll"},  // TypeImage
-    {28, "rtd"},       // TypeArray
-    {29, "rt"},        // TypeRuntimeArray
-    {30, "rt*"},       // TypeStruct
-    {32, "rlt"},       // TypePointer
-    {33, "rt*"},       // TypeFunction
-    {41, "tr"},        // ConstantTrue
-    {42, "tr"},        // ConstantFalse
-    {43, "trll*"},     // Constant
-    {44, "trdd*"},     // ConstantComposite
-    {54, "trlt"},      // Function
-    {56, ""},          // FunctionEnd
-    {59, "trl"},       // Variable
-    {61, "trdl*"},     // Load
-    {62, "ddl*"},      // Store
-    {65, "trdd*"},     // AccessChain
-    {71, "ill*"},      // Decorate
-    {72, "illl*"},     // MemberDecorate
-    {77, binary},      // VectorExtractDynamic
-    {80, "trdd*"},     // CompositeConstruct
-    {81, "trdll*"},    // CompositeExtract
-    {98, binary},      // ImageRead
-    {109, unary},      // ConvertFToU
-    {110, unary},      // ConvertFToS
-    {111, unary},      // ConvertSToF
-    {112, unary},      // ConvertUToF
-    {113, unary},      // UConvert
-    {114, unary},      // SConvert
-    {115, unary},      // FConvert
-    {124, unary},      // Bitcast
-    {126, unary},      // SNegate
-    {127, unary},      // FNegate
-    {128, binary},     // IAdd
-    {129, binary},     // FAdd
-    {130, binary},     // ISub
-    {131, binary},     // FSub
-    {132, binary},     // IMul
-    {133, binary},     // FMul
-    {134, binary},     // UDiv
-    {135, binary},     // SDiv
-    {136, binary},     // FDiv
-    {137, binary},     // UMod
-    {140, binary},     // FRem
-    {142, binary},     // VectorTimesScalar
-    {151, binary},     // UMulExtended
-    {154, unary},      // Any
-    {155, unary},      // All
-    {164, binary},     // LogicalEqual
-    {165, binary},     // LogicalNotEqual
-    {166, binary},     // LogicalOr
-    {167, binary},     // LogicalAnd
-    {168, unary},      // LogicalNot
-    {169, "trddd"},    // Select
-    {170, binary},     // IEqual
-    {171, binary},     // INotEqual
-    {172, binary},     // UGreaterThan
-    {173, binary},     // SGreaterThan
-    {174, binary},     // UGreaterThanEqual
-    {175, binary},     // SGreaterThanEqual
-    {176, binary},     // ULessThan
-    {177, binary},     // SLessThan
-    {178, binary},     // ULessThanEqual
-    {179, binary},     // SLessThanEqual
-    {180, binary},     // FOrdEqual
-    {183, binary},     // FUnordNotEqual
-    {184, binary},     // FOrdLessThan
-    {186, binary},     // FOrdGreaterThan
-    {188, binary},     // FOrdLessThanEqual
-    {190, binary},     // FOrdGreaterThanEqual
-    {194, binary},     // ShiftRightLogical
-    {195, binary},     // ShiftRightArithmetic
-    {196, binary},     // ShiftLeftLogical
-    {197, binary},     // BitwiseOr
-    {198, binary},     // BitwiseXor
-    {199, binary},     // BitwiseAnd
-    {200, unary},      // Not
-    {205, unary},      // BitCount
-    {224, "ddd"},      // ControlBarrier
-    {234, atomic},     // AtomicIAdd
-    {240, atomic},     // AtomicAnd
-    {241, atomic},     // AtomicOr
-    {245, "trii*"},    // Phi
-    {246, "iil"},      // LoopMerge
-    {247, "il"},       // SelectionMerge
-    {248, "r"},        // Label
-    {249, "i"},        // Branch
-    {250, "dii"},      // BranchConditional
-    {253, ""},         // Return
-    {333, unary},      // GroupNonUniformElect
-    {345, "trddd"},    // GroupNonUniformShuffle
-    {349, reduction},  // GroupNonUniformIAdd
-    {350, reduction},  // GroupNonUniformFAdd
-    {353, reduction},  // GroupNonUniformSMin
-    {354, reduction},  // GroupNonUniformUMin
-    {355, reduction},  // GroupNonUniformFMin
-    {356, reduction},  // GroupNonUniformSMax
-    {357, reduction},  // GroupNonUniformUMax
-    {358, reduction},  // GroupNonUniformFMax
-    {359, reduction},  // GroupNonUniformBitwiseAnd
-    {360, reduction},  // GroupNonUniformBitwiseOr
-};
-static_assert(std::ranges::is_sorted(forms, {}, &Form::opcode));
+using namespace module_words;
 
 constexpr std::uint32_t no_id = ~0u;
 /// Of one invocation: more than any kernel keeps in its own arrays.
@@ -167,7 +37,7 @@ class Examination {
   void all() {
     want(words_.size() >= 5 && words_[0] == 0x07230203 && words_[4] == 0,
          "a module has no SPIR-V header");
-    want(words_[1] >= 0x00010000 && words_[1] <= target_.features.version &&
+    want(words_[1] >= 0x00010300 && words_[1] <= target_.features.version &&
              (words_[1] & 0xff0000ff) == 0,
          "a module is of another version of SPIR-V than its target");
     // Every id but 0 is some instruction's result. Drivers allocate as many as the header says.
@@ -184,6 +54,7 @@ class Examination {
       want(ids_[id].there, "a module names what it does not have");
     want(entry_points_ == 1 && local_sizes_ == 1 && functions_ == 1,
          "a module has not one entry point with one size of workgroups");
+    want(memory_models_ == 1, "a module has not one model of memory");
     for (const std::uint32_t v : resources_)
       want(ids_[v].bound && ids_[v].in_set, "a module has a resource without a binding");
     want(private_bytes_ <= most_private_bytes, "a module has arrays larger than any kernel's");
@@ -242,9 +113,8 @@ class Examination {
   }
 
   void instruction(std::uint32_t opcode, Words operands) {
-    const auto form = std::ranges::lower_bound(forms, opcode, {}, &Form::opcode);
-    want(form != std::end(forms) && form->opcode == opcode,
-         "a module has an instruction that no kernel needs");
+    const Form* const form = form_of(opcode);
+    want(form != nullptr, "a module has an instruction that no kernel needs");
     std::uint32_t result = no_id;
     Words rest = operands;
     for (const char* kind = form->operands; *kind != 0; ++kind) {
@@ -273,6 +143,7 @@ class Examination {
         break;
       case 14:
         want(o[0] == 0 && o[1] == 1, "a module has another model of memory");
+        ++memory_models_;
         break;
       case 15:
         want(o[0] == 5 && is_text(o.subspan(2), "main"), "a module has another entry point");
@@ -424,7 +295,7 @@ class Examination {
   std::uint32_t bound_ = 0;
   std::vector<Id> ids_;
   std::vector<std::uint32_t> awaited_, resources_;
-  int entry_points_ = 0, local_sizes_ = 0, functions_ = 0;
+  int entry_points_ = 0, local_sizes_ = 0, functions_ = 0, memory_models_ = 0;
   std::uint64_t private_bytes_ = 0, shared_bytes_ = 0;
 };
 
@@ -436,6 +307,8 @@ std::optional<std::string> module_complaint(std::span<const std::uint32_t> words
                                             const Target& target) {
   try {
     Examination(words, kernel, windows, target).all();
+    check_flow(words);
+    check_types(words, kernel, windows);
   } catch (const Complaint& found) {
     return found.what;
   }

@@ -39,11 +39,13 @@ struct ProgramFile {
 /// Unchecked: what kernels do with their operands.
 std::optional<std::string> complaint(const Program&);
 
-/// What is wrong with the module of a kernel for an arrangement of windows, as far as it can be
-/// told without types: other instructions than the emitter has, operands that are not there or come
-/// later, capabilities and modes that the target does not have, an entry point, workgroups,
-/// bindings or sizes of arrays that are not the kernel's. Buffers by address count as wrong.
-/// Unchecked: what it computes, and whether its types fit.
+/// What is wrong with the module of a kernel for an arrangement of windows: other instructions than
+/// the emitter has, blocks that do not nest, values where they are not known or whose types do not
+/// fit, capabilities and modes that the target does not have, an entry point, workgroups, bindings,
+/// parameters or sizes of arrays that are not the kernel's, accesses that are of no buffer of the
+/// kernel, or of one as something else than it is. Buffers by address count as wrong. Nothing for
+/// what `spirv::emit` gives; what it is nothing for, SPIRV-Tools find valid. Unchecked: what it
+/// computes, how long that takes, and indices.
 std::optional<std::string> module_complaint(std::span<const std::uint32_t> words,
                                             const kernel::Kernel& frame,
                                             std::span<const std::uint8_t> windows, const Target&);

@@ -68,8 +68,9 @@ inline constexpr std::uint32_t saved_version = 2;
 /// programs alone (program_file.h): functions without a name, arguments, results and records that
 /// are not those of each program, statements whose records or texts do not fit, memory of a plan
 /// that overlaps or in which nothing lives, writes to what is only read, more workgroups than
-/// elements, dispatches without a module, modules with a complaint or with a driver's data, targets
-/// below what Vulkan guarantees. Nothing for what `aot::save` writes.
+/// elements, gates that count others than there are, dispatches without a module, modules with a
+/// complaint or with a driver's data, targets below what Vulkan guarantees. Nothing for what
+/// `aot::save` writes.
 std::optional<std::string> complaint(const SavedFile&);
 
 /// Bytes, the digest of what follows the head among them. Throws InternalError for a file with a

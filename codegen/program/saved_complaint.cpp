@@ -2,10 +2,12 @@
 // makes sense together, for what runs it without another look.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "codegen/program/copies.h"
 #include "codegen/program/grid.h"
+#include "codegen/program/module_words.h"
 #include "codegen/program/print_format.h"
 #include "codegen/program/saved.h"
 #include "codegen/program/want.h"
@@ -186,7 +188,13 @@ class Plan {
     };
     told(g.done);
     if (g.iterations) told(*g.iterations);
-    if (g.slices) told(g.slices->steps);
+    if (g.slices) {
+      told(g.slices->steps);
+      // Later ones are as long as the host finds that they may be.
+      want(g.slices->first <= most_first_slice &&
+               (g.slices->most == 0 || g.slices->first <= g.slices->most),
+           "a gated block begins with a slice longer than any");
+    }
     const auto state = std::ranges::find_if(p_.allocations, [&](const Allocation& a) {
       return a.first_step < g.first && g.end - 1 <= a.last_step && a.offset == g.done.offset;
     });
@@ -277,11 +285,129 @@ class Plan {
     return r;
   }
 
+  /// Steps of few operations that Target::slice_work is good for.
+  static constexpr std::uint64_t most_first_slice = std::uint64_t{1} << 22;
   static constexpr double chunk = 256, most_orders = 1 << 24,
                           most_recorded_bytes = std::uint64_t{1} << 29;
 
   const Program& p_;
   const Target& target_;
+};
+
+// ---- gates
+
+/// What gates write where the device looks for what runs next: whether all is over, and counts of
+/// workgroups as the plan has them or none. Whatever they decide, no more runs than the plan says.
+class Gates {
+ public:
+  explicit Gates(const SavedVariant& v) : v_(v), p_(v.file.program) {}
+
+  void all() {
+    for (const GatedBlock& g : p_.gated) block(g);
+  }
+
+ private:
+  using Words = std::vector<module_words::StoredWord>;
+
+  /// What a word of the state may be; begun where something has written it before the block.
+  struct Word {
+    std::uint32_t one = 0, other = 0;
+    bool begun = false;
+  };
+
+  void block(const GatedBlock& g) {
+    const Allocation& state =
+        *std::ranges::find_if(p_.allocations, [&](const Allocation& a) {  // Plan::gated
+          return a.first_step < g.first && g.end - 1 <= a.last_step && a.offset == g.done.offset;
+        });
+    const std::uint64_t end = state.offset + state.bytes;
+    std::map<std::uint32_t, Word> known = {{0, {0, 1}}};
+    const auto index = [&](std::uint64_t offset) {
+      return static_cast<std::uint32_t>((offset - state.offset) / 4);
+    };
+    for (std::uint32_t i = g.first; i < g.end; ++i) {
+      const Step& s = p_.steps[i];
+      if (!s.counts) continue;
+      std::uint32_t word = index(s.counts->offset);
+      const std::uint32_t groups =
+          s.kind == Step::Kind::copy ? copy_groups(s.bytes, v_.target) : s.groups;
+      for (const GridPiece& piece : grid_of(groups, v_.target.max_groups)) {
+        known[word++] = {0, piece.x};
+        known[word++] = {piece.y, piece.y};
+        known[word++] = {1, 1};
+      }
+    }
+    const auto in_state = [&](const Place& place) {
+      return place.kind == Place::Kind::arena && state.offset <= place.offset && place.offset < end;
+    };
+    want(!g.slices || !in_state(g.slices->steps), "the host writes where gates do");
+    for (const LoopBlock& l : p_.loops)
+      want(!l.advance || l.end <= state.first_step || g.end <= l.first ||
+               std::ranges::none_of(l.advance->operands, in_state),
+           "a loop's counter lies where gates write");
+    for (std::uint32_t i = state.first_step; i < g.end; ++i) {
+      const Step& s = p_.steps[i];
+      for (std::size_t o = 0; o < s.operands.size(); ++o) {
+        const bool writes = s.kind == Step::Kind::copy
+                                ? o == 1
+                                : p_.kernels[s.kernel].buffers[o].access != kernel::Access::read;
+        if (!writes || !in_state(s.operands[o])) continue;
+        const std::string what = "step `" + s.label + "`";
+        want(s.kind == Step::Kind::dispatch && s.operands[o].offset == state.offset &&
+                 s.iterations.empty(),
+             what + " writes where gates do");
+        const bool begins = i < g.first && !s.counts && s.groups > 0;
+        written(s, static_cast<std::uint32_t>(o), state.bytes / 4, begins, known);
+      }
+    }
+    for (const auto& [word, w] : known)
+      want(w.begun, "a gated block begins without a word that its gates leave alone");
+  }
+
+  void written(const Step& s, std::uint32_t buffer, std::uint64_t words, bool begins,
+               std::map<std::uint32_t, Word>& known) {
+    const std::string what = "gate `" + s.label + "`";
+    const auto number = [&](const module_words::Source& source) {
+      return source.parameter ? s.parameters[*source.parameter] : source.number;
+    };
+    bool first = true;
+    for (const Words& module : stored(s.kernel, buffer)) {
+      std::set<std::uint32_t> begun;
+      for (const module_words::StoredWord& w : module) {
+        const std::uint32_t at = number(w.word);
+        want(at < words, what + " writes behind what gates tell");
+        begun.insert(at);
+        const auto of = known.find(at);
+        if (of == known.end()) continue;  // nobody looks
+        for (const module_words::Source& value : w.values)
+          want(number(value) == of->second.one || number(value) == of->second.other,
+               what + " counts other workgroups than there are");
+      }
+      // Whichever module runs.
+      if (begins && first)
+        for (auto& [at, w] : known) w.begun |= begun.contains(at);
+      first = false;
+    }
+  }
+
+  /// Of each module of a kernel.
+  const std::vector<Words>& stored(std::uint32_t kernel, std::uint32_t buffer) {
+    const auto [at, fresh] = stored_.try_emplace({kernel, buffer});
+    if (!fresh) return at->second;
+    const kernel::Kernel& k = p_.kernels[kernel];
+    want(size_of(k.buffers[buffer].dtype) == 4, "kernel `" + k.name + "` is no gate");
+    for (const ProgramModule& m : v_.file.modules) {
+      if (m.kernel != kernel) continue;
+      auto words = module_words::stored_words(m.words, k, buffer);
+      want(words.has_value(), "kernel `" + k.name + "` writes what is no gate's to write");
+      at->second.push_back(std::move(*words));
+    }
+    return at->second;
+  }
+
+  const SavedVariant& v_;
+  const Program& p_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Words>> stored_;
 };
 
 // ---- modules
@@ -301,6 +427,8 @@ void check_modules(const SavedVariant& v) {
     if (const auto bad =
             module_complaint(m.words, own ? p.kernels[m.kernel] : copy, m.windows, v.target))
       throw Complaint{"kernel `" + name + "`: " + *bad};
+    want(own || module_words::stored_bytes(m.words) == copy_unit(v.target),
+         "a module does not copy as its target does");
     has[m.kernel] = has[m.kernel] || std::ranges::all_of(m.windows, [](auto w) { return w == 0; });
   }
   const auto runs = [&](const Step& s) {
@@ -336,6 +464,7 @@ void check(const SavedEntry& e, const SavedVariant& v) {
              " and its target " + std::to_string(v.target.max_group_invocations));
   Plan(p, v.target).all();
   check_modules(v);
+  Gates(v).all();
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <unordered_map>
+#include <utility>
 
 #include "codegen/program/copies.h"
 #include "engine/runtime/bytes.h"
@@ -192,33 +194,37 @@ std::vector<Hazard> missing_barriers(const Program& program) {
 }
 
 std::vector<std::vector<std::uint32_t>> reusable_inputs(const Program& program) {
+  // In a loop, what is read at all is read at its end, and what is written, at its beginning.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> around(program.steps.size());
+  for (std::uint32_t i = 0; i < around.size(); ++i) around[i] = {i, i};
+  std::uint32_t covered = 0;  // by the loops so far, of which outer ones come first
+  for (const LoopBlock& loop : program.loops) {
+    if (loop.first < covered) continue;
+    for (std::uint32_t i = loop.first; i < loop.end; ++i) around[i] = {loop.first, loop.end - 1};
+    covered = loop.end;
+  }
+  std::vector<std::uint32_t> barriers(program.steps.size());  // up to a step, its own among them
+  for (std::uint32_t i = 0; i < barriers.size(); ++i)
+    barriers[i] = (i > 0 ? barriers[i - 1] : 0) + (program.steps[i].barrier_before ? 1 : 0);
+
   std::vector<std::uint32_t> last_read(program.inputs.size(), none), read_before = last_read;
   std::vector<std::uint32_t> first_write(program.outputs.size(), none);
   for (std::uint32_t i = 0; i < program.steps.size(); ++i) {
-    for (const Touch& touch : touches(program, i)) {
-      // In a loop, what is read at all is read at its end, and what is written, at its beginning.
-      std::uint32_t first = i, last = i;
-      for (const LoopBlock& loop : program.loops) {
-        if (i < loop.first || loop.end <= i) continue;
-        first = std::min(first, loop.first);
-        last = std::max(last, loop.end - 1);
-      }
-      if (touch.kind == Place::Kind::input) {
-        std::uint32_t& read = last_read[touch.index];
-        if (read != none && read < last) read_before[touch.index] = read;
+    const auto [first, last] = around[i];
+    for (const Place& place : program.steps[i].operands) {
+      if (place.kind == Place::Kind::input) {
+        std::uint32_t& read = last_read[place.index];
+        if (read != none && read < last) read_before[place.index] = read;
         read = read == none ? last : std::max(read, last);
       }
-      if (touch.kind == Place::Kind::output) {
-        std::uint32_t& write = first_write[touch.index];
+      if (place.kind == Place::Kind::output) {
+        std::uint32_t& write = first_write[place.index];
         write = write == none ? first : std::min(write, first);
       }
     }
   }
   const auto barrier_between = [&](std::uint32_t read, std::uint32_t write) {
-    for (std::uint32_t i = read + 1; i <= write; ++i) {
-      if (program.steps[i].barrier_before) return true;
-    }
-    return false;
+    return read < write && barriers[write] > barriers[read];
   };
   // An input that is copied to an output and not read again, as carries of loops are.
   std::vector<std::uint32_t> copied(program.outputs.size(), none);
@@ -232,6 +238,9 @@ std::vector<std::vector<std::uint32_t>> reusable_inputs(const Program& program) 
         bytes_of(program.inputs[from.index]) == bytes_of(program.outputs[to.index]))
       copied[to.index] = from.index;
   }
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> of_size;
+  for (std::uint32_t i = 0; i < program.inputs.size(); ++i)
+    of_size[bytes_of(program.inputs[i])].push_back(i);
   std::vector<std::vector<std::uint32_t>> result(program.outputs.size());
   for (std::uint32_t o = 0; o < program.outputs.size(); ++o) {
     if (first_write[o] == none) continue;
@@ -240,8 +249,7 @@ std::vector<std::vector<std::uint32_t>> reusable_inputs(const Program& program) 
       result[o].push_back(copied[o]);
       continue;
     }
-    for (std::uint32_t i = 0; i < program.inputs.size(); ++i) {
-      if (bytes_of(program.inputs[i]) != bytes_of(program.outputs[o])) continue;
+    for (const std::uint32_t i : of_size[bytes_of(program.outputs[o])]) {
       const bool unread = last_read[i] == none;
       if (unread ||
           (last_read[i] < first_write[o] && barrier_between(last_read[i], first_write[o]))) {

@@ -149,6 +149,36 @@ TEST_F(Complaints, SayWhatIsWrong) {
   EXPECT_THAT(said([](E&, V&, P& p) { p.gated[0].done.offset += 4; }), HasSubstr("gate"));
   EXPECT_THAT(said([](E&, V&, P& p) { p.gated.clear(); }), HasSubstr("counted by nobody"));
   EXPECT_THAT(said([](E&, V&, P& p) {
+                p.gated[0].slices = Slices{p.gated[0].done, 1u << 30, 0, 1};
+              }),
+              HasSubstr("a slice longer than any"));
+  EXPECT_THAT(said([](E&, V&, P& p) {
+                p.gated[0].slices = Slices{p.gated[0].done, 64, 0, 1};
+              }),
+              HasSubstr("the host writes where gates do"));
+  // What gates write, by their parameters: word, then a number for each choice.
+  const auto gate = [&](std::size_t word, std::uint32_t value, bool begin) {
+    return said([&](E&, V&, P& p) {
+      const std::uint32_t at = begin ? p.gated[0].first - 1 : p.gated[0].first;
+      for (std::uint32_t i = at; i < p.gated[0].end; ++i)
+        if (p.steps[i].label == (begin ? "begin" : "gate"))
+          return void(p.steps[i].parameters.at(word) = value);
+    });
+  };
+  // Before them the most trips.
+  EXPECT_EQ(gate(0, 1000000, false), "nothing");
+  EXPECT_THAT(gate(1, 999, false), HasSubstr("writes behind what gates tell"));
+  EXPECT_THAT(gate(2, 70000, false), HasSubstr("counts other workgroups than there are"));
+  EXPECT_THAT(gate(3, 70000, false), HasSubstr("counts other workgroups than there are"));
+  EXPECT_THAT(gate(0, 1, true), HasSubstr("begins without a word"));
+  EXPECT_THAT(said([](E&, V&, P& p) {
+                for (Step& s : p.steps)
+                  if (s.kind == Step::Kind::dispatch && s.label != "gate" && s.counts)
+                    for (Place& place : s.operands)
+                      if (place.kind == Place::Kind::arena) place.offset = p.gated[0].done.offset;
+              }),
+              HasSubstr("no gate"));
+  EXPECT_THAT(said([](E&, V&, P& p) {
                 for (Step& s : p.steps)
                   for (std::size_t o = 0; o < s.operands.size(); ++o)
                     if (s.kind == Step::Kind::dispatch && s.operands[o].kind == Place::Kind::output)
@@ -168,11 +198,26 @@ TEST_F(Complaints, SayWhatIsWrong) {
               HasSubstr("no such window"));
   EXPECT_THAT(module([](ProgramModule& m) { m.driver_data.resize(8); }),
               HasSubstr("driver's data"));
+  EXPECT_THAT(said([](E&, V&, P& p) {
+                for (kernel::Kernel& k : p.kernels)
+                  for (kernel::Buffer& b : k.buffers) b.dtype = DType::f64;
+              }),
+              HasSubstr("takes a buffer's elements for others"));
+  EXPECT_THAT(said([](E&, V&, P& p) {
+                for (kernel::Kernel& k : p.kernels)
+                  if (k.name.find("_gate") == std::string::npos &&
+                      k.name.find("_begin") == std::string::npos)
+                    for (kernel::Buffer& b : k.buffers) b.access = kernel::Access::read;
+              }),
+              HasSubstr("writes what its kernel reads"));
+  EXPECT_THAT(
+      said([](E&, V& v, P&) { v.target.contiguous_per_lane = !v.target.contiguous_per_lane; }),
+      HasSubstr("does not copy as its target does"));
   EXPECT_THAT(module([](ProgramModule& m) { m.words[1] = 0x00010600; }),
               HasSubstr("another version of SPIR-V"));
   EXPECT_THAT(module([](ProgramModule& m) { m.words[3] = 1u << 30; }),
               HasSubstr("more ids than instructions"));
-  EXPECT_THAT(module([](ProgramModule& m) { m.words[5] = 0x00050000; }),
+  EXPECT_THAT(module([](ProgramModule& m) { m.words[5] = 0x00050011; }),
               HasSubstr("too many operands"));
   EXPECT_THAT(module([](ProgramModule& m) { m.words[6] = 5345; }),  // VulkanMemoryModel
               HasSubstr("target does not have"));

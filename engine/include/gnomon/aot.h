@@ -143,17 +143,17 @@ class Programs {
 /// against the program's); that places lie in arrays that are there, those in the arena in memory
 /// that lives at the time and overlaps nothing, and are written to only where that is meant; loops,
 /// their phases, gated blocks and the words that these tell the host; that loops can be written
-/// out, dispatches have a module, and no more workgroups than elements; statements with their texts
-/// and records; of SPIR-V version, ids, instructions (those of Gnomon's own emitter, with as many
-/// operands), capabilities, entry point, workgroups, bindings, and sizes of arrays. Reading takes
-/// at most 64 times the file and a MiB.
+/// out, dispatches have a module, and no more workgroups than elements; that gates count those or
+/// none; statements with their texts and records; of SPIR-V version, instructions (those of
+/// Gnomon's own emitter), blocks, types, capabilities, entry point, workgroups, bindings, sizes of
+/// arrays, and whose buffers accesses are of. Reading takes at most 64 times the file and a MiB.
 ///
-/// Whoever makes a file can still say what it computes. Unchecked: types in SPIR-V, which a driver
-/// may stumble over; where kernels read and write, which is memory of other arrays in the worst
-/// case, and on a CPU's driver memory of the process; how long it runs (a CancelToken ends loops,
-/// nothing a kernel); device memory, of which the arena takes what the file says. So expect a
-/// digest where a file comes from somewhere that is not trusted: nobody can make another file with
-/// the same.
+/// Whoever makes a file can still say what it computes. Unchecked: where in memory kernels read and
+/// write, which is that of other arrays in the worst case, and on a CPU's driver memory of the
+/// process; how long a kernel runs (a CancelToken ends loops, nothing a kernel); device memory, of
+/// which the arena takes what the file says.
+/// So expect a digest where a file comes from somewhere that is not trusted: nobody can make
+/// another file with the same.
 ///
 /// Throws FileError for a file that cannot be read, is damaged, or has another digest than is
 /// expected, and for one that has nothing for this device, with the reason for each target.
