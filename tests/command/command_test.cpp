@@ -2,34 +2,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "engine/command/npy.h"
+#include "tests/command/command.h"
 #include "tests/support/temporary_folder.h"
 
 namespace gnomon {
 namespace {
 
 using ::testing::HasSubstr;
-
-struct Outcome {
-  int status = 0;
-  std::string text;  // both streams
-};
-
-Outcome gnomon(const std::string& arguments) {
-  const std::string command = std::string("\"" GNOMON_COMMAND "\" ") + arguments + " 2>&1";
-  FILE* pipe = popen(command.c_str(), "r");
-  Outcome outcome;
-  char buffer[4096];
-  while (const std::size_t n = fread(buffer, 1, sizeof buffer, pipe))
-    outcome.text.append(buffer, n);
-  outcome.status = WEXITSTATUS(pclose(pipe));
-  return outcome;
-}
 
 class Command : public ::testing::Test {
  protected:
@@ -129,6 +113,8 @@ TEST_F(Command, ListsDevices) {
   EXPECT_THAT(info.text, HasSubstr("(used)"));
   EXPECT_THAT(info.text, HasSubstr("storage range"));
   EXPECT_THAT(info.text, HasSubstr("compiled for: target"));
+  EXPECT_THAT(gnomon("info", "GNOMON_TARGET=minimum").text,
+              HasSubstr("compiled for: target \"minimum\""));
 }
 
 TEST_F(Command, NamesLineAndColumnOfABadFile) {
