@@ -4,6 +4,7 @@
 #
 #   DEST/swiftshader.json    SwiftShader, out of the package chromium-common
 #   DEST/lavapipe-new.json   lavapipe, out of mesa-vulkan-drivers of the backports suite
+#   DEST/mock.json           a driver of the least limits that computes nothing, beside SwiftShader
 #   DEST/layer               the Khronos validation layer as Chromium builds it, for VK_LAYER_PATH
 #
 # Select one with VK_DRIVER_FILES (older loaders: VK_ICD_FILENAMES), or make test
@@ -22,7 +23,8 @@ dest=$(cd "$dest" && pwd)
 cd "$dest"
 
 layer_manifest=layer/VkLayer_khronos_validation.json
-[ -e swiftshader.json ] && [ -e lavapipe-new.json ] && [ -e $layer_manifest ] && exit 0
+[ -e swiftshader.json ] && [ -e lavapipe-new.json ] && [ -e mock.json ] && [ -e $layer_manifest ] &&
+  exit 0
 
 for tool in apt-get dpkg dpkg-query; do
   command -v $tool >/dev/null || fail "$tool is missing; this script unpacks Debian packages"
@@ -110,6 +112,11 @@ if [ ! -e swiftshader.json ] || [ ! -e $layer_manifest ]; then
     "$path" >$layer_manifest
   locate chromium libvk_swiftshader.so
   manifest swiftshader.json "$path"
+fi
+
+if [ ! -e mock.json ]; then
+  locate chromium libVkICD_mock_icd.so
+  manifest mock.json "$path"
 fi
 
 if [ ! -e lavapipe-new.json ]; then

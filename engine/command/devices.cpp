@@ -64,7 +64,8 @@ std::string devices_text() {
   const vulkan::Instance instance({});
   std::vector<DeviceDescription> devices;
   for (const auto& p : instance.physical_devices()) devices.push_back(p.description);
-  const std::string wanted = Environment::read().device;
+  const Environment environment = Environment::read();
+  const std::string& wanted = environment.device;
   std::optional<std::size_t> taken;
   std::string none;
   try {
@@ -97,7 +98,10 @@ std::string devices_text() {
   }
   if (!none.empty()) text += none + "\n";
   if (taken) {
-    const vulkan::Device device({.wanted = wanted, .log = nullptr, .notices = nullptr});
+    const vulkan::Device device({.wanted = wanted,
+                                 .log = nullptr,
+                                 .minimum_target = environment.minimum,
+                                 .notices = nullptr});
     text += "compiled for: " + device.target().text() + "\n";
   }
   return text;

@@ -34,12 +34,13 @@ Quirks quirks_of(const DeviceDescription& device) {
                   .tile_panel = 32,
                   .accumulators = 32};
     // Before 25.0 every loop of a shader ends, without an error, once the SIMD group has made
-    // 65,535 trips in total. A little is kept back for trips that no static count shows. An unknown
-    // version is taken for an old one.
-    if (mesa_major(device.driver_info) < 25) quirks.loop_budget = 65000;
+    // 65,535 trips in total. A little is kept back for trips that no static count shows.
+    const int major = mesa_major(device.driver_info);
+    if (major < 25) quirks.loop_budget = 65000;
     // CPU drivers make coroutines of barriers. Lavapipe 22.3 compiles loops of them in a second at
-    // most, 25.0 in minutes; SwiftShader knows no difference.
-    quirks.slow_barriers = quirks.loop_budget == 0;
+    // most, 25.0 in minutes; SwiftShader knows no difference. An unknown version is taken for
+    // whatever is worse.
+    quirks.slow_barriers = major == 0 || major >= 25;
     return quirks;
   }
   const bool swiftshader = device.name.find("SwiftShader") != std::string::npos;

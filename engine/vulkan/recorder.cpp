@@ -139,10 +139,12 @@ void Recording::fill(const Sets& to, VkBuffer parameters) const {
     std::uint32_t used = 0;
     for (; used < spirv::max_windows && windows_[i][used] != nullptr; ++used) {
       // A block that is larger than a window is there for its texels only, or has several windows
-      // in a row, for one part after the other.
+      // in a row, for one part after the other. A smaller one has several where modules came with
+      // more windows than these arrays need.
       const vulkan::Block& block_of_window = *windows_[i][used];
       const std::uint64_t most = device_.max_window_bytes();
-      const bool next = used > 0 && windows_[i][used - 1] == windows_[i][used];
+      const bool next = used > 0 && windows_[i][used - 1] == windows_[i][used] &&
+                        storage[used - 1].offset + most < block_of_window.bytes;
       const std::uint64_t offset = next ? storage[used - 1].offset + most : 0;
       storage[used] = {block_of_window.buffer, offset,
                        std::min(block_of_window.bytes - offset, most)};

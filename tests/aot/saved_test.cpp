@@ -2,6 +2,7 @@
 // compiler.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -181,6 +182,29 @@ TEST_F(Saved, ArraysMayLieInAnyBlocks) {
     for (int i = 0; i < count; ++i) x.push_back(other.from_host(elements));
     EXPECT_EQ(other.to_host<float>(g(x)[0]), wanted);
     EXPECT_GT(other.counters().window_copies, 0u);
+  }
+  expect_clean(other);
+}
+
+// More windows than blocks, and some of them of one block.
+TEST_F(Saved, ArraysMayShareSomeBlocks) {
+  auto f = jit(rt, [](const std::vector<Array>& x) { return (x[0] * 2.0f + x[1]) * 2.0f + x[2]; });
+  std::vector<float> elements(1000);
+  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<float>(i % 7);
+  const std::vector<Array> here(3, rt.from_host(elements));
+  const auto wanted = rt.to_host<float>(f(here));
+  aot::save(path, {{"f", f.lower(here)}}, {.targets = {}});
+  RuntimeOptions options = validated();
+  options.block_bytes = 3 * 4096;  // two arrays, and whatever a program keeps
+  options.fixed_blocks = true;
+  Runtime other = alone(options);
+  {
+    const auto g = aot::load<Array(std::vector<Array>)>(other, path);
+    std::vector<Array> x;
+    for (int i = 0; i < 6; ++i) x.push_back(other.from_host(elements));
+    for (const auto& [i, j, k] : {std::array{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}, {3, 4, 5}})
+      EXPECT_EQ(other.to_host<float>(g(std::vector{x[i], x[j], x[k]})), wanted) << i << j << k;
+    EXPECT_EQ(other.counters().window_copies, 0u);
   }
   expect_clean(other);
 }

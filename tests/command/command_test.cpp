@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -10,6 +9,7 @@
 #include "codegen/base/paths.h"
 #include "engine/command/npy.h"
 #include "shaders/spirv/tools.h"
+#include "tests/command/command.h"
 #include "tests/support/platform.h"
 #include "tests/support/temporary_folder.h"
 
@@ -17,22 +17,6 @@ namespace gnomon {
 namespace {
 
 using ::testing::HasSubstr;
-
-struct Outcome {
-  int status = 0;
-  std::string text;  // both streams
-};
-
-Outcome gnomon(const std::string& arguments) {
-  const std::string command = std::string("\"" GNOMON_COMMAND "\" ") + arguments + " 2>&1";
-  std::FILE* const pipe = testing::open_pipe(command);
-  Outcome outcome;
-  char buffer[4096];
-  while (const std::size_t n = fread(buffer, 1, sizeof buffer, pipe))
-    outcome.text.append(buffer, n);
-  outcome.status = testing::close_pipe(pipe);
-  return outcome;
-}
 
 class Command : public ::testing::Test {
  protected:
@@ -141,6 +125,8 @@ TEST_F(Command, ListsDevices) {
   EXPECT_THAT(info.text, HasSubstr("(used)"));
   EXPECT_THAT(info.text, HasSubstr("storage range"));
   EXPECT_THAT(info.text, HasSubstr("compiled for: target"));
+  EXPECT_THAT(gnomon("info", "GNOMON_TARGET=minimum").text,
+              HasSubstr("compiled for: target \"minimum\""));
 }
 
 TEST_F(Command, NamesLineAndColumnOfABadFile) {

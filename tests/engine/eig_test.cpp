@@ -58,7 +58,8 @@ TEST_F(EigDevice, TakesFewKernels) {
   const std::uint64_t before = rt.counters().pipelines;
   auto f = jit(rt, [](const Array& x) { return linalg::eig(x); });
   expect_pairs(a, parts_of(f(put(a))), 0);
-  EXPECT_LE(rt.counters().pipelines - before, 24u);
+  // Where a lone lane is slow, steps that lanes can share are kernels of their own.
+  EXPECT_LE(rt.counters().pipelines - before, rt.target().contiguous_per_lane ? 24u : 48u);
 }
 
 TEST_F(EigDevice, ABatchOfSmallMatrices) {

@@ -2,6 +2,9 @@
 // ones, batches of tiny ones against closed forms.
 #include "tests/engine/linalg_checks.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace gnomon::testing {
 namespace {
 
@@ -92,14 +95,11 @@ TEST_F(LinalgSpectra, RepeatedEigenvaluesZerosAndNaN) {
     for (const Matrix& a : {zeros, ones, unit}) {
       const Spectrum f = eigh(a);
       expect_orthonormal(f.vectors, true);
+      // Errors grow with the norm (LAPACK Users' Guide, section 4.7), in whatever order sums are.
+      const double norm = a.x[0] == 0 ? 0 : a.x[1] == 0 ? 1 : static_cast<double>(n);
+      const double near = std::max(1e-5, 3 * norm * std::numeric_limits<float>::epsilon());
       for (Dim k = 0; k < n; ++k)
-        EXPECT_NEAR(f.values(k, 0),
-                    a.x[0] == 0   ? 0
-                    : a.x[1] == 0 ? 1
-                    : k == n - 1  ? static_cast<double>(n)
-                                  : 0,
-                    1e-5)
-            << n;
+        EXPECT_NEAR(f.values(k, 0), a.x[1] != 0 && k < n - 1 ? 0 : norm, near) << n;
       expect_decomposed(a);
     }
     Matrix broken = unit;
@@ -315,8 +315,9 @@ std::uint64_t pipelines_of_first_call(const F& f, const Matrix& a) {
 TEST_F(LinalgDevice, FactorisationsAreFewPipelines) {
   if (context()->device.target().team > 0)
     GTEST_SKIP() << rt.device_name() << " is no CPU driver; there, teams have kernels of their own";
-  // Drivers take tens of milliseconds for each, which is most of a first call.
-  constexpr std::uint64_t most = 24;
+  // Drivers take tens of milliseconds for each, which is most of a first call. Where a lone lane is
+  // slow, steps that lanes can share are kernels of their own.
+  const std::uint64_t most = rt.target().contiguous_per_lane ? 24 : 32;
   const Dim n = 200;
   const Matrix a = random_matrix(n, n, 1), s = symmetric(n, 40, 1);
   EXPECT_LE(pipelines_of_first_call([](const Array& x) { return linalg::cholesky(x); }, s), most);

@@ -112,7 +112,9 @@ TEST(ProgramStore, TellsGraphsOptionsAndTargetsApart) {
   EXPECT_EQ(loaded(cached(folder), [](const Array& x) { return sin(x) * 2 + 3; }), 0u);
   EXPECT_EQ(loaded(cached(folder), small, {.fast_math = true}), 0u);
   EXPECT_EQ(loaded(cached(folder), small, {.memory_limit = 1 << 20}), 0u);
-  EXPECT_EQ(loaded(minimum, small), 0u);
+  // GNOMON_TARGET=minimum leaves one target.
+  const bool same = Runtime(minimum).target().text() == Runtime(cached(folder)).target().text();
+  EXPECT_EQ(loaded(minimum, small), same ? 1u : 0u);
   EXPECT_EQ(loaded(narrow, small), 0u);
   EXPECT_EQ(loaded(cached(folder), small), 1u);
   EXPECT_EQ(loaded(cached(folder), small, {.name = "other"}), 1u);

@@ -1,7 +1,8 @@
 // tests/least_device/layer.cpp -- a Vulkan layer under which every device is one that offers what
 // Vulkan 1.1 guarantees and nothing else: no later version, no extension, no feature, the limits of
 // the specification's table ("Required Limits", Vulkan 1.1.130). A device that is created with more
-// is refused, so what an application takes without asking does not go unnoticed.
+// is refused, and so is a shader that needs more; functions of later versions are not there. What
+// an application takes without asking does not go unnoticed.
 //
 //   VK_INSTANCE_LAYERS=VK_LAYER_GNOMON_least_device VK_ADD_LAYER_PATH=<where the manifest is>
 #include <vulkan/vk_layer.h>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
 #include <string_view>
 
 namespace {
@@ -26,9 +28,14 @@ struct Instance {
   PFN_vkEnumerateDeviceExtensionProperties extensions = nullptr;
 };
 
+struct Device {
+  PFN_vkGetDeviceProcAddr get_device_proc_addr = nullptr;
+  PFN_vkCreateShaderModule create_module = nullptr;
+};
+
 std::mutex mutex;
 std::map<const void*, Instance> instances;
-std::map<const void*, PFN_vkGetDeviceProcAddr> devices;
+std::map<const void*, Device> devices;
 
 /// Dispatchable handles begin with the loader's table, which all of an instance or device share.
 const void* key(const void* handle) { return *static_cast<const void* const*>(handle); }
@@ -36,6 +43,11 @@ const void* key(const void* handle) { return *static_cast<const void* const*>(ha
 Instance instance_of(const void* handle) {
   const std::lock_guard lock(mutex);
   return instances.at(key(handle));
+}
+
+Device device_of(const void* handle) {
+  const std::lock_guard lock(mutex);
+  return devices.at(key(handle));
 }
 
 void reduce(VkPhysicalDeviceLimits& l) {
@@ -209,20 +221,66 @@ VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreat
   const auto create = reinterpret_cast<PFN_vkCreateDevice>(next(VK_NULL_HANDLE, "vkCreateDevice"));
   const VkResult result = create(physical, info, allocator, device);
   if (result != VK_SUCCESS) return result;
+  Device d;
+  d.get_device_proc_addr = next_device;
+  d.create_module =
+      reinterpret_cast<PFN_vkCreateShaderModule>(next_device(*device, "vkCreateShaderModule"));
   const std::lock_guard lock(mutex);
-  devices[key(*device)] = next_device;
+  devices[key(*device)] = d;
   return VK_SUCCESS;
 }
 
-PFN_vkVoidFunction VKAPI_CALL get_device_proc_addr(VkDevice device, const char* name) {
-  PFN_vkGetDeviceProcAddr next = nullptr;
-  {
-    const std::lock_guard lock(mutex);
-    next = devices.at(key(device));
+/// Whether a compute shader needs a version, a capability or a workgroup beyond what 1.1
+/// guarantees. Offsets and opcodes: SPIR-V 1.3, sections 2.3 and 3.
+bool needs_more(const std::uint32_t* words, std::size_t count) {
+  enum : std::uint32_t { header = 5, execution_mode = 16, capability = 17, local_size = 17 };
+  // Matrix, Shader, Sampled1D, Image1D, SampledBuffer, ImageBuffer, ImageQuery, GroupNonUniform.
+  constexpr std::uint32_t offered[] = {0, 1, 43, 44, 46, 47, 50, 61};
+  if (count < header || words[1] > 0x00010300) return true;
+  for (std::size_t at = header; at < count;) {
+    const std::uint32_t* w = words + at;
+    const std::uint32_t opcode = w[0] & 0xffff, length = w[0] >> 16;
+    if (length == 0 || length > count - at) return true;
+    if (opcode == capability &&
+        std::find(std::begin(offered), std::end(offered), w[1]) == std::end(offered))
+      return true;
+    if (opcode == execution_mode && w[2] == local_size &&
+        (w[3] > 128 || w[4] > 128 || w[5] > 64 || std::uint64_t{w[3]} * w[4] * w[5] > 128))
+      return true;
+    at += length;
   }
-  if (std::string_view(name) == "vkGetDeviceProcAddr")
+  return false;
+}
+
+VkResult VKAPI_CALL create_module(VkDevice device, const VkShaderModuleCreateInfo* info,
+                                  const VkAllocationCallbacks* allocator, VkShaderModule* module) {
+  if (needs_more(info->pCode, info->codeSize / sizeof *info->pCode))
+    return VK_ERROR_FEATURE_NOT_PRESENT;
+  return device_of(device).create_module(device, info, allocator, module);
+}
+
+/// Functions of 1.2, those of 1.3 that are of use to what computes, and those of extensions of
+/// devices.
+bool is_later(std::string_view name) {
+  constexpr std::string_view later =
+      " vkCmdBeginRenderPass2 vkCmdDrawIndexedIndirectCount vkCmdDrawIndirectCount "
+      "vkCmdEndRenderPass2 vkCmdNextSubpass2 vkCreateRenderPass2 vkGetBufferDeviceAddress "
+      "vkGetBufferOpaqueCaptureAddress vkGetDeviceMemoryOpaqueCaptureAddress "
+      "vkGetSemaphoreCounterValue vkResetQueryPool vkSignalSemaphore vkWaitSemaphores "
+      "vkCmdCopyBuffer2 vkCmdPipelineBarrier2 vkCmdResetEvent2 vkCmdSetEvent2 vkCmdWaitEvents2 "
+      "vkCmdWriteTimestamp2 vkGetDeviceBufferMemoryRequirements vkQueueSubmit2 ";
+  if (later.find(" " + std::string(name) + " ") != std::string_view::npos) return true;
+  if (name.find("DebugUtils") != std::string_view::npos) return false;  // of the instance
+  return name.ends_with("KHR") || name.ends_with("EXT");
+}
+
+PFN_vkVoidFunction VKAPI_CALL get_device_proc_addr(VkDevice device, const char* name) {
+  const std::string_view asked = name;
+  if (asked == "vkGetDeviceProcAddr")
     return reinterpret_cast<PFN_vkVoidFunction>(get_device_proc_addr);
-  return next(device, name);
+  if (asked == "vkCreateShaderModule") return reinterpret_cast<PFN_vkVoidFunction>(create_module);
+  if (is_later(asked)) return nullptr;
+  return device_of(device).get_device_proc_addr(device, name);
 }
 
 PFN_vkVoidFunction own(std::string_view name);
@@ -241,6 +299,7 @@ PFN_vkVoidFunction own(std::string_view name) {
        {is("vkGetInstanceProcAddr", get_instance_proc_addr),
         is("vkCreateInstance", create_instance), is("vkDestroyInstance", destroy_instance),
         is("vkCreateDevice", create_device), is("vkGetDeviceProcAddr", get_device_proc_addr),
+        is("vkCreateShaderModule", create_module),
         is("vkGetPhysicalDeviceProperties", get_properties),
         is("vkGetPhysicalDeviceProperties2", get_properties2),
         is("vkGetPhysicalDeviceProperties2KHR", get_properties2),

@@ -1,6 +1,7 @@
 // tests/vulkan/app.cpp -- the application's own Vulkan.
 #include "tests/vulkan/app.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
@@ -72,8 +73,11 @@ App::App(const AppOptions& options)
   addresses_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES;
   timelines_.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
   if (options.features || options.timeline) {
-    features_.pNext = &addresses_;
-    addresses_.pNext = &timelines_;
+    // Structures of 1.2 mean nothing to a device of 1.1.
+    if (std::min(options.api_version, properties.apiVersion) >= VK_API_VERSION_1_2) {
+      features_.pNext = &addresses_;
+      addresses_.pNext = &timelines_;
+    }
     function<PFN_vkGetPhysicalDeviceFeatures2>("vkGetPhysicalDeviceFeatures2")(physical_,
                                                                                &features_);
     features_.features.robustBufferAccess = VK_FALSE;
