@@ -13,6 +13,7 @@ packages="
   libgtest-dev libgmock-dev libcli11-dev nlohmann-json3-dev libmpfr-dev zlib1g-dev
   liblapacke-dev libfftw3-dev
   gnuplot-nox
+  dpkg-dev file
 "
 [ "${1:-}" != opponents ] || packages="$packages libboost-dev libsundials-dev
   libeigen3-dev libsuitesparse-dev libdnnl-dev"
