@@ -67,6 +67,7 @@ TEST_F(Command, ProfilesARun) {
     std::ifstream in(path("trace.json"));
     const std::string trace((std::istreambuf_iterator<char>(in)), {});
     EXPECT_THAT(trace, HasSubstr("\"ph\":\"X\",\"cat\":\"kernel\""));
+    in.close();  // Windows removes no file that is open
     std::filesystem::remove(path("trace.json"));
   }
 }

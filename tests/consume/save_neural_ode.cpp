@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
     const std::vector<aot::Entry> entries = {{"solve", f.lower(testing::field_on(rt), y0, end)}};
     const std::string digest = aot::save(argv[1], entries);
     write_numbers(argv[2], 3.0f);
-    std::ofstream(argv[3]) << aot::header_text(entries, "neural_ode");
+    std::ofstream(argv[3], std::ios::binary) << aot::header_text(entries, "neural_ode");
     std::printf("%s\n", digest.c_str());
   } catch (const std::exception& e) {
     std::fprintf(stderr, "%s\n", e.what());

@@ -150,7 +150,7 @@ TEST(ProgramStore, CompilesAgainForArraysInOtherBlocks) {
 
 TEST(ProgramStore, IsOffWhereItIsToldTo) {
   const TemporaryFolder folder;
-  const Variable home("XDG_CACHE_HOME", folder.path.string());
+  const Variable home(cache_variable, folder.path.string());
   RuntimeOptions options = validated();
   outcome(options, small);  // GNOMON_CACHE=off, which the tests set
   options.cache = "off";
@@ -168,7 +168,7 @@ TEST(ProgramStore, IsOffWhereItIsToldTo) {
 
 TEST(ProgramStore, LiesInTheUsersCacheFolderOtherwise) {
   const TemporaryFolder folder;
-  const Variable home("XDG_CACHE_HOME", folder.path.string());
+  const Variable home(cache_variable, folder.path.string());
   const Variable none("GNOMON_CACHE", "");
   outcome(validated(), small);
   EXPECT_EQ(files_of(folder / "gnomon").size(), 1u);

@@ -13,6 +13,8 @@ namespace gnomon::testing {
 
 /// Whether Vulkan has layers for programs: Wine, which runs these, shows them none.
 inline constexpr bool shows_layers = false;
+/// Says where caches of the user lie.
+inline constexpr char cache_variable[] = "LOCALAPPDATA";
 
 /// As a shell sets it, in UTF-8; null: not at all.
 inline void set_variable(const char* name, const char* value) {
@@ -33,6 +35,7 @@ inline std::filesystem::path own_program() { return _pgmptr; }
 #else
 
 inline constexpr bool shows_layers = true;
+inline constexpr char cache_variable[] = "XDG_CACHE_HOME";
 
 inline void set_variable(const char* name, const char* value) {
   if (value == nullptr)
