@@ -6,7 +6,6 @@
 #include <iostream>
 #include <sstream>
 
-#include "codegen/base/paths.h"
 #include "codegen/graph/array_text.h"
 #include "codegen/graph/text.h"
 #include "codegen/graph/verify.h"
@@ -14,6 +13,7 @@
 #include "engine/command/npy.h"
 #include "gnomon/error.h"
 #include "gnomon/io.h"
+#include "gnomon/paths.h"
 
 namespace gnomon {
 

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <iostream>
 
-#include "codegen/base/paths.h"
 #include "codegen/graph/evaluate.h"
 #include "codegen/lower/pipeline.h"
 #include "codegen/lower/record.h"
@@ -17,6 +16,7 @@
 #include "engine/jit/make_executable.h"
 #include "engine/runtime/state.h"
 #include "gnomon/debug.h"
+#include "gnomon/paths.h"
 #include "gnomon/profile.h"
 #include "gnomon/runtime.h"
 

@@ -1,8 +1,8 @@
 // engine/command/npy.cpp -- NumPy's files for host arrays, by way of the library.
 #include "engine/command/npy.h"
 
-#include "codegen/base/paths.h"
 #include "gnomon/io.h"
+#include "gnomon/paths.h"
 
 namespace gnomon {
 

@@ -11,7 +11,6 @@
 #include <optional>
 #include <set>
 
-#include "codegen/base/paths.h"
 #include "codegen/program/saved.h"
 #include "engine/command/files.h"
 #include "engine/jit/lowering.h"
@@ -19,6 +18,7 @@
 #include "engine/runtime/loaded.h"
 #include "gnomon/aot.h"
 #include "gnomon/error.h"
+#include "gnomon/paths.h"
 #include "gnomon/profile.h"
 
 namespace gnomon {

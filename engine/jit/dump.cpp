@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "codegen/base/paths.h"
 #include "gnomon/error.h"
+#include "gnomon/paths.h"
 
 namespace gnomon {
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "codegen/base/paths.h"
 #include "codegen/graph/effects.h"
 #include "codegen/lower/record.h"
 #include "codegen/modules/copy_kernel.h"
@@ -16,6 +15,7 @@
 #include "engine/runtime/parallel.h"
 #include "gnomon/aot.h"
 #include "gnomon/error.h"
+#include "gnomon/paths.h"
 
 namespace gnomon::aot {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "codegen/base/paths.h"
+#include "gnomon/paths.h"
 
 namespace gnomon::io {
 

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "codegen/base/paths.h"
 #include "gnomon/error.h"
+#include "gnomon/paths.h"
 
 namespace gnomon {
 namespace {

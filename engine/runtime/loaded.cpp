@@ -6,9 +6,9 @@
 #include <fstream>
 #include <utility>
 
-#include "codegen/base/paths.h"
 #include "engine/runtime/statements.h"
 #include "gnomon/error.h"
+#include "gnomon/paths.h"
 
 namespace gnomon::aot {
 namespace detail {

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <string_view>
 
-#include "codegen/base/paths.h"
 #include "gnomon/error.h"
+#include "gnomon/paths.h"
 #include "gnomon/profile.h"
 
 namespace gnomon {

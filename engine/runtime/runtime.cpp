@@ -1,6 +1,6 @@
 // engine/runtime/runtime.cpp -- the public face of a context.
 #include "gnomon/runtime.h"
-#include "codegen/base/paths.h"
+#include "gnomon/paths.h"
 
 #include <cstdio>
 #include <filesystem>

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "codegen/base/paths.h"
 #include "engine/command/npy.h"
+#include "gnomon/paths.h"
 #include "shaders/spirv/tools.h"
 #include "tests/command/command.h"
 #include "tests/support/platform.h"

@@ -1,5 +1,5 @@
 // tests/engine/paths_test.cpp -- names of files in letters that no single code page has.
-#include "codegen/base/paths.h"
+#include "gnomon/paths.h"
 
 #include <gtest/gtest.h>
 

@@ -48,8 +48,7 @@ const std::vector<Row>& rows() {
         "shaders/support", "shaders/include", "shaders/kernel/kernel.h"}},
       {"engine/include", {"engine/include", "codegen/include", "shaders/include"}},
       {"engine/library",
-       {"engine/include", "engine/library", "codegen/base/paths.h", "codegen/include",
-        "shaders/include"}},
+       {"engine/include", "engine/library", "codegen/include", "shaders/include"}},
       {"engine", {"engine", "codegen", "shaders/support", "shaders/include"}},
       {"samples", {"samples", "engine/include", "codegen/include", "shaders/include"}},
   };

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "codegen/base/paths.h"
+#include "gnomon/paths.h"
 
 namespace gnomon::testing {
 

@@ -1,6 +1,6 @@
 // engine/library/operators/matrix_market.cpp -- Matrix Market files, read with suspicion.
 #include "gnomon/operators/matrix_market.h"
-#include "codegen/base/paths.h"
+#include "gnomon/paths.h"
 
 #include <array>
 #include <charconv>

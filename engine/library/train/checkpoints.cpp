@@ -1,6 +1,6 @@
 // engine/library/train/checkpoints.cpp -- files that are whole or not there.
 #include "gnomon/train/checkpoints.h"
-#include "codegen/base/paths.h"
+#include "gnomon/paths.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,10 +1,11 @@
-// codegen/base/paths.h -- file names: UTF-8 in all interfaces of Gnomon, whatever the system calls
-// its own narrow text.
+// codegen/include/gnomon/paths.h -- file names: UTF-8 in all interfaces of Gnomon, whatever the
+// system calls its own narrow text.
 #pragma once
 #include <filesystem>
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace gnomon {
 
 /// The path that this text names. On Windows narrow text is of a code page, which does not have all
@@ -28,3 +29,4 @@ inline std::string text_of(const std::filesystem::path& path) {
 }
 
 }  // namespace gnomon
+#pragma GCC visibility pop
