@@ -14,8 +14,8 @@ struct Outcome {
 
 /// `variables`: NAME=value, for the call alone, where a shell takes them there.
 inline Outcome gnomon(const std::string& arguments, const std::string& variables = "") {
-  const std::string command = variables + (variables.empty() ? "\"" : " \"") + GNOMON_COMMAND "\" " +
-                              arguments + " 2>&1";
+  const std::string command =
+      variables + (variables.empty() ? "\"" : " \"") + GNOMON_COMMAND "\" " + arguments + " 2>&1";
   std::FILE* const pipe = testing::open_pipe(command);
   Outcome outcome;
   char buffer[4096];
