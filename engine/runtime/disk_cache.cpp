@@ -123,7 +123,7 @@ void DiskCache::write(const Digest& key, std::span<const std::byte> bytes) {
     fs::remove(part, error);
     return;
   }
-  keep_within_bounds(file.size());
+  keep_within_bounds(path(key), file.size());
 }
 
 void DiskCache::drop_damaged(const Digest& key) {
@@ -132,7 +132,7 @@ void DiskCache::drop_damaged(const Digest& key) {
   fs::remove(path(key), ignored);
 }
 
-void DiskCache::keep_within_bounds(std::uint64_t written) {
+void DiskCache::keep_within_bounds(const fs::path& last, std::uint64_t written) {
   const std::lock_guard lock(mutex_);
   if (bytes_) {
     *bytes_ += written;  // what it replaces counts until the folder is looked at again
@@ -165,7 +165,8 @@ void DiskCache::keep_within_bounds(std::uint64_t written) {
   if (sum > most_bytes_) {
     // A little more than necessary, so that the next few entries find room without a look around.
     const std::uint64_t enough = most_bytes_ - most_bytes_ / 8;
-    std::ranges::sort(files, {}, &File::time);
+    // Clocks of file systems tick slowly: of files of one time, what was written last stays.
+    std::ranges::sort(files, {}, [&](const File& f) { return std::pair(f.path == last, f.time); });
     for (std::size_t i = 0; i + 1 < files.size() && sum > enough; ++i) {
       std::error_code gone;
       if (fs::remove(files[i].path, gone)) ++dropped_;

@@ -38,7 +38,7 @@ class DiskCache {
   std::uint64_t dropped() const { return dropped_; }  // entries that went for lack of room
 
  private:
-  void keep_within_bounds(std::uint64_t written);
+  void keep_within_bounds(const std::filesystem::path& last, std::uint64_t written);
 
   const std::filesystem::path folder_;
   const std::uint64_t most_bytes_;

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "tests/support/platform.h"
 #include "tests/support/temporary_folder.h"
 
 namespace gnomon::testing {
@@ -87,7 +88,7 @@ TEST(DiskCache, DropsWhatIsDamagedWhereverItIs) {
   longer.push_back(0);
   expect_dropped(longer, "longer");
   write_file(path, good);
-  fs::resize_file(path, std::uintmax_t{1} << 40);  // takes no room, and no memory either
+  fs::resize_file(path, vast_file);  // takes no room, and no memory either
   EXPECT_EQ(cache.read(key(1)), std::nullopt);
   EXPECT_EQ(cache.damaged(), ++damaged);
   cache.write(key(2), bytes(100));

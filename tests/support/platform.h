@@ -1,5 +1,6 @@
 // tests/support/platform.h -- the one file of the tests' that knows systems apart.
 #pragma once
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -15,6 +16,8 @@ namespace gnomon::testing {
 inline constexpr bool shows_layers = false;
 /// Says where caches of the user lie.
 inline constexpr char cache_variable[] = "LOCALAPPDATA";
+/// Larger than memory, where the C++ library makes files so large; this one stops at 2^31.
+inline constexpr std::uintmax_t vast_file = std::uintmax_t{1} << 30;
 
 /// As a shell sets it, in UTF-8; null: not at all.
 inline void set_variable(const char* name, const char* value) {
@@ -36,6 +39,7 @@ inline std::filesystem::path own_program() { return _pgmptr; }
 
 inline constexpr bool shows_layers = true;
 inline constexpr char cache_variable[] = "XDG_CACHE_HOME";
+inline constexpr std::uintmax_t vast_file = std::uintmax_t{1} << 40;
 
 inline void set_variable(const char* name, const char* value) {
   if (value == nullptr)
