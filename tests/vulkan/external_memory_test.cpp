@@ -326,14 +326,20 @@ TEST_F(WatchedMemoryTest, KeepsTheDescriptorTheCallersWhereItFails) {
   EXPECT_EQ(rt.to_host<float>(there.array(0, {DType::f32, Shape(1000)})), counted(1000));
 }
 
-TEST(LostExternalMemory, SaysSoAndLeavesNothing) {
+/// Of a Runtime whose calls fail when they are told to.
+RuntimeOptions failing() {
   faults().reset();
   faults().instance = nullptr;
   faults().queue = VK_NULL_HANDLE;
+  RuntimeOptions o;
+  o.vulkan_loader = reinterpret_cast<void (*)()>(&failing_function);
+  o.on_log = [](std::string_view) {};
+  return o;
+}
+
+TEST(LostExternalMemory, SaysSoAndLeavesNothing) {
+  const RuntimeOptions o = failing();
   {
-    RuntimeOptions o;
-    o.vulkan_loader = reinterpret_cast<void (*)()>(&failing_function);
-    o.on_log = [](std::string_view) {};
     Runtime rt(o);
     if (!has_fds(rt)) GTEST_SKIP() << rt.device_name() << " has no VK_KHR_external_memory_fd";
     const auto f = jit(rt, [](const Array& v) { return v + 1.0f; });
@@ -359,13 +365,8 @@ TEST(LostExternalMemory, SaysSoAndLeavesNothing) {
 }
 
 TEST(LostExternalMemory, LeavesNothingWhereACallFails) {
-  faults().reset();
-  faults().instance = nullptr;
-  faults().queue = VK_NULL_HANDLE;
+  const RuntimeOptions o = failing();
   {
-    RuntimeOptions o;
-    o.vulkan_loader = reinterpret_cast<void (*)()>(&failing_function);
-    o.on_log = [](std::string_view) {};
     Runtime rt(o);
     if (!has_fds(rt)) GTEST_SKIP() << rt.device_name() << " has no VK_KHR_external_memory_fd";
     const int objects = faults().objects();
