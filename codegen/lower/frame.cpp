@@ -251,10 +251,7 @@ const Equation* Frame::shown_product(ValueId v) const {
 }
 
 Dim Frame::terms_of(const Equation& product) const {
-  Dim terms = 1;
-  for (int a : product.params.as<DotParams>().lhs_contracting)
-    terms *= graph_.avals[product.inputs[0]].shape[a];
-  return terms;
+  return terms(product.params.as<DotParams>(), graph_.avals[product.inputs[0]].shape);
 }
 
 bool Frame::is_written_out(const Equation& product) const {

@@ -176,13 +176,23 @@ class Partitioner {
     double products = 0;
     for (const Equation& e : body.equations) {
       if (e.primitive != &dot_general_p) continue;
-      const auto& p = e.params.as<DotParams>();
-      const Shape& lhs = body.avals[e.inputs[0]].shape;
-      Dim terms = 1;
-      for (int a : p.lhs_contracting) terms *= lhs[a];
-      products += static_cast<double>(body.avals[e.outputs[0]].shape.size() * terms);
+      products += work(body, e);
     }
     return products >= large * static_cast<double>(lanes) && products >= pays;
+  }
+
+  /// Whether the lanes of a loop carry so much that a SIMD group of them pushes its own values out
+  /// of the caches before it needs them again, in every step. Each lane's part is a stream of its
+  /// own besides, at the same distance from the next: cache sets and pages run out. Kernels over all
+  /// elements read memory in one piece, and that much work pays for starting them.
+  bool carries_too_much(const Equation& loop, Dim lanes) const {
+    constexpr Dim most_carried = 4096;  // elements of a lane
+    constexpr double pays = 1 << 20;    // operations per iteration
+    const LoopOperands operands = loop_operands(loop);
+    Dim carried = 0;
+    for (std::size_t o = 0; o < operands.carried; ++o)
+      carried += g_.avals[loop.outputs[o]].shape.size() / lanes;
+    return carried > most_carried && work_per_iteration(loop) >= pays;
   }
 
   bool loop_cluster(const std::vector<ValueId>& members, const std::set<std::uint32_t>& loops,
@@ -197,6 +207,9 @@ class Partitioner {
         if (lanes <= few_lanes && too_much_for(lanes, loops, members, cones)) return false;
         if (loops.size() == 1 && shares_products(g_.equations[*loops.begin()], lanes) &&
             run_on_device(*loops.begin(), "products of all lanes with large matrices"))
+          return false;
+        if (loops.size() == 1 && carries_too_much(g_.equations[*loops.begin()], lanes) &&
+            run_on_device(*loops.begin(), "a lane would carry more than caches hold"))
           return false;
         if (auto d = try_draft(members, Mapping::lane, lanes, failure)) {
           if (!fits_a_dispatch(*d, loops, members, cones)) return false;

@@ -79,11 +79,9 @@ class Loop {
     if (std::max(kind_[e.inputs[0]], kind_[e.inputs[1]]) != Kind::row ||
         std::min(kind_[e.inputs[0]], kind_[e.inputs[1]]) != Kind::constant)
       return false;
-    Dim terms = 1;
-    for (int a : e.params.as<DotParams>().lhs_contracting)
-      terms *= body_.avals[e.inputs[0]].shape[a];
-    return terms >= fewest_terms &&
-           p_.length * terms * body_.avals[e.outputs[0]].shape.size() >= worth_moving;
+    const Dim depth = terms(e.params.as<DotParams>(), body_.avals[e.inputs[0]].shape);
+    return depth >= fewest_terms &&
+           p_.length * depth * body_.avals[e.outputs[0]].shape.size() >= worth_moving;
   }
 
   /// The last products on the ways from rows to what has to stay.

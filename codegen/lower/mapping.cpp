@@ -44,11 +44,7 @@ class Product {
     return p_.lhs_contracting[0] < p_.lhs_batch.back() &&
            p_.lhs_batch.back() < p_.lhs_contracting[1];
   }
-  Dim depth() const {
-    Dim d = 1;
-    for (int a : p_.lhs_contracting) d *= lhs_[a];
-    return d;
-  }
+  Dim depth() const { return terms(p_, lhs_); }
   bool knows(bool left, int root_axis) const { return operand_axis(left, root_axis) >= 0; }
   bool free(int root_axis) const { return knows(true, root_axis) != knows(false, root_axis); }
 
@@ -281,8 +277,8 @@ std::optional<RegisterTile> choose_tile(const Placement& r, const Target& target
 bool large_product(const Graph& g, const Equation& dot) {
   const auto& p = dot.params.as<DotParams>();
   const Shape &lhs = g.avals[dot.inputs[0]].shape, &rhs = g.avals[dot.inputs[1]].shape;
-  Dim depth = 1, batch = 1;
-  for (int a : p.lhs_contracting) depth *= lhs[a];
+  const Dim depth = terms(p, lhs);
+  Dim batch = 1;
   for (int a : p.lhs_batch) batch *= lhs[a];
   if (depth <= 16 || batch == 0) return false;
   const Dim rows = lhs.size() / (depth * batch), columns = rhs.size() / (depth * batch);

@@ -2,7 +2,6 @@
 #include "codegen/lower/residence.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "codegen/graph/primitive.h"
@@ -144,11 +143,9 @@ class Chooser {
     for (ValueId v : e.inputs)
       trips = std::max(trips, static_cast<double>(g_.avals[v].shape.size()) / out);
     if (e.primitive->lower.cost == Cost::view) trips = 1;
-    if (e.primitive->name == "dot_general" && !e.inputs.empty()) {
-      const double a = static_cast<double>(g_.avals[e.inputs[0]].shape.size());
-      const double b = static_cast<double>(g_.avals[e.inputs[1]].shape.size());
-      trips = std::max(1.0, std::sqrt(a * b / out));
-    }
+    if (e.primitive == &dot_general_p)
+      trips = static_cast<double>(
+          std::max<Dim>(1, terms(e.params.as<DotParams>(), g_.avals[e.inputs[0]].shape)));
     if (e.primitive == &conv_p && g_.avals[e.outputs[0]].shape.size() > 0) {
       const Shape& kernel = g_.avals[e.inputs[1]].shape;
       trips = static_cast<double>(

@@ -191,9 +191,7 @@ class Splitter {
   }
 
   bool long_product(const Equation& e) const {
-    const Shape& in = g_.avals[e.inputs[0]].shape;
-    Dim n = 1;
-    for (int a : e.params.as<DotParams>().lhs_contracting) n *= in[a];
+    const Dim n = terms(e.params.as<DotParams>(), g_.avals[e.inputs[0]].shape);
     return n >= long_reduction && lanes_for(n, g_.avals[e.outputs[0]].shape.size(), target_, 1) > 1;
   }
 
@@ -481,15 +479,9 @@ class Splitter {
     if (!target_.contiguous_per_lane || e.primitive != &dot_general_p) return {};
     const Plain d = plain(e);
     if (!apart(d)) return {};
-    const Dim n = terms_of(d);
+    const Dim n = terms(d.p, g_.avals[d.lhs].shape);
     if (const Dim parts = parts_in_cache(d, n); parts > 1) return {parts, false};
     return {parts_in_step(n, g_.avals[e.outputs[0]].shape.size()), true};
-  }
-
-  Dim terms_of(const Plain& d) const {
-    Dim n = 1;
-    for (int a : d.p.lhs_contracting) n *= g_.avals[d.lhs].shape[a];
-    return n;
   }
 
   /// The lanes of a SIMD group have columns of their own, and read rows for one another.

@@ -2,7 +2,6 @@
 #include "codegen/lower/work.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "codegen/graph/primitive.h"
@@ -11,6 +10,7 @@
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
+#include "codegen/primitives/op_params.h"
 #include "gnomon/transform.h"
 
 namespace gnomon {
@@ -53,10 +53,8 @@ double work(const Graph& g, const Equation& e) {
   if (e.primitive->lower.cost == Cost::view) return 0;  // whoever reads it pays
   double size = 0;
   for (ValueId v : e.outputs) size += elements(g.avals[v]);
-  if (e.primitive == &dot_general_p) {
-    const double a = elements(g.avals[e.inputs[0]]), b = elements(g.avals[e.inputs[1]]);
-    return std::sqrt(a * b * std::max(1.0, size));
-  }
+  if (e.primitive == &dot_general_p)
+    return size * static_cast<double>(terms(e.params.as<DotParams>(), g.avals[e.inputs[0]].shape));
   for (ValueId v : e.inputs) size = std::max(size, elements(g.avals[v]));
   return e.primitive->lower.cost == Cost::heavy ? 12 * size : size;
 }

@@ -41,9 +41,7 @@ std::optional<Range> range_of(const Placement& p, const Equation& e) {
     // Where only one operand has neighbours in the sum, those of the other are results'.
     const bool both =
         inside(p, e.inputs[0], d.lhs_contracting) && inside(p, e.inputs[1], d.rhs_contracting);
-    Dim length = 1;
-    for (int a : d.lhs_contracting) length *= in[a];
-    return Range{length, both};
+    return Range{terms(d, in), both};
   }
   if (f == &sum_p || f == &prod_p || f == &reduce_max_p || f == &reduce_min_p)
     axes = e.params.as<AxesParams>().axes;

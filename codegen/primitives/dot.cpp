@@ -129,6 +129,12 @@ Array swap_free_axes(const Array& ct, int batch, int left) {
 
 }  // namespace
 
+Dim terms(const DotParams& p, const Shape& lhs) {
+  Dim n = 1;
+  for (int a : p.lhs_contracting) n *= lhs[a];
+  return n;
+}
+
 bool reads_runs(const DotParams& p, const Shape& lhs, const Shape& rhs, std::size_t side) {
   const Shape& matrix = side == 0 ? lhs : rhs;
   const std::vector<int>& summed = side == 0 ? p.lhs_contracting : p.rhs_contracting;

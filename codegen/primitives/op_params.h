@@ -67,6 +67,9 @@ struct DotParams {
   std::vector<int> lhs_batch, rhs_batch;
 };
 
+/// Products that are summed up in each element of the result.
+Dim terms(const DotParams&, const Shape& lhs);
+
 /// Whether operand `side` of a product is a matrix of which a lane reads whole texels where it sums
 /// up all terms of one result, or of all results: the summed axis is the last one, or the other one
 /// is short.
