@@ -183,11 +183,12 @@ class Partitioner {
 
   /// Whether the lanes of a loop carry so much that a SIMD group of them pushes its own values out
   /// of the caches before it needs them again, in every step. Each lane's part is a stream of its
-  /// own besides, at the same distance from the next: cache sets and pages run out. Kernels over all
-  /// elements read memory in one piece, and that much work pays for starting them.
+  /// own besides, at the same distance from the next: cache sets and pages run out. Kernels over
+  /// all elements read memory in one piece, and that much work pays for starting them.
   bool carries_too_much(const Equation& loop, Dim lanes) const {
     constexpr Dim most_carried = 4096;  // elements of a lane
     constexpr double pays = 1 << 20;    // operations per iteration
+    if (loop.primitive != &scan_p && loop.primitive != &while_p) return false;
     const LoopOperands operands = loop_operands(loop);
     Dim carried = 0;
     for (std::size_t o = 0; o < operands.carried; ++o)

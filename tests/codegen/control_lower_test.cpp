@@ -3,6 +3,7 @@
 #include "gnomon/control.h"
 
 #include "codegen/graph/simplify.h"
+#include "codegen/lower/work.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"
@@ -59,6 +60,51 @@ TEST(ControlLower, LanesThatShareLargeMatricesRunStepByStep) {
   EXPECT_EQ(text(256, 32, cpu).find(why), std::string::npos) << "a matrix that a cache holds";
   EXPECT_EQ(text(4, 96, cpu).find(why), std::string::npos) << "too few lanes";
   EXPECT_EQ(text(256, 96, Target::gpu_like()).find(why), std::string::npos);
+}
+
+// The bases of many Krylov spaces side by side: 24,576 numbers per lane, which no cache holds for
+// the eight lanes of a SIMD group, while those of a short vector each stay in registers.
+TEST(ControlLower, LanesThatCarryMuchRunStepByStep) {
+  const auto text = [](Dim lanes, Dim n) {
+    Trace outer;
+    const auto f = [](const Array& start, const Array& rows) {
+      return vmap([](const Array& basis, const Array& row) {
+        return scan(
+                   [&](const Array& b, const Array& j) {
+                     const Array v = matmul(matmul(row, transpose(b)), b);
+                     return std::pair{
+                         dynamic_update_slice(b, expand_dims(tanh(v), 0), {cast(j, DType::i32), 0}),
+                         none};
+                   },
+                   basis, arange(12))
+            .first;
+      })(start, rows);
+    };
+    const Graph g =
+        make_graph(f, outer.input(f32({lanes, 12, n})), outer.input(f32({lanes, n}))).graph;
+    return compile(simplify(g), Target::gpu_like(), {.name = "test", .keep_text = true})
+        .fusion_text;
+  };
+  const std::string why = "a lane would carry more than caches hold";
+  EXPECT_NE(text(1000, 2048).find(why), std::string::npos);
+  EXPECT_EQ(text(1000, 16).find(why), std::string::npos) << "little for a lane";
+  EXPECT_EQ(text(20, 400).find(why), std::string::npos) << "little for all of them";
+}
+
+// What an iteration costs decides which loops are worth kernels: a product of a batch of matrices
+// is its terms, not the root of what its operands' and its result's sizes give.
+TEST(ControlLower, TheWorkOfProductsIsTheirTerms) {
+  const auto products = [](const Shape& a, const Shape& b, const DotAxes& p) {
+    Trace outer;
+    const Graph g = make_graph([&](const Array& x, const Array& y) { return dot_general(x, y, p); },
+                               outer.input(f32(a)), outer.input(f32(b)))
+                        .graph;
+    return work(g, g.equations.back());
+  };
+  EXPECT_EQ(products({5, 7}, {7, 3}, {{1}, {0}, {}, {}}), 5 * 7 * 3);
+  EXPECT_EQ(products({100, 5, 7}, {100, 7, 3}, {{2}, {1}, {0}, {0}}), 100 * 5 * 7 * 3);
+  EXPECT_EQ(products({4}, {6}, {}), 4 * 6);
+  EXPECT_EQ(products({4, 0}, {0, 6}, {{1}, {0}, {}, {}}), 0);
 }
 
 TEST(ControlLower, IndexedReads) {
