@@ -59,6 +59,10 @@ class LongCalls : public DeviceTest {
   Listener ear;
 };
 
+/// How often a loop of a second is heard depends on how quick the device is; at its end alone it
+/// would be once.
+constexpr std::size_t more_than_once = 2;
+
 /// A step that mixes elements: kernels of its own per step where there are many elements.
 Array mix(const Array& v) { return v * 0.5f + flip(v) * 0.5f; }
 
@@ -69,7 +73,7 @@ TEST_F(LongCalls, HearHowFarACountedLoopIs) {
   });
   const std::vector<float> end = rt.to_host<float>(f(ones(20000)));
   EXPECT_EQ(end[7], 1);
-  ASSERT_GT(ear.heard.size(), 3u);
+  ASSERT_GE(ear.heard.size(), more_than_once);
   EXPECT_EQ(ear.heard.back().steps, 5000u);
   for (const Progress& p : ear.heard) EXPECT_EQ(p.bound, 5000u);
 }
@@ -80,7 +84,7 @@ TEST_F(LongCalls, HearHowFarALoopIsThatTheDeviceSteers) {
                       [](Array v) { return mix(v) + 1.0f; }, x, {.max_steps = unbounded});
   });
   EXPECT_EQ(rt.to_host<float>(f(ones(20000)))[5], 3000);
-  ASSERT_GT(ear.heard.size(), 3u);
+  ASSERT_GE(ear.heard.size(), more_than_once);
   EXPECT_GT(ear.heard.back().steps, 100u);
   EXPECT_LE(ear.heard.back().steps, 2999u);
   EXPECT_EQ(ear.heard.back().bound, 0u);
