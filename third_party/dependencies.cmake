@@ -29,6 +29,8 @@ endif()
 find_path(GNOMON_FLATBUFFERS_DIR flatbuffers/flatbuffers.h REQUIRED)
 find_program(GNOMON_FLATC flatc REQUIRED)
 find_path(GNOMON_XXHASH_DIR xxhash.h REQUIRED)
+# What the runtime knows of SPIR-V: its numbers, for the examination of modules.
+find_path(GNOMON_SPIRV_DIR spirv/unified1/spirv.hpp11 REQUIRED)
 
 # Tests for another system are those of tests/cross, which builds GoogleTest itself.
 if(GNOMON_BUILD_TESTS AND NOT CMAKE_CROSSCOMPILING)

@@ -7,7 +7,7 @@
 
 #include "codegen/program/copies.h"
 #include "codegen/program/grid.h"
-#include "codegen/program/module_words.h"
+#include "codegen/program/module/words.h"
 #include "codegen/program/print_format.h"
 #include "codegen/program/saved.h"
 #include "codegen/program/want.h"
@@ -307,7 +307,7 @@ class Gates {
   }
 
  private:
-  using Words = std::vector<module_words::StoredWord>;
+  using Words = std::vector<module_check::StoredWord>;
 
   /// What a word of the state may be; begun where something has written it before the block.
   struct Word {
@@ -367,19 +367,19 @@ class Gates {
   void written(const Step& s, std::uint32_t buffer, std::uint64_t words, bool begins,
                std::map<std::uint32_t, Word>& known) {
     const std::string what = "gate `" + s.label + "`";
-    const auto number = [&](const module_words::Source& source) {
+    const auto number = [&](const module_check::Source& source) {
       return source.parameter ? s.parameters[*source.parameter] : source.number;
     };
     bool first = true;
     for (const Words& module : stored(s.kernel, buffer)) {
       std::set<std::uint32_t> begun;
-      for (const module_words::StoredWord& w : module) {
+      for (const module_check::StoredWord& w : module) {
         const std::uint32_t at = number(w.word);
         want(at < words, what + " writes behind what gates tell");
         begun.insert(at);
         const auto of = known.find(at);
         if (of == known.end()) continue;  // nobody looks
-        for (const module_words::Source& value : w.values)
+        for (const module_check::Source& value : w.values)
           want(number(value) == of->second.one || number(value) == of->second.other,
                what + " counts other workgroups than there are");
       }
@@ -398,7 +398,7 @@ class Gates {
     want(size_of(k.buffers[buffer].dtype) == 4, "kernel `" + k.name + "` is no gate");
     for (const ProgramModule& m : v_.file.modules) {
       if (m.kernel != kernel) continue;
-      auto words = module_words::stored_words(m.words, k, buffer);
+      auto words = module_check::stored_words(m.words, k, buffer);
       want(words.has_value(), "kernel `" + k.name + "` writes what is no gate's to write");
       at->second.push_back(std::move(*words));
     }
@@ -427,7 +427,7 @@ void check_modules(const SavedVariant& v) {
     if (const auto bad =
             module_complaint(m.words, own ? p.kernels[m.kernel] : copy, m.windows, v.target))
       throw Complaint{"kernel `" + name + "`: " + *bad};
-    want(own || module_words::stored_bytes(m.words) == copy_unit(v.target),
+    want(own || module_check::stored_bytes(m.words) == copy_unit(v.target),
          "a module does not copy as its target does");
     has[m.kernel] = has[m.kernel] || std::ranges::all_of(m.windows, [](auto w) { return w == 0; });
   }

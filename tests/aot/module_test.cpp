@@ -9,7 +9,7 @@
 #include <map>
 #include <random>
 
-#include "codegen/program/module_words.h"
+#include "codegen/program/module/words.h"
 #include "codegen/program/saved.h"
 #include "gnomon/aot.h"
 #include "gnomon/control.h"

@@ -68,7 +68,8 @@ const std::vector<Guard>& guards() {
        std::regex("(vulkan|vk_video)/.*|volk\\.h"),
        {"engine/vulkan", "engine/include/gnomon/vulkan.h", "engine/include/gnomon/vulkan_device.h",
         "samples/own_device"}},
-      {"SPIR-V libraries", std::regex("(spirv|spirv-tools)/.*"), {"shaders"}},
+      {"SPIR-V's numbers", std::regex("spirv/.*"), {"shaders", "codegen/program/module"}},
+      {"SPIRV-Tools", std::regex("spirv-tools/.*"), {"shaders"}},
       {"glslang", std::regex("(glslang|SPIRV)/.*"), {}},
   };
   return table;

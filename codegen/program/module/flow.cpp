@@ -1,4 +1,4 @@
-// codegen/program/module_flow.cpp -- whether a module's blocks nest as the emitter nests them
+// codegen/program/module/flow.cpp -- whether a module's blocks nest as the emitter nests them
 // (shaders/spirv/emit_control.cpp), and values are used where they are known.
 //
 // Blocks of a selection or loop stand in the order of the text, so a descent through them is the
@@ -7,34 +7,24 @@
 #include <array>
 #include <vector>
 
-#include "codegen/program/module_words.h"
+#include "codegen/program/module/words.h"
 
-namespace gnomon::module_words {
+namespace gnomon::module_check {
 namespace {
 
-enum Opcode : std::uint32_t {
-  function = 54,
-  function_end = 56,
-  variable = 59,
-  phi = 245,
-  loop_merge = 246,
-  selection_merge = 247,
-  label = 248,
-  branch = 249,
-  branch_conditional = 250,
-  return_ = 253,
-};
+using enum spv::Op;
 
 /// Where an instruction stands: sections in the order of the specification, section 2.4. Variables
 /// stand in one of two.
 constexpr std::uint32_t in_declarations = 9, in_function = 10;
-std::uint32_t section_of(std::uint32_t opcode) {
-  constexpr std::array<std::uint32_t, 8> front = {17, 10, 11, 14, 15, 16, 7, 5};
+std::uint32_t section_of(Op opcode) {
+  constexpr std::array front = {OpCapability, OpExtension,     OpExtInstImport, OpMemoryModel,
+                                OpEntryPoint, OpExecutionMode, OpString,        OpName};
   const auto at = std::ranges::find(front, opcode);
   if (at != front.end()) return static_cast<std::uint32_t>(at - front.begin());
-  if (opcode == 71 || opcode == 72) return 8;  // Decorate, MemberDecorate
-  const bool declares = (opcode >= 19 && opcode <= 44) || opcode == variable;
-  return declares ? in_declarations : in_function;
+  if (opcode == OpDecorate || opcode == OpMemberDecorate) return front.size();
+  const bool constant = opcode >= OpConstantTrue && opcode <= OpConstantComposite;
+  return declares_type(opcode) || constant || opcode == OpVariable ? in_declarations : in_function;
 }
 
 class Walk {
@@ -43,7 +33,7 @@ class Walk {
 
   void all() {
     std::uint32_t section = 0;
-    while (at_ < words_.size() && opcode() != function) {
+    while (at_ < words_.size() && opcode() != OpFunction) {
       want(section <= section_of(opcode()), "a module has an instruction in another's section");
       section = section_of(opcode());
       want(section < in_function, "a module computes outside of its function");
@@ -51,10 +41,10 @@ class Walk {
     }
     plain();  // the function
     begin(operands()[0]);
-    while (opcode() == variable) plain();
+    while (opcode() == OpVariable) plain();
     code(no_label, 0);
-    step(return_);
-    step(function_end);
+    step(OpReturn);
+    step(OpFunctionEnd);
     want(at_ == words_.size(), "a module has something behind its function");
   }
 
@@ -62,14 +52,14 @@ class Walk {
   static constexpr std::uint32_t no_label = 0;
   static constexpr int deepest = 256;
 
-  std::uint32_t opcode() const {
+  Op opcode() const {
     want(at_ < words_.size(), "a module's function has no end");
-    return words_[at_] & 0xffff;
+    return Op{words_[at_] & 0xffff};
   }
   Words operands() const { return words_.subspan(at_ + 1, (words_[at_] >> 16) - 1); }
   void next() { at_ += words_[at_] >> 16; }
 
-  Words step(std::uint32_t wanted) {
+  Words step(Op wanted) {
     want(opcode() == wanted, "a module's blocks are not nested");
     const Words found = operands();
     next();
@@ -101,13 +91,13 @@ class Walk {
   }
 
   void begin(std::uint32_t wanted) {
-    want(step(label)[0] == wanted, "a module's blocks are not nested");
+    want(step(OpLabel)[0] == wanted, "a module's blocks are not nested");
     define(wanted);
     block_ = wanted;
   }
 
   void expect_branch(std::uint32_t target) {
-    want(step(branch)[0] == target, "a module's blocks are not nested");
+    want(step(OpBranch)[0] == target, "a module's blocks are not nested");
   }
 
   /// To the branch to `exit`, or what else ends the last block.
@@ -115,22 +105,22 @@ class Walk {
     want(depth < deepest, "a module's blocks lie too deep");
     for (;;) {
       switch (opcode()) {
-        case selection_merge:
+        case OpSelectionMerge:
           selection(depth);
           break;
-        case branch:
+        case OpBranch:
           if (operands()[0] == exit) return;
           loop(depth);
           break;
-        case branch_conditional:
-        case return_:
+        case OpBranchConditional:
+        case OpReturn:
           return;
-        case variable:
-        case phi:
+        case OpVariable:
+        case OpPhi:
           throw Complaint{"a module has an instruction where no block has it"};
         default:
-          want(section_of(opcode()) == in_function && opcode() != label && opcode() != loop_merge &&
-                   opcode() != function && opcode() != function_end,
+          want(section_of(opcode()) == in_function && opcode() != OpLabel &&
+                   opcode() != OpLoopMerge && opcode() != OpFunction && opcode() != OpFunctionEnd,
                "a module's blocks are not nested");
           plain();
       }
@@ -161,17 +151,18 @@ class Walk {
   }
 
   void selection(int depth) {
-    const Words merge = step(selection_merge);
-    want(merge[1] == 0, "a module has hints that no kernel needs");
-    const Words targets = step(branch_conditional);
+    const Words merge = step(OpSelectionMerge);
+    want(merge[1] == word(spv::SelectionControlMask::MaskNone),
+         "a module has hints that no kernel needs");
+    const Words targets = step(OpBranchConditional);
     use(targets[0]);
     want(targets[1] != targets[2] && targets[1] != merge[0], "a module's blocks are not nested");
     const bool has_else = targets[2] != merge[0];
     const Side then = side(targets[1], merge[0], depth);
     const Side otherwise = has_else ? side(targets[2], merge[0], depth) : Side{};
     begin(merge[0]);
-    while (opcode() == phi) {
-      const Words o = step(phi);
+    while (opcode() == OpPhi) {
+      const Words o = step(OpPhi);
       const auto reaches = [&](std::uint32_t id, const Side& from) {
         return known_[id] || side_[id] == from.region;
       };
@@ -184,14 +175,16 @@ class Walk {
   }
 
   void loop(int depth) {
-    const std::uint32_t header = step(branch)[0];
+    const std::uint32_t header = step(OpBranch)[0];
     begin(header);
-    const Words merge = step(loop_merge);
-    want(merge[2] == 0 || merge[2] == 2, "a module has hints that no kernel needs");
-    const std::uint32_t condition = step(branch)[0];
+    const Words merge = step(OpLoopMerge);
+    want(merge[2] == word(spv::LoopControlMask::MaskNone) ||
+             merge[2] == word(spv::LoopControlMask::DontUnroll),
+         "a module has hints that no kernel needs");
+    const std::uint32_t condition = step(OpBranch)[0];
     begin(condition);
     code(no_label, depth + 1);
-    const Words targets = step(branch_conditional);
+    const Words targets = step(OpBranchConditional);
     use(targets[0]);
     want(targets[2] == merge[0], "a module's blocks are not nested");
     const std::size_t before = live_.size();
@@ -199,8 +192,8 @@ class Walk {
     code(merge[1], depth + 1);
     expect_branch(merge[1]);
     begin(merge[1]);
-    while (opcode() != branch) {
-      want(section_of(opcode()) == in_function && opcode() < phi,
+    while (opcode() != OpBranch) {
+      want(section_of(opcode()) == in_function && opcode() < OpPhi,
            "a module's blocks are not nested");
       plain();
     }
@@ -221,4 +214,4 @@ class Walk {
 
 void check_flow(Words words) { Walk(words).all(); }
 
-}  // namespace gnomon::module_words
+}  // namespace gnomon::module_check

@@ -1,5 +1,5 @@
-// codegen/program/module_types.h -- the types of a module and what it says about ids in front of
-// them: the part of the check of types (module_words.h) that no instruction is needed for.
+// codegen/program/module/types.h -- the types of a module and what it says about ids in front of
+// them: the part of the check of types (words.h) that no instruction is needed for.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,9 +8,9 @@
 #include <tuple>
 #include <vector>
 
-#include "codegen/program/module_words.h"
+#include "codegen/program/module/words.h"
 
-namespace gnomon::module_words {
+namespace gnomon::module_check {
 
 enum class Kind : std::uint8_t {
   none,
@@ -29,19 +29,10 @@ enum class Kind : std::uint8_t {
 
 struct Type {
   Kind kind = Kind::none;
-  std::uint32_t bits = 0;     // of an integer or float; a bool has 1
-  std::uint32_t of = 0;       // component, element, first member, or what is pointed to
-  std::uint32_t count = 0;    // components, elements, members
-  std::uint32_t storage = 0;  // of a pointer
-};
-
-enum Storage : std::uint32_t {
-  uniform_constant = 0,
-  input = 1,
-  uniform = 2,
-  workgroup = 4,
-  in_function = 7,
-  storage_buffer = 12,
+  std::uint32_t bits = 0;   // of an integer or float; a bool has 1
+  std::uint32_t of = 0;     // component, element, first member, or what is pointed to
+  std::uint32_t count = 0;  // components, elements, members
+  spv::StorageClass storage = spv::StorageClass::Max;  // of a pointer
 };
 
 struct Decorations {
@@ -64,12 +55,12 @@ class Types {
   void extension(Words);
   void decorate(std::uint32_t id, std::uint32_t decoration, Words);
   void decorate_member(Words);
-  void declare(std::uint32_t opcode, Words, const std::optional<std::uint32_t>& length);
+  void declare(Op, Words, const std::optional<std::uint32_t>& length);
 
   std::uint32_t version() const { return version_; }
   bool extended(const char* by) const { return extensions_.contains(by); }
-  void needs(std::uint32_t capability) const {
-    want(capabilities_.contains(capability), "a module does not name what it needs");
+  void needs(spv::Capability which) const {
+    want(capabilities_.contains(word(which)), "a module does not name what it needs");
   }
   const Decorations& decorations(std::uint32_t id) const { return decorations_[id]; }
   const Type& type(std::uint32_t id) const { return types_[id]; }
@@ -96,15 +87,15 @@ class Types {
 
  private:
   void structure(Type&, Words) const;
-  bool pointed_to(std::uint32_t storage, std::uint32_t to) const;
+  bool pointed_to(spv::StorageClass, std::uint32_t to) const;
 
   std::uint32_t version_;
   std::vector<Type> types_;
   std::vector<Decorations> decorations_;
-  std::set<std::tuple<Kind, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>>
+  std::set<std::tuple<Kind, std::uint32_t, std::uint32_t, std::uint32_t, spv::StorageClass>>
       known_types_;
   std::set<std::uint32_t> capabilities_;
   std::set<std::string> extensions_;
 };
 
-}  // namespace gnomon::module_words
+}  // namespace gnomon::module_check

@@ -1,37 +1,47 @@
-// codegen/program/module_words.h -- the instructions of a SPIR-V module, for the examinations of
+// codegen/program/module/words.h -- the instructions of a SPIR-V module, for the examinations of
 // program files: which there are, and where their ids stand.
-//
-// Numbers are those of the SPIR-V specification 1.6, sections 3.2 to 3.52.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <spirv/unified1/spirv.hpp11>
 #include <vector>
 
 #include "codegen/program/want.h"
 #include "shaders/kernel/kernel.h"
 
-namespace gnomon::module_words {
+namespace gnomon::module_check {
 
 using Words = std::span<const std::uint32_t>;
+using spv::Op;
+
+/// An enumerant as a word of a module has it.
+template <class E>
+constexpr std::uint32_t word(E e) {
+  return static_cast<std::uint32_t>(e);
+}
 
 constexpr std::size_t header_words = 5;
 
 /// Operands of an instruction: t a type, r the result, d an id that is there, i one that may come
 /// later, l a number, s a text; * any number of what stands in front of it.
 struct Form {
-  std::uint16_t opcode;
+  Op opcode;
   const char* operands;
 };
 
 /// Of an instruction that the emitter has; null for others.
-const Form* form_of(std::uint32_t opcode);
+const Form* form_of(Op);
+
+constexpr bool declares_type(Op opcode) {
+  return opcode >= Op::OpTypeVoid && opcode <= Op::OpTypeFunction;
+}
 
 /// Calls `f(opcode, operands)` for every instruction; lengths are in order.
 template <class F>
 void for_each(Words words, F f) {
   for (std::size_t at = header_words; at < words.size(); at += words[at] >> 16)
-    f(words[at] & 0xffff, words.subspan(at + 1, (words[at] >> 16) - 1));
+    f(Op{words[at] & 0xffff}, words.subspan(at + 1, (words[at] >> 16) - 1));
 }
 
 /// Throws Complaint unless sections follow one another, blocks nest as the emitter nests them, and
@@ -62,4 +72,4 @@ std::optional<std::vector<StoredWord>> stored_words(Words, const kernel::Kernel&
 /// Bytes that an invocation writes to buffers, each of its stores once.
 std::uint64_t stored_bytes(Words);
 
-}  // namespace gnomon::module_words
+}  // namespace gnomon::module_check

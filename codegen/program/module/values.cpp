@@ -1,4 +1,4 @@
-// codegen/program/module_values.cpp -- whether the values of a module fit the instructions that
+// codegen/program/module/values.cpp -- whether the values of a module fit the instructions that
 // take them, and whether it reaches the buffers that its kernel says it does, as what they are.
 //
 // Rules are those of the SPIR-V specification 1.6, section 3.52, as far as the emitter uses them:
@@ -8,85 +8,15 @@
 #include <set>
 #include <utility>
 
-#include "codegen/program/module_types.h"
+#include "codegen/program/module/rules.h"
+#include "codegen/program/module/types.h"
 #include "shaders/spirv/emit.h"
 
-namespace gnomon::module_words {
+namespace gnomon::module_check {
 namespace {
 
-/// What an instruction asks of its operands and its result, which all have as many components.
-enum class Rule : std::uint8_t {
-  none,
-  integers,
-  reals,
-  booleans,
-  shift,
-  compare_integers,
-  compare_reals,
-  to_integer,
-  to_real,
-  resize_integer,
-  resize_real,
-  scaled,
-  extended,
-  any_all
-};
-
-Rule rule_of(std::uint32_t opcode) {
-  const auto in = [&](std::uint32_t first, std::uint32_t last) {
-    return first <= opcode && opcode <= last;
-  };
-  if (in(109, 110)) return Rule::to_integer;
-  if (in(111, 112)) return Rule::to_real;
-  if (in(113, 114)) return Rule::resize_integer;
-  if (opcode == 115) return Rule::resize_real;
-  if (opcode == 142) return Rule::scaled;
-  if (opcode == 151) return Rule::extended;
-  if (in(154, 155)) return Rule::any_all;
-  if (in(164, 168)) return Rule::booleans;
-  if (in(170, 179)) return Rule::compare_integers;
-  if (in(180, 190)) return Rule::compare_reals;
-  if (in(194, 196)) return Rule::shift;
-  if (in(197, 205) || opcode == 126) return Rule::integers;
-  constexpr std::uint32_t arithmetic_of_reals[] = {127, 129, 131, 133, 136, 140};
-  if (std::ranges::count(arithmetic_of_reals, opcode) > 0) return Rule::reals;
-  if (in(128, 137)) return Rule::integers;
-  return Rule::none;
-}
-
-/// Functions of GLSL.std.450 (its specification, version 1.00): operands, and what they are of.
-struct Extended {
-  std::uint32_t operands = 0;
-  bool real = true;
-  bool short_only = false;  // 16 and 32 bits
-};
-Extended function_of(std::uint32_t instruction) {
-  switch (instruction) {
-    case 2:
-    case 3:
-    case 4:
-    case 8:
-    case 9:  // RoundEven, Trunc, FAbs, Floor, Ceil
-    case 31:
-    case 32:  // Sqrt, InverseSqrt
-      return {1, true, false};
-    case 37:
-    case 40:  // FMin, FMax
-      return {2, true, false};
-    case 50:  // Fma
-      return {3, true, false};
-    case 5:  // SAbs
-      return {1, false, false};
-    case 38:
-    case 41:  // UMin, UMax
-      return {2, false, false};
-    case 25:
-    case 26:  // Atan2, Pow
-      return {2, true, true};
-    default:  // sines to logarithms
-      return instruction >= 13 && instruction <= 30 ? Extended{1, true, true} : Extended{};
-  }
-}
+using enum spv::Op;
+using spv::StorageClass;
 
 class Walk : Types {
  public:
@@ -94,14 +24,15 @@ class Walk : Types {
       : Types(words), words_(words), kernel_(kernel), windows_(windows), ids_(words[3]) {}
 
   void all() {
-    for_each(words_, [&](std::uint32_t opcode, Words o) { instruction(opcode, o); });
+    for_each(words_, [&](Op opcode, Words o) { instruction(opcode, o); });
     interface();
     for (std::uint32_t id = 1; id < ids_.size(); ++id) {
       const Decorations& d = decorations(id);
       const bool number = ids_[id].type != 0 && component(ids_[id].type).kind == Kind::real;
       fits(!d.exact || (ids_[id].computed && number), "a decoration");
-      const bool variable = ids_[id].variable && type(ids_[id].type).storage != in_function;
-      const bool resource = variable && type(ids_[id].type).storage != input;
+      const bool variable =
+          ids_[id].variable && type(ids_[id].type).storage != StorageClass::Function;
+      const bool resource = variable && type(ids_[id].type).storage != StorageClass::Input;
       fits(variable || !d.of_variable, "a decoration");
       fits(resource || !(d.aliased || d.coherent || d.read_only), "a decoration");
       const Kind kind = type(id).kind;
@@ -122,11 +53,12 @@ class Walk : Types {
 
   // ---- constants and variables
 
-  void constant(std::uint32_t opcode, Words o) {
+  void constant(Op opcode, Words o) {
     Value& v = define(o);
     v.constant = true;
-    if (opcode == 41 || opcode == 42) return fits(type(o[0]).kind == Kind::boolean, "constants");
-    if (opcode == 43) {
+    if (opcode == OpConstantTrue || opcode == OpConstantFalse)
+      return fits(type(o[0]).kind == Kind::boolean, "constants");
+    if (opcode == OpConstant) {
       const std::uint32_t bits = type(o[0]).bits;
       fits(is_scalar(o[0]) && bits > 1 && o.size() == (bits == 64 ? 4u : 3u) &&
                (bits >= 32 || o[2] >> bits == 0),
@@ -142,30 +74,31 @@ class Walk : Types {
 
   void variable(Words o) {
     const Type& pointer = type(o[0]);
-    fits(pointer.kind == Kind::pointer && pointer.storage == o[2] && o.size() == 3, "variables");
+    const StorageClass storage{o[2]};
+    fits(pointer.kind == Kind::pointer && pointer.storage == storage && o.size() == 3, "variables");
     const Decorations& d = decorations(o[1]);
     const bool block = type(pointer.of).kind == Kind::structure;
     const auto bound_from = [&](std::uint32_t first, std::uint32_t count) {
       fits(d.binding && *d.binding >= first && *d.binding < first + count, "resources");
     };
-    fits(d.builtin.has_value() == (o[2] == input), "variables");
-    switch (o[2]) {
-      case uniform_constant:
+    fits(d.builtin.has_value() == (storage == StorageClass::Input), "variables");
+    switch (storage) {
+      case StorageClass::UniformConstant:
         bound_from(spirv::first_texel_binding, spirv::max_windows);
         break;
-      case input:
+      case StorageClass::Input:
         builtin(*d.builtin, pointer.of);
         break;
-      case uniform:
+      case StorageClass::Uniform:
         bound_from(spirv::parameter_binding, 1);
         fits(block && type(type(pointer.of).of).count == parameter_rows(), "parameters");
         break;
-      case storage_buffer:
+      case StorageClass::StorageBuffer:
         bound_from(spirv::first_window_binding, spirv::max_windows);
         fits(block, "buffers");
         stored_in(type(type(pointer.of).of).of);
         break;
-      case workgroup:
+      case StorageClass::Workgroup:
         fits(type(pointer.of).kind == Kind::array, "shared memory");
         break;
       default:
@@ -174,27 +107,27 @@ class Walk : Types {
     Value& v = define(o);
     v.variable = true;
     v.from = o[1];
-    if (o[2] != in_function) globals_.push_back(o[1]);
+    if (storage != StorageClass::Function) globals_.push_back(o[1]);
   }
 
   void stored_in(std::uint32_t element) const {
-    if (component(element).bits == 16) needs(4433);
-    if (component(element).bits == 8) needs(4448);
+    if (component(element).bits == 16) needs(spv::Capability::StorageBuffer16BitAccess);
+    if (component(element).bits == 8) needs(spv::Capability::StorageBuffer8BitAccess);
     if (component(element).bits == 8 && version() < 0x00010500)
       want(extended("SPV_KHR_8bit_storage"), "a module does not name what it needs");
   }
 
   void builtin(std::uint32_t which, std::uint32_t of) {
-    switch (which) {
-      case 26:
-      case 27:  // WorkgroupId, LocalInvocationId
+    switch (spv::BuiltIn{which}) {
+      case spv::BuiltIn::WorkgroupId:
+      case spv::BuiltIn::LocalInvocationId:
         fits(is_word(of, 3), "built-in variables");
         break;
-      case 38:
-      case 40:
-      case 41:  // NumSubgroups, SubgroupId, SubgroupLocalInvocationId
+      case spv::BuiltIn::NumSubgroups:
+      case spv::BuiltIn::SubgroupId:
+      case spv::BuiltIn::SubgroupLocalInvocationId:
         fits(is_word(of), "built-in variables");
-        needs(61);
+        needs(spv::Capability::GroupNonUniform);
         break;
       default:
         fits(false, "built-in variables");
@@ -224,126 +157,126 @@ class Walk : Types {
     return ids_[id].type;
   }
 
-  void instruction(std::uint32_t opcode, Words o) {
+  void instruction(Op opcode, Words o) {
     switch (opcode) {
-      case 5:
-      case 7:
-      case 8:
-      case 14:
-      case 247:
-      case 248:
-      case 249:
-      case 253:
-      case 56:
+      case OpName:
+      case OpString:
+      case OpLine:
+      case OpMemoryModel:
+      case OpLoopMerge:
+      case OpSelectionMerge:
+      case OpLabel:
+      case OpBranch:
+      case OpReturn:
+      case OpFunctionEnd:
         return;
-      case 10:
+      case OpExtension:
         extension(o);
         return;
-      case 11:
+      case OpExtInstImport:
         want(std::exchange(library_, o[0]) == 0, "a module imports something twice");
         return;
-      case 15:
+      case OpEntryPoint:
         entry_ = o;
         return;
-      case 16:
+      case OpExecutionMode:
         mode(o);
         return;
-      case 17:
+      case OpCapability:
         capability(o[0]);
         return;
-      case 71:
+      case OpDecorate:
         decorate(o[0], o[1], o.subspan(2));
         return;
-      case 72:
+      case OpMemberDecorate:
         decorate_member(o);
         return;
-      case 41:
-      case 42:
-      case 43:
-      case 44:
+      case OpConstantTrue:
+      case OpConstantFalse:
+      case OpConstant:
+      case OpConstantComposite:
         return constant(opcode, o);
-      case 54:
+      case OpFunction:
         function_ = o[1];
         fits(type(o[0]).kind == Kind::nothing && o[2] == 0 && type(o[3]).kind == Kind::function,
              "functions");
         return;
-      case 59:
+      case OpVariable:
         return variable(o);
-      case 61:
+      case OpLoad:
         return load(o);
-      case 62:
+      case OpStore:
         return store(o);
-      case 65:
+      case OpAccessChain:
         return chain(o);
-      case 224:
+      case OpControlBarrier:
         return barrier(o);
-      case 250:
+      case OpBranchConditional:
         return fits(type(of(o[0])).kind == Kind::boolean, "branches");
-      case 246:
-        return;
       default:
         break;
     }
-    if (opcode >= 19 && opcode <= 33)
-      return declare(opcode, o, opcode == 28 ? word_of(o[2]) : std::nullopt);
+    if (declares_type(opcode))
+      return declare(opcode, o, opcode == OpTypeArray ? word_of(o[2]) : std::nullopt);
     computed(opcode, o);
     Value& v = define(o);
     v.computed = true;
     follow(opcode, o, v);
   }
 
-  void computed(std::uint32_t opcode, Words o) const {
+  void computed(Op opcode, Words o) const {
     const std::uint32_t r = o[0];
     const Words operands = o.subspan(2);
     switch (opcode) {
-      case 12:
+      case OpExtInst:
         return fits(library_call(r, operands), "a function");
-      case 77:
+      case OpVectorExtractDynamic:
         return fits(
             type(of(o[2])).kind == Kind::vector && type(of(o[2])).of == r && is_word(of(o[3])),
             "an element");
-      case 80: {
+      case OpCompositeConstruct: {
         bool good = type(r).kind == Kind::vector && operands.size() == type(r).count;
         for (const std::uint32_t x : operands) good = good && of(x) == type(r).of;
         return fits(good, "a vector");
       }
-      case 81: {
+      case OpCompositeExtract: {
         const Type& whole = type(of(o[2]));
         return fits((whole.kind == Kind::vector || whole.kind == Kind::structure) &&
                         o.size() == 4 && o[3] < whole.count && whole.of == r,
                     "an element");
       }
-      case 98:
+      case OpImageRead:
         return fits(is_word(r, 4) && type(of(o[2])).kind == Kind::image && is_word(of(o[3])),
                     "a texel");
-      case 124:
+      case OpBitcast:
         return fits(is_number(r) && is_number(of(o[2])) && bytes(r) == bytes(of(o[2])), "bits");
-      case 169:
+      case OpSelect:
         return fits(width(r) > 0 && of(o[3]) == r && of(o[4]) == r &&
                         component(of(o[2])).kind == Kind::boolean && width(of(o[2])) == width(r),
                     "a choice");
-      case 234:
-      case 240:
-      case 241:
+      case OpAtomicIAdd:
+      case OpAtomicAnd:
+      case OpAtomicOr:
         return atomic(o);
-      case 245: {
+      case OpPhi: {
         bool good = width(r) > 0;
         for (std::size_t i = 0; i < operands.size(); i += 2) good = good && of(operands[i]) == r;
         return fits(good, "a choice");
       }
-      case 333:
-      case 345:
+      case OpGroupNonUniformElect:
+      case OpGroupNonUniformShuffle:
         return subgroup(opcode, o);
       default:
         break;
     }
-    if (opcode >= 349 && opcode <= 360) return subgroup(opcode, o);
+    if (opcode >= OpGroupNonUniformIAdd && opcode <= OpGroupNonUniformBitwiseOr)
+      return subgroup(opcode, o);
     const Rule rule = rule_of(opcode);
     want(rule != Rule::none, "a module has an instruction that no kernel needs");
     fits(follows(rule, opcode, r, operands), "arithmetic");
   }
 
-  bool follows(Rule rule, std::uint32_t opcode, std::uint32_t r, Words operands) const {
+  bool follows(Rule rule, Op opcode, std::uint32_t r, Words operands) const {
     const std::uint32_t a = of(operands[0]);
     const Type &to = component(r), &from = component(a);
     const bool alike = std::ranges::all_of(operands, [&](std::uint32_t x) { return of(x) == a; });
@@ -353,7 +286,8 @@ class Walk : Types {
     };
     switch (rule) {
       case Rule::integers:  // Vulkan counts bits of words only
-        return both(Kind::integer, Kind::integer) && a == r && (opcode != 205 || to.bits == 32);
+        return both(Kind::integer, Kind::integer) && a == r &&
+               (opcode != OpBitCount || to.bits == 32);
       case Rule::reals:
         return both(Kind::real, Kind::real) && a == r;
       case Rule::booleans:
@@ -407,8 +341,13 @@ class Walk : Types {
     return ids_[id].number;
   }
 
-  static constexpr std::uint32_t device_scope = 1, workgroup_scope = 2, subgroup_scope = 3;
-  static constexpr std::uint32_t acquire_release = 8, memory = 0x40 | 0x100 | 0x800;
+  static constexpr std::uint32_t device_scope = word(spv::Scope::Device),
+                                 workgroup_scope = word(spv::Scope::Workgroup),
+                                 subgroup_scope = word(spv::Scope::Subgroup);
+  static constexpr std::uint32_t acquire_release = word(spv::MemorySemanticsMask::AcquireRelease),
+                                 memory = word(spv::MemorySemanticsMask::UniformMemory) |
+                                          word(spv::MemorySemanticsMask::WorkgroupMemory) |
+                                          word(spv::MemorySemanticsMask::ImageMemory);
 
   void barrier(Words o) const {
     const std::uint32_t scope = constant_word(o[1]), semantics = constant_word(o[2]);
@@ -421,7 +360,8 @@ class Walk : Types {
   void atomic(Words o) const {
     const std::uint32_t semantics = constant_word(o[4]);
     const Value& pointer = ids_[o[2]];
-    fits(is_word(o[0]) && pointer.computed && type(pointer.type).storage == storage_buffer &&
+    fits(is_word(o[0]) && pointer.computed &&
+             type(pointer.type).storage == StorageClass::StorageBuffer &&
              type(pointer.type).of == o[0] && of(o[5]) == o[0] &&
              constant_word(o[3]) == device_scope &&
              (semantics == 0 || (semantics & ~memory) == acquire_release),
@@ -429,18 +369,20 @@ class Walk : Types {
     written(pointer);
   }
 
-  void subgroup(std::uint32_t opcode, Words o) const {
+  void subgroup(Op opcode, Words o) const {
     fits(constant_word(o[2]) == subgroup_scope, "a subgroup");
-    needs(61);
-    if (opcode == 333) return fits(type(o[0]).kind == Kind::boolean, "a subgroup");
+    needs(spv::Capability::GroupNonUniform);
+    if (opcode == OpGroupNonUniformElect)
+      return fits(type(o[0]).kind == Kind::boolean, "a subgroup");
     const Type& t = component(o[0]);
-    const bool real = opcode == 350 || opcode == 355 || opcode == 358;
-    if (opcode == 345) {
-      needs(65);
+    const bool real = opcode == OpGroupNonUniformFAdd || opcode == OpGroupNonUniformFMin ||
+                      opcode == OpGroupNonUniformFMax;
+    if (opcode == OpGroupNonUniformShuffle) {
+      needs(spv::Capability::GroupNonUniformShuffle);
       return fits(is_number(o[0]) && of(o[3]) == o[0] && is_word(of(o[4])), "a subgroup");
     }
-    needs(63);
-    fits(o.size() == 5 && o[3] == 0 && of(o[4]) == o[0] &&
+    needs(spv::Capability::GroupNonUniformArithmetic);
+    fits(o.size() == 5 && o[3] == word(spv::GroupOperation::Reduce) && of(o[4]) == o[0] &&
              t.kind == (real ? Kind::real : Kind::integer),
          "a subgroup");
   }
@@ -456,16 +398,17 @@ class Walk : Types {
     Value& v = define(o);
     v.computed = true;
     v.from = pointer.from;
-    if (t.storage == uniform) v.row = pointer.row;
+    if (t.storage == StorageClass::Uniform) v.row = pointer.row;
   }
 
   void store(Words o) const {
     const Value& pointer = ids_[o[0]];
     const Type& t = type(pointer.type);
     fits(o.size() == 2 && t.kind == Kind::pointer && t.of == of(o[1]) && width(t.of) > 0 &&
-             (t.storage == storage_buffer || t.storage == workgroup || t.storage == in_function),
+             (t.storage == StorageClass::StorageBuffer || t.storage == StorageClass::Workgroup ||
+              t.storage == StorageClass::Function),
          "a store");
-    if (t.storage == storage_buffer) written(pointer);
+    if (t.storage == StorageClass::StorageBuffer) written(pointer);
   }
 
   void written(const Value& pointer) const {
@@ -491,14 +434,15 @@ class Walk : Types {
     const bool inside =
         array.kind == Kind::runtime_array || !index.constant || index.number < array.count;
     want(inside, "a module reaches outside of an array");
-    if (whole.storage == uniform) want(index.constant, "a module looks for its parameters");
-    if (whole.storage == storage_buffer) reached(base_variable, array.of, index);
+    if (whole.storage == StorageClass::Uniform)
+      want(index.constant, "a module looks for its parameters");
+    if (whole.storage == StorageClass::StorageBuffer) reached(base_variable, array.of, index);
     Value v;
     v.type = o[0];
     v.computed = true;
     v.from = base_variable;
     v.base = index.base;
-    if (whole.storage == uniform) v.row = index.number;
+    if (whole.storage == StorageClass::Uniform) v.row = index.number;
     ids_[o[1]] = v;
   }
 
@@ -521,14 +465,14 @@ class Walk : Types {
   }
 
   /// Bases and rows of parameters, from operand to result.
-  void follow(std::uint32_t opcode, Words o, Value& v) const {
-    if (opcode == 81 && ids_[o[2]].row) {
-      const std::uint32_t word = 4 * *ids_[o[2]].row + o[3];
-      if (word >= kernel::parameter_header_words && word < first_parameter())
-        v.base = word - kernel::parameter_header_words;
+  void follow(Op opcode, Words o, Value& v) const {
+    if (opcode == OpCompositeExtract && ids_[o[2]].row) {
+      const std::uint32_t at = 4 * *ids_[o[2]].row + o[3];
+      if (at >= kernel::parameter_header_words && at < first_parameter())
+        v.base = at - kernel::parameter_header_words;
       return;
     }
-    if (opcode == 98) {
+    if (opcode == OpImageRead) {
       const Value& index = ids_[o[3]];
       want(index.base && kernel_.buffers[*index.base].texel &&
                decorations(ids_[o[2]].from).binding ==
@@ -537,7 +481,7 @@ class Walk : Types {
       return;
     }
     // Sums of a base and an index, divided by four for vectors; a masked one is 0 instead.
-    if (opcode != 128 && opcode != 194 && opcode != 169) return;
+    if (opcode != OpIAdd && opcode != OpShiftRightLogical && opcode != OpSelect) return;
     for (const std::uint32_t x : o.subspan(2)) {
       const std::optional<std::uint32_t>& base = ids_[x].base;
       if (!base) continue;
@@ -551,8 +495,12 @@ class Walk : Types {
   void mode(Words o) {
     want(!entry_.empty() && o[0] == entry_[1], "a module has a mode of no entry point");
     want(modes_.emplace(o.begin() + 1, o.end()).second, "a module has a mode twice");
-    if (o[1] == 17) return;
-    needs(o[1] == 4459 ? 4464 : o[1] == 4461 ? 4466 : 4467);
+    const spv::ExecutionMode which{o[1]};
+    if (which == spv::ExecutionMode::LocalSize) return;
+    needs(which == spv::ExecutionMode::DenormPreserve ? spv::Capability::DenormPreserve
+          : which == spv::ExecutionMode::SignedZeroInfNanPreserve
+              ? spv::Capability::SignedZeroInfNanPreserve
+              : spv::Capability::RoundingModeRTE);
     want(version() >= 0x00010400 || extended("SPV_KHR_float_controls"),
          "a module does not name what it needs");
     const bool known = o[2] == 32 || o[2] == 64;
@@ -562,10 +510,11 @@ class Walk : Types {
   /// Inputs are listed by the entry point; since SPIR-V 1.4 all that lies outside of the function.
   void interface() const {
     want(!entry_.empty() && entry_[1] == function_, "a module has another entry point");
-    needs(1);  // Shader
+    needs(spv::Capability::Shader);
     std::set<std::uint32_t> wanted;
     for (const std::uint32_t v : globals_)
-      if (version() >= 0x00010400 || type(ids_[v].type).storage == input) wanted.insert(v);
+      if (version() >= 0x00010400 || type(ids_[v].type).storage == StorageClass::Input)
+        wanted.insert(v);
     const Words listed = entry_.subspan(4);  // behind "main"
     want(std::set<std::uint32_t>(listed.begin(), listed.end()) == wanted &&
              listed.size() == wanted.size(),
@@ -589,4 +538,4 @@ void check_types(Words words, const kernel::Kernel& kernel, std::span<const std:
   Walk(words, kernel, windows).all();
 }
 
-}  // namespace gnomon::module_words
+}  // namespace gnomon::module_check

@@ -1,10 +1,17 @@
-// codegen/program/module_types.cpp -- whether the types of a module are such as the emitter has.
-#include "codegen/program/module_types.h"
+// codegen/program/module/types.cpp -- whether the types of a module are such as the emitter has.
+#include "codegen/program/module/types.h"
 
 #include <algorithm>
 #include <array>
 
-namespace gnomon::module_words {
+namespace gnomon::module_check {
+namespace {
+
+/// Dimension, depth, arrayed, multisampled, sampled (2: read and written) and format.
+constexpr std::array storage_texels = {word(spv::Dim::Buffer),          0u, 0u, 0u, 2u,
+                                       word(spv::ImageFormat::Rgba32ui)};
+
+}  // namespace
 
 void Types::extension(Words o) {
   static constexpr const char* known[] = {"SPV_KHR_float_controls", "SPV_KHR_8bit_storage"};
@@ -26,28 +33,31 @@ void Types::decorate(std::uint32_t id, std::uint32_t decoration, Words o) {
     fits(o.empty() && !to, "a decoration");
     to = true;
   };
-  constexpr std::array<std::uint32_t, 6> of_variables = {11, 20, 23, 24, 33, 34};
-  d.of_variable = d.of_variable || std::ranges::count(of_variables, decoration) > 0;
-  switch (decoration) {
-    case 2:
+  using enum spv::Decoration;
+  constexpr std::array of_variables = {BuiltIn,     Aliased, Coherent,
+                                       NonWritable, Binding, DescriptorSet};
+  const spv::Decoration which{decoration};
+  d.of_variable = d.of_variable || std::ranges::count(of_variables, which) > 0;
+  switch (which) {
+    case Block:
       return flag(d.block);
-    case 6:
+    case ArrayStride:
       return number(d.stride);
-    case 11:
+    case BuiltIn:
       return number(d.builtin);
-    case 20:
+    case Aliased:
       return flag(d.aliased);
-    case 23:
+    case Coherent:
       return flag(d.coherent);
-    case 24:
+    case NonWritable:
       return flag(d.read_only);
-    case 33:
+    case Binding:
       return number(d.binding);
-    case 34:
+    case DescriptorSet:
       want(!d.in_set, "a module has a decoration twice");
       d.in_set = true;
       return;
-    case 42:
+    case NoContraction:
       return flag(d.exact);
     default:
       fits(false, "a decoration");
@@ -55,54 +65,56 @@ void Types::decorate(std::uint32_t id, std::uint32_t decoration, Words o) {
 }
 
 void Types::decorate_member(Words o) {
-  fits(o.size() == 4 && o[1] == 0 && o[2] == 35 && o[3] == 0, "a decoration");
+  fits(o.size() == 4 && o[1] == 0 && o[2] == word(spv::Decoration::Offset) && o[3] == 0,
+       "a decoration");
   decorations_[o[0]].member_offset = 0;
 }
 
-void Types::declare(std::uint32_t opcode, Words o, const std::optional<std::uint32_t>& length) {
+void Types::declare(Op opcode, Words o, const std::optional<std::uint32_t>& length) {
+  using enum spv::Op;
+  using spv::Capability;
   Type t;
   switch (opcode) {
-    case 19:
+    case OpTypeVoid:
       t.kind = Kind::nothing;
       break;
-    case 20:
+    case OpTypeBool:
       t = {Kind::boolean, 1};
       break;
-    case 21:
+    case OpTypeInt:
       t = {Kind::integer, o[1]};
       fits(o[2] == 0, "integers");
-      if (o[1] != 32) needs(o[1] == 8 ? 39 : o[1] == 16 ? 22 : 11);
+      if (o[1] != 32)
+        needs(o[1] == 8 ? Capability::Int8 : o[1] == 16 ? Capability::Int16 : Capability::Int64);
       break;
-    case 22:
+    case OpTypeFloat:
       t = {Kind::real, o[1]};
       fits(o[1] != 8, "floats");
-      if (o[1] != 32) needs(o[1] == 16 ? 9 : 10);
+      if (o[1] != 32) needs(o[1] == 16 ? Capability::Float16 : Capability::Float64);
       break;
-    case 23:
+    case OpTypeVector:
       t = {Kind::vector, 0, o[1], o[2]};
       fits(is_scalar(o[1]), "vectors");
       break;
-    case 25:
+    case OpTypeImage:
       t = {Kind::image, 0, o[1]};
-      needs(47);
-      // A storage texel buffer of Rgba32ui.
-      fits(is_word(o[1]) && std::ranges::equal(o.subspan(2), std::array{5u, 0u, 0u, 0u, 2u, 30u}),
-           "images");
+      needs(Capability::ImageBuffer);
+      fits(is_word(o[1]) && std::ranges::equal(o.subspan(2), storage_texels), "images");
       break;
-    case 28:
+    case OpTypeArray:
       t = {Kind::array, 0, o[1], length.value_or(0)};
       fits(width(o[1]) > 0 && t.count > 0, "arrays");
       break;
-    case 29:
+    case OpTypeRuntimeArray:
       t = {Kind::runtime_array, 0, o[1]};
       fits(bytes(o[1]) > 0 && decorations_[o[0]].stride == bytes(o[1]), "arrays");
       break;
-    case 30:
+    case OpTypeStruct:
       structure(t, o);
       break;
-    case 32:
-      t = {Kind::pointer, 0, o[2], 0, o[1]};
-      fits(pointed_to(o[1], o[2]), "pointers");
+    case OpTypePointer:
+      t = {Kind::pointer, 0, o[2], 0, spv::StorageClass{o[1]}};
+      fits(pointed_to(t.storage, t.of), "pointers");
       break;
     default:
       t = {Kind::function};
@@ -134,26 +146,27 @@ void Types::structure(Type& t, Words o) const {
   fits(rows || type(t.of).kind == Kind::runtime_array, "blocks");
 }
 
-bool Types::pointed_to(std::uint32_t storage, std::uint32_t to) const {
+bool Types::pointed_to(spv::StorageClass storage, std::uint32_t to) const {
   const Kind kind = type(to).kind;
   const bool block = kind == Kind::structure && decorations_[to].block;
   const bool plain = width(to) > 0 || (kind == Kind::array && !decorations_[to].stride);
+  using enum spv::StorageClass;
   switch (storage) {
-    case uniform_constant:
+    case UniformConstant:
       return kind == Kind::image;
-    case input:
+    case Input:
       return is_word(to) || is_word(to, 3);
-    case uniform:
+    case Uniform:
       return (block && type(type(to).of).kind == Kind::array) || is_word(to, 4);
-    case workgroup:
+    case Workgroup:
       return plain && component(kind == Kind::array ? type(to).of : to).bits > 1;
-    case in_function:
+    case Function:
       return plain;
-    case storage_buffer:
+    case StorageBuffer:
       return (block && type(type(to).of).kind == Kind::runtime_array) || bytes(to) > 0;
     default:
       return false;
   }
 }
 
-}  // namespace gnomon::module_words
+}  // namespace gnomon::module_check

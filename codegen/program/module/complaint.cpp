@@ -1,6 +1,8 @@
-// codegen/program/module_complaint.cpp -- whether words are a module as the emitter writes them:
+// codegen/program/module/complaint.cpp -- whether words are a module as the emitter writes them:
 // for one kernel, one arrangement of windows and one kind of device. Here are the grammar, the
-// interface and the sizes; then come the blocks and the types (module_words.h).
+// interface and the sizes; then come the blocks and the types (words.h).
+#include <spirv/unified1/GLSL.std.450.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -9,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "codegen/program/module_words.h"
+#include "codegen/program/module/words.h"
 #include "codegen/program/program_file.h"
 #include "codegen/program/target.h"
 #include "codegen/program/want.h"
@@ -17,7 +19,8 @@
 namespace gnomon {
 namespace {
 
-using namespace module_words;
+using namespace module_check;
+using enum spv::Op;
 
 constexpr std::uint32_t no_id = ~0u;
 /// Of one invocation: more than any kernel keeps in its own arrays.
@@ -35,7 +38,7 @@ class Examination {
   }
 
   void all() {
-    want(words_.size() >= 5 && words_[0] == 0x07230203 && words_[4] == 0,
+    want(words_.size() >= header_words && words_[0] == spv::MagicNumber && words_[4] == 0,
          "a module has no SPIR-V header");
     want(words_[1] >= 0x00010300 && words_[1] <= target_.features.version &&
              (words_[1] & 0xff0000ff) == 0,
@@ -44,10 +47,10 @@ class Examination {
     bound_ = words_[3];
     want(bound_ > 0 && bound_ <= words_.size(), "a module has more ids than instructions");
     ids_.resize(bound_);
-    for (std::size_t at = 5; at < words_.size();) {
+    for (std::size_t at = header_words; at < words_.size();) {
       const std::size_t length = words_[at] >> 16;
       want(length > 0 && length <= words_.size() - at, "a module ends in an instruction");
-      instruction(words_[at] & 0xffff, words_.subspan(at + 1, length - 1));
+      instruction(Op{words_[at] & 0xffff}, words_.subspan(at + 1, length - 1));
       at += length;
     }
     for (const std::uint32_t id : awaited_)
@@ -112,7 +115,7 @@ class Examination {
     return rest.subspan(1);
   }
 
-  void instruction(std::uint32_t opcode, Words operands) {
+  void instruction(Op opcode, Words operands) {
     const Form* const form = form_of(opcode);
     want(form != nullptr, "a module has an instruction that no kernel needs");
     std::uint32_t result = no_id;
@@ -129,64 +132,66 @@ class Examination {
     meaning(opcode, operands);
     if (result == no_id) return;
     ids_[result].there = true;
-    ids_[result].type = opcode >= 19 && opcode <= 33;
+    ids_[result].type = declares_type(opcode);
   }
 
   /// What interface and sizes depend on.
-  void meaning(std::uint32_t opcode, Words o) {
+  void meaning(Op opcode, Words o) {
     switch (opcode) {
-      case 11:
+      case OpExtInstImport:
         want(is_text(o.subspan(1), "GLSL.std.450"), "a module imports unknown instructions");
         break;
-      case 12:
-        want(o[3] >= 1 && o[3] <= 81, "a module has no such function");
+      case OpExtInst:
+        want(o[3] > GLSLstd450Bad && o[3] < GLSLstd450Count, "a module has no such function");
         break;
-      case 14:
-        want(o[0] == 0 && o[1] == 1, "a module has another model of memory");
+      case OpMemoryModel:
+        want(o[0] == word(spv::AddressingModel::Logical) && o[1] == word(spv::MemoryModel::GLSL450),
+             "a module has another model of memory");
         ++memory_models_;
         break;
-      case 15:
-        want(o[0] == 5 && is_text(o.subspan(2), "main"), "a module has another entry point");
+      case OpEntryPoint:
+        want(o[0] == word(spv::ExecutionModel::GLCompute) && is_text(o.subspan(2), "main"),
+             "a module has another entry point");
         ++entry_points_;
         break;
-      case 16:
+      case OpExecutionMode:
         mode(o);
         break;
-      case 17:
-        want(may_use(o[0]), "a module needs what its target does not have");
+      case OpCapability:
+        want(may_use(spv::Capability{o[0]}), "a module needs what its target does not have");
         break;
-      case 21:
-      case 22:
+      case OpTypeInt:
+      case OpTypeFloat:
         want(o[1] == 8 || o[1] == 16 || o[1] == 32 || o[1] == 64, "a module has no such numbers");
         ids_[o[0]].bytes = o[1] / 8;
         break;
-      case 20:
+      case OpTypeBool:
         ids_[o[0]].bytes = 4;
         break;
-      case 23:
+      case OpTypeVector:
         want(o[2] >= 2 && o[2] <= 4, "a module has no such vectors");
         ids_[o[0]].bytes = ids_[o[1]].bytes * o[2];
         break;
-      case 28:
+      case OpTypeArray:
         ids_[o[0]].bytes = saturated(ids_[o[1]].bytes, ids_[o[2]].value);
         break;
-      case 30:
+      case OpTypeStruct:
         for (const std::uint32_t member : o.subspan(1))
           ids_[o[0]].bytes = std::min(ids_[o[0]].bytes + ids_[member].bytes, most_bytes);
         break;
-      case 32:
+      case OpTypePointer:
         ids_[o[0]].value = o[2];
         break;
-      case 43:
+      case OpConstant:
         ids_[o[1]].value = o[2];
         break;
-      case 54:
+      case OpFunction:
         ++functions_;
         break;
-      case 59:
+      case OpVariable:
         variable(o);
         break;
-      case 71:
+      case OpDecorate:
         decoration(o);
         break;
       default:
@@ -200,7 +205,8 @@ class Examination {
   }
 
   void mode(Words o) {
-    if (o[1] == 17) {  // LocalSize
+    const spv::ExecutionMode which{o[1]};
+    if (which == spv::ExecutionMode::LocalSize) {
       want(o.size() == 5 && o[2] == kernel_.group_size && o[3] == 1 && o[4] == 1,
            "a module has other workgroups than its kernel");
       ++local_sizes_;
@@ -208,46 +214,54 @@ class Examination {
     }
     const spirv::Features& f = target_.features;
     const bool wide = o.size() == 3 && o[2] == 64;
-    const bool has = o[1] == 4459   ? (wide ? f.denorm_preserve_f64 : f.denorm_preserve_f32)
-                     : o[1] == 4461 ? (wide ? f.signed_zero_inf_nan_preserve_f64
-                                            : f.signed_zero_inf_nan_preserve_f32)
-                     : o[1] == 4462 ? (wide ? f.rounding_rte_f64 : f.rounding_rte_f32)
-                                    : false;
-    want(o.size() == 3 && has, "a module asks for a mode that its target does not have");
+    const auto has = [&] {
+      switch (which) {
+        case spv::ExecutionMode::DenormPreserve:
+          return wide ? f.denorm_preserve_f64 : f.denorm_preserve_f32;
+        case spv::ExecutionMode::SignedZeroInfNanPreserve:
+          return wide ? f.signed_zero_inf_nan_preserve_f64 : f.signed_zero_inf_nan_preserve_f32;
+        case spv::ExecutionMode::RoundingModeRTE:
+          return wide ? f.rounding_rte_f64 : f.rounding_rte_f32;
+        default:
+          return false;
+      }
+    };
+    want(o.size() == 3 && has(), "a module asks for a mode that its target does not have");
   }
 
-  bool may_use(std::uint32_t capability) const {
+  bool may_use(spv::Capability capability) const {
+    using enum spv::Capability;
     const spirv::Features& f = target_.features;
     switch (capability) {
-      case 1:  // Shader
+      case Shader:
         return true;
-      case 9:
+      case Float16:
         return f.float16;
-      case 10:
+      case Float64:
         return f.float64;
-      case 11:
+      case Int64:
         return f.int64;
-      case 22:
+      case Int16:
         return f.int16;
-      case 39:
+      case Int8:
         return f.int8;
-      case 47:  // ImageBuffer
+      case ImageBuffer:
         return target_.texel_reads;
-      case 61:  // GroupNonUniform
+      case GroupNonUniform:
         return f.subgroup_basic || f.subgroup_arithmetic || f.reads_together != 0;
-      case 63:
+      case GroupNonUniformArithmetic:
         return f.subgroup_arithmetic;
-      case 65:  // GroupNonUniformShuffle
+      case GroupNonUniformShuffle:
         return f.reads_together != 0;
-      case 4433:
+      case StorageBuffer16BitAccess:
         return f.storage_16;
-      case 4448:
+      case StorageBuffer8BitAccess:
         return f.storage_8;
-      case 4464:
+      case DenormPreserve:
         return f.denorm_preserve_f32 || f.denorm_preserve_f64;
-      case 4466:
+      case SignedZeroInfNanPreserve:
         return f.signed_zero_inf_nan_preserve_f32 || f.signed_zero_inf_nan_preserve_f64;
-      case 4467:
+      case RoundingModeRTE:
         return f.rounding_rte_f32 || f.rounding_rte_f64;
       default:
         return false;
@@ -256,19 +270,19 @@ class Examination {
 
   void variable(Words o) {
     const std::uint64_t bytes = ids_[ids_[o[0]].value].bytes;
-    switch (o[2]) {
-      case 1:  // Input
+    switch (spv::StorageClass{o[2]}) {
+      case spv::StorageClass::Input:
         break;
-      case 0:   // UniformConstant
-      case 2:   // Uniform
-      case 12:  // StorageBuffer
+      case spv::StorageClass::UniformConstant:
+      case spv::StorageClass::Uniform:
+      case spv::StorageClass::StorageBuffer:
         resources_.push_back(o[1]);
         break;
-      case 4:  // Workgroup
+      case spv::StorageClass::Workgroup:
         shared_bytes_ = std::min(shared_bytes_ + bytes, most_bytes);
         break;
-      case 6:  // Private
-      case 7:  // Function
+      case spv::StorageClass::Private:
+      case spv::StorageClass::Function:
         private_bytes_ = std::min(private_bytes_ + bytes, most_bytes);
         break;
       default:
@@ -277,12 +291,12 @@ class Examination {
   }
 
   void decoration(Words o) {
-    if (o[1] == 33) {  // Binding
+    if (spv::Decoration{o[1]} == spv::Decoration::Binding) {
       want(o.size() == 3 && bindings_.contains(o[2]), "a module binds what its kernel does not");
       want(!ids_[o[0]].bound, "a module binds something twice");
       ids_[o[0]].bound = true;
     }
-    if (o[1] == 34) {  // DescriptorSet
+    if (spv::Decoration{o[1]} == spv::Decoration::DescriptorSet) {
       want(o.size() == 3 && o[2] == 0, "a module has another descriptor set");
       ids_[o[0]].in_set = true;
     }
