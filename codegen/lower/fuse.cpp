@@ -10,6 +10,7 @@
 #include "codegen/lower/companions.h"
 #include "codegen/lower/in_place.h"
 #include "codegen/lower/loop_lanes.h"
+#include "codegen/lower/loop_placement.h"
 #include "codegen/lower/loop_region.h"
 #include "codegen/lower/open_branches.h"
 #include "codegen/lower/residence.h"
@@ -27,18 +28,6 @@
 namespace gnomon {
 
 namespace {
-
-/// Values of all kernels of a partition.
-std::size_t values_of(const Partition& p) {
-  std::size_t sum = 0;
-  for (const Cluster& c : p.clusters) {
-    sum += c.draft.kernel.types.size();
-    if (c.loop) sum += values_of(c.loop->parts) + values_of(c.loop->condition);
-    if (c.branch)
-      for (const BranchRegion::Side& side : c.branch->sides) sum += values_of(side.parts);
-  }
-  return sum;
-}
 
 class Partitioner {
  public:
@@ -152,7 +141,7 @@ class Partitioner {
                     const std::vector<ValueId>& members, const Cones& cones) {
     for (std::uint32_t loop : loops) {
       const double work = work_per_iteration(g_.equations[loop]) / static_cast<double>(lanes);
-      if (work < worth_kernels(g_.equations[loop], lanes)) continue;
+      if (work < worth_kernels(g_.equations[loop], lanes, target_, may_play())) continue;
       bool changed = false;
       if (loops.size() > 1)
         for (ValueId v : members) changed = cut(cones.at(v)) || changed;
@@ -162,38 +151,6 @@ class Partitioner {
         return true;
     }
     return false;
-  }
-
-  /// Whether the lanes of a loop are rows of products with large matrices. A lane by itself would
-  /// read a matrix once for a few rows, eight of which are a SIMD group, and written out in its
-  /// kernel such products take drivers seconds to compile; in tiles over lanes and columns they
-  /// pay for starting a kernel in every step.
-  bool shares_products(const Equation& loop, Dim lanes) const {
-    constexpr double large = 8192, pays = 1 << 20;  // products per lane, and of all lanes
-    if (!target_.contiguous_per_lane || !nest_.outermost() || loop.primitive != &scan_p)
-      return false;
-    const Graph& body = loop_operands(loop).body;
-    double products = 0;
-    for (const Equation& e : body.equations) {
-      if (e.primitive != &dot_general_p) continue;
-      products += work(body, e);
-    }
-    return products >= large * static_cast<double>(lanes) && products >= pays;
-  }
-
-  /// Whether the lanes of a loop carry so much that a SIMD group of them pushes its own values out
-  /// of the caches before it needs them again, in every step. Each lane's part is a stream of its
-  /// own besides, at the same distance from the next: cache sets and pages run out. Kernels over
-  /// all elements read memory in one piece, and that much work pays for starting them.
-  bool carries_too_much(const Equation& loop, Dim lanes) const {
-    constexpr Dim most_carried = 4096;  // elements of a lane
-    constexpr double pays = 1 << 20;    // operations per iteration
-    if (loop.primitive != &scan_p && loop.primitive != &while_p) return false;
-    const LoopOperands operands = loop_operands(loop);
-    Dim carried = 0;
-    for (std::size_t o = 0; o < operands.carried; ++o)
-      carried += g_.avals[loop.outputs[o]].shape.size() / lanes;
-    return carried > most_carried && work_per_iteration(loop) >= pays;
   }
 
   bool loop_cluster(const std::vector<ValueId>& members, const std::set<std::uint32_t>& loops,
@@ -206,12 +163,12 @@ class Partitioner {
       for (Dim lanes : lane_candidates(g_, loops)) {
         DraftFailure failure;
         if (lanes <= few_lanes && too_much_for(lanes, loops, members, cones)) return false;
-        if (loops.size() == 1 && shares_products(g_.equations[*loops.begin()], lanes) &&
-            run_on_device(*loops.begin(), "products of all lanes with large matrices"))
-          return false;
-        if (loops.size() == 1 && carries_too_much(g_.equations[*loops.begin()], lanes) &&
-            run_on_device(*loops.begin(), "a lane would carry more than caches hold"))
-          return false;
+        if (loops.size() == 1) {
+          const Equation& loop = g_.equations[*loops.begin()];
+          const std::optional<std::string> apart =
+              better_as_kernels(g_, loop, lanes, target_, nest_);
+          if (apart && run_on_device(*loops.begin(), *apart)) return false;
+        }
         if (auto d = try_draft(members, Mapping::lane, lanes, failure)) {
           if (!fits_a_dispatch(*d, loops, members, cones)) return false;
           add(std::move(*d), members, cones, "every lane runs its own trips");
@@ -232,7 +189,7 @@ class Partitioner {
       }
       const std::uint32_t loop = *loops.begin();
       const double work = work_per_iteration(g_.equations[loop]);
-      if (work >= worth_kernels(g_.equations[loop], 1) &&
+      if (work >= worth_kernels(g_.equations[loop], 1, target_, may_play()) &&
           run_on_device(loop, std::to_string(static_cast<std::uint64_t>(work)) +
                                   " operations per iteration; " + why))
         return false;
@@ -446,16 +403,6 @@ class Partitioner {
     return options_.loops != LoopMapping::device && !target_.slow_barriers && !nest_.gated;
   }
 
-  /// Work per iteration that pays for a few kernels. On a CPU a dispatch costs what tens of
-  /// thousands of instructions do, and a lone lane does what the lanes of a workgroup do at once,
-  /// unless all values are so small that few of them had anything to do: the stages of a single
-  /// stiff system. On a GPU a lone invocation is slow, and starting is cheap.
-  double worth_kernels(const Equation& loop, Dim lanes) const {
-    constexpr Dim few_elements = 144;
-    if (!target_.contiguous_per_lane) return 512;
-    return may_play() && widest(loop) > few_elements * lanes ? 2048 : 16384;
-  }
-
   /// False when something was changed: a kernel of these loops would take more trips than the
   /// driver lets it take, or might take long.
   bool fits_a_dispatch(const Draft& d, const std::set<std::uint32_t>& loops,
@@ -523,9 +470,13 @@ class Partitioner {
     Device device{loop_region(g_, e, uses_.live, target_, options, nest_, slices),
                   branch_region(e, uses_.live, target_, options, nest_), reason};
     if (!device.loop && !device.branch) return false;
-    if (device.loop && may_play() && slices.steps == 0) {
-      choose_players(*device.loop, e, device.reason);
-      if (device.loop->by_group) fit_players(*device.loop, e, options);
+    if (device.loop && may_play() && slices.steps == 0 &&
+        choose_players(*device.loop, e, target_, options.loops)) {
+      device.reason += "; one workgroup, since starting kernels would take longer";
+      const auto again = [&](const Target& played) {
+        return loop_region(g_, e, uses_.live, played, options, nest_);
+      };
+      fit_players(*device.loop, target_, again);
     }
     const auto in_rows = [&](ValueId v) {
       in_memory_[v] = true;
@@ -536,41 +487,6 @@ class Partitioner {
     for (ValueId v : c.writes) in_rows(v);
     device_.emplace(equation, std::move(device));
     return true;
-  }
-
-  /// Whether one workgroup plays a loop: where starting its kernels costs more than running them on
-  /// one core.
-  void choose_players(LoopRegion& loop, const Equation& e, std::string& reason) const {
-    // Microseconds. On a CPU a dispatch wakes its threads up and a core does some four operations
-    // per nanosecond; on a GPU a dispatch is cheap and one workgroup a small part of the device.
-    const double start = target_.contiguous_per_lane ? 20 : 5;
-    const double alone = work_per_iteration(e) / (target_.contiguous_per_lane ? 4e3 : 4e4);
-    const double kernels = starting_per_iteration(loop, start);
-    loop.by_group = options_.loops == LoopMapping::workgroup || alone < kernels;
-    loop.group_microseconds = alone + kernels / (20 * start);
-    if (loop.by_group) reason += "; one workgroup, since starting kernels would take longer";
-  }
-
-  /// Drafts the kernels of a loop that one workgroup plays once more, for as many invocations as it
-  /// has. What is written out has to be compiled, and drivers take more than linear time for it
-  /// (512 x 512 numbers and a vector on lavapipe: 0.25 s more, 10 % quicker): one product only.
-  void fit_players(LoopRegion& loop, const Equation& e, const CompileOptions& options) const {
-    constexpr std::size_t most_values = 3500;
-    if (!target_.contiguous_per_lane || !target_.texel_reads || target_.players > 0) return;
-    const Graph& body = loop.body.graph;
-    int products = 0;
-    for (const Equation& inner : body.equations)
-      if (inner.primitive == &dot_general_p)
-        products += size_of(body.avals[inner.outputs[0]].dtype) == 4 ? 1 : 2;
-    if (products != 1) return;
-    Target played = target_;
-    played.players = 8;
-    played.player_rows = 64;
-    auto again = loop_region(g_, e, uses_.live, played, options, nest_);
-    if (!again || values_of(again->parts) > most_values) return;
-    again->by_group = true;
-    again->group_microseconds = loop.group_microseconds;
-    loop = std::move(*again);
   }
 
   bool update_cluster(const std::vector<ValueId>& roots, const Cones& cones) {

@@ -1,0 +1,110 @@
+// codegen/lower/loop_placement.cpp -- estimates of what iterations cost here and there.
+#include "codegen/lower/loop_placement.h"
+
+#include "codegen/graph/primitive.h"
+#include "codegen/lower/work.h"
+#include "codegen/primitives/control.h"
+#include "codegen/primitives/table.h"
+
+namespace gnomon {
+
+namespace {
+
+/// Operations per iteration that pay for starting a kernel in each.
+constexpr double much_work = 1 << 20;
+
+/// Whether the lanes of a loop are rows of products with large matrices. A lane by itself would
+/// read a matrix once for a few rows, eight of which are a SIMD group, and written out in its
+/// kernel such products take drivers seconds to compile; in tiles over lanes and columns they
+/// pay for starting a kernel in every step.
+bool shares_products(const Equation& loop, Dim lanes, const Target& target, const LoopNest& nest) {
+  constexpr double large = 8192;  // products per lane
+  if (!target.contiguous_per_lane || !nest.outermost() || loop.primitive != &scan_p) return false;
+  const Graph& body = loop_operands(loop).body;
+  double products = 0;
+  for (const Equation& e : body.equations)
+    if (e.primitive == &dot_general_p) products += work(body, e);
+  return products >= large * static_cast<double>(lanes) && products >= much_work;
+}
+
+/// Whether the lanes of a loop carry so much that a SIMD group of them pushes its own values out
+/// of the caches before it needs them again, in every step. Each lane's part is a stream of its
+/// own besides, at the same distance from the next: cache sets and pages run out. Kernels over
+/// all elements read memory in one piece, and that much work pays for starting them.
+bool carries_too_much(const Graph& g, const Equation& loop, Dim lanes) {
+  constexpr Dim most_carried = 4096;  // elements of a lane
+  if (loop.primitive != &scan_p && loop.primitive != &while_p) return false;
+  const LoopOperands operands = loop_operands(loop);
+  Dim carried = 0;
+  for (std::size_t o = 0; o < operands.carried; ++o)
+    carried += g.avals[loop.outputs[o]].shape.size() / lanes;
+  return carried > most_carried && work_per_iteration(loop) >= much_work;
+}
+
+/// Values of all kernels of a partition.
+std::size_t values_of(const Partition& p) {
+  std::size_t sum = 0;
+  for (const Cluster& c : p.clusters) {
+    sum += c.draft.kernel.types.size();
+    if (c.loop) sum += values_of(c.loop->parts) + values_of(c.loop->condition);
+    if (c.branch)
+      for (const BranchRegion::Side& side : c.branch->sides) sum += values_of(side.parts);
+  }
+  return sum;
+}
+
+}  // namespace
+
+double worth_kernels(const Equation& loop, Dim lanes, const Target& target, bool may_play) {
+  // On a CPU a dispatch costs what tens of thousands of instructions do, and a lone lane does what
+  // the lanes of a workgroup do at once, unless all values are so small that few of them had
+  // anything to do: the stages of a single stiff system. On a GPU a lone invocation is slow, and
+  // starting is cheap.
+  constexpr Dim few_elements = 144;
+  if (!target.contiguous_per_lane) return 512;
+  return may_play && widest(loop) > few_elements * lanes ? 2048 : 16384;
+}
+
+std::optional<std::string> better_as_kernels(const Graph& g, const Equation& loop, Dim lanes,
+                                             const Target& target, const LoopNest& nest) {
+  if (shares_products(loop, lanes, target, nest))
+    return "products of all lanes with large matrices";
+  if (carries_too_much(g, loop, lanes)) return "a lane would carry more than caches hold";
+  return std::nullopt;
+}
+
+bool choose_players(LoopRegion& loop, const Equation& e, const Target& target,
+                    LoopMapping asked_for) {
+  // Microseconds. On a CPU a dispatch wakes its threads up and a core does some four operations
+  // per nanosecond; on a GPU a dispatch is cheap and one workgroup a small part of the device.
+  const double start = target.contiguous_per_lane ? 20 : 5;
+  const double alone = work_per_iteration(e) / (target.contiguous_per_lane ? 4e3 : 4e4);
+  const double kernels = starting_per_iteration(loop, start);
+  loop.by_group = asked_for == LoopMapping::workgroup || alone < kernels;
+  loop.group_microseconds = alone + kernels / (20 * start);
+  return loop.by_group;
+}
+
+void fit_players(LoopRegion& loop, const Target& target,
+                 const std::function<std::shared_ptr<LoopRegion>(const Target&)>& again) {
+  // What is written out has to be compiled, and drivers take more than linear time for it (512 x
+  // 512 numbers and a vector on lavapipe: 0.25 s more, 10 % quicker): one product only.
+  constexpr std::size_t most_values = 3500;
+  if (!target.contiguous_per_lane || !target.texel_reads || target.players > 0) return;
+  const Graph& body = loop.body.graph;
+  int products = 0;
+  for (const Equation& inner : body.equations)
+    if (inner.primitive == &dot_general_p)
+      products += size_of(body.avals[inner.outputs[0]].dtype) == 4 ? 1 : 2;
+  if (products != 1) return;
+  Target played = target;
+  played.players = 8;
+  played.player_rows = 64;
+  const std::shared_ptr<LoopRegion> fitted = again(played);
+  if (!fitted || values_of(fitted->parts) > most_values) return;
+  fitted->by_group = true;
+  fitted->group_microseconds = loop.group_microseconds;
+  loop = std::move(*fitted);
+}
+
+}  // namespace gnomon
