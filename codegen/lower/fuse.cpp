@@ -188,6 +188,7 @@ class Partitioner {
   bool carries_too_much(const Equation& loop, Dim lanes) const {
     constexpr Dim most_carried = 4096;  // elements of a lane
     constexpr double pays = 1 << 20;    // operations per iteration
+    if (!carries(loop)) return false;   // a branch
     const LoopOperands operands = loop_operands(loop);
     Dim carried = 0;
     for (std::size_t o = 0; o < operands.carried; ++o)
