@@ -313,6 +313,7 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
   const auto dump = [&](const char* stage, auto text) {
     if (options.dump) options.dump(options.dump_user, stage, text());
   };
+  dump("traced", [&] { return print(traced, {.source_lines = false}); });
   Program program;
   program.name = options.name;
   program.inputs = input.input_avals();

@@ -47,12 +47,36 @@ struct Arguments {
   std::string out = default_output();
   std::string first_call;
   bool quick = false;
+  bool list = false;
+  bool prepare = false;
   bool corrupt = false;
 };
+
+#ifdef GNOMON_BENCH_HAS_LIBRARY
+/// Has the library trace and compile what it would be timed with.
+int prepare(std::vector<bench::Workload> workloads, const Arguments& arguments) {
+  bench::add_gnomon_variants(workloads);
+  for (const bench::Workload& workload : filtered(std::move(workloads), arguments.filter))
+    for (const auto& make : workload.makers)
+      for (const bench::Variant& variant : make())
+        if (variant.prepare)
+          variant.prepare();
+        else if (!variant.took)
+          variant.run();
+  return 0;
+}
+#endif
 
 int run(const Arguments& arguments) {
   std::vector<bench::Workload> workloads = bench::all_workloads();
   filtered(workloads, arguments.filter);
+  if (arguments.list) {
+    for (const bench::Workload& workload : workloads) std::printf("%s\n", workload.id.c_str());
+    return 0;
+  }
+#ifdef GNOMON_BENCH_HAS_LIBRARY
+  if (arguments.prepare) return prepare(std::move(workloads), arguments);
+#endif
 
   const bench::vk::Device device;
   const bench::Processor processor = bench::processor();
@@ -110,7 +134,10 @@ int main(int argc, char** argv) {
   app.add_flag("--quick", arguments.quick, "fewer rounds: under two minutes");
   app.add_flag("--corrupt", arguments.corrupt,
                "spoil one element of every result: every check must notice");
+  app.add_flag("--list", arguments.list, "only print the names of the workloads");
 #ifdef GNOMON_BENCH_HAS_LIBRARY
+  app.add_flag("--prepare", arguments.prepare,
+               "only compile what the library is timed with, for GNOMON_DUMP");
   app.add_option("--first-call", arguments.first_call)
       ->group("");  // for the processes of cold_linalg
 #endif

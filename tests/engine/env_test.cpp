@@ -125,7 +125,8 @@ TEST(Environment, RefusesWhatNoVariableTakes) {
       message([](const char* name) -> const char* {
         return std::strcmp(name, "GNOMON_DUMP") == 0 ? "graph,karnel" : nullptr;
       }),
-      HasSubstr("GNOMON_DUMP does not take `karnel`; use graph,fusion,kernel,spirv,memory,plan"));
+      HasSubstr(
+          "GNOMON_DUMP does not take `karnel`; use traced,graph,fusion,kernel,spirv,memory,plan"));
   EXPECT_THAT(message([](const char* name) -> const char* {
                 return std::strcmp(name, "GNOMON_VALIDATE") == 0 ? "yes" : nullptr;
               }),
