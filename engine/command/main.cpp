@@ -88,8 +88,8 @@ struct ShowOptions {
 void show_graph(const ShowOptions& options) {
   const Graph g = read_graph(options.file);
   const Target target = options.target == "minimum" ? Target::minimum()
-                        : options.target == "gpu"   ? Target::gpu_like()
-                        : options.target == "cpu"   ? Target::cpu_like()
+                        : options.target == "gpu"   ? Target::gpu()
+                        : options.target == "cpu"   ? Target::lavapipe()
                                                     : Runtime().target();
   struct Kept {
     const std::string& stage;

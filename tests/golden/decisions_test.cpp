@@ -259,6 +259,19 @@ INSTANTIATE_TEST_SUITE_P(Programs, Decisions, ::testing::ValuesIn(files(".graph"
                            return name;
                          });
 
+// So that what compiles for rows of the table compiles for what is shipped.
+TEST(Goldens, AreOfTheTablesRows) {
+  const auto differs = [](Target t, KnownTarget row) {
+    t.device = target_of(row).device;
+    return difference(target_of(row).text(), t.text());
+  };
+  const auto all = shipped();
+  EXPECT_EQ(differs(all[0].second, KnownTarget::lavapipe_22), "");
+  EXPECT_EQ(differs(all[1].second, KnownTarget::lavapipe_25), "");
+  EXPECT_EQ(differs(all[2].second, KnownTarget::swiftshader), "");
+  EXPECT_EQ(differs(all[4].second, KnownTarget::minimum), "");
+}
+
 TEST(Goldens, AreAllOfPrograms) { EXPECT_EQ(files(".decisions"), files(".graph")); }
 
 TEST(Goldens, ShowTheLinesThatDiffer) {
