@@ -247,8 +247,9 @@ TEST_P(Decisions, AreAsReviewed) {
     std::ofstream(golden, std::ios::binary) << got;
     return;
   }
-  EXPECT_EQ(difference(content(golden), got), "")
-      << "of " << golden << "; GNOMON_UPDATE_GOLDEN=1 writes it, review the difference";
+  const std::string lines = difference(content(golden), got);
+  EXPECT_TRUE(lines.empty()) << golden << "\n"
+                             << lines << "GNOMON_UPDATE_GOLDEN=1 writes it; review the difference";
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, Decisions, ::testing::ValuesIn(files(".graph")),
