@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "codegen/program/program_tables.h"
+#include "gnomon/detail/reflect.h"
 #include "gnomon/error.h"
 #include "shaders/support/check.h"
 
@@ -80,6 +81,8 @@ constexpr const char* flag_names[] = {"64-bit integers",
                                       "subnormals kept in f32",
                                       "subnormals kept in f64"};
 static_assert(std::size(flags) == std::size(flag_names));
+// All but `version` and `reads_together`, which are no flags.
+static_assert(std::size(flags) + 2 == reflect::field_count<spirv::Features>());
 
 fb::Offset<file::Target> write(fb::FlatBufferBuilder& b, const Target& t) {
   std::uint32_t bits = 0;

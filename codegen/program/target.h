@@ -3,14 +3,16 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "shaders/passes/refine.h"
 #include "shaders/spirv/emit.h"
 
 namespace gnomon {
 
-/// Everything codegen may know of a device. Filled by the engine from the device and its quirk
-/// table; tests force others. Part of every program's identity through `text`.
+/// Everything codegen may know of a device: a row of the table of kinds (codegen/program/targets.h)
+/// with what the device reports; tests change what they like. A number or a struct of numbers each;
+/// whatever is added here is in the text, and so in the identity of what is compiled.
 struct Target {
   std::string device = "minimum";
   spirv::Features features;
@@ -69,14 +71,17 @@ struct Target {
   /// likes. Set for one program by CompileOptions::fast_math.
   bool built_in_functions = false;
 
+  /// Every field by its name, in one line: `target "a GPU" features.version=66304 ... team=256`.
   std::string text() const;
+  /// What `text` wrote; fields come in any order, and those that are left out keep their defaults.
+  /// Throws ParseError for an unknown field and for a number that it does not hold.
+  static Target parse(std::string_view text);
+  friend bool operator==(const Target& a, const Target& b) { return a.text() == b.text(); }
 
-  /// Vulkan 1.1's guaranteed minimum (GNOMON_TARGET=minimum).
-  static Target minimum();
-  /// A GPU-like device: coalesced access, no texel reads, one lane per invocation.
-  static Target gpu_like();
-  /// Debian's lavapipe as this project measured it.
-  static Target cpu_like();
+  // Rows of the table that stand for many.
+  static Target minimum();  // what Vulkan 1.1 guarantees (GNOMON_TARGET=minimum)
+  static Target gpu();
+  static Target lavapipe();  // Debian's
 };
 
 }  // namespace gnomon

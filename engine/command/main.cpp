@@ -10,6 +10,7 @@
 #include "codegen/lower/pipeline.h"
 #include "codegen/lower/record.h"
 #include "codegen/modules/module.h"
+#include "codegen/program/targets.h"
 #include "engine/command/devices.h"
 #include "engine/command/files.h"
 #include "engine/command/programs.h"
@@ -85,12 +86,23 @@ struct ShowOptions {
   std::string file, stage = "graph", target = "device";
 };
 
+/// "device", "cpu", a row of the table of kinds, or what `gnomon info` prints of a device.
+Target wanted_target(const std::string& text) {
+  if (text == "device") return Runtime().target();
+  if (text == "cpu") return Target::lavapipe();
+  if (text.starts_with("target ")) return Target::parse(text);
+  std::string names = "device, cpu";
+  for (const KnownTarget k : known_targets) {
+    if (text == name(k)) return target_of(k);
+    names += ", " + std::string(name(k));
+  }
+  throw UsageError("gnomon show: there is no target `" + text + "`; use " + names +
+                   ", or what `gnomon info` prints of a device");
+}
+
 void show_graph(const ShowOptions& options) {
   const Graph g = read_graph(options.file);
-  const Target target = options.target == "minimum" ? Target::minimum()
-                        : options.target == "gpu"   ? Target::gpu_like()
-                        : options.target == "cpu"   ? Target::cpu_like()
-                                                    : Runtime().target();
+  const Target target = wanted_target(options.target);
   struct Kept {
     const std::string& stage;
     std::string text;
@@ -156,8 +168,10 @@ int main(int argc, char** argv) {
   show_command->add_option("--stage", show_options.stage, "What to print")
       ->check(CLI::IsMember({"graph", "fusion", "kernel", "spirv", "memory", "plan"}))
       ->capture_default_str();
-  show_command->add_option("--target", show_options.target, "What to compile for")
-      ->check(CLI::IsMember({"device", "minimum", "gpu", "cpu"}))
+  show_command
+      ->add_option("--target", show_options.target,
+                   "What to compile for: device, minimum, gpu, cpu, another kind that is known, or "
+                   "what `gnomon info` prints of a device: 'target \"...\" ...'")
       ->capture_default_str();
 
   BenchFile bench_options;

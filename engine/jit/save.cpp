@@ -11,6 +11,7 @@
 #include "codegen/modules/copy_kernel.h"
 #include "codegen/modules/module.h"
 #include "codegen/program/saved.h"
+#include "codegen/program/targets.h"
 #include "engine/jit/lowering.h"
 #include "engine/runtime/parallel.h"
 #include "gnomon/aot.h"
@@ -24,24 +25,36 @@ namespace {
 Target portable() {
   Target t = Target::minimum();
   t.device = "any device of Vulkan 1.1";
-  t.loop_budget = 65000;
-  t.slow_barriers = true;
+  for (const KnownTarget k : known_targets) {
+    const Target known = target_of(k);
+    if (known.loop_budget > 0)
+      t.loop_budget =
+          t.loop_budget > 0 ? std::min(t.loop_budget, known.loop_budget) : known.loop_budget;
+    t.slow_barriers |= known.slow_barriers;
+  }
   t.refine = {.division = true, .root = true};
   return t;
 }
 
+/// A row as far as all such devices go: what a device has beyond 64-bit types and subgroups, and
+/// what it promises about floats, differs from one to the next.
+Target any_such(Target row) {
+  const spirv::Features has = row.features;
+  row.features = {};
+  row.features.int64 = has.int64;
+  row.features.float64 = has.float64;
+  row.features.subgroup_basic = has.subgroup_basic;
+  row.features.reads_together = has.reads_together;
+  row.features.paired_stores = has.paired_stores;
+  row.refine = {.division = true, .root = true};
+  return row;
+}
+
 Target target_named(const std::string& name, const vulkan::Device& device) {
   if (name == "device") return device.target();
-  Target t;
-  if (name == "gpu")
-    t = Target::gpu_like();
-  else if (name == "cpu")
-    t = Target::cpu_like();
-  else
-    throw UsageError("gnomon::aot::save: there is no target `" + name +
-                     "`; use device, gpu or cpu");
-  t.refine = {.division = true, .root = true};
-  return t;
+  if (name == "gpu") return any_such(Target::gpu());
+  if (name == "cpu") return any_such(Target::lavapipe());
+  throw UsageError("gnomon::aot::save: there is no target `" + name + "`; use device, gpu or cpu");
 }
 
 using Windows = std::vector<std::uint8_t>;

@@ -89,7 +89,7 @@ Context::Context(const vulkan::DeviceOptions& options, const ContextOptions& own
       pipelines(device, own.disk != nullptr),
       copies(device),
       copies_of_host(device.adopted() ? 0 : own.host_copies) {
-  if (!vulkan::quirks_of(device.description()).rounds_correctly)
+  if (!rounds_correctly(vulkan::kind_of(device.description())))
     device.refine(rounding_of(device, queue, compiler.get(), disk.get()));
 }
 

@@ -19,6 +19,7 @@ namespace gnomon {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -63,7 +64,7 @@ Array settle(const Array& x) {
 }
 
 TEST(CoalescingGpu, OfALoopOverManySystems) {
-  const Program p = compiled(Target::gpu_like(), vmap(settle), f32({4096}));
+  const Program p = compiled(Target::gpu(), vmap(settle), f32({4096}));
   EXPECT_THAT(accesses(p), SizeIs(2)) << p.fusion_text;
   EXPECT_THAT(accesses(p), Each(EndsWith(": contiguous"))) << p.fusion_text;
 }
@@ -74,8 +75,8 @@ TEST(CoalescingGpu, OfALoopWhoseSystemsAreTheLastAxis) {
     return fori_loop(
         0, 9, [](const Array&, Array v) { return flip(v) * 0.5f + 1; }, x);
   };
-  const Program p = compiled(Target::gpu_like(), vmap(rotate, {.in_axes = {-1}, .out_axes = {-1}}),
-                             f32({3, 4096}));
+  const Program p =
+      compiled(Target::gpu(), vmap(rotate, {.in_axes = {-1}, .out_axes = {-1}}), f32({3, 4096}));
   EXPECT_THAT(accesses(p), Not(IsEmpty()));
   EXPECT_THAT(accesses(p), Each(coalesced)) << p.fusion_text;
 }
@@ -94,7 +95,7 @@ TEST(CoalescingGpu, OfWhatOneLoopLeavesForTheNext) {
                         [](Array u) { return u * 1.25f + 1; }, v, {.max_steps = 20});
     })(a);
   };
-  const Program p = compiled(Target::gpu_like(), f, f32({4096, 3}));
+  const Program p = compiled(Target::gpu(), f, f32({4096, 3}));
   // The argument and the result are row-major: their three are neighbours.
   const auto in = loop_accesses(p, "load v"), out = loop_accesses(p, "store");
   EXPECT_THAT(in, SizeIs(::testing::Ge(4u))) << p.fusion_text;
@@ -113,7 +114,7 @@ TEST(CoalescingGpu, OfTheRowsThatAScanStacks) {
         },
         x0, Array(linspace(0, 1, 50)));
   };
-  const Program p = compiled(Target::gpu_like(), vmap(f, {.out_axes = {0, 1}}), f32({4096}));
+  const Program p = compiled(Target::gpu(), vmap(f, {.out_axes = {0, 1}}), f32({4096}));
   EXPECT_THAT(accesses(p, "store"), SizeIs(2)) << p.fusion_text;
   EXPECT_THAT(accesses(p), Each(coalesced)) << p.fusion_text;
 }
@@ -130,7 +131,7 @@ TEST(CoalescingGpu, OfScratchThatEachLaneHasForItself) {
         std::pair{x, zeros({2000})});
     return last + history[7];
   };
-  const Program p = compiled(Target::gpu_like(), vmap(f), f32({4096}));
+  const Program p = compiled(Target::gpu(), vmap(f), f32({4096}));
   EXPECT_THAT(accesses(p, "scratch"), Not(IsEmpty())) << p.fusion_text;
   EXPECT_THAT(accesses(p), Each(coalesced)) << p.fusion_text;
 }
@@ -142,28 +143,29 @@ TEST(CoalescingGpu, LeavesALoopWithALargeStateToItsLanes) {
         0, 5, [](const Array&, Array v) { return flip(v) * 0.5f + 1; }, x);
   };
   testing::expect_function_lowers(vmap(f), f32({6, 300}));
-  const Program p = compiled(Target::gpu_like(), vmap(f), f32({4096, 300}));
+  const Program p = compiled(Target::gpu(), vmap(f), f32({4096, 300}));
   EXPECT_NE(p.fusion_text.find("\" lane lanes=4096"), std::string::npos) << p.fusion_text;
 }
 
 TEST(CoalescingGpu, OfALongReductionInBothStages) {
   const Program p = compiled(
-      Target::gpu_like(), [](const Array& x) { return sum(x * x); }, f32({1 << 20}));
+      Target::gpu(), [](const Array& x) { return sum(x * x); }, f32({1 << 20}));
   EXPECT_GE(p.kernels.size(), 2u) << p.fusion_text;
   EXPECT_THAT(accesses(p, "load"), Each(coalesced)) << p.fusion_text;
 }
 
 TEST(CoalescingGpu, OfAnElementwiseKernel) {
   const Program p = compiled(
-      Target::gpu_like(), [](const Array& x, const Array& y) { return sin(x) * y + 1; },
-      f32({1000, 7}), f32({7}));
-  EXPECT_THAT(accesses(p, "in0"), Each(EndsWith(": contiguous")));
-  EXPECT_THAT(accesses(p, "store"), Each(EndsWith(": contiguous")));
+      Target::gpu(), [](const Array& x, const Array& y) { return sin(x) * y + 1; }, f32({1000, 7}),
+      f32({7}));
+  // 16 bytes for each invocation, next to its neighbour's.
+  EXPECT_THAT(accesses(p, "in0"), ElementsAre(EndsWith(": contiguous x4 aligned")));
+  EXPECT_THAT(accesses(p, "store"), ElementsAre(EndsWith(": contiguous x4 aligned")));
 }
 
 TEST(CoalescingCpu, ReadsAndWritesRunsInAnElementwiseKernel) {
   const Program p = compiled(
-      Target::cpu_like(), [](const Array& x, const Array& y) { return sin(x) * y + 1; },
+      Target::lavapipe(), [](const Array& x, const Array& y) { return sin(x) * y + 1; },
       f32({16384}), f32({16384}));
   ASSERT_THAT(accesses(p), Not(IsEmpty()));
   EXPECT_THAT(accesses(p), Each(::testing::ContainsRegex("contiguous x(4|8|16) aligned")))
@@ -172,7 +174,7 @@ TEST(CoalescingCpu, ReadsAndWritesRunsInAnElementwiseKernel) {
 
 TEST(CoalescingCpu, ReadsRunsInAReduction) {
   const Program p = compiled(
-      Target::cpu_like(), [](const Array& x) { return sum(x * x); }, f32({1 << 20}));
+      Target::lavapipe(), [](const Array& x) { return sum(x * x); }, f32({1 << 20}));
   ASSERT_THAT(accesses(p, "load in0"), Not(IsEmpty()));
   EXPECT_THAT(accesses(p, "load in0"),
               Each(::testing::ContainsRegex("(contiguous|block) x(4|8|16) aligned")))
@@ -180,7 +182,7 @@ TEST(CoalescingCpu, ReadsRunsInAReduction) {
 }
 
 TEST(CoalescingCpu, ReadsRunsInALoopOverManySystems) {
-  const Program p = compiled(Target::cpu_like(), vmap(settle), f32({4096}));
+  const Program p = compiled(Target::lavapipe(), vmap(settle), f32({4096}));
   EXPECT_THAT(accesses(p), Each(::testing::ContainsRegex("contiguous x(4|8|16) aligned")))
       << p.fusion_text;
 }

@@ -31,7 +31,7 @@ Program compiled(F f, const Target& target, const A&... avals) {
 
 /// Targets that tile whatever they can.
 std::vector<Target> eager() {
-  Target cpu = Target::cpu_like(), gpu = Target::gpu_like(), odd = Target::minimum();
+  Target cpu = Target::lavapipe(), gpu = Target::gpu(), odd = Target::minimum();
   cpu.parallel_lanes = gpu.parallel_lanes = odd.parallel_lanes = 1;
   gpu.team = 0;  // lanes for themselves
   odd.tile_rows = 3;
@@ -62,10 +62,10 @@ void expect_contracts(F f, const A&... inputs) {
 
 TEST(Contraction, ALargeProductIsMadeInTiles) {
   const auto product = [](const Array& a, const Array& b) { return matmul(a, b); };
-  const Program p = compiled(product, Target::cpu_like(), f32({256, 64}), f32({64, 256}));
+  const Program p = compiled(product, Target::lavapipe(), f32({256, 64}), f32({64, 256}));
   ASSERT_EQ(p.kernels.size(), 1u);
   EXPECT_THAT(p.fusion_text, HasSubstr("tiles of 8 by 4"));
-  const Program small = compiled(product, Target::cpu_like(), f32({3, 3}), f32({3, 3}));
+  const Program small = compiled(product, Target::lavapipe(), f32({3, 3}), f32({3, 3}));
   EXPECT_THAT(small.fusion_text, Not(HasSubstr("tile")));
 }
 
@@ -89,7 +89,7 @@ TEST(Contraction, IsComputedOnceForAllThatAKernelMakesOfIt) {
     const Array g = matmul(a, b), next = 0.9f * m + 0.1f * g;
     return std::pair{next, p - next * square(g)};
   };
-  const Program p = compiled(step, Target::cpu_like(), f32({256, 64}), f32({64, 256}),
+  const Program p = compiled(step, Target::lavapipe(), f32({256, 64}), f32({64, 256}),
                              f32({256, 256}), f32({256, 256}));
   // What reads further arrays of this size is not computed in a CPU's tiles.
   ASSERT_EQ(p.kernels.size(), 2u);
@@ -136,7 +136,7 @@ TEST(Contraction, WhatFollowsIsFusedIntoTheStore) {
   const auto layer = [](const Array& a, const Array& b, const Array& bias) {
     return maximum(matmul(a, b) + bias, 0.0f) * 2.0f;
   };
-  const Program p = compiled(layer, Target::cpu_like(), f32({256, 64}), f32({64, 256}), f32({256}));
+  const Program p = compiled(layer, Target::lavapipe(), f32({256, 64}), f32({64, 256}), f32({256}));
   EXPECT_EQ(p.kernels.size(), 1u) << p.fusion_text;
   EXPECT_THAT(p.fusion_text, HasSubstr("tiles of"));
   expect_contracts(layer, f32({66, 40}), f32({40, 70}), f32({70}));
@@ -163,7 +163,7 @@ TEST(Contraction, WholeNumbersAreExact) {
 
 TEST(Contraction, OperandsWhoseNeighboursAreSummedAreTurnedFirst) {
   const auto layer = [](const Array& x, const Array& w) { return einsum("ij,kj->ik", x, w); };
-  const Program p = compiled(layer, Target::cpu_like(), f32({256, 64}), f32({128, 64}));
+  const Program p = compiled(layer, Target::lavapipe(), f32({256, 64}), f32({128, 64}));
   EXPECT_EQ(p.kernels.size(), 2u) << p.fusion_text;
   EXPECT_THAT(p.fusion_text, HasSubstr("f32[64,128]"));
   expect_contracts(layer, f32({96, 64}), f32({80, 64}));
@@ -173,7 +173,7 @@ TEST(Contraction, OperandsWhoseNeighboursAreSummedAreTurnedFirst) {
 
 TEST(Contraction, TransposesAreMadeInBlocks) {
   const auto turn = [](const Array& x) { return swapaxes(x, -1, -2); };
-  EXPECT_THAT(compiled(turn, Target::cpu_like(), f32({512, 512})).fusion_text,
+  EXPECT_THAT(compiled(turn, Target::lavapipe(), f32({512, 512})).fusion_text,
               HasSubstr("tiles of 16 by 4"));
   for (const Shape& s : {Shape{64, 96}, Shape{6, 33, 50}, Shape{17, 129}}) {
     expect_contracts(turn, f32(s));

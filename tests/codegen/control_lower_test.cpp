@@ -26,7 +26,7 @@ void expect_lane_loops(F f, const A&... inputs) {
     Trace outer;
     return make_graph(f, outer.input(inputs)...).graph;
   }();
-  const Program p = compile(g, Target::gpu_like(), {.name = "test", .keep_text = true});
+  const Program p = compile(g, Target::gpu(), {.name = "test", .keep_text = true});
   EXPECT_NE(p.fusion_text.find("every lane runs its own trips"), std::string::npos);
   EXPECT_EQ(p.fusion_text.find("sequential"), std::string::npos) << p.fusion_text;
 }
@@ -54,12 +54,12 @@ TEST(ControlLower, LanesThatShareLargeMatricesRunStepByStep) {
     return compile(simplify(g), target, {.name = "test", .keep_text = true}).fusion_text;
   };
   const std::string why = "products of all lanes with large matrices";
-  Target cpu = Target::gpu_like();
+  Target cpu = Target::gpu();
   cpu.contiguous_per_lane = true;
   EXPECT_NE(text(256, 96, cpu).find(why), std::string::npos);
   EXPECT_EQ(text(256, 32, cpu).find(why), std::string::npos) << "a matrix that a cache holds";
   EXPECT_EQ(text(4, 96, cpu).find(why), std::string::npos) << "too few lanes";
-  EXPECT_EQ(text(256, 96, Target::gpu_like()).find(why), std::string::npos);
+  EXPECT_EQ(text(256, 96, Target::gpu()).find(why), std::string::npos);
 }
 
 // The bases of many Krylov spaces side by side: 24,576 numbers per lane, which no cache holds for

@@ -332,7 +332,7 @@ TEST(ConvolutionLowering, SplitsLongSums) {
 // has tiles; what is elementwise in front of a border is computed with it.
 TEST(ConvolutionLowering, HasTilesWhateverShowsIt) {
   using gnomon::testing::f32;
-  Target target = Target::cpu_like();
+  Target target = Target::lavapipe();
   target.arranged_products = 0;
   target.parallel_lanes = 32;
   const auto tiles = [&](auto f, const auto&... inputs) {

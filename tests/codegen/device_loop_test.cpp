@@ -21,7 +21,7 @@ Program on_device(F f, const A&... inputs) {
     Trace outer;
     return make_graph(f, outer.input(inputs)...).graph;
   }();
-  return compile(g, Target::gpu_like(),
+  return compile(g, Target::gpu(),
                  {.name = "test", .loops = LoopMapping::device, .keep_text = true});
 }
 
@@ -359,7 +359,7 @@ TEST(DeviceLoop, TilesOfProductsAreAddedInPlace) {
 
 /// A driver that stops a kernel after a few hundred loop trips.
 Target impatient() {
-  Target t = Target::cpu_like();
+  Target t = Target::lavapipe();
   t.loop_budget = 300;
   return t;
 }

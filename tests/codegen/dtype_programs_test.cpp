@@ -16,14 +16,14 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, EveryDtype, ::testing::ValuesIn(every_dtype),
                          [](const auto& i) { return std::string(name(i.param)); });
 
 TEST_P(EveryDtype, LowersToWhatTheReferenceSays) {
-  Target pairs = Target::cpu_like();
-  pairs.device = "cpu-like without 64-bit integers";
+  Target pairs = Target::lavapipe();
+  pairs.device = "lavapipe without 64-bit integers";
   pairs.features.int64 = false;
-  Target doubles = Target::gpu_like();
+  Target doubles = Target::gpu();
   doubles.features.float64 = true;
   for (const DtypeProgram& p : dtype_programs(GetParam())) {
     const auto want = evaluate(p.graph, p.inputs);
-    for (const Target& target : {Target::cpu_like(), pairs, doubles})
+    for (const Target& target : {Target::lavapipe(), pairs, doubles})
       for (const bool fuse : {true, false}) {
         const Program program =
             compile(p.graph, target, {.name = "dtype", .fuse = fuse, .keep_text = true});
@@ -39,7 +39,7 @@ TEST_P(EveryDtype, LowersToWhatTheReferenceSays) {
 
 TEST(Dtypes, MemoryIsAsWideAsTheType) {
   for (DType t : every_dtype) {
-    Target target = Target::cpu_like();
+    Target target = Target::lavapipe();
     const DtypeProgram p = dtype_programs(t).front();
     EXPECT_EQ(p.inputs[0].bytes.size(), size_of(t));
     for (const kernel::Kernel& k : compile(p.graph, target).kernels)

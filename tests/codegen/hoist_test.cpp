@@ -23,7 +23,7 @@ Graph traced(F f, const A&... avals) {
 }
 
 /// The graph with the invariants of all its loops hoisted; nothing when none is worth it.
-std::optional<Graph> hoisted(const Graph& g, const Target& target = Target::cpu_like()) {
+std::optional<Graph> hoisted(const Graph& g, const Target& target = Target::lavapipe()) {
   std::set<const Graph*> bodies;
   for (const Equation& e : g.equations)
     for (const GraphPtr& body : e.params.graphs()) bodies.insert(body.get());
@@ -157,7 +157,7 @@ TEST(Hoist, AMatrixIsTurnedAroundOnceForAllItsProducts) {
   // Not for a few iterations, a small matrix, or where neighbouring lanes read neighbours anyway.
   EXPECT_FALSE(hoisted(traced(steps(10), f32({128, 128}), f32({128}))).has_value());
   EXPECT_FALSE(hoisted(traced(steps(40), f32({64, 64}), f32({64}))).has_value());
-  EXPECT_FALSE(hoisted(square, Target::gpu_like()).has_value());
+  EXPECT_FALSE(hoisted(square, Target::gpu()).has_value());
 }
 
 TEST(Hoist, AMatrixLeavesAllLoopsItIsTheSameIn) {
@@ -198,7 +198,7 @@ TEST(Hoist, AMatrixThatMeetsMatricesIsTurnedAroundOnce) {
       expect_same_results(g, *h);
       EXPECT_FALSE(hoisted(*h).has_value()) << print(*h);
       // Panels are turned around in shared memory.
-      EXPECT_FALSE(hoisted(g, Target::gpu_like()).has_value());
+      EXPECT_FALSE(hoisted(g, Target::gpu()).has_value());
     }
   }
 }

@@ -41,12 +41,12 @@ struct Where {
 /// Every mapping of loops: by lane or by one lane, without and with a budget of trips; by one
 /// invocation; by the device; by one workgroup.
 std::vector<Where> everywhere() {
-  return {{Target::gpu_like(), LoopMapping::automatic, "gpu"},
-          {Target::cpu_like(), LoopMapping::automatic, "cpu"},
-          {Target::gpu_like(), LoopMapping::sequential, "sequential"},
+  return {{Target::gpu(), LoopMapping::automatic, "gpu"},
+          {Target::lavapipe(), LoopMapping::automatic, "cpu"},
+          {Target::gpu(), LoopMapping::sequential, "sequential"},
           {Target::minimum(), LoopMapping::automatic, "minimum"},
-          {Target::cpu_like(), LoopMapping::device, "device"},
-          {Target::cpu_like(), LoopMapping::workgroup, "workgroup"}};
+          {Target::lavapipe(), LoopMapping::device, "device"},
+          {Target::lavapipe(), LoopMapping::workgroup, "workgroup"}};
 }
 
 // ---- nests
@@ -116,7 +116,7 @@ TEST(Histories, OfOneShapeAreWrittenByOneKernel) {
       Trace outer;
       return make_graph(f, outer.input(f32({40, 40}))).graph;
     }();
-    const Program p = compile(g, Target::cpu_like(),
+    const Program p = compile(g, Target::lavapipe(),
                               {.name = "test", .loops = LoopMapping::device, .keep_text = true});
     std::istringstream lines(p.fusion_text);
     int updates = 0;

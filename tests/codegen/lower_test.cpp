@@ -17,7 +17,7 @@ namespace {
 
 using namespace testing;
 
-Program compiled(const Graph& g, const Target& t = Target::cpu_like()) {
+Program compiled(const Graph& g, const Target& t = Target::lavapipe()) {
   return compile(g, t, {.keep_text = true});
 }
 
@@ -260,7 +260,7 @@ TEST(Lower, OpensABranchOfTooManyTrips) {
   };
   const auto lanes = [&](const Array& which, const Array& x) { return vmap(f)(which, x); };
   const Graph g = graph_of(lanes, f32({4}), f32({4, 40}));
-  Target target = Target::cpu_like();
+  Target target = Target::lavapipe();
   EXPECT_EQ(compiled(g, target).kernels.size(), 1u);
   target.loop_budget = 150;
   const Program p = compiled(g, target);
@@ -288,7 +288,7 @@ TEST(Lower, SumsOverSumsOfTooManyTripsGoThroughMemory) {
       return use(sum(square(csr_matmul({offsets, columns, rows, longest}, v, x)), {0}));
     };
     const Graph g = graph_of(f, inputs[0].aval, inputs[1].aval, inputs[2].aval, inputs[3].aval);
-    Target target = Target::cpu_like();
+    Target target = Target::lavapipe();
     const std::size_t together = compiled(g, target).kernels.size();
     target.loop_budget = 300;
     const Program p = compiled(g, target);
@@ -308,8 +308,8 @@ TEST(Lower, ALoopBeyondTheDriversBudgetIsNotOneKernel) {
                           {.max_steps = 100000});
       },
       f32({}));
-  EXPECT_TRUE(compiled(g, Target::gpu_like()).gated.empty());
-  EXPECT_FALSE(compiled(g, Target::cpu_like()).gated.empty());
+  EXPECT_TRUE(compiled(g, Target::gpu()).gated.empty());
+  EXPECT_FALSE(compiled(g, Target::lavapipe()).gated.empty());
 }
 
 }  // namespace

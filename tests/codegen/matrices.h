@@ -87,7 +87,7 @@ inline double bound(Dim n, const HostArray& a) {
 /// What `f` gives with every factorisation replaced by what kernels compute.
 template <class F, class... H>
 std::vector<HostArray> run_expanded(F&& f, const H&... inputs) {
-  const Graph g = expand(graph_of(f, inputs...), Target::cpu_like());
+  const Graph g = expand(graph_of(f, inputs...), Target::lavapipe());
   verify(g);
   return evaluate(g, {inputs...});
 }

@@ -82,7 +82,7 @@ std::size_t barriers_per_iteration(F f, const A&... inputs) {
   expect_function_lowers(f, inputs...);
   Trace outer;
   const Graph g = make_graph(f, outer.input(inputs)...).graph;
-  const Program p = compile(g, Target::cpu_like(),
+  const Program p = compile(g, Target::lavapipe(),
                             {.name = "test", .loops = LoopMapping::workgroup, .keep_text = true});
   std::size_t n = 0;
   for (const kernel::Kernel& k : p.kernels) n += barriers_in_loops(k.body, false);

@@ -35,7 +35,7 @@ Program program_of(const Graph& graph, const Target& target,
 // Of every loop that has known answers, by every mapping, and of straight-line code.
 std::vector<Program> programs() {
   std::vector<Program> all;
-  for (const Target& target : {Target::minimum(), Target::gpu_like(), Target::cpu_like()}) {
+  for (const Target& target : {Target::minimum(), Target::gpu(), Target::lavapipe()}) {
     all.push_back(program_of(sums(), target));
     for (const testing::LoopGolden& golden : testing::loop_goldens())
       for (const LoopMapping mapping : {LoopMapping::automatic, LoopMapping::device})
@@ -146,7 +146,7 @@ void expect_same(const Program& a, const Program& b) {
 TEST(ProgramFile, GivesBackWhatWasWritten) {
   bool loops = false, gated = false, allocations = false;
   for (const Program& p : programs()) {
-    ProgramFile f = file_of(p, Target::cpu_like());
+    ProgramFile f = file_of(p, Target::lavapipe());
     f.program.constants.push_back(std::byte{5});
     if (!f.program.allocations.empty()) f.program.allocations[0].where = {"model.cpp", 12};
     if (p.arena_bytes >= 256) f.program.trips.push_back({{Place::Kind::arena, 0, 64}, 3, 2});
@@ -173,7 +173,7 @@ TEST(ProgramFile, GivesBackWhatWasWritten) {
 }
 
 TEST(ProgramFile, KeepsModulesThatAreAlikeOnce) {
-  const ProgramFile f = file_of(program_of(sums(), Target::cpu_like()), Target::cpu_like());
+  const ProgramFile f = file_of(program_of(sums(), Target::lavapipe()), Target::lavapipe());
   ProgramFile twice = f;
   for (ProgramModule& m : twice.modules) m.windows.assign(m.windows.size(), 2);
   const std::size_t one = to_bytes(f).size();
@@ -201,7 +201,7 @@ GatedBlock gated(std::uint32_t end, std::uint64_t done) {
 }
 
 TEST(Complaint, SaysWhatIsWrong) {
-  const Program good = program_of(sums(), Target::cpu_like());
+  const Program good = program_of(sums(), Target::lavapipe());
   ASSERT_GE(good.steps.size(), 1u);
   const auto said = [&](const std::function<void(Program&)>& spoil) {
     Program p = good;
@@ -287,7 +287,7 @@ std::string refusal(const std::vector<std::byte>& bytes) {
 }
 
 TEST(ProgramFile, RefusesModulesThatAreNone) {
-  const Target target = Target::cpu_like();
+  const Target target = Target::lavapipe();
   const ProgramFile good = file_of(program_of(sums(), target), target);
   const auto said = [&](const std::function<void(ProgramFile&)>& spoil) {
     ProgramFile f = good;

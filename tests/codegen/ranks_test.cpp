@@ -62,7 +62,7 @@ std::vector<HostArray> expanded(const NamedOperation& op, const HostArray& x, co
 
 TEST(Ranks, StacksOfMatricesHaveSixAxes) {
   for (const NamedOperation& op : operations_on_stacks())
-    for (const Target& target : {Target::cpu_like(), Target::gpu_like()})
+    for (const Target& target : {Target::lavapipe(), Target::gpu()})
       for (Dim n : {3, 8, 70, 130}) {
         HostArray flat(Aval{DType::f64, {2, n, n}});
         const HostArray a = positive(n, 3), b = positive(n, 4);

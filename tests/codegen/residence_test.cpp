@@ -17,7 +17,7 @@ using namespace testing;
 template <class F, class... A>
 Program on_cpu(F f, const A&... inputs) {
   Trace outer;
-  return compile(make_graph(f, outer.input(inputs)...).graph, Target::cpu_like(),
+  return compile(make_graph(f, outer.input(inputs)...).graph, Target::lavapipe(),
                  {.keep_text = true});
 }
 
@@ -112,7 +112,7 @@ TEST(Residence, ReadersOfOneArrayShareAKernelUpToALimit) {
     std::vector<Array> ys;
     const Array x = outer.input(f32({256, 64}));
     for (std::size_t i = 0; i < n; ++i) ys.push_back(outer.input(f32({256, 64})));
-    return compile(make_graph(shifted, x, ys).graph, Target::cpu_like(), {}).kernels.size();
+    return compile(make_graph(shifted, x, ys).graph, Target::lavapipe(), {}).kernels.size();
   };
   EXPECT_EQ(kernels(1), 1u);
   EXPECT_EQ(kernels(5), 1u);

@@ -18,7 +18,7 @@ using ::testing::Not;
 
 /// A CPU that a few rows fill.
 Target few_lanes() {
-  Target t = Target::cpu_like();
+  Target t = Target::lavapipe();
   t.parallel_lanes = 8;
   return t;
 }

@@ -96,7 +96,7 @@ TEST(Split, RowsAreReadAsRunsByOneLoop) {
   Trace outer;
   const Graph g =
       make_graph([](const Array& x) { return sum(x, 1); }, outer.input(f32({8192, 1024}))).graph;
-  const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
+  const Program p = compile(g, Target::lavapipe(), {.keep_text = true});
   ASSERT_EQ(p.kernels.size(), 1u) << p.fusion_text;
   EXPECT_LE(kernel::worst_case_trips(p.kernels[0]), 1024u / 16 + 1);
 }
@@ -117,7 +117,7 @@ TEST(Split, ALongSumIsTwoKernelsOfNeighbours) {
   Trace outer;
   const Graph g =
       make_graph([](const Array& x) { return sum(x); }, outer.input(f32({1 << 24}))).graph;
-  const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
+  const Program p = compile(g, Target::lavapipe(), {.keep_text = true});
   ASSERT_EQ(p.kernels.size(), 2u) << p.fusion_text;
   // Sixteen neighbours per invocation, the next ones behind those of seven others.
   const kernel::Kernel& first = p.kernels[0];
@@ -137,7 +137,7 @@ TEST(Split, ASumOfMediumLengthIsTwoKernelsToo) {
   for (const Dim n : {1000, 8000, 16383, 16384, 20000, 40000, 65536, 100000, 131072, 262144}) {
     Trace outer;
     const Graph g = make_graph([](const Array& x) { return sum(x); }, outer.input(f32({n}))).graph;
-    const Program p = compile(g, Target::cpu_like(), {.keep_text = true});
+    const Program p = compile(g, Target::lavapipe(), {.keep_text = true});
     EXPECT_EQ(p.kernels.size(), n < 16384 ? 1u : 2u) << n << "\n" << p.fusion_text;
     for (const kernel::Kernel& k : p.kernels)
       EXPECT_LE(kernel::worst_case_trips(k), 2100u) << n << "\n" << print(k);
@@ -202,11 +202,11 @@ TEST(Split, LongProductsOfWhatLiesSideBySide) {
         .fusion_text;
   };
   const Aval x = f32({64, 64, 256});  // 8 MiB of both: 16 parts of half a MiB
-  EXPECT_THAT(fusion(x, x, Target::cpu_like()),
+  EXPECT_THAT(fusion(x, x, Target::lavapipe()),
               HasSubstr("tiles of 8 by 4 elements of [16,64,64]"));
-  EXPECT_THAT(fusion(x, f32({60, 64, 256}), Target::cpu_like()),
+  EXPECT_THAT(fusion(x, f32({60, 64, 256}), Target::lavapipe()),
               HasSubstr("tiles of 8 by 4 elements of [8,64,60]"));
-  Target alone = Target::cpu_like();
+  Target alone = Target::lavapipe();
   alone.features.reads_together = 0;
   EXPECT_THAT(fusion(x, x, alone), HasSubstr("tiles of 8 by 4 elements of [8,64,64]"));
 }
@@ -243,7 +243,7 @@ TEST(Split, ScattersOfAFewUpdatesAreChoices) {
     Trace outer;
     const auto f = onto_zeros(scatter_add_p, rows, {5, 6, 2});
     return compile(make_graph(f, outer.input(i32({5, n})), outer.input(f32({5, n, 2}))).graph,
-                   Target::cpu_like(), {})
+                   Target::lavapipe(), {})
         .kernels.size();
   };
   EXPECT_EQ(kernels(4), 1u);

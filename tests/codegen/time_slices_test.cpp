@@ -13,7 +13,7 @@ using namespace testing;
 
 /// A device that has no limit but shall not be kept busy for long.
 Target hurried() {
-  Target t = Target::cpu_like();
+  Target t = Target::lavapipe();
   t.loop_budget = 0;
   t.slice_work = 2000;
   t.few_slices = 16;

@@ -80,26 +80,26 @@ TEST(Turned, RowsOfManyLanesLieInBlocks) {
       found = std::max(found, l.block);
     return found;
   };
-  EXPECT_EQ(block(many, Target::cpu_like()), 64);
-  EXPECT_EQ(block(64, Target::cpu_like()), 0) << "one block";
-  EXPECT_EQ(block(100, Target::cpu_like()), 0) << "no whole number of blocks";
-  EXPECT_EQ(block(many, Target::gpu_like()), 0);
+  EXPECT_EQ(block(many, Target::lavapipe()), 64);
+  EXPECT_EQ(block(64, Target::lavapipe()), 0) << "one block";
+  EXPECT_EQ(block(100, Target::lavapipe()), 0) << "no whole number of blocks";
+  EXPECT_EQ(block(many, Target::gpu()), 0);
 }
 
 TEST(Turned, RowsHaveTheLanesLast) {
-  const Program p = compiled(learn_all, Target::cpu_like(), f32({2, width}), f32({width, width}),
+  const Program p = compiled(learn_all, Target::lavapipe(), f32({2, width}), f32({width, width}),
                              f32({width, 2}), f32({lanes, 2}));
   EXPECT_THAT(p.fusion_text, HasSubstr("f32[6,20,48]"));
   EXPECT_THAT(p.fusion_text, Not(HasSubstr("f32[6,48,20]")));
   // Neighbouring lanes of a GPU read neighbours' rows through a cache of their own.
-  const Program gpu = compiled(learn_all, Target::gpu_like(), f32({2, width}), f32({width, width}),
+  const Program gpu = compiled(learn_all, Target::gpu(), f32({2, width}), f32({width, width}),
                                f32({width, 2}), f32({lanes, 2}));
   EXPECT_THAT(gpu.fusion_text, Not(HasSubstr("f32[6,20,48]")));
 }
 
 TEST(Turned, ActivationsAreKeptForTheWayBack) {
   // Two layers' for one pair of loops; without them the way back would compute tanh again.
-  const Program p = compiled(learn_all, Target::cpu_like(), f32({2, width}), f32({width, width}),
+  const Program p = compiled(learn_all, Target::lavapipe(), f32({2, width}), f32({width, width}),
                              f32({width, 2}), f32({lanes, 2}));
   const std::string& text = p.graph_text;
   const auto back = text.find("reverse=true");
@@ -136,9 +136,9 @@ TEST(Turned, LoopsOfManyProductsWalkThem) {
         0, 3, [&](Array, Array y) { return tanh(matmul(y, w)); }, start);
   };
   expect_function_lowers(one, f32({24, 24}), f32({lanes, 24}));
-  EXPECT_THAT(compiled(one, Target::cpu_like(), f32({24, 24}), f32({lanes, 24})).graph_text,
+  EXPECT_THAT(compiled(one, Target::lavapipe(), f32({24, 24}), f32({lanes, 24})).graph_text,
               HasSubstr("permute"));
-  EXPECT_THAT(compiled(deep, Target::cpu_like(), f32({24, 24}), f32({lanes, 24})).graph_text,
+  EXPECT_THAT(compiled(deep, Target::lavapipe(), f32({24, 24}), f32({lanes, 24})).graph_text,
               Not(HasSubstr("permute")));
 }
 
@@ -173,7 +173,7 @@ TEST(Turned, SumsOverWhatNobodyElseReadsNeedNoArray) {
     const auto f = last_layer(units);
     const auto in = f32({2, width}), hidden = f32({width, width}), out = f32({width, 12});
     expect_function_lowers(f, in, hidden, out, f32({lanes, 2}));
-    const Program p = compiled(f, Target::cpu_like(), in, hidden, out, f32({lanes, 2}));
+    const Program p = compiled(f, Target::lavapipe(), in, hidden, out, f32({lanes, 2}));
     std::size_t most = 0;
     for (const auto& k : p.kernels)
       most = std::max(most, static_cast<std::size_t>(

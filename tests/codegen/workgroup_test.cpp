@@ -21,7 +21,7 @@ std::vector<Target> together() {
   std::vector<Target> all;
   for (const std::uint32_t team : {64u, 8u})
     for (const bool subgroups : {true, false}) {
-      Target t = Target::gpu_like();
+      Target t = Target::gpu();
       t.team = team;
       t.parallel_lanes = 512;
       t.features.subgroup_basic = t.features.subgroup_arithmetic = subgroups;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "codegen/program/targets.h"
 #include "engine/command/npy.h"
 #include "gnomon/paths.h"
 #include "shaders/spirv/tools.h"
@@ -110,6 +111,21 @@ TEST_F(Command, ShowsEveryStage) {
       EXPECT_THAT(show.text, HasSubstr(word)) << stage << " for " << target;
     }
   }
+}
+
+TEST_F(Command, ShowsWhatIsMadeForADeviceThatIsNotHere) {
+  const auto kernel = [&](const std::string& target) {
+    return gnomon("show " + path("scale.graph") + " --stage kernel --target " + target);
+  };
+  const Outcome known = kernel("swiftshader");
+  EXPECT_EQ(known.status, 0) << known.text;
+#ifndef _WIN32  // whose shell quotes otherwise
+  EXPECT_EQ(kernel("'" + target_of(KnownTarget::swiftshader).text() + "'").text, known.text);
+#endif
+  EXPECT_NE(kernel("gpu").text, known.text);
+  const Outcome unknown = kernel("tpu");
+  EXPECT_NE(unknown.status, 0);
+  EXPECT_THAT(unknown.text, HasSubstr("there is no target `tpu`; use device, cpu, minimum,"));
 }
 
 TEST_F(Command, TakesNamesOfFilesInUtf8) {

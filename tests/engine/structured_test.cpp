@@ -24,7 +24,7 @@ class Structured : public DeviceTest {
   std::vector<Target> mappings() {
     Target eager = rt.target(), gpu = rt.target();
     eager.parallel_lanes = 1;
-    const Target like = Target::gpu_like();
+    const Target like = Target::gpu();
     gpu.contiguous_per_lane = false;
     gpu.parallel_lanes = 1;
     gpu.map_coarsening = like.map_coarsening;

@@ -14,7 +14,7 @@ namespace gnomon::testing {
 
 /// A device that nobody has built: what tunes kernels may not change what they mean.
 inline Target odd_target(std::uint64_t seed) {
-  Target t = seed % 2 == 0 ? Target::cpu_like() : Target::gpu_like();
+  Target t = seed % 2 == 0 ? Target::lavapipe() : Target::gpu();
   t.loop_coarsening = 1u << seed % 5;
   t.map_coarsening = 1u << seed / 5 % 5;
   t.group_size = 8u << seed % 3;

@@ -51,9 +51,7 @@ std::string difference(const HostArray& got, const HostArray& want, double toler
 }
 
 std::vector<NamedTarget> targets() {
-  return {{"minimum", Target::minimum()},
-          {"gpu_like", Target::gpu_like()},
-          {"cpu_like", Target::cpu_like()}};
+  return {{"minimum", Target::minimum()}, {"gpu", Target::gpu()}, {"lavapipe", Target::lavapipe()}};
 }
 
 std::vector<Way> ways_of_running() {
