@@ -82,7 +82,7 @@ TEST(ControlLower, LanesThatCarryMuchRunStepByStep) {
     };
     const Graph g =
         make_graph(f, outer.input(f32({lanes, 12, n})), outer.input(f32({lanes, n}))).graph;
-    return compile(simplify(g), Target::gpu_like(), {.name = "test", .keep_text = true})
+    return compile(simplify(g), Target::gpu(), {.name = "test", .keep_text = true})
         .fusion_text;
   };
   const std::string why = "a lane would carry more than caches hold";
