@@ -24,6 +24,7 @@
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/table.h"
+#include "shaders/kernel/same.h"
 #include "shaders/kernel/text.h"
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
@@ -196,6 +197,105 @@ void share_time(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target
   k = kernel::simplify(std::move(k));
 }
 
+/// Clusters that have one kernel: what they do differs in arrays, or in their number of lanes too.
+struct Alike {
+  std::vector<Cluster*> clusters;
+  kernel::Kernel kernel;  // simplified, of the one with the most lanes
+};
+
+/// Which clusters do what this one does, as it is or, if its kernel need not know the number of its
+/// lanes, to arrays of other sizes.
+bool alike(const Alike& a, const Cluster& c, const kernel::Kernel& k) {
+  const Draft &x = a.clusters[0]->draft, &y = c.draft;
+  const bool any_size = x.mapping == "map" && !x.has_loop && a.kernel.lanes > 0;
+  return x.mapping != "lane" && x.mapping == y.mapping && x.has_loop == y.has_loop &&
+         x.width == y.width && x.written_terms == y.written_terms && x.carried == y.carried &&
+         x.parameters.size() == 1 && y.parameters.size() == 1 &&
+         (any_size ? k.lanes > 0 : a.kernel.lanes == k.lanes) &&
+         kernel::same_but_lanes(a.kernel, k);
+}
+
+/// Whether a kernel of these clusters is one for any number of lanes.
+bool any_lanes(const Alike& a, const Target& target) {
+  constexpr std::size_t many = 4;
+  const Draft& d = a.clusters[0]->draft;
+  return target.contiguous_per_lane && a.clusters.size() >= many && d.mapping == "map" &&
+         !d.has_loop && a.kernel.lanes > 0 && kernel::worst_case_trips(a.kernel) == 0;
+}
+
+/// Those of one number of lanes each, where no kernel is for any.
+void split_by_lanes(std::vector<Alike>& all, const Target& target) {
+  std::vector<Alike> split;
+  for (Alike& a : all) {
+    if (a.clusters.size() == 1 || a.kernel.lanes == 0 || any_lanes(a, target)) {
+      split.push_back(std::move(a));
+      continue;
+    }
+    const std::size_t first = split.size();
+    for (Cluster* c : a.clusters) {
+      const auto of_size = [&](const Alike& s) { return s.kernel.lanes == c->draft.kernel.lanes; };
+      auto at =
+          std::find_if(split.begin() + static_cast<std::ptrdiff_t>(first), split.end(), of_size);
+      if (at == split.end()) {
+        at = split.insert(at, {{}, a.kernel});
+        at->kernel.lanes = c->draft.kernel.lanes;
+      }
+      at->clusters.push_back(c);
+    }
+  }
+  all = std::move(split);
+}
+
+/// The kernels of clusters, each once, in the order of their first clusters. `played`: by one
+/// workgroup, whose kernels are part of another.
+std::vector<Alike> kernels_of(std::span<Cluster> clusters, const Target& target, bool played) {
+  std::vector<Alike> all;
+  std::multimap<std::size_t, std::size_t> known;  // by hash, into `all`
+  for (Cluster& c : clusters) {
+    if (c.branch || c.loop) {
+      all.push_back({{&c}, {}});
+      continue;
+    }
+    kernel::Kernel k = kernel::simplify(c.draft.kernel);
+    const std::size_t hash = kernel::hash_but_lanes(k);
+    const auto [first, last] = known.equal_range(hash);
+    const auto found = std::find_if(
+        first, last, [&](const auto& entry) { return !played && alike(all[entry.second], c, k); });
+    if (found == last) {
+      known.emplace(hash, all.size());
+      all.push_back({{&c}, std::move(k)});
+      continue;
+    }
+    Alike& a = all[found->second];
+    a.clusters.push_back(&c);
+    std::vector<kernel::SourceLine>& lines = a.kernel.lanes < k.lanes ? k.lines : a.kernel.lines;
+    const auto& others = a.kernel.lanes < k.lanes ? a.kernel.lines : k.lines;
+    lines.insert(lines.end(), others.begin(), others.end());
+    if (a.kernel.lanes < k.lanes) a.kernel = std::move(k);
+  }
+  split_by_lanes(all, target);
+  return all;
+}
+
+void count_groups(Cluster& c, std::uint32_t count, std::uint32_t group_size) {
+  c.groups = (count + group_size - 1) / group_size;
+  c.invocations = count;
+}
+
+/// A kernel for several numbers of lanes, which are parameters of each dispatch.
+kernel::Kernel any_invocations_of(const Alike& a, const Target& target) {
+  constexpr std::uint32_t trips = 16;
+  const std::uint32_t width = coarsening(a.clusters[0]->draft, a.kernel, target, false);
+  const std::uint32_t size = std::max(simd_lanes, width);
+  for (Cluster* c : a.clusters) {
+    const std::uint32_t lanes = c->draft.kernel.lanes;
+    count_groups(*c, std::max(lanes / width, 1u), size * trips);
+    c->draft.parameters[0].insert(c->draft.parameters[0].end(), {lanes / width, lanes % width});
+  }
+  return kernel::coarsen(kernel::simplify(kernel::recount(a.kernel)),
+                         {.width = width, .group_size = size, .trips = trips});
+}
+
 /// A kernel that lanes run each for themselves, as invocations run it; sets the number of
 /// workgroups.
 kernel::Kernel invocations_of(kernel::Kernel k, Cluster& c, const Target& target, Refill refill,
@@ -205,13 +305,13 @@ kernel::Kernel invocations_of(kernel::Kernel k, Cluster& c, const Target& target
   share_time(k, c, width, target, refill);
   const std::uint32_t count = kernel::invocations(k.lanes, width);
   const std::uint32_t size = group_size(count, target);
-  c.groups = (count + size - 1) / size;
+  count_groups(c, count, size);
   // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
   const bool uneven = c.draft.has_loop && target.contiguous_per_lane && c.turns == 0;
-  c.invocations = uneven ? c.groups * size : count;
+  if (uneven) c.invocations = c.groups * size;
   // Lanes that take turns begin anew in the middle of a loop: what they count stays as it is.
   if (c.turns == 0) k = kernel::simplify(kernel::recount(k));
-  return kernel::coarsen(k, {width, size, uneven ? 16u : 1u});
+  return kernel::coarsen(k, {.width = width, .group_size = size, .deal = uneven ? 16u : 1u});
 }
 
 void check_budget(const kernel::Kernel& k, const Cluster& c, const Graph& g, const Target& target,
@@ -240,7 +340,9 @@ void check_budget(const kernel::Kernel& k, const Cluster& c, const Graph& g, con
 void make_kernels(Partition& parts, const Graph& graph, const Target& target,
                   const CompileOptions& options, Program& program, std::string& text,
                   bool played = false, std::size_t left_out = 0) {
-  for (Cluster& c : std::span(parts.clusters).first(parts.clusters.size() - left_out)) {
+  const auto made = std::span(parts.clusters).first(parts.clusters.size() - left_out);
+  for (Alike& a : kernels_of(made, target, played)) {
+    Cluster& c = *a.clusters[0];
     if (c.branch) {
       for (BranchRegion::Side& side : c.branch->sides)
         make_kernels(side.parts, side.graph, target, options, program, text, played);
@@ -256,10 +358,19 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
                      loop.gate);
       continue;
     }
-    kernel::Kernel k = kernel::simplify(c.draft.kernel);
-    const std::uint32_t lanes = k.lanes;
-    c.groups = c.draft.groups;
-    if (lanes > 0) k = invocations_of(std::move(k), c, target, options.refill, played);
+    const std::uint32_t lanes = a.kernel.lanes;
+    kernel::Kernel k;
+    if (any_lanes(a, target)) {
+      k = any_invocations_of(a, target);
+    } else {
+      k = std::move(a.kernel);
+      c.groups = c.draft.groups;
+      if (lanes > 0) k = invocations_of(std::move(k), c, target, options.refill, played);
+      for (Cluster* other : a.clusters) {
+        other->groups = lanes > 0 ? c.groups : other->draft.groups;
+        other->invocations = c.invocations;
+      }
+    }
     k = kernel::legalize(std::move(k), {.int64 = target.features.int64, .alone = lanes == 1});
     k = kernel::refine(std::move(k), target.refine);
     k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});
@@ -269,7 +380,8 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
     k = kernel::schedule(std::move(k));
     kernel::verify(k);
     check_budget(k, c, graph, target, options.name);
-    c.kernel = static_cast<std::uint32_t>(program.kernels.size());
+    for (Cluster* other : a.clusters)
+      other->kernel = static_cast<std::uint32_t>(program.kernels.size());
     if (options.dump) text += kernel::print(k) + "\n";
     program.kernels.push_back(std::move(k));
   }

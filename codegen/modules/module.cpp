@@ -13,6 +13,7 @@ std::vector<std::uint32_t> module_words(const kernel::Kernel& kernel, const Targ
   auto words = spirv::emit(kernel, {.features = target.features,
                                     .windows = {windows.begin(), windows.end()},
                                     .window_bytes = options.window_bytes,
+                                    .joined_rows = options.joined_rows,
                                     .debug_info = options.debug_info});
   if (options.validate) validate_module(words, kernel.name);
   return words;

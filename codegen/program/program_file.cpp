@@ -264,7 +264,7 @@ fb::Offset<file::ProgramFile> write(fb::FlatBufferBuilder& b, const ProgramFile&
       at = distinct.insert(at, &m);
     }
     const auto which = static_cast<std::uint32_t>(at - distinct.begin());
-    uses.push_back(file::CreateUseDirect(b, m.kernel, &m.windows, which));
+    uses.push_back(file::CreateUseDirect(b, m.kernel, &m.windows, which, m.joined_rows));
   }
   const auto program_table = w.program(f.program);
   const auto module_list = b.CreateVector(modules);
@@ -286,6 +286,7 @@ ProgramFile read(const file::ProgramFile& root) {
     ProgramModule m;
     m.kernel = use->kernel();
     m.windows = read_numbers(use->windows());
+    m.joined_rows = use->joined_rows();
     // Behind the program's kernels stand two that copy, one of the program and one of the engine.
     const auto& kernels = result.program.kernels;
     const bool own = m.kernel < kernels.size();

@@ -23,6 +23,7 @@ struct ProgramModule {
   std::vector<std::uint8_t> windows;
   std::vector<std::uint32_t> words;    // SPIR-V
   std::vector<std::byte> driver_data;  // what a driver left of it, if any
+  std::uint32_t joined_rows = 0;       // of the parameter block of joined dispatches; 0: of one
   bool operator==(const ProgramModule&) const = default;
 };
 

@@ -424,6 +424,7 @@ void check_modules(const SavedVariant& v) {
     for (const std::uint8_t w : m.windows)
       want(w < spirv::max_windows, "a module has no such window");
     want(m.driver_data.empty(), "a module has a driver's data, which no saved function has");
+    want(m.joined_rows == 0, "a module is for joined dispatches, which no saved function has");
     if (const auto bad =
             module_complaint(m.words, own ? p.kernels[m.kernel] : copy, m.windows, v.target))
       throw Complaint{"kernel `" + name + "`: " + *bad};

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "codegen/program/program_file.h"
 #include "engine/runtime/checkpoint.h"
 #include "engine/runtime/context.h"
+#include "engine/runtime/join.h"
 #include "engine/runtime/loop_scheduler.h"
 #include "engine/runtime/pace.h"
 #include "engine/runtime/schedule.h"
@@ -177,8 +179,15 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   struct Module {
     std::uint32_t kernel = 0;
     std::vector<std::uint8_t> windows;
-    std::shared_ptr<const vulkan::Pipeline> pipeline;
+    std::uint32_t joined_rows = 0;  // of a joined dispatch's parameter block; 0: of one part
+    std::shared_ptr<const vulkan::Pipeline> pipeline = nullptr;
     bool gone = false;  // with a lost device
+
+    /// Of another Module or of a ProgramModule.
+    template <class M>
+    bool same_as(const M& m) const {
+      return kernel == m.kernel && windows == m.windows && joined_rows == m.joined_rows;
+    }
   };
 
   /// A word of the parameter block that depends on where an input or output lies.
@@ -197,6 +206,7 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
     std::vector<std::uint32_t> words;  // initial parameters of an instance
     std::vector<Patch> patches;
     std::uint32_t dispatches = 0, window_copies = 0;
+    std::map<std::uint32_t, std::vector<std::uint32_t>> joined;  // by the first of them: works
     std::unique_ptr<vulkan::Recording> recording;
     std::vector<Turn> turns;
     std::optional<std::uint32_t> whole;  // the stretch that is all of it
@@ -243,7 +253,7 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   class Parts;
   /// In profiling.cpp.
   vulkan::Ticket play_profiled(Entry&, std::uint32_t instance, Profile&);
-  void summarize(const std::vector<vulkan::Timer::Timed>&, std::uint32_t copies, Profile&) const;
+  void summarize(const std::vector<vulkan::Timer::Timed>&, const Entry&, Profile&) const;
   /// Passes of a gated block with slices as calls have measured them; 0: any number.
   std::uint64_t most_passes_of(std::uint32_t block) const;
   Pace pace_of(std::uint32_t block, bool watched);
@@ -277,8 +287,17 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   void gather(Entry&, const std::vector<bool>& chosen, Schedule&, std::vector<bool>& extra);
   struct Prepared;
   Prepared prepare(const Work&, std::size_t own_ranges, std::vector<vulkan::Windows>&);
+  struct Building;
+  std::vector<std::vector<Joined>> joined(const Tape&, const Schedule&,
+                                          const std::vector<Prepared>&) const;
+  void make_modules_of(const Tape&, const Schedule&, const std::vector<Prepared>&,
+                       const std::vector<std::vector<Joined>>&);
+  void add_single(Building&, const Played&, std::vector<vulkan::Dispatch>&);
+  void add_joined(Building&, std::span<const Played>, const Joined&,
+                  std::vector<vulkan::Dispatch>&);
   // In modules.cpp.
-  const Module* module(std::uint32_t kernel, std::span<const std::uint8_t> windows) const;
+  const Module* module(std::uint32_t kernel, std::span<const std::uint8_t> windows,
+                       std::uint32_t joined_rows) const;
   /// Emits what is not there yet and has the driver compile it, side by side on the host's cores.
   void make_modules(std::vector<Module> wanted);
   /// Hands what was emitted to whoever keeps it.

@@ -18,9 +18,12 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 const Executable::Module* Executable::module(std::uint32_t kernel,
-                                             std::span<const std::uint8_t> windows) const {
+                                             std::span<const std::uint8_t> windows,
+                                             std::uint32_t joined_rows) const {
   for (const Module& m : modules_) {
-    if (m.kernel == kernel && std::ranges::equal(m.windows, windows)) return &m;
+    if (m.kernel == kernel && m.joined_rows == joined_rows &&
+        std::ranges::equal(m.windows, windows))
+      return &m;
   }
   return nullptr;
 }
@@ -28,8 +31,7 @@ const Executable::Module* Executable::module(std::uint32_t kernel,
 void Executable::restore_modules(std::span<const Module> wanted) {
   std::vector<Module*> gone;
   for (Module& m : modules_) {
-    const bool wants = std::ranges::any_of(
-        wanted, [&](const Module& w) { return w.kernel == m.kernel && w.windows == m.windows; });
+    const bool wants = std::ranges::any_of(wanted, [&](const Module& w) { return w.same_as(m); });
     if (m.gone && wants) gone.push_back(&m);
   }
   in_parallel(gone.size(), context_->compile_threads, [&](std::size_t i) {
@@ -54,9 +56,10 @@ void Executable::make_modules(std::vector<Module> wanted) {
       return std::min(k, static_cast<std::uint32_t>(program_.kernels.size()));
     };
     const auto same = [&](const auto& m) {
-      return number(m.kernel) == number(w.kernel) && m.windows == w.windows;
+      return number(m.kernel) == number(w.kernel) && m.windows == w.windows &&
+             m.joined_rows == w.joined_rows;
     };
-    if (module(w.kernel, w.windows) != nullptr ||
+    if (module(w.kernel, w.windows, w.joined_rows) != nullptr ||
         std::ranges::any_of(tasks, same, [](const Task& t) -> const Module& { return t.module; }))
       continue;
     const auto stored = std::ranges::find_if(origin_.modules, same);
@@ -97,6 +100,7 @@ void Executable::make_modules(std::vector<Module> wanted) {
                                    target, task.module.windows,
                                    {.debug_info = options_.debug_info,
                                     .window_bytes = context_->device.max_window_bytes(),
+                                    .joined_rows = task.module.joined_rows,
                                     .validate = options_.validate_modules});
       ++context_->counters.modules_emitted;
     } else if (options_.validate_modules && compiler != nullptr) {
@@ -119,8 +123,9 @@ void Executable::make_modules(std::vector<Module> wanted) {
     footprint_ += 4 * task.module.pipeline->words().size();
     modules_.push_back(std::move(task.module));
   }
-  std::erase_if(origin_.modules,
-                [&](const ProgramModule& m) { return module(m.kernel, m.windows) != nullptr; });
+  std::erase_if(origin_.modules, [&](const ProgramModule& m) {
+    return module(m.kernel, m.windows, m.joined_rows) != nullptr;
+  });
 }
 
 void Executable::keep_modules() {
@@ -129,7 +134,8 @@ void Executable::keep_modules() {
   try {
     std::vector<ProgramModule> all = origin_.modules;  // those that nobody has asked for yet
     for (const Module& m : modules_)
-      all.push_back({m.kernel, m.windows, m.pipeline->words(), m.pipeline->driver_data()});
+      all.push_back(
+          {m.kernel, m.windows, m.pipeline->words(), m.pipeline->driver_data(), m.joined_rows});
     origin_.keep(program_, std::move(all));
   } catch (const std::exception&) {
     // The call is under way and right: what was to be kept is made again another time.

@@ -99,12 +99,13 @@ vulkan::Ticket Executable::play_profiled(Entry& entry, std::uint32_t instance, P
   last_ticket_ = context_->queue.last();
   profile.wall_us = std::chrono::duration<double, std::micro>(Clock::now() - begun).count();
   profile.device_clock = timer.device_clock();
-  summarize(timer.timed(), entry.window_copies, profile);
+  summarize(timer.timed(), entry, profile);
   return last_ticket_;
 }
 
-void Executable::summarize(const std::vector<vulkan::Timer::Timed>& timed, std::uint32_t copies,
+void Executable::summarize(const std::vector<vulkan::Timer::Timed>& timed, const Entry& entry,
                            Profile& profile) const {
+  const std::uint32_t copies = entry.window_copies;
   profile.program = program_.name;
   profile.device = context_->device.description().name;
   struct Row {
@@ -118,13 +119,19 @@ void Executable::summarize(const std::vector<vulkan::Timer::Timed>& timed, std::
     if (of[work] != nullptr) return *of[work];
     // Inputs that are copied to save windows stand in front of the program's own works.
     const Work* own = work < copies ? nullptr : &schedule_.works[work - copies];
-    Row& row = rows[own == nullptr ? "copy of an input" : own->label];
+    std::vector<std::uint32_t> parts{work};
+    if (const auto at = entry.joined.find(work); at != entry.joined.end()) parts = at->second;
+    const std::string label = own == nullptr ? "copy of an input" : own->label;
+    Row& row =
+        rows[parts.size() == 1 ? label
+                               : label + " and " + std::to_string(parts.size() - 1) + " more"];
     if (own != nullptr) {
       for (const kernel::SourceLine& l : schedule_.kernels[own->kernel].lines)
         row.lines.add(l.file, l.line);
-      for (const Allocation& a : program_.allocations)
-        if (a.first_step == work - copies)
-          row.lines.add(a.where.file, static_cast<int>(a.where.line));
+      for (const std::uint32_t part : parts)
+        for (const Allocation& a : program_.allocations)
+          if (a.first_step == part - copies)
+            row.lines.add(a.where.file, static_cast<int>(a.where.line));
     }
     return *(of[work] = &row);
   };

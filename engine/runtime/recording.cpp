@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <tuple>
 
 #include "codegen/program/copies.h"
 #include "codegen/program/grid.h"
@@ -207,8 +208,7 @@ void Executable::gather(Entry& entry, const std::vector<bool>& chosen, Schedule&
 
 // What all dispatches of one work have in common.
 struct Executable::Prepared {
-  std::vector<std::uint8_t> window_of;  // per operand
-  VkPipeline pipeline = VK_NULL_HANDLE;
+  std::vector<std::uint8_t> window_of;   // per operand
   std::uint32_t windows = 0;             // index into the window tuples
   std::vector<std::uint32_t> block;      // the parameter block up to the user words
   std::vector<std::uint32_t> addresses;  // what follows them
@@ -256,6 +256,168 @@ Executable::Prepared Executable::prepare(const Work& work, std::size_t own_range
   return result;
 }
 
+// A recording that comes into being.
+struct Executable::Building {
+  Entry& entry;
+  const Schedule& schedule;
+  const std::vector<Prepared>& prepared;
+  const std::vector<bool>& extra;
+  std::uint64_t alignment;
+  std::uint32_t last = 0, range = 0;  // where the last block begins, in words; most bytes of one
+
+  /// Appends a parameter block; where it begins.
+  std::uint32_t append(std::span<const std::uint32_t> block) {
+    last = static_cast<std::uint32_t>(entry.words.size());
+    const auto bytes = static_cast<std::uint32_t>(round_up(4 * block.size(), alignment));
+    range = std::max(range, bytes);
+    entry.words.insert(entry.words.end(), block.begin(), block.end());
+    entry.words.resize(last + bytes / 4);
+    return last;
+  }
+  void patch(const Prepared& part, std::uint32_t first) {
+    for (Patch p : part.patches) {
+      p.word += first;
+      entry.patches.push_back(p);
+    }
+  }
+  std::vector<std::uint32_t> block_of(const Played& played) const {
+    const Prepared& ready = prepared[played.work];
+    std::vector<std::uint32_t> block = ready.block;
+    block.insert(block.end(), played.parameters.begin(), played.parameters.end());
+    block.insert(block.end(), ready.addresses.begin(), ready.addresses.end());
+    return block;
+  }
+  vulkan::Dispatch dispatch_of(const Played& played, bool first) const {
+    const Work& work = schedule.works[played.work];
+    vulkan::Dispatch dispatch;
+    dispatch.work = played.work;
+    dispatch.windows = prepared[played.work].windows;
+    dispatch.barrier_before = work.barrier_before || (extra[played.work] && !first);
+    return dispatch;
+  }
+};
+
+void Executable::add_single(Building& to, const Played& played,
+                            std::vector<vulkan::Dispatch>& dispatches) {
+  const bool validating = context_->device.instance().validating();
+  const Work& work = to.schedule.works[played.work];
+  const Prepared& ready = to.prepared[played.work];
+  std::vector<std::uint32_t> block = to.block_of(played);
+  vulkan::Dispatch dispatch = to.dispatch_of(played, dispatches.empty());
+  dispatch.pipeline = module(work.kernel, ready.window_of, 0)->pipeline->handle();
+  std::uint64_t counts = work.counts ? arena_.offset + work.counts->offset : 0;
+  for (const GridPiece& piece : grid_of(work.groups, target_.max_groups)) {
+    dispatch.groups_x = piece.x;
+    dispatch.groups_y = piece.y;
+    if (work.counts) dispatch.counts = arena_.block;
+    dispatch.counts_offset = counts;
+    counts += 12;
+    block[0] = piece.base;
+    block[1] = piece.x;
+    const std::uint32_t first = to.append(block);
+    dispatch.parameter_offset = 4 * first;
+    to.patch(ready, first);
+    dispatches.push_back(dispatch);
+    // The parts touch different elements; only the validation layer, which sees whole windows,
+    // needs an order.
+    dispatch.barrier_before = validating;
+  }
+}
+
+void Executable::add_joined(Building& to, std::span<const Played> stretch, const Joined& plan,
+                            std::vector<vulkan::Dispatch>& dispatches) {
+  const Played& lead = stretch[plan.parts[0]];
+  const Work& work = to.schedule.works[lead.work];
+  const std::uint32_t groups = plan.slots << plan.shift;
+  std::vector<std::uint32_t> block{0, groups, plan.shift, 0};
+  block.resize(std::size_t{4} * plan.first_row());
+  std::vector<std::uint32_t> works;
+  std::uint32_t slot = 0;
+  const auto slots_of = [&](const Work& w) {
+    return Joined::slots_of({false, {}, w.groups}, plan.shift);
+  };
+  for (const std::uint32_t p : plan.parts) {
+    const Played& played = stretch[p];
+    const Work& part = to.schedule.works[played.work];
+    works.push_back(played.work);
+    const std::uint32_t slots = slots_of(part);
+    std::fill_n(block.begin() + kernel::parameter_header_words + slot, slots,
+                static_cast<std::uint32_t>(block.size() / 4));
+    std::vector<std::uint32_t> own = to.block_of(played);
+    own[0] = 0u - (slot << plan.shift);
+    own[1] = part.groups;
+    own.resize(round_up(own.size(), 4));
+    slot += slots;
+    block.insert(block.end(), own.begin(), own.end());
+  }
+  block.resize(std::size_t{4} * std::bit_ceil(plan.rows));
+  const std::uint32_t first = to.append(block);
+  for (std::uint32_t p = 0, slots = 0; p < plan.parts.size(); ++p) {
+    const Work& part = to.schedule.works[works[p]];
+    to.patch(to.prepared[works[p]], first + 4 * block[kernel::parameter_header_words + slots]);
+    slots += slots_of(part);
+  }
+  vulkan::Dispatch dispatch = to.dispatch_of(lead, dispatches.empty());
+  dispatch.pipeline =
+      module(work.kernel, to.prepared[lead.work].window_of, std::bit_ceil(plan.rows))
+          ->pipeline->handle();
+  dispatch.joined = true;
+  dispatch.groups_x = groups;
+  dispatch.parameter_offset = 4 * first;
+  dispatches.push_back(dispatch);
+  to.entry.joined.emplace(lead.work, std::move(works));
+}
+
+// A sealed program has modules for single dispatches. What the device counts stays alone as well,
+// and where a barrier is missing, which validation is to see.
+std::vector<std::vector<Joined>> Executable::joined(const Tape& tape, const Schedule& schedule,
+                                                    const std::vector<Prepared>& prepared) const {
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::vector<std::uint8_t>>, std::uint32_t>
+      kinds;
+  const std::size_t copies = schedule.works.size() - extra_barriers_.size();
+  const auto hazardous = [&](std::size_t w) {
+    return context_->device.instance().validating() && w >= copies && !extra_barriers_[w - copies];
+  };
+  std::vector<Part> parts;
+  for (std::size_t w = 0; w < schedule.works.size(); ++w) {
+    const Work& work = schedule.works[w];
+    Part part{work.barrier_before, {}, work.groups};
+    const Prepared& ready = prepared[w];
+    if (work.groups > 0 && !work.counts && !sealed_ && !hazardous(w)) {
+      part.alike = kinds
+                       .try_emplace({work.kernel, ready.windows, ready.window_of},
+                                    static_cast<std::uint32_t>(kinds.size()))
+                       .first->second;
+      const std::size_t words =
+          ready.block.size() + work.parameters.size() + ready.addresses.size();
+      part.rows = static_cast<std::uint32_t>((words + 3) / 4);
+    }
+    parts.push_back(part);
+  }
+  std::vector<std::vector<Joined>> plans;
+  for (const std::vector<Played>& stretch : tape.stretches) {
+    std::vector<Part> played;
+    for (const Played& p : stretch) played.push_back(parts[p.work]);
+    plans.push_back(join(played, target_.max_groups));
+  }
+  return plans;
+}
+
+void Executable::make_modules_of(const Tape& tape, const Schedule& schedule,
+                                 const std::vector<Prepared>& prepared,
+                                 const std::vector<std::vector<Joined>>& plans) {
+  std::vector<Module> wanted;
+  for (std::size_t s = 0; s < plans.size(); ++s)
+    for (const Joined& plan : plans[s]) {
+      const std::uint32_t w = tape.stretches[s][plan.parts[0]].work;
+      const std::uint32_t rows = plan.parts.size() == 1 ? 0 : std::bit_ceil(plan.rows);
+      const Module module{schedule.works[w].kernel, prepared[w].window_of, rows};
+      if (std::ranges::none_of(wanted, [&](const Module& m) { return m.same_as(module); }))
+        wanted.push_back(module);
+    }
+  make_modules(std::move(wanted));
+}
+
 void Executable::build(Entry& entry) {
   const bool validating = context_->device.instance().validating();
   const std::size_t own_ranges = ranges_.size();
@@ -270,79 +432,33 @@ void Executable::build(Entry& entry) {
   if (std::find(chosen.begin(), chosen.end(), true) != chosen.end())
     gather(entry, chosen, schedule, extra);
 
-  std::size_t block_words = kernel::parameter_header_words;
-  for (const Work& work : schedule.works) {
-    const auto windows = reach(work).windows;
-    const auto addresses = std::count(windows.begin(), windows.end(), spirv::by_address);
-    block_words =
-        std::max(block_words, kernel::parameter_header_words + work.operands.size() +
-                                  work.parameters.size() + 2 * static_cast<std::size_t>(addresses));
-  }
-  // What a dispatch sees of its block is whole 16-byte vectors; blocks start where a dynamic offset
-  // may point.
-  const std::uint64_t alignment =
-      std::max<std::uint64_t>(16, context_->device.description().uniform_alignment);
-  const auto stride = static_cast<std::uint32_t>(round_up(4 * block_words, alignment));
-
   std::vector<vulkan::Windows> window_tuples;
   std::vector<Prepared> prepared;
   for (const Work& work : schedule.works)
     prepared.push_back(work.groups == 0 ? Prepared{} : prepare(work, own_ranges, window_tuples));
 
-  std::vector<Module> wanted;
-  for (std::size_t i = 0; i < prepared.size(); ++i) {
-    const Work& work = schedule.works[i];
-    if (work.groups > 0) wanted.push_back({work.kernel, prepared[i].window_of, nullptr});
-  }
-  make_modules(std::move(wanted));
-  for (std::size_t i = 0; i < prepared.size(); ++i) {
-    const Work& work = schedule.works[i];
-    if (work.groups > 0)
-      prepared[i].pipeline = module(work.kernel, prepared[i].window_of)->pipeline->handle();
-  }
-
   Tape tape = write_out(schedule);
+  const auto plans = joined(tape, schedule, prepared);
+  make_modules_of(tape, schedule, prepared, plans);
+  // What a dispatch sees of its block is whole 16-byte vectors; blocks start where a dynamic offset
+  // may point.
+  const std::uint64_t alignment =
+      std::max<std::uint64_t>(16, context_->device.description().uniform_alignment);
+  Building building{entry, schedule, prepared, extra, alignment};
   vulkan::Stretches stretches;
   if (context_->device.labels())
     for (const Work& work : schedule.works)
       stretches.labels.push_back(program_.name + ": " + work.label);
-  for (const std::vector<Played>& stretch : tape.stretches) {
+  for (std::size_t s = 0; s < plans.size(); ++s) {
     std::vector<vulkan::Dispatch> dispatches;
-    for (const Played& played : stretch) {
-      const Work& work = schedule.works[played.work];
-      if (work.groups == 0) continue;
-      const Prepared& ready = prepared[played.work];
-      std::vector<std::uint32_t> block = ready.block;
-      block.insert(block.end(), played.parameters.begin(), played.parameters.end());
-      block.insert(block.end(), ready.addresses.begin(), ready.addresses.end());
-      vulkan::Dispatch dispatch;
-      dispatch.pipeline = ready.pipeline;
-      dispatch.work = played.work;
-      dispatch.windows = ready.windows;
-      dispatch.barrier_before = work.barrier_before || (extra[played.work] && !dispatches.empty());
-      std::uint64_t counts = work.counts ? arena_.offset + work.counts->offset : 0;
-      for (const GridPiece& piece : grid_of(work.groups, target_.max_groups)) {
-        dispatch.groups_x = piece.x;
-        dispatch.groups_y = piece.y;
-        if (work.counts) dispatch.counts = arena_.block;
-        dispatch.counts_offset = counts;
-        counts += 12;
-        dispatch.parameter_offset = static_cast<std::uint32_t>(4 * entry.words.size());
-        block[0] = piece.base;
-        block[1] = piece.x;
-        const auto first = static_cast<std::uint32_t>(entry.words.size());
-        entry.words.insert(entry.words.end(), block.begin(), block.end());
-        entry.words.resize(first + stride / 4);
-        for (Patch patch : ready.patches) {
-          patch.word += first;
-          entry.patches.push_back(patch);
-        }
-        dispatches.push_back(dispatch);
-        // The parts touch different elements; only the validation layer, which sees whole windows,
-        // needs an order.
-        dispatch.barrier_before = validating;
-      }
-    }
+    for (const Joined& plan : plans[s])
+      if (plan.parts.size() == 1)
+        add_single(building, tape.stretches[s][plan.parts[0]], dispatches);
+      else
+        add_joined(building, tape.stretches[s], plan, dispatches);
+    // Parts that stand elsewhere than they did need barriers elsewhere; see extra_barriers_.
+    if (validating && dispatches.size() < tape.stretches[s].size())
+      for (std::size_t d = 1; d < dispatches.size(); ++d) dispatches[d].barrier_before = true;
     stretches.stretches.push_back(std::move(dispatches));
   }
   entry.turns = std::move(tape.turns);
@@ -378,8 +494,8 @@ void Executable::build(Entry& entry) {
     }
   }
 
-  entry.instance_words =
-      static_cast<std::uint32_t>(std::max<std::size_t>(entry.words.size(), stride / 4));
+  const std::uint32_t range = std::max(building.range, static_cast<std::uint32_t>(alignment));
+  entry.instance_words = building.last + range / 4;
   entry.words.resize(entry.instance_words);
   vulkan::Request request;
   request.bytes = std::uint64_t{4} * entry.instance_words * vulkan::Recording::max_instances;
@@ -388,7 +504,7 @@ void Executable::build(Entry& entry) {
   entry.parameters = context_->parameters.allocate(request);
   entry.recording = std::make_unique<vulkan::Recording>(
       context_->device, std::move(window_tuples), std::move(stretches), entry.parameters,
-      4 * entry.instance_words, stride, options_.drop_barriers);
+      4 * entry.instance_words, range, options_.drop_barriers);
   entry.recording->add_instance();
   std::memcpy(entry.parameters.mapped(), entry.words.data(), 4 * entry.words.size());
   entry.tickets.assign(1, 0);

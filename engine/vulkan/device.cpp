@@ -265,6 +265,9 @@ void Device::create_layouts() {
   auto layout = make<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
   layout.setLayoutCount = 1;
   layout.pSetLayouts = &set_layout_;
+  const VkPushConstantRange identity{VK_SHADER_STAGE_COMPUTE_BIT, 0, 4 * spirv::identity_words};
+  layout.pushConstantRangeCount = 1;
+  layout.pPushConstantRanges = &identity;
   vulkan::check(vk_.vkCreatePipelineLayout(device_, &layout, nullptr, &pipeline_layout_),
                 "vkCreatePipelineLayout");
   counters_.objects += 2;

@@ -2,6 +2,8 @@
 #include "engine/vulkan/recorder.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 #include "engine/vulkan/result.h"
 
@@ -255,6 +257,12 @@ void Recording::bind_and_dispatch(VkCommandBuffer commands, const Dispatch& d,
   const std::uint32_t offset = parameters.start + d.parameter_offset;
   vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, device_.pipeline_layout(), 0,
                              1, &parameters.sets[d.windows], 1, &offset);
+  if (d.joined) {
+    std::array<std::uint32_t, spirv::identity_words> identity;
+    std::iota(identity.begin(), identity.end(), 0u);
+    vk.vkCmdPushConstants(commands, device_.pipeline_layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                          sizeof identity, identity.data());
+  }
   if (d.counts != nullptr)
     vk.vkCmdDispatchIndirect(commands, d.counts->buffer, d.counts_offset);
   else

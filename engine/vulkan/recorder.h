@@ -27,6 +27,7 @@ struct Dispatch {
   const Block* counts = nullptr;  // where the number of groups lies, if the device decides it
   std::uint64_t counts_offset = 0;
   bool barrier_before = false;
+  bool joined = false;     // its module wants push constants; see shaders/spirv/emit.h
   std::uint32_t work = 0;  // what it is a part of: for profiles and labels
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "shaders/kernel/same.h"
 #include "shaders/kernel/trips.h"
 
 namespace gnomon::kernel {
@@ -37,6 +38,37 @@ std::uint64_t trips(const Region& region, const Bound& bound) {
     }
   }
   return total;
+}
+
+bool same(const Region&, const Region&);
+
+bool same(const Instruction& a, const Instruction& b) {
+  return a.op == b.op && a.exact == b.exact && a.immediate == b.immediate &&
+         std::ranges::equal(a.results, b.results) && std::ranges::equal(a.operands, b.operands) &&
+         std::ranges::equal(a.regions, b.regions,
+                            [](const Region& x, const Region& y) { return same(x, y); });
+}
+
+bool same(const Region& a, const Region& b) {
+  return a.arguments == b.arguments && a.yields == b.yields &&
+         std::ranges::equal(a.body, b.body,
+                            [](const Instruction& x, const Instruction& y) { return same(x, y); });
+}
+
+bool same(const Buffer& a, const Buffer& b) {
+  return a.dtype == b.dtype && a.access == b.access && a.coherent == b.coherent &&
+         a.texel == b.texel && a.history == b.history;
+}
+
+std::size_t mixed(std::size_t h, std::size_t x) { return (h ^ x) * 0x9e3779b97f4a7c15u + (h >> 7); }
+
+std::size_t hash_of(std::size_t h, const Region& r) {
+  h = mixed(h, r.body.size());
+  for (const Instruction& i : r.body) {
+    h = mixed(mixed(h, static_cast<std::size_t>(i.op)), i.immediate);
+    for (const Region& inner : i.regions) h = hash_of(h, inner);
+  }
+  return h;
 }
 
 }  // namespace
@@ -261,6 +293,18 @@ std::string_view name(Op op) {
 std::string to_string(Type t) {
   std::string text(name(t.scalar));
   return t.width == 1 ? text : text + "x" + std::to_string(t.width);
+}
+
+bool same_but_lanes(const Kernel& a, const Kernel& b) {
+  return a.group_size == b.group_size && a.parameters == b.parameters &&
+         std::ranges::equal(a.buffers, b.buffers,
+                            [](const Buffer& x, const Buffer& y) { return same(x, y); }) &&
+         a.privates == b.privates && a.shareds == b.shareds && a.types == b.types &&
+         same(a.body, b.body);
+}
+
+std::size_t hash_but_lanes(const Kernel& k) {
+  return hash_of(mixed(mixed(k.group_size, k.buffers.size()), k.types.size()), k.body);
 }
 
 }  // namespace gnomon::kernel

@@ -1,7 +1,9 @@
 // shaders/passes/coarsen.cpp -- bounds and the lanes that are left over; widen.cpp does the others.
 #include "shaders/passes/coarsen.h"
 
+#include <array>
 #include <bit>
+#include <span>
 
 #include "shaders/passes/rewrite.h"
 #include "shaders/passes/widen.h"
@@ -64,6 +66,56 @@ Kernel finished(Builder& out) {
   return out.take();
 }
 
+Values run_one(const Kernel& source, Builder& out, Value lane, std::uint32_t first_private) {
+  OneLane(source, out, lane, first_private).Rewriter::copy(source.body);
+  return {};
+}
+
+Values run_wide(const Kernel& source, Builder& out, Value invocation, std::uint32_t width) {
+  const Value first = out.mul(invocation, out.u32(width));
+  widen(source, out, first, static_cast<std::uint8_t>(width));
+  return {};
+}
+
+/// Arrays of the last lanes' own: the wide body's hold one array per component.
+std::uint32_t privates_again(const Kernel& source, Builder& out) {
+  for (const LocalArray& a : source.privates) out.private_array(a);
+  return static_cast<std::uint32_t>(source.privates.size());
+}
+
+Kernel in_trips(const Kernel& source, Builder& out, const CoarsenOptions& options) {
+  const std::uint32_t width = options.width;
+  GNOMON_CHECK(width <= options.group_size && options.deal <= 1, "no workgroup has the last lanes");
+  const Value full = out.parameter(out.parameter_word());
+  const Value rest = out.parameter(out.parameter_word());
+  const Value group = out.source(Op::group_index), local = out.source(Op::local_index);
+  const std::uint32_t step = options.group_size * options.trips;
+  const Value first = out.add(out.mul(group, out.u32(step)), local);
+  const Value behind = out.add(first, out.u32(step));
+  const Value end = out.select(out.compare(Op::lt, behind, full), behind, full);
+  out.loop(
+      std::array{first}, options.trips,
+      [&](std::span<const Value> i) { return out.compare(Op::lt, i[0], end); },
+      [&](std::span<const Value> i) {
+        if (width == 1)
+          run_one(source, out, i[0], 0);
+        else
+          run_wide(source, out, i[0], width);
+        return Values{out.add(i[0], out.u32(options.group_size))};
+      });
+  if (width == 1) return finished(out);
+  const std::uint32_t first_private = privates_again(source, out);
+  // Those of the first workgroup.
+  out.if_(
+      out.compare(Op::lt, out.add(out.mul(group, out.u32(step)), local), rest),
+      [&] {
+        const Value lane = out.add(out.mul(full, out.u32(width)), first);
+        return run_one(source, out, lane, first_private);
+      },
+      [] { return Values{}; });
+  return finished(out);
+}
+
 }  // namespace
 
 Kernel coarsen(const Kernel& source, CoarsenOptions options) {
@@ -79,6 +131,7 @@ Kernel coarsen(const Kernel& source, CoarsenOptions options) {
   Builder out(source.name);
   copy_header(source, out);
   out.kernel().group_size = options.group_size;
+  if (options.trips > 0) return in_trips(source, out, options);
   const Value invocation = numbered(out, options, invocations(lanes, width));
   const std::uint32_t full = lanes / width;  // invocations all of whose lanes exist
   const std::uint32_t used = invocations(lanes, width);
@@ -89,23 +142,16 @@ Kernel coarsen(const Kernel& source, CoarsenOptions options) {
     return out.if_(out.compare(Op::lt, invocation, out.u32(end)), f, otherwise);
   };
   const auto one_lane = [&](Value lane, std::uint32_t first_private) {
-    OneLane(source, out, lane, first_private).Rewriter::copy(source.body);
-    return Values{};
+    return run_one(source, out, lane, first_private);
   };
   if (width == 1 || full == 0) {
     below(
         lanes, [&] { return one_lane(invocation, 0); }, nothing);
     return finished(out);
   }
-  const auto wide = [&] {
-    const Value first = out.mul(invocation, out.u32(width));
-    widen(source, out, first, static_cast<std::uint8_t>(width));
-    return Values{};
-  };
+  const auto wide = [&] { return run_wide(source, out, invocation, width); };
   const auto left_over = [&] {
-    // Arrays of their own: the wide body's hold one array per component.
-    const auto first_private = static_cast<std::uint32_t>(source.privates.size());
-    for (const LocalArray& a : source.privates) out.private_array(a);
+    const std::uint32_t first_private = privates_again(source, out);
     const auto body = [&] {
       return one_lane(out.add(invocation, out.u32(full * (width - 1))), first_private);
     };

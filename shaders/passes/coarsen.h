@@ -13,6 +13,12 @@ struct CoarsenOptions {
   /// each core a contiguous share of the workgroups; where neighbouring lanes cost alike, dealing
   /// them evens out the shares. Ignored unless it divides the number of workgroups.
   std::uint32_t deal = 1;
+  /// > 0: kernels of other numbers of lanes are the same one. Two further user words of the
+  /// parameter block are lanes / width and lanes % width, and a workgroup runs its invocations so
+  /// many times, each time for the next lanes: what an invocation has to look up, it looks up once,
+  /// and CPU drivers compute both sides of a branch for the last lanes once. The group size is at
+  /// least the width. Lane form must not know the number of its lanes; no dealing.
+  std::uint32_t trips = 0;
 };
 
 /// Invocations that cover `lanes` lanes: each of the last lanes % width has one of its own.

@@ -82,6 +82,7 @@ Words Emitter::run() {
     module_.name(function, kernel_.name);
   }
   block_ = entry_label;
+  if (options_.joined_rows > 0) leave_surplus();
   region(kernel_.body);
   effect(spv::Op::OpReturn, {});
   effect(spv::Op::OpFunctionEnd, {});
@@ -279,34 +280,100 @@ Ref Emitter::hidden(DType scalar, std::uint32_t width, Ref value) {
 
 // ---- Sources
 
-// Word `index` of the parameter block. Rows of four words are loaded once, on entry.
+Ref Emitter::parameter_variable() {
+  if (parameter_block_ != 0) return parameter_block_;
+  const std::uint32_t words = kernel::parameter_header_words +
+                              static_cast<std::uint32_t>(kernel_.buffers.size()) +
+                              kernel_.parameters + 2 * addresses();
+  const std::uint32_t rows = options_.joined_rows > 0 ? options_.joined_rows : (words + 3) / 4;
+  const Ref block = module_.block(module_.array(type(DType::u32, 4), rows, 16));
+  parameter_block_ = module_.variable(spv::StorageClass::Uniform, block);
+  module_.decorate(parameter_block_, spv::Decoration::DescriptorSet, {0});
+  module_.decorate(parameter_block_, spv::Decoration::Binding, {parameter_binding});
+  if (options_.debug_info) module_.name(parameter_block_, "parameters");
+  return parameter_block_;
+}
+
+// Rows of four words are loaded once, on entry.
+Ref Emitter::parameter_row(std::map<std::uint32_t, Ref>& rows, std::uint32_t index, Ref from) {
+  Ref& row = rows[index];
+  if (row != 0) return row;
+  const Ref row_type = type(DType::u32, 4);
+  const Ref block = parameter_variable();
+  const Ref at = from == 0 ? 0 : add(from, module_.u32(index));
+  const Ref pointer = op({spv::Op::OpAccessChain,
+                          module_.pointer(spv::StorageClass::Uniform, row_type),
+                          {block, module_.u32(0), from == 0 ? module_.u32(index) : at}});
+  return row = op({spv::Op::OpLoad, row_type, {pointer}});
+}
+
+// Word `index` of the parameter block, that of the workgroup's own part.
 Ref Emitter::parameter_word(std::uint32_t index) {
   if (const auto found = parameter_words_.find(index); found != parameter_words_.end()) {
     return found->second;
   }
+  const Ref from = options_.joined_rows > 0 ? own_row() : 0;
   const Ref word = in_prologue([&] {
-    const Ref row_type = type(DType::u32, 4);
-    if (parameter_block_ == 0) {
-      const std::uint32_t words = kernel::parameter_header_words +
-                                  static_cast<std::uint32_t>(kernel_.buffers.size()) +
-                                  kernel_.parameters + 2 * addresses();
-      const Ref block = module_.block(module_.array(row_type, (words + 3) / 4, 16));
-      parameter_block_ = module_.variable(spv::StorageClass::Uniform, block);
-      module_.decorate(parameter_block_, spv::Decoration::DescriptorSet, {0});
-      module_.decorate(parameter_block_, spv::Decoration::Binding, {parameter_binding});
-      if (options_.debug_info) module_.name(parameter_block_, "parameters");
-    }
-    Ref& row = parameter_rows_[index / 4];
-    if (row == 0) {
-      const Ref pointer = op({spv::Op::OpAccessChain,
-                              module_.pointer(spv::StorageClass::Uniform, row_type),
-                              {parameter_block_, module_.u32(0), module_.u32(index / 4)}});
-      row = op({spv::Op::OpLoad, row_type, {pointer}});
-    }
+    const Ref row = parameter_row(parameter_rows_, index / 4, from);
     return op({spv::Op::OpCompositeExtract, word_type(), {row, index % 4}});
   });
   parameter_words_.emplace(index, word);
   return word;
+}
+
+// Word `index` of a joined dispatch's header.
+Ref Emitter::header_word(std::uint32_t index) {
+  return in_prologue([&] {
+    const Ref row = parameter_row(header_rows_, 0, 0);
+    return op({spv::Op::OpCompositeExtract, word_type(), {row, index}});
+  });
+}
+
+Ref Emitter::own_row() {
+  if (own_row_ != 0) return own_row_;
+  const Ref group = linear_group();
+  const Ref shift = header_word(2);
+  return own_row_ = in_prologue([&] {
+           const Ref slot =
+               identity(op({spv::Op::OpShiftRightLogical, word_type(), {group, shift}}));
+           const Ref word = add(slot, module_.u32(kernel::parameter_header_words));
+           const Ref row = op({spv::Op::OpShiftRightLogical, word_type(), {word, module_.u32(2)}});
+           const Ref column = op({spv::Op::OpBitwiseAnd, word_type(), {word, module_.u32(3)}});
+           const Ref pointer = op({spv::Op::OpAccessChain,
+                                   module_.pointer(spv::StorageClass::Uniform, word_type()),
+                                   {parameter_variable(), module_.u32(0), row, column}});
+           return op({spv::Op::OpLoad, word_type(), {pointer}});
+         });
+}
+
+// The same number below max_slots, by way of constants.
+Ref Emitter::identity(Ref word) {
+  if (options_.features.reads_together == 0) return word;
+  const auto digit = [&](Ref index) {
+    if (identities_ == 0)
+      identities_ = module_.variable(spv::StorageClass::PushConstant,
+                                     module_.block(module_.array(word_type(), identity_words, 4)));
+    const Ref pointer = op({spv::Op::OpAccessChain,
+                            module_.pointer(spv::StorageClass::PushConstant, word_type()),
+                            {identities_, module_.u32(0), index}});
+    return op({spv::Op::OpLoad, word_type(), {pointer}});
+  };
+  const Ref low =
+      digit(op({spv::Op::OpBitwiseAnd, word_type(), {word, module_.u32(identity_words - 1)}}));
+  const Ref high = digit(op({spv::Op::OpShiftRightLogical, word_type(), {word, module_.u32(5)}}));
+  return add(low, op({spv::Op::OpShiftLeftLogical, word_type(), {high, module_.u32(5)}}));
+}
+
+void Emitter::leave_surplus() {
+  const Ref group = group_index();
+  const Ref inside = op({spv::Op::OpULessThan, type(DType::boolean), {group, parameter_word(1)}});
+  const Ref leave = module_.fresh(), stay = module_.fresh();
+  effect(spv::Op::OpSelectionMerge,
+         {stay, static_cast<std::uint32_t>(spv::SelectionControlMask::MaskNone)});
+  effect(spv::Op::OpBranchConditional, {inside, stay, leave});
+  begin_block(leave);
+  effect(spv::Op::OpReturn, {});
+  begin_block(stay);
 }
 
 // One axis of a built-in of three words; `cache` keeps the loaded vector.
@@ -330,18 +397,25 @@ Ref Emitter::local_index() {
   return local_index_;
 }
 
+Ref Emitter::linear_group() {
+  if (linear_group_ != 0) return linear_group_;
+  const bool joined = options_.joined_rows > 0;
+  const Ref x = builtin_axis(spv::BuiltIn::WorkgroupId, workgroup_id_, 0);
+  const Ref y = builtin_axis(spv::BuiltIn::WorkgroupId, workgroup_id_, 1);
+  const Ref first = joined ? header_word(0) : parameter_word(0);
+  const Ref row = joined ? header_word(1) : parameter_word(1);
+  return linear_group_ = in_prologue([&] {
+           const Ref before = op({spv::Op::OpIMul, word_type(), {y, row}});
+           return add(first, add(x, before));
+         });
+}
+
 Ref Emitter::group_index() {
-  if (group_index_ == 0) {
-    const Ref x = builtin_axis(spv::BuiltIn::WorkgroupId, workgroup_id_, 0);
-    const Ref y = builtin_axis(spv::BuiltIn::WorkgroupId, workgroup_id_, 1);
-    const Ref first = parameter_word(0);
-    const Ref row = parameter_word(1);
-    group_index_ = in_prologue([&] {
-      const Ref before = op({spv::Op::OpIMul, word_type(), {y, row}});
-      return add(first, add(x, before));
-    });
-  }
-  return group_index_;
+  if (group_index_ != 0) return group_index_;
+  const Ref linear = linear_group();
+  if (options_.joined_rows == 0) return group_index_ = linear;
+  const Ref first = parameter_word(0);
+  return group_index_ = in_prologue([&] { return add(first, linear); });
 }
 
 Ref Emitter::invocation() {

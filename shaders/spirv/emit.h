@@ -7,8 +7,15 @@
 // A buffer that no window shows (window `by_address`) is reached by a 64-bit address of its block,
 // two words for each such buffer, in their order, behind the user words of the parameter block; its
 // base counts from there. Needs `Features::addresses`; such a buffer cannot be coherent.
-// Only the bindings that the kernel uses are declared. Every buffer is a variable of its own; those
-// of one window share its binding, so they are `Aliased`, and those never written `NonWritable`.
+// A dispatch may be several ones of a kernel, the parts, *joined*: then the block is a header,
+// which is [0] and [1] of kernel.h and [2] s; a word for every 2^s workgroups, the row of four
+// words that the parameter block of their part begins at; and these blocks, whose first word is
+// what is added to the workgroup's linear index, the second one how many workgroups the part has.
+// Others return. Such dispatches want `identity_words` push constants, of which each is its own
+// index: Mesa knows of those alone that a workgroup's invocations see the same one, and would have
+// each of them look up where its buffers begin. Only the bindings that the kernel uses are
+// declared. Every buffer is a variable of its own; those of one window share its binding, so they
+// are `Aliased`, and those never written `NonWritable`.
 //
 // What the emitter relies on and does not check:
 // - The bound range of a window starts at a multiple of 16 bytes and is a multiple of 16 bytes
@@ -29,6 +36,8 @@ inline constexpr unsigned parameter_binding = 0;
 inline constexpr unsigned first_window_binding = 1;
 inline constexpr unsigned first_texel_binding = 5;
 inline constexpr unsigned max_windows = 4;
+inline constexpr unsigned identity_words = 32;
+inline constexpr unsigned max_slots = identity_words * identity_words;  // of the table
 inline constexpr std::uint8_t by_address = 0xff;  // in place of a window
 /// In place of a window: `count` of them from `first` on show one part of the buffer each, of
 /// EmitOptions::window_bytes.
@@ -72,6 +81,7 @@ struct EmitOptions {
   Features features = {};
   std::vector<std::uint8_t> windows = {};  // of each buffer; empty: all in window 0
   std::uint64_t window_bytes = 0;          // what a window shows of a buffer that spans several
+  std::uint32_t joined_rows = 0;           // of a joined dispatch's parameter block; 0: of one part
   bool debug_info = false;                 // names and source lines; they change the words
 };
 

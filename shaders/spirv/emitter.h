@@ -77,7 +77,14 @@ class Emitter {
   /// The same bits, 32-bit floats or integers, as a value that no compiler knows to be the same.
   Ref hidden(DType scalar, std::uint32_t width, Ref value);
 
+  Ref parameter_variable();
   Ref parameter_word(std::uint32_t index);
+  Ref header_word(std::uint32_t index);
+  Ref parameter_row(std::map<std::uint32_t, Ref>& rows, std::uint32_t index, Ref from);
+  Ref own_row();
+  Ref identity(Ref word);
+  Ref linear_group();
+  void leave_surplus();
   Ref builtin_axis(spv::BuiltIn builtin, Ref& cache, std::uint32_t axis);
   Ref local_index();
   Ref group_index();
@@ -200,7 +207,8 @@ class Emitter {
 
   std::map<std::uint32_t, Ref> quad_bases_;  // per buffer: its base in 16-byte units
   Ref parameter_block_ = 0;
-  std::map<std::uint32_t, Ref> parameter_rows_, parameter_words_;
+  std::map<std::uint32_t, Ref> parameter_rows_, parameter_words_, header_rows_;
+  Ref own_row_ = 0, linear_group_ = 0, identities_ = 0;  // of a joined dispatch
   Ref workgroup_id_ = 0, local_id_ = 0;
   Ref subgroup_index_ = 0, subgroup_count_ = 0, subgroup_lane_ = 0;
   Ref local_index_ = 0, group_index_ = 0, invocation_ = 0;

@@ -343,7 +343,7 @@ TEST(ConvolutionLowering, HasTilesWhateverShowsIt) {
     const std::string& s = p.fusion_text;
     std::size_t n = 0;
     for (std::size_t at = s.find(" tile "); at != s.npos; at = s.find(" tile ", at + 1)) ++n;
-    return std::tuple{n, p.kernels.size(), s};
+    return std::tuple{n, p.steps.size(), s};
   };
   const auto layer = [](A x, A w) { return conv(x, w, {.padding = Padding::same}); };
   const Aval image = f32({2, 4, 8, 8}), kernel = f32({4, 4, 3, 3});

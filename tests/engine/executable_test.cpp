@@ -306,5 +306,46 @@ TEST_F(Windows, OfOtherBlocksMakeAnotherRecording) {
   EXPECT_LE(rt.counters().pipelines, 3u);
 }
 
+TEST(Join, PartsOfOneKindBetweenBarriersAreOneDispatch) {
+  const auto part = [](std::uint32_t alike, std::uint32_t groups, bool barrier = false) {
+    return Part{barrier, alike, groups, 3};
+  };
+  EXPECT_TRUE(join({}, 65535).empty());
+  const std::vector<Part> parts{part(0, 40),       part(1, 1), part(0, 7),
+                                {false, {}, 5, 3}, part(0, 1), part(0, 1, true)};
+  const auto all = join(parts, 65535);
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].parts, (std::vector<std::uint32_t>{0, 2, 4}));
+  EXPECT_EQ(all[0].shift, 0u);
+  EXPECT_EQ(all[0].slots, 48u);
+  EXPECT_EQ(all[0].first_row(), 13u);
+  EXPECT_EQ(all[0].rows, 13u + 9u);
+  EXPECT_EQ(all[1].parts, std::vector<std::uint32_t>{1});
+  EXPECT_EQ(all[2].parts, std::vector<std::uint32_t>{3});
+  EXPECT_EQ(all[3].parts, std::vector<std::uint32_t>{5}) << "behind a barrier";
+}
+
+TEST(Join, TablesFitTheUniformBufferOfAnyDevice) {
+  const auto most_of = [](std::uint32_t groups, std::uint32_t rows, std::size_t count) {
+    const std::vector<Part> parts(count, Part{false, 0u, groups, rows});
+    std::size_t most = 0, sum = 0;
+    for (const Joined& j : join(parts, 65535)) {
+      EXPECT_LE(j.slots << j.shift, 65535u);
+      if (j.parts.size() > 1) {
+        EXPECT_LE(j.rows, 1024u);
+        EXPECT_LE(j.slots, spirv::max_slots);
+      }
+      most = std::max(most, j.parts.size());
+      sum += j.parts.size();
+    }
+    EXPECT_EQ(sum, count);
+    return most;
+  };
+  EXPECT_EQ(most_of(390, 4, 50), 50u);
+  EXPECT_LT(most_of(1, 8, 1000), 128u) << "rows";
+  EXPECT_LT(most_of(60000, 4, 10), 2u) << "workgroups";
+  EXPECT_GT(most_of(1, 4, 1000), 100u);
+}
+
 }  // namespace
 }  // namespace gnomon::testing

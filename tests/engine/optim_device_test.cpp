@@ -1,6 +1,9 @@
 // tests/engine/optim_device_test.cpp -- optimisers on the device.
 #include <cmath>
+#include <utility>
+#include <vector>
 
+#include "gnomon/control.h"
 #include "gnomon/jit.h"
 #include "gnomon/ops.h"
 #include "gnomon/optim.h"
@@ -61,6 +64,76 @@ TEST_F(OptimDevice, EveryOptimiserFitsALineInOneCompiledStep) {
     EXPECT_NEAR(rt.to_host<float>(p.slope)[0], 1.5f, 0.02f);
     EXPECT_NEAR(rt.to_host<float>(p.offset)[0], -0.5f, 0.02f);
   }
+}
+
+/// Arrays of sizes around those of workgroups and of what an invocation takes, and of several
+/// ranks.
+std::vector<Array> of_many_sizes(Runtime& rt, float from) {
+  std::vector<Array> all;
+  for (const Shape& shape :
+       {Shape{1}, Shape{2}, Shape{7}, Shape{8}, Shape{9}, Shape{5, 3}, Shape{63}, Shape{64},
+        Shape{65}, Shape{127, 3}, Shape{1023}, Shape{1024}, Shape{1025}, Shape{3, 7, 101},
+        Shape{4099}, Shape{}, Shape{130, 131}}) {
+    std::vector<float> values(static_cast<std::size_t>(shape.size()));
+    for (float& v : values) v = from = std::fmod(from * 1.37f + 0.71f, 3.0f) - 0.9f;
+    all.push_back(rt.from_host(values, shape));
+  }
+  return all;
+}
+
+struct Learned {
+  std::vector<Array> params;
+  optim::State<std::vector<Array>> state;
+};
+Learned learned(const std::vector<Array>& params, const optim::State<std::vector<Array>>& state,
+                const std::vector<Array>& slopes) {
+  auto [updates, next] = optim::adam(0.01).update(slopes, state, params);
+  return {optim::apply_updates(params, updates), std::move(next)};
+}
+
+TEST_F(OptimDevice, ManyArraysOfAnySizesShareDispatches) {
+  const std::vector<Array> params = of_many_sizes(rt, 0.3f), slopes = of_many_sizes(rt, 0.9f);
+  const auto start = [&](const std::vector<Array>& p) { return optim::adam(0.01).init(p); };
+  auto step = jit(rt, learned, {.name = "many"});
+  const auto first = step(params, jit(rt, start)(params), slopes);
+  const std::uint64_t before = rt.counters().dispatches;
+  const auto second = step(first.params, first.state, slopes);
+  rt.wait();
+  if (rt.target().contiguous_per_lane) {
+    EXPECT_LE(rt.counters().dispatches - before, 6u);
+  }
+  auto alone = jit(rt, learned, {.name = "one"});
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    SCOPED_TRACE(to_string(params[i].dtype(), params[i].shape()));
+    const std::vector<Array> p{params[i]}, g{slopes[i]};
+    const auto once = alone(p, jit(rt, start)(p), g);
+    const auto twice = alone(once.params, once.state, g);
+    EXPECT_EQ(rt.to_host<float>(second.params[i]), rt.to_host<float>(twice.params[0]));
+    for (std::size_t k = 0; k < 2; ++k)
+      EXPECT_EQ(rt.to_host<float>(second.state.trees[k][i]),
+                rt.to_host<float>(twice.state.trees[k][0]));
+  }
+}
+
+TEST_F(OptimDevice, ManyArraysInALoopOrDonatedAreTheSame) {
+  const std::vector<Array> params = of_many_sizes(rt, 0.4f), slopes = of_many_sizes(rt, 0.8f);
+  const auto start = [&](const std::vector<Array>& p) { return optim::adam(0.01).init(p); };
+  auto step = jit(rt, learned, {.name = "many"});
+  Learned by_calls{params, jit(rt, start)(params)};
+  for (int i = 0; i < 5; ++i)
+    by_calls = step(std::move(by_calls.params), std::move(by_calls.state), slopes);
+  auto looped =
+      jit(rt,
+          [](const std::vector<Array>& p, const optim::State<std::vector<Array>>& s,
+             const std::vector<Array>& g) {
+            return fori_loop(
+                0, 5, [&](const Array&, const Learned& l) { return learned(l.params, l.state, g); },
+                Learned{p, s});
+          },
+          {.name = "looped"});
+  const Learned by_loop = looped(params, jit(rt, start)(params), slopes);
+  for (std::size_t i = 0; i < params.size(); ++i)
+    EXPECT_EQ(rt.to_host<float>(by_calls.params[i]), rt.to_host<float>(by_loop.params[i])) << i;
 }
 
 }  // namespace

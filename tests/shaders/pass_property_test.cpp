@@ -1,6 +1,7 @@
 // tests/shaders/pass_property_test.cpp -- passes keep every bit of what random kernels compute.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <span>
@@ -25,7 +26,8 @@ constexpr std::uint32_t group_size = 8;
 using Memory = std::vector<std::vector<std::uint32_t>>;
 
 /// Contents of the buffers after a run; NaNs are all alike.
-Memory run(const Kernel& kernel, std::uint32_t lanes, std::uint32_t groups, std::uint32_t seed) {
+Memory run(const Kernel& kernel, std::uint32_t lanes, std::uint32_t groups, std::uint32_t seed,
+           const std::vector<std::uint32_t>& user_words = {}) {
   verify(kernel);
   Memory memory;
   std::vector<std::span<std::byte>> bytes;
@@ -33,7 +35,8 @@ Memory run(const Kernel& kernel, std::uint32_t lanes, std::uint32_t groups, std:
     memory.push_back(random_buffer(kernel, k, lanes, seed));
   }
   for (auto& words : memory) bytes.push_back(std::as_writable_bytes(std::span(words)));
-  const std::vector<std::uint32_t> parameters(parameter_header_words + kernel.buffers.size(), 0);
+  std::vector<std::uint32_t> parameters(parameter_header_words + kernel.buffers.size(), 0);
+  parameters.insert(parameters.end(), user_words.begin(), user_words.end());
   interpret(kernel, groups, parameters, bytes);
   for (std::size_t k = 0; k < memory.size(); ++k) {
     if (kernel.buffers[k].dtype != DType::f32) continue;
@@ -77,6 +80,26 @@ TEST_P(Passes, KeepEveryBitOfARandomKernel) {
     const Kernel ordered = schedule(final);
     ASSERT_EQ(run(ordered, lanes, groups, seed), expected) << "seed " << seed << "\n"
                                                            << print(final) << print(ordered);
+  }
+}
+
+TEST_P(Passes, AKernelForAnyNumberOfLanesKeepsEveryBit) {
+  const std::uint32_t width = GetParam();
+  for (std::uint32_t seed = 0; seed < kernels; ++seed) {
+    const Kernel kernel = random_kernel(seed);
+    const std::uint32_t lanes = kernel.lanes, size = std::max(group_size, width);
+    const std::uint32_t trips = 1 + seed % 5, first = kernel.parameters;
+    const Memory expected = run(kernel, lanes, 0, seed);
+    const Kernel any = simplify(
+        vectorize(coarsen(simplify(kernel), {.width = width, .group_size = size, .trips = trips}),
+                  {.texel_reads = true}));
+    ASSERT_EQ(any.parameters, first + 2);
+    const std::uint32_t full = lanes / width, step = size * trips;
+    std::vector<std::uint32_t> words(first);
+    words.insert(words.end(), {full, lanes % width});
+    ASSERT_EQ(run(any, lanes, std::max(1u, (full + step - 1) / step), seed, words), expected)
+        << "seed " << seed << "\n"
+        << print(kernel) << print(any);
   }
 }
 

@@ -285,6 +285,23 @@ TEST(SpirvEmit, SourcesComeFromTheParameterBlockAndTheBuiltins) {
   EXPECT_EQ(count(text, "= OpLoad %v4uint"), 2u) << text;
 }
 
+TEST(SpirvEmit, PartsOfAJoinedDispatchFindTheirParametersByATable) {
+  const auto text_of = [](std::uint32_t reads_together) {
+    Sketch s;
+    const std::uint32_t word = s.b.parameter_word();
+    s.keep(s.b.add(s.b.source(Op::group_index), s.b.parameter(word)));
+    Features features;
+    features.reads_together = reads_together;
+    return emitted(s.b.take(), {.features = features, .joined_rows = 64});
+  };
+  const std::string text = text_of(0);
+  // The header once, and two rows of the part; its row is a word of its own.
+  EXPECT_EQ(count(text, "= OpLoad %v4uint"), 3u) << text;
+  EXPECT_EQ(count(text, "OpReturn"), 2u) << "workgroups that no part has\n" << text;
+  EXPECT_EQ(count(text, "PushConstant"), 0u) << text;
+  EXPECT_THAT(text_of(8), HasSubstr("OpVariable %_ptr_PushConstant"));
+}
+
 TEST(SpirvTools, ABrokenModuleIsReported) {
   kernel::Kernel k;
   std::vector<std::uint32_t> words = emit(k, {});

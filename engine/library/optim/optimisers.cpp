@@ -12,9 +12,10 @@ namespace {
 
 using detail::is_learned;
 
-/// 1 - b^t: the divisor of bias correction.
+/// 1 / (1 - b^t), the factor of bias correction: a number for whole arrays, whose elements would
+/// each be divided otherwise.
 Array bias_correction(double b, const Array& count) {
-  return 1 - pow(full({}, b, count.dtype()), count);
+  return 1 / (1 - pow(full({}, b, count.dtype()), count));
 }
 
 /// Updates times a factor or minus a rate; has a count only where the schedule is not constant.
@@ -88,8 +89,8 @@ Moments moments(Pointwise& at, double b1, double b2) {
   const Array& g = at.update;
   at.memory[0] = b1 * at.memory[0] + (1 - b1) * g;
   at.memory[1] = b2 * at.memory[1] + (1 - b2) * square(g);
-  return {at.memory[0] / bias_correction(b1, at.count),
-          at.memory[1] / bias_correction(b2, at.count)};
+  return {at.memory[0] * bias_correction(b1, at.count),
+          at.memory[1] * bias_correction(b2, at.count)};
 }
 
 Optimiser with_rate(Optimiser first, Schedule rate) {
@@ -141,8 +142,8 @@ Optimiser scale_by_adam(AdamOptions o) {
       [=](Pointwise at) {
         auto [mean, square] = moments(at, o.b1, o.b2);
         if (o.nesterov)
-          mean = o.b1 * at.memory[0] / bias_correction(o.b1, at.count + 1) +
-                 (1 - o.b1) * at.update / bias_correction(o.b1, at.count);
+          mean = o.b1 * at.memory[0] * bias_correction(o.b1, at.count + 1) +
+                 (1 - o.b1) * at.update * bias_correction(o.b1, at.count);
         return mean / (sqrt(square + o.eps_root) + o.eps);
       },
       {.memory = {0, 0}, .counts = true});
@@ -167,7 +168,7 @@ Optimiser adamax(Schedule rate, AdamOptions o) {
                        [=](Pointwise at) {
                          at.memory[0] = o.b1 * at.memory[0] + (1 - o.b1) * at.update;
                          at.memory[1] = maximum(abs(at.update) + o.eps, o.b2 * at.memory[1]);
-                         return at.memory[0] / bias_correction(o.b1, at.count) / at.memory[1];
+                         return at.memory[0] * bias_correction(o.b1, at.count) / at.memory[1];
                        },
                        {.memory = {0, 0}, .counts = true}),
                    std::move(rate));
