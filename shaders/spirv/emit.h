@@ -7,15 +7,16 @@
 // A buffer that no window shows (window `by_address`) is reached by a 64-bit address of its block,
 // two words for each such buffer, in their order, behind the user words of the parameter block; its
 // base counts from there. Needs `Features::addresses`; such a buffer cannot be coherent.
-// A dispatch may be several ones of a kernel, the parts, *joined*: then the block is a header,
-// which is [0] and [1] of kernel.h and [2] s; a word for every 2^s workgroups, the row of four
-// words that the parameter block of their part begins at; and these blocks, whose first word is
-// what is added to the workgroup's linear index, the second one how many workgroups the part has.
-// Others return. Such dispatches want `identity_words` push constants, of which each is its own
-// index: Mesa knows of those alone that a workgroup's invocations see the same one, and would have
-// each of them look up where its buffers begin. Only the bindings that the kernel uses are
-// declared. Every buffer is a variable of its own; those of one window share its binding, so they
-// are `Aliased`, and those never written `NonWritable`.
+// Only the bindings that the kernel uses are declared. Every buffer is a variable of its own; those
+// of one window share its binding, so they are `Aliased`, and those never written `NonWritable`.
+//
+// A dispatch may be several of one kernel, its parts, *joined*: then the block is a header, which
+// is [0] and [1] of kernel.h and [2] s; a word for every 2^s workgroups, the row of four words at
+// which the parameter block of their part begins; and these blocks, whose first word is added to
+// the workgroup's linear index, and whose second one is how many workgroups the part has. Others
+// return. Such dispatches want `identity_words` push constants, of which each is its own index:
+// Mesa knows of those alone that a workgroup's invocations see the same one, and would have each
+// of them look up where its buffers begin.
 //
 // What the emitter relies on and does not check:
 // - The bound range of a window starts at a multiple of 16 bytes and is a multiple of 16 bytes
