@@ -4,7 +4,8 @@
 // <program>.graph is what was traced (record.cmake writes it), <program>.decisions beside it what
 // is decided: a line per kernel or loop as GNOMON_DUMP=fusion has them, without the numbers of
 // values and names of kernels, which change for no reason, and with how many workgroups of which
-// size are started. Targets that agree share a paragraph. GNOMON_UPDATE_GOLDEN=1 writes the files.
+// size are started; a kernel that an earlier line has as well is told of there. Targets that agree
+// share a paragraph. GNOMON_UPDATE_GOLDEN=1 writes the files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
