@@ -2,8 +2,9 @@
 //
 // Dispatches of one pipeline between two barriers need nothing of one another, and starting a
 // dispatch costs more than a small one takes: on CPU drivers every one of them wakes all threads up
-// and waits for the last. So they are the parts of one dispatch, which has a parameter block for
-// each of them and a table that says whose workgroups are whose (shaders/spirv/emit.h).
+// and waits for the last. So many of them are the parts of one dispatch, which has a parameter
+// block for each of them and a table that says whose workgroups are whose (shaders/spirv/emit.h).
+// Its pipeline is another than that of a dispatch alone: a few are not worth compiling it.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -64,6 +65,9 @@ inline std::optional<Joined> table_of(std::span<const Part> stretch,
   return {};
 }
 
+/// Fewer stay dispatches of their own.
+constexpr std::size_t fewest_parts = 4;
+
 /// The dispatches of a stretch, in an order that respects its barriers.
 inline std::vector<Joined> join(std::span<const Part> stretch, std::uint32_t max_groups) {
   std::vector<Joined> all;
@@ -85,7 +89,14 @@ inline std::vector<Joined> join(std::span<const Part> stretch, std::uint32_t max
     }
     all.push_back({{p}});
   }
-  return all;
+  std::vector<Joined> result;
+  for (Joined& j : all) {
+    if (j.parts.size() >= fewest_parts)
+      result.push_back(std::move(j));
+    else
+      for (const std::uint32_t p : j.parts) result.push_back({{p}});
+  }
+  return result;
 }
 
 }  // namespace gnomon

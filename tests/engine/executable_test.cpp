@@ -311,18 +311,19 @@ TEST(Join, PartsOfOneKindBetweenBarriersAreOneDispatch) {
     return Part{barrier, alike, groups, 3};
   };
   EXPECT_TRUE(join({}, 65535).empty());
-  const std::vector<Part> parts{part(0, 40),       part(1, 1), part(0, 7),
-                                {false, {}, 5, 3}, part(0, 1), part(0, 1, true)};
+  const std::vector<Part> parts{part(0, 40),       part(1, 1), part(0, 7), part(1, 2),
+                                {false, {}, 5, 3}, part(0, 1), part(0, 2), part(0, 1, true)};
   const auto all = join(parts, 65535);
-  ASSERT_EQ(all.size(), 4u);
-  EXPECT_EQ(all[0].parts, (std::vector<std::uint32_t>{0, 2, 4}));
+  ASSERT_EQ(all.size(), 5u);
+  EXPECT_EQ(all[0].parts, (std::vector<std::uint32_t>{0, 2, 5, 6}));
   EXPECT_EQ(all[0].shift, 0u);
-  EXPECT_EQ(all[0].slots, 48u);
-  EXPECT_EQ(all[0].first_row(), 13u);
-  EXPECT_EQ(all[0].rows, 13u + 9u);
+  EXPECT_EQ(all[0].slots, 50u);
+  EXPECT_EQ(all[0].first_row(), 14u);
+  EXPECT_EQ(all[0].rows, 14u + 12u);
   EXPECT_EQ(all[1].parts, std::vector<std::uint32_t>{1});
-  EXPECT_EQ(all[2].parts, std::vector<std::uint32_t>{3});
-  EXPECT_EQ(all[3].parts, std::vector<std::uint32_t>{5}) << "behind a barrier";
+  EXPECT_EQ(all[2].parts, std::vector<std::uint32_t>{3}) << "two are not worth a pipeline";
+  EXPECT_EQ(all[3].parts, std::vector<std::uint32_t>{4});
+  EXPECT_EQ(all[4].parts, std::vector<std::uint32_t>{7}) << "behind a barrier";
 }
 
 TEST(Join, TablesFitTheUniformBufferOfAnyDevice) {
