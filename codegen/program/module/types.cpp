@@ -5,13 +5,6 @@
 #include <array>
 
 namespace gnomon::module_check {
-namespace {
-
-/// Dimension, depth, arrayed, multisampled, sampled (2: read and written) and format.
-constexpr std::array storage_texels = {word(spv::Dim::Buffer),          0u, 0u, 0u, 2u,
-                                       word(spv::ImageFormat::Rgba32ui)};
-
-}  // namespace
 
 void Types::extension(Words o) {
   static constexpr const char* known[] = {"SPV_KHR_float_controls", "SPV_KHR_8bit_storage"};
@@ -99,7 +92,11 @@ void Types::declare(Op opcode, Words o, const std::optional<std::uint32_t>& leng
     case OpTypeImage:
       t = {Kind::image, 0, o[1]};
       needs(Capability::ImageBuffer);
-      fits(is_word(o[1]) && std::ranges::equal(o.subspan(2), storage_texels), "images");
+      // Dimension, depth, arrayed, multisampled, sampled (2: read and written) and format.
+      fits(is_word(o[1]) &&
+               std::ranges::equal(o.subspan(2), std::array{word(spv::Dim::Buffer), 0u, 0u, 0u, 2u,
+                                                           word(spv::ImageFormat::Rgba32ui)}),
+           "images");
       break;
     case OpTypeArray:
       t = {Kind::array, 0, o[1], length.value_or(0)};
