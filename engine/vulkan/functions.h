@@ -15,8 +15,9 @@ namespace gnomon::vulkan {
 #define GNOMON_DEVICE_FUNCTIONS(X) \
   X(vkAllocateCommandBuffers) X(vkAllocateDescriptorSets) X(vkAllocateMemory) \
   X(vkBeginCommandBuffer) X(vkBindBufferMemory) X(vkCmdBindDescriptorSets) X(vkCmdBindPipeline) \
-  X(vkCmdCopyBuffer) X(vkCmdDispatch) X(vkCmdDispatchIndirect) X(vkCmdPipelineBarrier) X(vkCmdPushConstants) \
-  X(vkCmdResetQueryPool) X(vkCmdUpdateBuffer) X(vkCmdWriteTimestamp) X(vkCreateBuffer) \
+  X(vkCmdCopyBuffer) X(vkCmdDispatch) X(vkCmdDispatchIndirect) X(vkCmdPipelineBarrier) \
+  X(vkCmdPushConstants) X(vkCmdResetQueryPool) X(vkCmdUpdateBuffer) X(vkCmdWriteTimestamp) \
+  X(vkCreateBuffer) \
   X(vkCreateBufferView) X(vkCreateCommandPool) X(vkCreateComputePipelines) \
   X(vkCreateDescriptorPool) X(vkCreateDescriptorSetLayout) X(vkCreateFence) \
   X(vkCreatePipelineCache) X(vkCreatePipelineLayout) X(vkCreateQueryPool) \
