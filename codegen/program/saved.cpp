@@ -62,7 +62,8 @@ constexpr bool spirv::Features::*flags[] = {&spirv::Features::int64,
                                             &spirv::Features::rounding_rte_f32,
                                             &spirv::Features::rounding_rte_f64,
                                             &spirv::Features::denorm_preserve_f32,
-                                            &spirv::Features::denorm_preserve_f64};
+                                            &spirv::Features::denorm_preserve_f64,
+                                            &spirv::Features::as_specified};
 constexpr const char* flag_names[] = {"64-bit integers",
                                       "64-bit floats",
                                       "16-bit integers",
@@ -79,7 +80,8 @@ constexpr const char* flag_names[] = {"64-bit integers",
                                       "rounding to even in f32",
                                       "rounding to even in f64",
                                       "subnormals kept in f32",
-                                      "subnormals kept in f64"};
+                                      "subnormals kept in f64",
+                                      ""};
 static_assert(std::size(flags) == std::size(flag_names));
 // All but `version` and `reads_together`, which are no flags.
 static_assert(std::size(flags) + 2 == reflect::field_count<spirv::Features>());

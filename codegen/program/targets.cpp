@@ -17,6 +17,7 @@ Target lavapipe() {
   f.signed_zero_inf_nan_preserve_f32 = f.signed_zero_inf_nan_preserve_f64 = true;
   f.rounding_rte_f32 = f.rounding_rte_f64 = true;
   f.paired_stores = true;
+  f.as_specified = true;
   f.reads_together = 8;
   t.subgroup_size = 8;
   t.max_group_invocations = 1024;
@@ -41,6 +42,7 @@ Target lavapipe() {
 Target cpu() {
   Target t;
   t.device = "a CPU";
+  t.features.as_specified = true;
   t.contiguous_per_lane = true;
   t.map_coarsening = 16;
   t.parallel_lanes = 256;

@@ -46,6 +46,7 @@ Target any_such(Target row) {
   row.features.subgroup_basic = has.subgroup_basic;
   row.features.reads_together = has.reads_together;
   row.features.paired_stores = has.paired_stores;
+  row.features.as_specified = has.as_specified;
   row.refine = {.division = true, .root = true};
   return row;
 }

@@ -20,6 +20,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
   // Older layers repeat the name within the text, newer ones leave it out.
   const std::string name = data->pMessageIdName ? data->pMessageIdName : "";
   const std::string text = data->pMessage ? data->pMessage : "";
+  if (is_about_driver(text)) return VK_FALSE;
   static_cast<MessageLog*>(user)->add(text.find(name) == std::string::npos ? name + ": " + text
                                                                            : text);
   return VK_FALSE;

@@ -8,6 +8,13 @@
 
 namespace gnomon::vulkan {
 
+/// Whether a message of the validation layer is about what a driver does, not about us: NVIDIA's
+/// (580) looks for a function of the instance among those of the device, through the layer.
+inline bool is_about_driver(std::string_view message) {
+  return message.find("vkGetPhysicalDeviceVideoEncodeQualityLevelPropertiesKHR") !=
+         std::string_view::npos;
+}
+
 /// Thread safe: messages of several threads come one after the other.
 class Log {
  public:

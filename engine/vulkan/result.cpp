@@ -35,6 +35,8 @@ std::string describe(VkResult result) {
       return "VK_ERROR_OUT_OF_POOL_MEMORY (a descriptor pool is full)";
     case VK_ERROR_INVALID_SHADER_NV:
       return "VK_ERROR_INVALID_SHADER (the driver refused a shader)";
+    case VK_ERROR_UNKNOWN:
+      return "VK_ERROR_UNKNOWN (the driver does not say why)";
     default:
       return "VkResult " + std::to_string(static_cast<int>(result));
   }

@@ -8,7 +8,8 @@
 // two words for each such buffer, in their order, behind the user words of the parameter block; its
 // base counts from there. Needs `Features::addresses`; such a buffer cannot be coherent.
 // Only the bindings that the kernel uses are declared. Every buffer is a variable of its own; those
-// of one window share its binding, so they are `Aliased`, and those never written `NonWritable`.
+// of one window share its binding, so they are `Aliased`, and those never written `NonWritable`
+// (without `Features::as_specified` only where the whole window is never written).
 //
 // A dispatch may be several of one kernel, its parts, *joined*: then the block is a header, which
 // is [0] and [1] of kernel.h and [2] s; a word for every 2^s workgroups, the row of four words at
@@ -70,6 +71,12 @@ struct Features {
   /// another where they want the same, by shuffles: drivers for CPUs fetch for one after the other.
   /// 0: each for itself.
   std::uint32_t reads_together = 0;
+  /// The driver is known to take modules for what the specification says. Others are spared what
+  /// NVIDIA's 580 stumbles over: of variables that share a binding it takes one that is not written
+  /// to say that none is, so that loops read what was there before them; and it ends the process
+  /// where integer vectors x % c + x / c % d * c of constants are added (as LLVM did before version
+  /// 11, D75906), so such sums are made component by component.
+  bool as_specified = false;
   bool signed_zero_inf_nan_preserve_f32 = false;
   bool signed_zero_inf_nan_preserve_f64 = false;
   bool rounding_rte_f32 = false;

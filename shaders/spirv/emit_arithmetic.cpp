@@ -109,6 +109,7 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
 
   switch (in.op) {
     case Op::add:
+      if (!is_float(t) && !is_bool) return integer_sum(t, width, a, b);
       return pick(spv::Op::OpFAdd, spv::Op::OpIAdd);
     case Op::sub:
       return pick(spv::Op::OpFSub, spv::Op::OpISub);
@@ -172,7 +173,7 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
         return id;
       }
       if (is_bool) unsupported(in, "does not apply to bool");
-      return op({spv::Op::OpIAdd, result, {op({spv::Op::OpIMul, result, {a, b}}), operand(2)}});
+      return integer_sum(t, width, op({spv::Op::OpIMul, result, {a, b}}), operand(2));
     }
 
     case Op::band:
@@ -304,6 +305,19 @@ Ref Emitter::transcendental(const Instruction& in, DType t, Ref result,
     default:
       unsupported(in, "is not transcendental");
   }
+}
+
+// Component by component where Features::as_specified says so.
+Ref Emitter::integer_sum(DType t, std::uint32_t width, Ref a, Ref b) {
+  const Ref result = type(t, width);
+  if (width == 1 || options_.features.as_specified) return op({spv::Op::OpIAdd, result, {a, b}});
+  std::array<Ref, 4> sums{};
+  const auto extract = [&](Ref vector, std::uint32_t k) {
+    return op({spv::Op::OpCompositeExtract, type(t), {vector, k}});
+  };
+  for (std::uint32_t k = 0; k < width; ++k)
+    sums.at(k) = op({spv::Op::OpIAdd, type(t), {extract(a, k), extract(b, k)}});
+  return op(spv::Op::OpCompositeConstruct, result, std::span(sums).first(width));
 }
 
 // x / 0 is all bits set, x % 0 is x, MIN / -1 is MIN with remainder 0. SPIR-V leaves all three

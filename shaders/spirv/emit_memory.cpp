@@ -55,6 +55,18 @@ std::uint32_t Emitter::window_of(std::uint32_t buffer) const {
   return options_.windows.empty() ? 0 : options_.windows[buffer];
 }
 
+// Whether any buffer is written through a binding of this window.
+bool Emitter::is_written(std::uint32_t window) const {
+  const auto first = first_window(static_cast<std::uint8_t>(window)),
+             end = first + window_count(static_cast<std::uint8_t>(window));
+  for (std::uint32_t b = 0; b < kernel_.buffers.size(); ++b) {
+    if (kernel_.buffers[b].access == kernel::Access::read || is_by_address(b)) continue;
+    const auto own = static_cast<std::uint8_t>(window_of(b));
+    if (first_window(own) < end && first < first_window(own) + window_count(own)) return true;
+  }
+  return false;
+}
+
 // What a buffer is made of when it is seen as elements (width 1), as 4-vectors or as pairs of
 // 64-bit words (width 2).
 Ref Emitter::unit_type(std::uint32_t buffer, std::uint32_t width) {
@@ -88,7 +100,7 @@ Ref Emitter::buffer_variable(std::uint32_t buffer, std::uint32_t width, std::uin
       variable, spv::Decoration::Binding,
       {first_window_binding + first_window(static_cast<std::uint8_t>(window_of(buffer))) + part});
   module_.decorate(variable, spv::Decoration::Aliased);
-  if (b.access == kernel::Access::read) {
+  if (b.access == kernel::Access::read && (f.as_specified || !is_written(window_of(buffer)))) {
     module_.decorate(variable, spv::Decoration::NonWritable);
   }
   if (b.coherent) module_.decorate(variable, spv::Decoration::Coherent);

@@ -97,6 +97,7 @@ class Emitter {
   Ref scale(const Instruction& in, Ref type, std::size_t part);
   Ref choice_of_signs(Ref condition, DType, std::uint32_t width, bool negative, bool is_one);
   Ref transcendental(const Instruction& in, DType t, Ref type, std::initializer_list<Ref> operands);
+  Ref integer_sum(DType t, std::uint32_t width, Ref a, Ref b);
   Ref divide(const Instruction& in, DType t, std::uint32_t width, std::size_t part);
   Ref shift(const Instruction& in, DType t, std::uint32_t width, std::size_t part);
   Ref popcount(DType t, std::uint32_t width, Ref x);
@@ -163,6 +164,7 @@ class Emitter {
   Ref quarter(Ref position, std::uint32_t part);
   Ref quad(std::uint32_t buffer, Value index, std::uint32_t part);
   std::uint32_t window_of(std::uint32_t buffer) const;
+  bool is_written(std::uint32_t window) const;
   /// The mask of component k; 0 when the access is not masked or the mask is constant true.
   Ref mask_of(const Instruction& in, std::size_t operand, std::uint32_t k);
   bool is_masked(const Instruction& in, std::size_t operand) const;

@@ -6,6 +6,7 @@
 #include "gnomon/gnomon.h"
 #include "tests/engine/fixture.h"
 #include "tests/support/float_pairs.h"
+#include "tests/support/subnormals.h"
 
 namespace gnomon::testing {
 namespace {
@@ -30,12 +31,6 @@ class DivisionOnDevice : public DeviceTest {
  protected:
   explicit DivisionOnDevice(const RuntimeOptions& options = validated()) : DeviceTest(options) {}
 
-  template <class T>
-  bool keeps_subnormals() {
-    const auto half = jit(rt, [](const Array& x) { return x * 0.5; });
-    return rt.to_host<T>(half(rt.from_host(std::vector<T>{std::numeric_limits<T>::min()})))[0] != 0;
-  }
-
   /// `count` pairs, which are those of the seed.
   template <class T>
   void expect_exact(std::size_t count, std::uint64_t seed) {
@@ -44,7 +39,7 @@ class DivisionOnDevice : public DeviceTest {
                                      {"remainder", remainder, exact_remainder<T>},
                                      {"floor_divide", floor_divide, exact_floor_divide<T>},
                                      {"trunc_divide", trunc_divide, exact_trunc_divide<T>}};
-    const bool keeps = keeps_subnormals<T>();
+    const bool keeps = keeps_subnormals<T>(rt);
     const auto [x, y] = float_pairs<T>(count, seed);
     const Array a = rt.from_host(x), b = rt.from_host(y);
     for (const Function<T>& each : functions) {
@@ -81,7 +76,7 @@ TEST_F(DivisionOnDevice, IsExactInLoopsOfLanes) {
     })(a, b);
   });
   const std::vector<float> z = rt.to_host<float>(repeated(rt.from_host(x), rt.from_host(y)));
-  const bool keeps = keeps_subnormals<float>();
+  const bool keeps = keeps_subnormals<float>(rt);
   std::size_t compared = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     float s = x[i];

@@ -28,9 +28,35 @@ RuntimeOptions cached(const TemporaryFolder& folder) {
   return options;
 }
 
-std::vector<fs::path> files_of(const fs::path& folder) {
+std::vector<fs::path> all_files_of(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+  return files;
+}
+
+/// What a Runtime by itself does: on a device whose rounding nobody knows it runs a kernel, and
+/// keeps what it found in a file.
+struct Bare {
+  std::vector<fs::path> files;  // their names
+  std::uint64_t pipelines = 0;
+};
+const Bare& bare() {
+  static const Bare found = [] {
+    const TemporaryFolder folder;
+    Bare b;
+    b.pipelines = Runtime(cached(folder)).counters().pipelines;
+    for (const fs::path& p : all_files_of(folder.path)) b.files.push_back(p.filename());
+    return b;
+  }();
+  return found;
+}
+
+/// The files of programs.
+std::vector<fs::path> files_of(const fs::path& folder) {
+  std::vector<fs::path> files = all_files_of(folder);
+  std::erase_if(files, [](const fs::path& p) {
+    return std::find(bare().files.begin(), bare().files.end(), p.filename()) != bare().files.end();
+  });
   return files;
 }
 
@@ -73,7 +99,7 @@ TEST(ProgramStore, ASecondRuntimeCompilesNothing) {
   EXPECT_EQ(second.counters.programs_loaded, 1u);
   EXPECT_EQ(second.counters.modules_emitted, 0u);
   EXPECT_EQ(second.counters.new_pipelines, 0u);
-  EXPECT_EQ(second.counters.pipelines, first.counters.pipelines);
+  EXPECT_EQ(second.counters.pipelines + bare().pipelines, first.counters.pipelines);
   EXPECT_EQ(second.result, first.result);
   EXPECT_EQ(second.counters.files_damaged, 0u);
 }
@@ -279,7 +305,7 @@ TEST(ProgramStore, AnotherProcessCompilesNothing) {
   EXPECT_EQ(second.compiled, 0u);
   EXPECT_EQ(second.loaded, first.compiled);
   EXPECT_EQ(second.emitted, 0u);
-  EXPECT_EQ(second.pipelines, first.pipelines);
+  EXPECT_EQ(second.pipelines + bare().pipelines, first.pipelines);
   EXPECT_EQ(second.new_pipelines, 0u);
 }
 

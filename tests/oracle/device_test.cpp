@@ -6,18 +6,12 @@
 #include "gnomon/jit.h"
 #include "gnomon/ops.h"
 #include "gnomon/runtime.h"
+#include "tests/support/subnormals.h"
 
 namespace oracle {
 namespace {
 
 using gnomon::Runtime;
-
-bool flushes_subnormals(Runtime& rt) {
-  const auto product = gnomon::jit(rt, [](const Array& x, const Array& y) { return x * y; });
-  const std::vector<float> x{0x1.8p-126f, 0x1p-127f}, y{0.5f, 8};
-  const std::vector<float> z = rt.to_host<float>(product(rt.from_host(x), rt.from_host(y)));
-  return z[0] == 0 || z[1] == 0;
-}
 
 /// Whether a row is a jitted function, or its operations run one by one.
 enum class Mode { jitted, at_once };
@@ -28,7 +22,8 @@ class Device {
   Machine machine(Mode mode = Mode::jitted) {
     return {[this, mode](const Program& f, const std::vector<HostArray>& inputs) {
               Arrays arguments;
-              for (const HostArray& h : inputs) arguments.push_back(rt_.from_bytes(h.aval, h.bytes));
+              for (const HostArray& h : inputs)
+                arguments.push_back(rt_.from_bytes(h.aval, h.bytes));
               std::vector<HostArray> results;
               // Without an argument nothing says on which device a row would run.
               const bool jitted = mode == Mode::jitted || arguments.empty();
@@ -39,7 +34,7 @@ class Device {
               }
               return results;
             },
-            rt_.target().features.float64, flushes_subnormals(rt_)};
+            rt_.target().features.float64, !gnomon::testing::keeps_subnormals<float>(rt_)};
   }
 
  private:

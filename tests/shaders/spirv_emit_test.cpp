@@ -175,6 +175,21 @@ TEST(SpirvEmit, AProductWithASplatIsAProductWithItsScalar) {
   EXPECT_EQ(count(text, "OpFMul"), 2u);
 }
 
+// Compilers that add vectors of remainders wrongly end the process.
+TEST(SpirvEmit, IntegerVectorsAreAddedByComponentUnlessTheDriverIsTrusted) {
+  Sketch s;
+  const auto x = s.b.load(s.input(DType::u32), s.index, 4);
+  s.b.store(s.output(DType::u32), s.index, s.b.add(x, x));
+  const kernel::Kernel k = s.b.take();
+  for (const bool trusted : {false, true}) {
+    Features f;
+    f.as_specified = trusted;
+    const std::string text = emitted(k, with(f));
+    EXPECT_EQ(count(text, "OpIAdd %v4uint"), trusted ? 1u : 0u) << text;
+    EXPECT_EQ(count(text, "OpCompositeConstruct %v4uint"), trusted ? 0u : 1u);
+  }
+}
+
 TEST(SpirvEmit, NanIsFoundByItsBits) {
   Sketch s;
   const Value x = s.b.load(s.input(DType::f32), s.index);

@@ -17,7 +17,7 @@ TEST(SpirvMemory, BuffersOfOneWindowShareItsBindingAndAreAliased) {
   s.keep(s.b.load(s.input(DType::i32), s.index));
   s.keep(s.b.load(s.input(DType::f64), s.index));
   Features f;
-  f.float64 = true;
+  f.float64 = f.as_specified = true;
   const std::string text = emitted(s.b.take(), with(f));
   EXPECT_EQ(count(text, "Binding 1\n"), 6u);
   EXPECT_EQ(count(text, " Aliased\n"), 6u);
@@ -90,6 +90,27 @@ TEST(SpirvMemory, GathersAndScattersOfEveryType) {
       emitted(s.b.take(), with(everything()));
     }
   }
+}
+
+// A driver that takes what is said of one variable of a binding for all of them would keep loads of
+// what the kernel itself writes.
+TEST(SpirvMemory, BindingsThatAreWrittenHoldNothingThatIsNot) {
+  Sketch s;
+  s.b.store(s.output(DType::f32), s.index, s.b.load(s.input(DType::f32), s.index));
+  const kernel::Kernel k = s.b.take();
+  const auto read_only = [&](bool as_specified, std::vector<std::uint8_t> windows) {
+    EmitOptions options = with(everything());
+    options.features.as_specified = as_specified;
+    options.windows = std::move(windows);
+    options.window_bytes = 1u << 20;
+    return count(emitted(k, options), " NonWritable");
+  };
+  const std::size_t apart = read_only(false, {0, 1}), together = read_only(true, {0, 0});
+  EXPECT_EQ(apart, 1u);
+  EXPECT_EQ(together, 1u);
+  EXPECT_EQ(read_only(false, {0, 0}), 0u);
+  EXPECT_EQ(read_only(false, {spanning(0, 2), 1}), 0u);
+  EXPECT_EQ(read_only(false, {spanning(0, 2), 2}), 2u);
 }
 
 TEST(SpirvMemory, QuadsAreReachedAsPairsWhereThatIsFaster) {

@@ -12,6 +12,7 @@
 
 #include "codegen/program/target.h"
 #include "records.h"
+#include "tests/support/subnormals.h"
 
 namespace {
 
@@ -64,8 +65,9 @@ int run(const Arguments& arguments) {
   options.progress = isatty(2) != 0;
   options.judge = !arguments.hash_only;
   options.hash = !arguments.write_hash.empty() || !arguments.compare_hash.empty();
-  options.flush = arguments.subnormals == "flush" ||
-                  (arguments.subnormals == "probe" && ulp::flushes_subnormals(rt));
+  options.flush =
+      arguments.subnormals == "flush" ||
+      (arguments.subnormals == "probe" && !gnomon::testing::keeps_subnormals<float>(rt));
   std::printf("device: %s, %s; subnormals %s\n", rt.device_name().c_str(), rt.driver().c_str(),
               options.flush ? "flushed" : "kept");
 

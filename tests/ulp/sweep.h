@@ -37,9 +37,6 @@ struct Result {
   bool passed() const { return tally.worst <= bar; }
 };
 
-/// Whether the device takes subnormal operands for zero or gives zero for subnormal results.
-bool flushes_subnormals(gnomon::Runtime&);
-
 /// Throws std::runtime_error when the reference disagrees with its plain form.
 void check_reference(const Unary&);
 void check_reference(const Binary&);

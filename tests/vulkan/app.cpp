@@ -5,6 +5,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "engine/vulkan/log.h"
+
 namespace gnomon::testing {
 namespace {
 
@@ -19,7 +21,8 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
                                           VkDebugUtilsMessageTypeFlagsEXT,
                                           const VkDebugUtilsMessengerCallbackDataEXT* data,
                                           void* user) {
-  static_cast<std::vector<std::string>*>(user)->push_back(data->pMessage);
+  if (!vulkan::is_about_driver(data->pMessage))
+    static_cast<std::vector<std::string>*>(user)->push_back(data->pMessage);
   return VK_FALSE;
 }
 
