@@ -176,8 +176,13 @@ std::vector<std::vector<ValueId>> group_elements(const Placement& place, const T
                                             [&](ValueId r) { return pointwise(place, v, r); });
         const bool same_equation = uses.producer[group[0]] == uses.producer[v];
         // Small kernels cost more to start than to run: neighbours that need nothing of each
-        // other go together.
-        const bool small = g.avals[v].shape.size() <= 4096 && group.size() < 8;
+        // other go together. A GPU runs them side by side as they are, and large products of
+        // few elements would only wait for one another's operands, and keep them.
+        const auto large = [&](ValueId r) {
+          return !target.contiguous_per_lane && in_tiles(place, cones, r);
+        };
+        const bool small =
+            g.avals[v].shape.size() <= 4096 && group.size() < 8 && !large(v) && !large(group[0]);
         if (!uses_group && !same_equation && !small && !shares_operand(place, cones, v, group))
           continue;
         if (target.contiguous_per_lane && !small && !same_equation &&

@@ -1,5 +1,6 @@
 // codegen/lower/fuse.cpp -- greedy partition of a graph into kernels.
 #include "codegen/lower/fuse.h"
+#include "codegen/lower/free_early.h"
 
 #include <algorithm>
 #include <functional>
@@ -550,7 +551,7 @@ class Partitioner {
     std::vector<std::vector<std::size_t>> before(clusters_.size());
     for (const auto& [first, second] : sharing_.order) before[second].push_back(first);
     std::vector<int> state(clusters_.size(), 0);
-    Partition p;
+    std::vector<std::size_t> sequence;
     const std::function<void(std::size_t)> visit = [&](std::size_t i) {
       if (state[i] == 2) return;
       GNOMON_CHECK(state[i] == 0, "kernels depend on each other in a circle");
@@ -562,9 +563,12 @@ class Partitioner {
             visit(w);
       for (std::size_t b : before[i]) visit(b);
       state[i] = 2;
-      p.clusters.push_back(std::move(clusters_[i]));
+      sequence.push_back(i);
     };
     for (std::size_t i = 0; i < clusters_.size(); ++i) visit(i);
+    if (nest_.outermost()) free_early(g_, clusters_, sharing_, sequence);
+    Partition p;
+    for (std::size_t i : sequence) p.clusters.push_back(std::move(clusters_[i]));
     p.in_memory = in_memory_;
     p.storage = sharing_.storage;
     return p;

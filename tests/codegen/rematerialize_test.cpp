@@ -4,6 +4,7 @@
 
 #include "codegen/graph/simplify.h"
 #include "codegen/lower/expand.h"
+#include "codegen/lower/pipeline.h"
 #include "gnomon/custom.h"
 #include "gnomon/debug.h"
 #include "gnomon/jacobian.h"
@@ -90,6 +91,26 @@ TEST(Checkpoint, ComputesAgainWhatItDoesNotKeep) {
            value_and_grad(checkpoint(chain))(w, x).value;
   };
   EXPECT_EQ(count_equations(compiled_graph(value_too, weights, scaled_point), "tanh"), 3 + 3);
+}
+
+// A backward pass names gradients of weights at its end. If they were computed there, what they
+// read, an activation and a cotangent each, would be kept until then.
+TEST(FreeEarly, GradientsOfWeightsDoNotWaitForTheEnd) {
+  constexpr Dim rows = 256, width = 64, layers = 6;
+  const auto f = [](const Array& x, const Array& a, const Array& b, const Array& c, const Array& d,
+                    const Array& e, const Array& g) {
+    return grad([&](const std::vector<Array>& all) {
+      Array v = x;
+      for (const Array& w : all) v = tanh(matmul(v, w));
+      return mean(square(v));
+    })(std::vector<Array>{a, b, c, d, e, g});
+  };
+  const HostArray w(Aval{DType::f32, {width, width}});
+  const Graph graph = graph_of(f, HostArray(Aval{DType::f32, {rows, width}}), w, w, w, w, w, w);
+  constexpr std::uint64_t activation = rows * width * 4;
+  // Six activations, and two cotangents; CPU drivers put products of few elements together.
+  EXPECT_LT(compile(graph, Target::gpu()).arena_bytes, (layers + 3) * activation);
+  EXPECT_LT(compile(graph, Target::lavapipe()).arena_bytes, 2 * layers * activation);
 }
 
 TEST(Checkpoint, GoesThroughLoopsBranchesAndVmap) {

@@ -60,11 +60,11 @@ TEST_F(CheckpointOnDevice, LowersThePeakAndKeepsTheNumbers) {
   const Outcome plain = outcome({}), nothing = outcome(CheckpointOptions{}),
                 products = outcome(CheckpointOptions{.keep = Keep::products}),
                 everything = outcome(CheckpointOptions{.keep = Keep::everything});
-  // The plain gradient keeps sixteen activations of 64 KiB and most cotangents; with checkpoints
-  // they are four, and the inside of one block at a time.
+  // The plain gradient keeps sixteen activations of 64 KiB and the cotangents of half a block; with
+  // checkpoints they are four, and the inside of one block at a time.
   constexpr std::uint64_t activation = rows * width * 4;
   EXPECT_GE(plain.arena, blocks * layers * activation);
-  EXPECT_LE(2 * nothing.arena, plain.arena);
+  EXPECT_LE(3 * nothing.arena, 2 * plain.arena);
   EXPECT_GE(products.arena, (blocks * layers - 1) * activation);
   EXPECT_GE(everything.arena, (blocks * layers - 1) * activation);
   for (const Outcome* o : {&nothing, &products, &everything})
