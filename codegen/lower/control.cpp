@@ -145,7 +145,9 @@ Carried initial(Emitter& e, const Graph& body, int carried,
     t.shape = a.shape;
     t.pinned = pinned;
     const bool history = !frozen && is_history(body, *uses, i, t);
-    if (const auto buffer = history && empty(i) ? home(i, t) : std::nullopt) {
+    // Nobody else reads or writes there while one invocation fills it.
+    const bool at_home = history && (empty(i) || !e.lane.valid());
+    if (const auto buffer = at_home ? home(i, t) : std::nullopt) {
       t.kind = Tile::Kind::buffer;
       t.memory = *buffer;
     } else if (history || t.count() > e.scalar_limit) {
@@ -174,14 +176,16 @@ bool Frame::is_empty(ValueId v) const {
 
 std::optional<std::uint32_t> Frame::take_home(ValueId output, const Tile& t) {
   const auto home = homes_.find(output);
-  if (home == homes_.end() || !e_.lane.valid() || !e_.pins || t.pinned != 0 ||
-      size_of(t.dtype) < sizeof(std::uint32_t))
-    return std::nullopt;
+  if (home == homes_.end() || size_of(t.dtype) < sizeof(std::uint32_t)) return std::nullopt;
   const auto& [order, block] = home->second.layout;
-  if (order.empty() || block > 0) return std::nullopt;
-  const auto last = order.size() - 1;
-  for (std::size_t a = 0; a < order.size(); ++a)
-    if (order[a] != (a == last ? 0 : static_cast<int>(a) + 1)) return std::nullopt;
+  if (e_.lane.valid()) {
+    if (!e_.pins || t.pinned != 0 || order.empty() || block > 0) return std::nullopt;
+    const auto last = order.size() - 1;
+    for (std::size_t a = 0; a < order.size(); ++a)
+      if (order[a] != (a == last ? 0 : static_cast<int>(a) + 1)) return std::nullopt;
+  } else if (t.pinned >= 0 || !order.empty()) {
+    return std::nullopt;
+  }
   direct_[output] = home->second;
   return home->second.buffer;
 }

@@ -310,7 +310,8 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
       f.store_directly(v, w.memory(v, kernel::Access::write));
     else if (r.takeovers.contains(v))
       f.offer_takeover(v, w.memory(v, kernel::Access::write), equations);
-    else if (r.mapping == Mapping::lane && r.stored[i] && carried_output(r.graph, *uses, v))
+    else if (((r.mapping == Mapping::lane && r.stored[i]) || r.mapping == Mapping::sequential) &&
+             carried_output(r.graph, *uses, v))
       f.offer_home(v, w.memory(v, kernel::Access::write));
   }
   for (const auto& [v, start] : r.takeovers) {

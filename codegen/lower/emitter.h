@@ -175,8 +175,9 @@ class Frame {
   std::optional<Tile> own_array(ValueId v);
   /// Computes all elements of `v` here, like a lane axis of `pinned` has it.
   void hold(ValueId v, int pinned);
-  /// The kernel's buffer for what a loop carries out, if it begins unwritten and every lane's part
-  /// lies in memory as that of a tile in scratch memory does.
+  /// The kernel's buffer for what a loop carries out, if it lies in memory as a tile in scratch
+  /// memory does: every lane's part, where it begins unwritten, or the whole in a kernel of one
+  /// lane.
   std::optional<std::uint32_t> take_home(ValueId output, const Tile&);
   Tiles emit_frozen_while(const Equation&);
   Tiles emit_scan(const Equation&);

@@ -416,9 +416,8 @@ class Partitioner {
     const bool refused = merged && too_many(*merged);
     const auto by_time = [&](std::uint32_t loop, std::uint64_t most) {
       // Inside of another loop a slice would cost every one of its iterations a decision.
-      return nest_.outermost()
-                 ? slices_by_time(g_, g_.equations[loop], d.kernel.lanes, target_, most)
-                 : Slicing{};
+      return nest_.outermost() ? slices_by_time(g_.equations[loop], d.kernel.lanes, target_, most)
+                               : Slicing{};
     };
     if (!refused && std::none_of(loops.begin(), loops.end(),
                                  [&](std::uint32_t l) { return by_time(l, 0).steps > 0; }))
@@ -443,7 +442,11 @@ class Partitioner {
       }
       // A lane that does a part of the steps would carry large arrays in and out for each part.
       if (carries_much(e, d.kernel.lanes) && run_on_device(loop, why)) return false;
-      const Slicing slices = slices_by_trips(e, *merged, target_);
+      Slicing slices = slices_by_trips(e, *merged, target_, false);
+      if (slices.steps == 0) {
+        slices = slices_by_trips(e, *merged, target_, true);
+        if (slices.steps > 0 && !is_kernel(loop, slices)) slices = {};
+      }
       if (slices.steps > 0 && most_steps(e) > 0 && in_slices(loop, by_time(loop, slices.steps)))
         return false;
       if (in_slices(loop, slices) || run_on_device(loop, why)) return false;
@@ -460,6 +463,14 @@ class Partitioner {
       if (g_.avals[loop.outputs[i]].shape.size() > much && !written_in_slices(operands.body, i))
         return true;
     return false;
+  }
+
+  /// Whether such a slice of a loop is no loop of several kernels itself.
+  bool is_kernel(std::uint32_t loop, const Slicing& slices) const {
+    const auto region =
+        loop_region(g_, g_.equations[loop], uses_.live, target_, options_, nest_, slices);
+    return region && std::none_of(region->parts.clusters.begin(), region->parts.clusters.end(),
+                                  [](const Cluster& c) { return c.loop != nullptr; });
   }
 
   /// False when the loop or branch has no such form.

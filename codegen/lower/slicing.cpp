@@ -22,9 +22,21 @@ bool may_end_early(const Equation& e) {
   return false;
 }
 
+/// Elements of what a loop carries and does not write into in slices.
+std::uint64_t moved_by(const Equation& e) {
+  const LoopOperands operands = loop_operands(e);
+  std::uint64_t moved = 0;
+  for (std::size_t i = 0; i < operands.carried; ++i)
+    if (!written_in_slices(operands.body, i))
+      moved +=
+          static_cast<std::uint64_t>(operands.body.avals[operands.body.inputs[i]].shape.size());
+  return moved;
+}
+
 }  // namespace
 
-Slicing slices_by_trips(const Equation& e, const kernel::Kernel& k, const Target& target) {
+Slicing slices_by_trips(const Equation& e, const kernel::Kernel& k, const Target& target,
+                        bool in_place) {
   // A slice of all the trips that a kernel may take is worth a dispatch, unless loops inside end
   // early.
   const std::uint64_t worth_a_dispatch = may_end_early(e) ? 2 : 1;
@@ -35,14 +47,14 @@ Slicing slices_by_trips(const Equation& e, const kernel::Kernel& k, const Target
   if (steps == 0 && two == ~0ull) return Slicing{1024};
   if (two == ~0ull || two <= one) return {};
   // Slices take in and give out all that the loop carries, the whole loop perhaps a part of it.
-  const std::uint64_t per_step = two - one, others = 2 * (one - std::min(one, per_step));
+  const std::uint64_t per_step = two - one, around = one - std::min(one, per_step),
+                      others = 2 * (in_place ? std::min(around, moved_by(e)) : around);
   const std::uint64_t room = target.loop_budget / 32 * 31;
   const std::uint64_t slice = room <= others ? 0 : (room - others) / per_step;
   return slice >= worth_a_dispatch && (steps == 0 || slice < steps) ? Slicing{slice} : Slicing{};
 }
 
-Slicing slices_by_time(const Graph& g, const Equation& e, Dim lanes, const Target& target,
-                       std::uint64_t most) {
+Slicing slices_by_time(const Equation& e, Dim lanes, const Target& target, std::uint64_t most) {
   if (target.slice_work == 0 || (e.primitive != &while_p && e.primitive != &scan_p)) return {};
   if (e.primitive == &while_p && e.params.as<WhileParams>().max_steps == 0) return {};
   // Lanes that a device of a few cores takes as long for as it takes for one: a core of a CPU runs
@@ -61,12 +73,8 @@ Slicing slices_by_time(const Graph& g, const Equation& e, Dim lanes, const Targe
   const std::uint64_t steps = most_steps(e);
   if (steps > 0 && static_cast<double>(steps) * work <= few_slices * slice_work) return {};
   const std::size_t own = loop_operands(e).carried;
-  double carried = 0;
   // What slices are written into stays where it is.
-  for (std::size_t i = 0; i < own; ++i)
-    if (!written_in_slices(loop_operands(e).body, i))
-      carried += static_cast<double>(g.avals[e.outputs[i]].shape.size());
-  if (2 * carried / at_once > slice_work / 2) return {};
+  if (2 * static_cast<double>(moved_by(e)) / at_once > slice_work / 2) return {};
   auto first = static_cast<std::uint64_t>(std::clamp(slice_work / work, 2.0, 1e9));
   if (most > 0) first = std::min(first, most);
   // Slices of that many steps are short enough.
