@@ -118,14 +118,13 @@ Needs create_buffer(Device& device, const ExternalUse& use, std::uint64_t bytes,
           dedicated.prefersDedicatedAllocation == VK_TRUE};
 }
 
-/// Allocates what `made.handle` describes, with `extra` in front of the chain, and binds it.
-VkResult allocate(Device& device, const ExternalUse& use, VkBaseInStructure& extra,
-                  ExternalBuffer& made) {
+/// Allocates what `made.handle` describes, with the structure `extra` in the chain, and binds it.
+VkResult allocate(Device& device, const ExternalUse& use, const void* extra, ExternalBuffer& made) {
   const DeviceTable& vk = device.vk();
   auto memory = make<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
   memory.allocationSize = made.handle.bytes;
   memory.memoryTypeIndex = made.handle.memory_type;
-  memory.pNext = &extra;
+  memory.pNext = extra;
   auto flags = make<VkMemoryAllocateFlagsInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
   flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
   auto dedicated =
@@ -244,8 +243,7 @@ void make_external(Device& device, const ExternalUse& use, std::uint64_t bytes, 
     device.failed(VK_ERROR_FEATURE_NOT_PRESENT, "vkAllocateMemory");
   auto exported = make<VkExportMemoryAllocateInfo>(VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO);
   exported.handleTypes = kind_of(device, kind).bit;
-  device.check(allocate(device, use, reinterpret_cast<VkBaseInStructure&>(exported), made),
-               "vkAllocateMemory");
+  device.check(allocate(device, use, &exported, made), "vkAllocateMemory");
 }
 
 void import_external(Device& device, const ExternalUse& use, const MemoryHandle& from, Loc loc,
@@ -284,14 +282,14 @@ void import_external(Device& device, const ExternalUse& use, const MemoryHandle&
       Descriptor& own;
     };
     const Taken taken{made, own};
-    result = allocate(device, use, reinterpret_cast<VkBaseInStructure&>(info), made);
+    result = allocate(device, use, &info, made);
   } else {
     if (from.win32 == nullptr)
       usage_error(op, "the handle of Windows is null; pass the one that was exported", loc);
     auto info = make<ImportWin32HandleInfo>(VK_STRUCTURE_TYPE_IMPORT_MEMORY_WIN32_HANDLE_INFO_KHR);
     info.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_BIT;
     info.handle = from.win32;
-    result = allocate(device, use, reinterpret_cast<VkBaseInStructure&>(info), made);
+    result = allocate(device, use, &info, made);
   }
   if (result == VK_ERROR_INVALID_EXTERNAL_HANDLE)
     usage_error(
