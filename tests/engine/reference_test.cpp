@@ -9,6 +9,7 @@
 #include "gnomon/debug.h"
 #include "gnomon/indexing.h"
 #include "gnomon/jit.h"
+#include "gnomon/ops.h"
 #include "gnomon/transform.h"
 #include "tests/engine/fixture.h"
 

@@ -1,5 +1,6 @@
 // engine/library/ode/explicit.cpp -- explicit Runge-Kutta methods: one loop over the stages of a
 // table.
+#include <algorithm>
 #include <cmath>
 
 #include "engine/library/ode/method.h"
