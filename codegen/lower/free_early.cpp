@@ -33,7 +33,7 @@ class Order {
   void free_early() {
     for (std::size_t now = 0; now < sequence_.size(); ++now) {
       const std::size_t cluster = sequence_[now];
-      if (!is_last_of_its_kind(cluster)) continue;
+      if (!nothing_follows_from(cluster)) continue;
       const std::size_t first = earliest(cluster);
       if (first >= now || !frees(cluster, first, now)) continue;
       std::rotate(sequence_.begin() + static_cast<std::ptrdiff_t>(first),
@@ -53,7 +53,7 @@ class Order {
   }
 
   /// Whether nothing but the program's end needs what it writes, all of it and alone.
-  bool is_last_of_its_kind(std::size_t cluster) const {
+  bool nothing_follows_from(std::size_t cluster) const {
     return std::all_of(clusters_[cluster].writes.begin(), clusters_[cluster].writes.end(),
                        [&](ValueId v) {
                          const auto& users = users_[memory_of(v)];
