@@ -220,20 +220,6 @@ void store_root(Workshop& w, Frame& f, ValueId v) {
   for (const auto& [at, value] : values) store(at, value);
 }
 
-/// Element `n` of the lane's row. Leading axes number the lanes, the others the elements of a row.
-Index row_position(Workshop& w, ValueId v, Value n) {
-  const Shape& shape = w.request.graph.avals[v].shape;
-  int axes = 0;
-  for (Dim lanes = 1; lanes < w.request.lanes; lanes *= shape[axes++]) {
-  }
-  const Index row = Index::flat(shape.part(0, axes), w.emitter.lane);
-  const Index element = Index::flat(shape.part(axes, shape.rank()), n);
-  Values c;
-  for (int a = 0; a < shape.rank(); ++a)
-    c.push_back(a < axes ? row(w.k, a) : element(w.k, a - axes));
-  return Index::coordinates(shape, std::move(c));
-}
-
 /// Every lane stores a row of each root, a few neighbours at a time: what they need of the whole
 /// row does not depend on the trip and lands in front of this loop.
 void store_rows(Workshop& w, Frame& f) {
@@ -244,7 +230,7 @@ void store_rows(Workshop& w, Frame& f) {
     std::vector<std::pair<Index, Value>> values;
     for (ValueId v : r.roots)
       for (Dim i = 0; i < n; ++i) {
-        const Index at = row_position(w, v, k.add(from, k.u32(word(i))));
+        const Index at = w.row_position(v, k.add(from, k.u32(word(i))));
         values.emplace_back(at, f.element(v, at));
       }
     std::size_t next = 0;

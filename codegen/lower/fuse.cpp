@@ -351,12 +351,12 @@ class Partitioner {
       return scatter_cluster(roots[0], e, cones);
     }
     DraftRequest r = request(roots, Mapping::map, shape.size());
+    for (ValueId v : roots)
+      if (const auto row = rows_.find(v); row != rows_.end()) r.row = row->second;
     if (auto d = draft_workgroup(r, placement())) {
       add(std::move(d->draft), roots, cones, std::move(d->reason));
       return true;
     }
-    for (ValueId v : roots)
-      if (const auto row = rows_.find(v); row != rows_.end()) r.row = row->second;
     if (r.row == 0) r.tile = choose_tile(placement(), target_, roots);
     if (r.row > 0) r.lanes = shape.size() / r.row;
     // What is still larger when nothing is fused any more stays so.

@@ -19,6 +19,14 @@ constexpr Dim longest_row = 8192;
 /// Shorter ones are unrolled, and walking memory is what they cost. A lane takes less time for such
 /// a row than a kernel to start, so that this is all that counts where there are few.
 constexpr Dim shortest_row = 16;
+/// Members of a team are idle in shorter ones; and each takes so many elements of a row at most,
+/// one after the other, where rows are too few for all of the device: what stays in memory
+/// otherwise takes a kernel to start for every walk.
+constexpr Dim shortest_of_team = 32;
+constexpr Dim most_of_member = 8;
+/// Sums over a row that a team has room for in shared memory: 4 bytes of each member, for every
+/// one.
+constexpr Dim most_walks = 8;
 /// Instructions per element that it may cost to compute the row again instead of storing it.
 constexpr double worth_storing = 48;
 /// Values beyond which nobody looks further: a row of so many would cost too much anyway.
@@ -139,6 +147,26 @@ Dim nearest_rows(const Graph& g, const Uses& uses, ValueId root) {
   return 0;
 }
 
+/// What a kernel over rows would have to do.
+struct Load {
+  Dim rows = 0, length = 0;
+  Dim walks = 0;    // over a row, for its sums
+  double work = 0;  // instructions per element
+};
+
+/// Whether that takes less time than the kernels that it replaces.
+bool worthwhile(const Target& target, const Load& l) {
+  const bool costs_too_much = static_cast<double>(l.walks) * l.work > worth_storing;
+  if (target.contiguous_per_lane) {
+    if (l.rows < target.parallel_lanes) return l.length <= shortest_row && l.work <= worth_storing;
+    return l.length >= shortest_row && l.length <= longest_row && !costs_too_much;
+  }
+  const bool few = l.rows * target.team * 4 < target.parallel_lanes;
+  return l.length >= shortest_of_team &&
+         l.length <= (few ? most_of_member * target.team : longest_row) && l.walks <= most_walks &&
+         !costs_too_much;
+}
+
 }  // namespace
 
 bool reduces(const Equation& e) {
@@ -149,7 +177,8 @@ bool reduces(const Equation& e) {
 Rows fuse_rows(const Graph& g, const Uses& uses, const Target& target,
                const std::vector<double>& cost, std::vector<bool>& in_memory) {
   Rows found;
-  if (!target.contiguous_per_lane) return found;
+  const bool teams = !target.contiguous_per_lane;
+  if (teams && target.team == 0) return found;
   std::vector<bool> outputs(g.avals.size(), false);
   for (ValueId v : g.outputs) outputs[v] = true;
   for (std::size_t i = g.equations.size(); i-- > 0;) {
@@ -159,7 +188,6 @@ Rows fuse_rows(const Graph& g, const Uses& uses, const Target& target,
     const Shape& shape = g.avals[root].shape;
     const Dim rows = nearest_rows(g, uses, root);
     if (rows == 0 || shape.size() % rows != 0) continue;
-    const bool few = rows < target.parallel_lanes;
     const Walk walk(g, uses, outputs, root, rows);
     if (walk.too_long()) continue;
     Dim length = 1, walks = 0;
@@ -179,13 +207,10 @@ Rows fuse_rows(const Graph& g, const Uses& uses, const Target& target,
         work += l.cost == Cost::heavy ? 12 : 1;
     }
     const Dim own = shape.size() / rows;
-    // Rows of small elements that end within a word would share it.
-    if (own > 1 && own * size_of(g.avals[root].dtype) % 4 != 0) continue;
+    // Rows of small elements that end within a word would share it, and members of a team any.
+    if (own > 1 && (teams ? 1 : own) * size_of(g.avals[root].dtype) % 4 != 0) continue;
     if (!leaves || walks == 0 || (own > 1 && own != length)) continue;
-    if (few ? length > shortest_row || work > worth_storing
-            : length < shortest_row || length > longest_row ||
-                  static_cast<double>(walks) * work > worth_storing)
-      continue;
+    if (!worthwhile(target, {rows, length, walks, work})) continue;
     for (ValueId v : walk.inside) in_memory[v] = v == root;
     for (ValueId v : walk.border)
       if (uses.producer[v] != Uses::none && cost[v] > 4) in_memory[v] = true;

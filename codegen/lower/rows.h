@@ -1,4 +1,5 @@
-// codegen/lower/rows.h -- which values a lane computes a whole row of, sums over the row included.
+// codegen/lower/rows.h -- which values a lane or a team computes a whole row of, sums over the row
+// included.
 #pragma once
 #include <map>
 #include <vector>
@@ -12,7 +13,8 @@ namespace gnomon {
 /// Whether an equation adds up (multiplies, takes the extreme of) elements over axes.
 bool reduces(const Equation&);
 
-/// A root of which every lane computes this many neighbours, one after another.
+/// A root of which every lane, or team of invocations, computes this many neighbours, one after
+/// another.
 using Rows = std::map<ValueId, Dim>;
 
 /// Softmax, normalisation and the like: a root whose elements need sums (or extremes) over their
@@ -20,8 +22,9 @@ using Rows = std::map<ValueId, Dim>;
 /// result, while it stays in the cache: what was to go to memory in between leaves `in_memory`, and
 /// what such a walk asks for but no row gives (a product, say) is put there.
 ///
-/// Only where rows fill a CPU; a GPU's neighbouring lanes would read distant elements.
-/// `cost`: instructions per element of every value, operands included up to memory.
+/// On CPUs where rows fill it; on GPUs, whose neighbouring lanes would read distant elements, a
+/// team of invocations has a row, where workgroups have shared memory. `cost`: instructions per
+/// element of every value, operands included up to memory.
 Rows fuse_rows(const Graph&, const Uses&, const Target&, const std::vector<double>& cost,
                std::vector<bool>& in_memory);
 

@@ -20,7 +20,11 @@ std::optional<WorkgroupDraft> draft_workgroup(const DraftRequest& r, const Place
   const Shape& shape = r.graph.avals[r.roots[0]].shape;
   for (ValueId v : r.roots)
     if (r.graph.avals[v].shape != shape) return std::nullopt;
-  for (const auto mapping : {draft_panels, draft_teams, draft_turn}) {
+  using Draw = std::optional<WorkgroupDraft> (*)(const DraftRequest&, const Placement&);
+  const std::vector<Draw> mappings = r.row > 0
+                                         ? std::vector<Draw>{draft_row_teams}
+                                         : std::vector<Draw>{draft_panels, draft_teams, draft_turn};
+  for (const Draw mapping : mappings) {
     try {
       auto d = mapping(r, p);
       // Without shared memory nobody works together; scratch would be written by several.

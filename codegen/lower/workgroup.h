@@ -22,6 +22,8 @@ struct WorkgroupDraft {
 ///   by up to a whole workgroup, whose members read neighbours (shaders/library/team.h).
 /// - *panels*: a block of a product by a workgroup, which takes the operands through shared memory
 ///   and adds up in registers (shaders/library/panels.h).
+///   Where lanes are to have rows (DraftRequest::row), a team has one: it computes the sums over
+///   the row, then its members store neighbours.
 /// - *turned*: a square of an array that is read in another order than it is written
 ///   (shaders/library/turn.h).
 ///
@@ -32,6 +34,7 @@ std::optional<WorkgroupDraft> draft_workgroup(const DraftRequest&, const Placeme
 /// Each of the mappings.
 std::optional<WorkgroupDraft> draft_panels(const DraftRequest&, const Placement&);
 std::optional<WorkgroupDraft> draft_teams(const DraftRequest&, const Placement&);
+std::optional<WorkgroupDraft> draft_row_teams(const DraftRequest&, const Placement&);
 std::optional<WorkgroupDraft> draft_turn(const DraftRequest&, const Placement&);
 
 /// Whether a kernel that reduces `n` elements to each of `out` results has a team for each.

@@ -72,6 +72,18 @@ Index Workshop::position(ValueId v) {
   return Index::coordinates(shape, std::move(c));
 }
 
+Index Workshop::row_position(ValueId v, Value n) {
+  const Shape& shape = request.graph.avals[v].shape;
+  int axes = 0;
+  for (Dim lanes = 1; lanes < request.lanes; lanes *= shape[axes++]) {
+  }
+  const Index row = Index::flat(shape.part(0, axes), emitter.lane);
+  const Index element = Index::flat(shape.part(axes, shape.rank()), n);
+  kernel::Values c;
+  for (int a = 0; a < shape.rank(); ++a) c.push_back(a < axes ? row(k, a) : element(k, a - axes));
+  return Index::coordinates(shape, std::move(c));
+}
+
 Draft Workshop::finish(std::string mapping) {
   Draft d;
   for (const auto& [v, word] : iteration_words_) d.iterations.emplace_back(word, v);

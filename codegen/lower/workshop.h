@@ -33,6 +33,10 @@ class Workshop {
   /// The element of `v` that the lane computes: lanes walk it in the order it has in memory.
   Index position(ValueId v);
 
+  /// Element `n` of the lane's row of `v`: leading axes number the lanes, the others the elements
+  /// of a row.
+  Index row_position(ValueId v, kernel::Value n);
+
   Draft finish(std::string mapping);
 
   const DraftRequest& request;

@@ -10,13 +10,14 @@ namespace {
 
 constexpr std::uint64_t unroll = 4;  // positions a trip takes: loads that are under way together
 
-Values walk(Builder& k, const Team& team, const Fold& f) {
+/// As for_members, with values that trips carry along.
+Values walk(Builder& k, const Team& team, std::uint64_t count, const Values& init,
+            const std::function<Values(const Values& positions, Value exists, Values carried)>& f) {
   const std::uint64_t stride = std::uint64_t{team.size} * unroll;
-  const std::uint64_t whole = f.count / stride * stride;
+  const std::uint64_t whole = count / stride * stride;
   const auto u32 = [&](std::uint64_t n) { return k.u32(static_cast<std::uint32_t>(n)); };
   Values state{k.u32(0)};
-  state.insert(state.end(), f.identity.begin(), f.identity.end());
-  // A loop in any case: what depends on the position is then known to differ between members.
+  state.insert(state.end(), init.begin(), init.end());
   const auto range = [&](std::uint64_t end, std::uint64_t step, std::uint64_t trips, auto&& part) {
     state = k.loop(
         state, trips, [&](std::span<const Value> c) { return k.compare(Op::lt, c[0], u32(end)); },
@@ -27,23 +28,34 @@ Values walk(Builder& k, const Team& team, const Fold& f) {
         });
   };
   const auto several = [&](Value n, Values carried) {
-    for (std::uint64_t u = 0; u < unroll; ++u)
-      carried = f.body(k.add(n, u32(u * team.size)), carried);
-    return carried;
+    Values positions;
+    for (std::uint64_t u = 0; u < unroll; ++u) positions.push_back(k.add(n, u32(u * team.size)));
+    return f(positions, {}, std::move(carried));
   };
-  // Positions beyond the end read the last element and are not taken: what a branch guards may be
-  // computed in front of it.
-  const auto last = [&](Value n, const Values& carried) {
-    if (f.count % team.size == 0) return f.body(n, carried);
-    const Value exists = k.compare(Op::lt, n, u32(f.count));
-    Values next = f.body(k.binary(Op::minimum, n, u32(f.count - 1)), carried);
-    for (std::size_t i = 0; i < next.size(); ++i) next[i] = k.select(exists, next[i], carried[i]);
-    return next;
+  // Positions beyond the end are the last one: what a branch guards may be computed in front of it.
+  const auto last = [&](Value n, Values carried) {
+    if (count % team.size == 0) return f({n}, {}, std::move(carried));
+    const Value exists = k.compare(Op::lt, n, u32(count));
+    return f({k.binary(Op::minimum, n, u32(count - 1))}, exists, std::move(carried));
   };
   if (whole > 0) range(whole, stride, whole / stride, several);
-  if (whole < f.count)
-    range(f.count, team.size, (f.count - whole + team.size - 1) / team.size, last);
+  if (whole < count) range(count, team.size, (count - whole + team.size - 1) / team.size, last);
   return {state.begin() + 1, state.end()};
+}
+
+/// What a member's own positions come to.
+Values own_part(Builder& k, const Team& team, const Fold& f) {
+  return walk(k, team, f.count, f.identity,
+              [&](const Values& positions, Value exists, Values carried) {
+                for (const Value n : positions) {
+                  Values next = f.body(n, carried);
+                  if (exists.valid())
+                    for (std::size_t i = 0; i < next.size(); ++i)
+                      next[i] = k.select(exists, next[i], carried[i]);
+                  carried = std::move(next);
+                }
+                return carried;
+              });
 }
 
 struct Slots {
@@ -114,8 +126,16 @@ Value Team::number(Builder& k) const {
                k.div(k.source(Op::local_index), k.u32(size)));
 }
 
+void for_members(Builder& k, const Team& team, std::uint64_t count,
+                 const std::function<void(const Values& positions, Value exists)>& body) {
+  walk(k, team, count, {}, [&](const Values& positions, Value exists, Values carried) {
+    body(positions, exists);
+    return carried;
+  });
+}
+
 Values fold(Builder& k, const Team& team, const Fold& f) {
-  const Values mine = walk(k, team, f);
+  const Values mine = own_part(k, team, f);
   if (team.size == 1) return mine;
   const bool fits = f.over_subgroup && mine.size() == 1 && bits_of(k.type(mine[0]).scalar) == 32;
   return team.subgroups && fits ? by_subgroups(k, team, f, mine) : by_tree(k, team, f, mine);

@@ -20,6 +20,13 @@ struct Team {
   Value number(Builder&) const;
 };
 
+/// Has the members of a team do `count` things: member m does m, m + size, ..., so that neighbours
+/// read and write neighbours, a few of them at once: `body(positions, exists)`. Positions beyond
+/// the end are the last one once more, where `exists`, which is valid only then, is false. A loop
+/// in any case: what depends on the position is then known to differ between members.
+void for_members(Builder&, const Team&, std::uint64_t count,
+                 const std::function<void(const Values& positions, Value exists)>& body);
+
 /// What runs over a range: `body(n, carried)` takes one position more, `join` combines two results
 /// of disjoint parts.
 struct Fold {
