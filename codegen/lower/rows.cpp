@@ -207,8 +207,8 @@ Rows fuse_rows(const Graph& g, const Uses& uses, const Target& target,
         work += l.cost == Cost::heavy ? 12 : 1;
     }
     const Dim own = shape.size() / rows;
-    // Rows of small elements that end within a word would share it, and members of a team any.
-    if (own > 1 && (teams ? 1 : own) * size_of(g.avals[root].dtype) % 4 != 0) continue;
+    // Rows of small elements that end within a word would share it.
+    if (own > 1 && !teams && own * size_of(g.avals[root].dtype) % 4 != 0) continue;
     if (!leaves || walks == 0 || (own > 1 && own != length)) continue;
     if (!worthwhile(target, {rows, length, walks, work})) continue;
     for (ValueId v : walk.inside) in_memory[v] = v == root;

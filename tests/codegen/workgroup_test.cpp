@@ -5,8 +5,10 @@
 
 #include <string>
 
+#include "gnomon/activations.h"
 #include "gnomon/numeric.h"
 #include "gnomon/ops.h"
+#include "gnomon/transform.h"
 #include "tests/support/lowering.h"
 
 namespace gnomon {
@@ -99,6 +101,60 @@ TEST(Workgroups, LongReductionsAreTwoKernels) {
         return sum(x, {0, 2});
       },
       f32({64, 3, 300}));
+}
+
+TEST(Workgroups, TeamsTakeRowsThatTheyWalkSeveralTimes) {
+  const auto normalised = [](const Array& x, const Array& scale) {
+    const Array centred = x - mean(x, -1, {.keepdims = true});
+    return centred * rsqrt(mean(square(centred), -1, {.keepdims = true}) + 1e-5f) * scale;
+  };
+  // Lengths that members share evenly and not, rows that workgroups share evenly and not.
+  for (const auto& [rows, n] : std::vector<std::pair<Dim, Dim>>{
+           {1, 32}, {1, 64}, {7, 33}, {7, 64}, {19, 100}, {24, 511}, {24, 1024}}) {
+    expect_together(
+        "rows of " + std::to_string(n) + " elements", [](const Array& x) { return softmax(x); },
+        f32({rows, n}));
+    expect_together("rows of " + std::to_string(n) + " elements", normalised, f32({rows, n}),
+                    f32({n}));
+  }
+  expect_together(
+      "rows of 100 elements",
+      [](const Array& x) {
+        return grad([](const Array& y) { return sum(square(softmax(y))); })(x);
+      },
+      f32({20, 100}));
+  expect_together(
+      "rows of 60 elements",
+      [](const Array& x) {
+        return x / max(abs(x), {1, 2}, {.keepdims = true});
+      },
+      Aval{DType::f64, {9, 3, 20}});
+}
+
+TEST(Workgroups, WhatPartsOfARowNeedIsNotShared) {
+  // The sum over the last axis is another for every member; the largest of all is not.
+  expect_together(
+      "rows of 120 elements",
+      [](const Array& x) {
+        const Array y = x - max(x, {1, 2}, {.keepdims = true});
+        return y * (abs(sum(y * y, 2, {.keepdims = true}) + 1.0f) * 0.5f);
+      },
+      f32({18, 3, 40}));
+}
+
+TEST(Workgroups, RowsAreLeftWhereTheyDoNotPay) {
+  const auto text = [](DType t, Shape shape) {
+    Trace outer;
+    const Graph g =
+        make_graph([](const Array& x) { return softmax(x); }, outer.input(Aval{t, shape})).graph;
+    return compile(g, Target::gpu(), {.keep_text = true}).fusion_text;
+  };
+  EXPECT_THAT(text(DType::f32, {8192, 1024}), HasSubstr("rows of 1024"));
+  EXPECT_THAT(text(DType::f32, {4, 2048}), HasSubstr("rows of 2048"));
+  EXPECT_THAT(text(DType::f32, {4, 8192}), Not(HasSubstr("rows of")));     // too few workgroups
+  EXPECT_THAT(text(DType::f32, {128, 10000}), Not(HasSubstr("rows of")));  // out of the cache
+  EXPECT_THAT(text(DType::f32, {8192, 16}), Not(HasSubstr("rows of")));    // members would be idle
+  EXPECT_THAT(text(DType::f16, {64, 1024}), HasSubstr("rows of 1024"));
 }
 
 TEST(Workgroups, ATeamWithinATeamIsOneInvocation) {
