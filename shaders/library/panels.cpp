@@ -11,8 +11,9 @@ class Panel {
       : panels_(p),
         side_(side),
         width_(width),
-        // Elements that are written side by side along the sum fall into different banks.
-        stride_(side.along_sum ? width + 1 : width),
+        // Elements that are written side by side along the sum fall into different banks; four
+        // neighbours stay one access.
+        stride_(side.along_sum ? width + 4 : width),
         dtype_(dtype),
         array_(k.shared_array({dtype, p.depth * stride_})) {}
 
@@ -56,19 +57,20 @@ class Panel {
   std::uint32_t array_;
 };
 
-Values own(Builder& k, Value first, std::uint32_t step, std::uint32_t count) {
+Values own(Builder& k, Value which, std::uint32_t count) {
+  const Value first = k.mul(which, k.u32(count));
   Values r;
-  for (std::uint32_t i = 0; i < count; ++i) r.push_back(k.add(first, k.u32(i * step)));
+  for (std::uint32_t i = 0; i < count; ++i) r.push_back(k.add(first, k.u32(i)));
   return r;
 }
 
 }  // namespace
 
 Values Panels::own_rows(Builder& k) const {
-  return own(k, k.div(k.source(Op::local_index), k.u32(across)), down, rows);
+  return own(k, k.div(k.source(Op::local_index), k.u32(across)), rows);
 }
 Values Panels::own_columns(Builder& k) const {
-  return own(k, k.rem(k.source(Op::local_index), k.u32(across)), across, columns);
+  return own(k, k.rem(k.source(Op::local_index), k.u32(across)), columns);
 }
 
 Values multiply(Builder& k, const Panels& p, std::uint64_t length, DType dtype,
