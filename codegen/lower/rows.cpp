@@ -7,6 +7,7 @@
 #include <set>
 
 #include "codegen/graph/primitive.h"
+#include "codegen/lower/workgroup.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
 
@@ -19,10 +20,9 @@ constexpr Dim longest_row = 8192;
 /// Shorter ones are unrolled, and walking memory is what they cost. A lane takes less time for such
 /// a row than a kernel to start, so that this is all that counts where there are few.
 constexpr Dim shortest_row = 16;
-/// Members of a team are idle in shorter ones; and each takes so many elements of a row at most,
-/// one after the other, where rows are too few for all of the device: what stays in memory
-/// otherwise takes a kernel to start for every walk.
-constexpr Dim shortest_of_team = 32;
+/// Each member of a team takes so many elements of a row at most, one after the other, where rows
+/// are too few for all of the device: what stays in memory otherwise takes a kernel to start for
+/// every walk.
 constexpr Dim most_of_member = 8;
 /// Sums over a row that a team has room for in shared memory: 4 bytes of each member, for every
 /// one.
@@ -161,10 +161,14 @@ bool worthwhile(const Target& target, const Load& l) {
     if (l.rows < target.parallel_lanes) return l.length <= shortest_row && l.work <= worth_storing;
     return l.length >= shortest_row && l.length <= longest_row && !costs_too_much;
   }
+  // A lane reads a short row before a kernel has started; where there are many, neighbours are what
+  // lanes should read.
+  if (!has_team(target, l.length, l.rows, true))
+    return l.length <= shortest_row && l.work <= worth_storing &&
+           l.rows * l.length <= Dim{target.parallel_lanes} * 4;
   const bool few = l.rows * target.team * 4 < target.parallel_lanes;
-  return l.length >= shortest_of_team &&
-         l.length <= (few ? most_of_member * target.team : longest_row) && l.walks <= most_walks &&
-         !costs_too_much;
+  const Dim longest = few ? most_of_member * target.team : longest_row;
+  return l.length <= longest && l.walks <= most_walks && !costs_too_much;
 }
 
 }  // namespace

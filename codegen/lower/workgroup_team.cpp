@@ -172,6 +172,7 @@ std::optional<WorkgroupDraft> draft_teams(const DraftRequest& r, const Placement
 
 std::optional<WorkgroupDraft> draft_row_teams(const DraftRequest& r, const Placement&) {
   const Shape& shape = r.graph.avals[r.roots[0]].shape;
+  if (!has_team(r.target, r.row, shape.size() / r.row, true)) return std::nullopt;
   DraftRequest request = r;
   request.mapping = Mapping::group;
   request.lanes = shape.size() / r.row;

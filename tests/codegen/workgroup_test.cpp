@@ -153,7 +153,8 @@ TEST(Workgroups, RowsAreLeftWhereTheyDoNotPay) {
   EXPECT_THAT(text(DType::f32, {4, 2048}), HasSubstr("rows of 2048"));
   EXPECT_THAT(text(DType::f32, {4, 8192}), Not(HasSubstr("rows of")));     // too few workgroups
   EXPECT_THAT(text(DType::f32, {128, 10000}), Not(HasSubstr("rows of")));  // out of the cache
-  EXPECT_THAT(text(DType::f32, {8192, 16}), Not(HasSubstr("rows of")));    // members would be idle
+  EXPECT_THAT(text(DType::f32, {256, 10}), HasSubstr("one lane per 10 elements"));
+  EXPECT_THAT(text(DType::f32, {8192, 24}), Not(HasSubstr("24 elements")));  // idle members
   EXPECT_THAT(text(DType::f16, {64, 1024}), HasSubstr("rows of 1024"));
 }
 
