@@ -65,14 +65,21 @@ Index position(Builder& k, const Shape& shape, const std::vector<int>& axes, con
   return Index::coordinates(shape, std::move(c));
 }
 
+/// Whether two functions are one. Their addresses are no constants to GCC where a sanitizer looks
+/// for null (bug 71962); as arguments of a template they are.
+template <auto F>
+struct Named {};
+template <auto A, auto B>
+constexpr bool same = std::is_same_v<Named<A>, Named<B>>;
+
 /// The instruction that combines over a subgroup as `Combine` does. Those for the extrema of floats
 /// promise nothing about NaN.
 template <auto Combine>
 std::optional<Op> over_subgroup(DType t) {
-  if constexpr (Combine == k_binary<Op::add>) return Op::subgroup_add;
+  if constexpr (same<Combine, k_binary<Op::add>>) return Op::subgroup_add;
   if (is_float(t)) return std::nullopt;
-  if constexpr (Combine == k_larger) return Op::subgroup_max;
-  if constexpr (Combine == k_smaller) return Op::subgroup_min;
+  if constexpr (same<Combine, k_larger>) return Op::subgroup_max;
+  if constexpr (same<Combine, k_smaller>) return Op::subgroup_min;
   return std::nullopt;
 }
 

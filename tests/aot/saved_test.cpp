@@ -1,5 +1,6 @@
 // tests/aot/saved_test.cpp -- functions that are saved, loaded and called, with and without a
 // compiler.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
