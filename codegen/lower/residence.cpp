@@ -6,6 +6,7 @@
 
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/cone.h"
+#include "codegen/lower/cost.h"
 #include "codegen/lower/in_place.h"
 #include "codegen/lower/mapping.h"
 #include "codegen/primitives/calls.h"
@@ -112,10 +113,9 @@ class Chooser {
 
   /// Instructions per element but for its operands.
   static double own_cost_of(const Equation& e) {
-    if (e.primitive->lower.cost == Cost::view) return 0;
     if (e.primitive == &iota_p) return 0;  // the position, which whoever asks for it knows
     // What a reduction costs are its operand's elements.
-    return e.primitive->lower.cost == Cost::heavy && !reduces(e) ? 12 : 1;
+    return instructions(reduces(e) ? Cost::cheap : e.primitive->lower.cost);
   }
 
   /// Instructions per element, operands included up to memory.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "codegen/graph/primitive.h"
+#include "codegen/lower/cost.h"
 #include "codegen/lower/workgroup.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
@@ -204,11 +205,10 @@ Rows fuse_rows(const Graph& g, const Uses& uses, const Target& target,
     }
     for (ValueId v : walk.inside) {
       const Equation& from = g.equations[uses.producer[v]];
-      const Lowering& l = from.primitive->lower;
       if (reduces(from))
         walks += 2 * per_row(from.inputs[0]) >= length;
-      else if (per_row(v) > 1 && l.cost != Cost::view)
-        work += l.cost == Cost::heavy ? 12 : 1;
+      else if (per_row(v) > 1)
+        work += instructions(from.primitive->lower.cost);
     }
     const Dim own = shape.size() / rows;
     // Rows of small elements that end within a word would share it.

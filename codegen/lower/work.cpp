@@ -5,6 +5,7 @@
 #include <set>
 
 #include "codegen/graph/primitive.h"
+#include "codegen/lower/cost.h"
 #include "codegen/lower/in_place.h"
 #include "codegen/lower/loop_body.h"
 #include "codegen/primitives/control.h"
@@ -50,13 +51,14 @@ double work(const Graph& g, const Equation& e) {
   }
   // In place, as far as anyone can tell here.
   if (e.primitive == &dynamic_update_slice_p) return elements(g.avals[e.inputs[1]]);
-  if (e.primitive->lower.cost == Cost::view) return 0;  // whoever reads it pays
+  const Cost cost = e.primitive->lower.cost;
+  if (cost == Cost::view) return 0;
   double size = 0;
   for (ValueId v : e.outputs) size += elements(g.avals[v]);
   if (e.primitive == &dot_general_p)
     return size * static_cast<double>(terms(e.params.as<DotParams>(), g.avals[e.inputs[0]].shape));
   for (ValueId v : e.inputs) size = std::max(size, elements(g.avals[v]));
-  return e.primitive->lower.cost == Cost::heavy ? 12 * size : size;
+  return instructions(cost) * size;
 }
 
 Dim widest(const Equation& loop) {

@@ -8,6 +8,7 @@
 #include "codegen/graph/effects.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/graph/simplify.h"
+#include "codegen/lower/cost.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
@@ -41,11 +42,10 @@ Merged merged(const Graph& first, const Graph& second) {
 }
 
 double operations(const Graph& g, const Equation& e) {
-  if (e.primitive->lower.cost == Cost::view) return 0;
   double size = 0;
   for (ValueId v : e.outputs) size = std::max(size, static_cast<double>(g.avals[v].shape.size()));
   for (ValueId v : e.inputs) size = std::max(size, static_cast<double>(g.avals[v].shape.size()));
-  return e.primitive->lower.cost == Cost::heavy ? 12 * size : size;
+  return instructions(e.primitive->lower.cost) * size;
 }
 
 /// What is computed for the sake of what: the dominator tree of a graph's equations and inputs,

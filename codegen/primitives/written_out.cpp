@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/graph/effects.h"
+#include "codegen/lower/cost.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
@@ -51,7 +52,7 @@ std::optional<Dim> operations(const Graph& body, Dim lanes) {
         elements *= body.avals[e.inputs[0]].shape[axis];
     else
       for (ValueId v : e.inputs) elements = std::max(elements, body.avals[v].shape.size());
-    sum += (elements + lanes - 1) / lanes * (e.primitive->lower.cost == Cost::heavy ? 12 : 1);
+    sum += (elements + lanes - 1) / lanes * instructions(e.primitive->lower.cost);
     if (sum > most_operations) return std::nullopt;
   }
   return std::max<Dim>(1, sum);
