@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <new>
 #include <thread>
 
@@ -192,41 +193,55 @@ std::vector<std::vector<std::uint32_t>> kernels(const SavedFile& f) {
 
 // ---- trying
 
-/// Ticks of 20 ms that a call may take: a file that means what it should has all the time it needs.
-std::atomic<int> patience{25};
-
 /// Ends calls that take longer than they should, and the process where one cannot be ended.
 class Guard {
  public:
+  /// Ticks of 20 ms: what a changed program may take, and after how many it hangs.
+  static constexpr int changed = 25, hangs = 1500;
+
   explicit Guard(Runtime& rt) : thread_([this] { watch(); }) { rt.cancel_with(token_); }
   ~Guard() {
     over_ = true;
     thread_.join();
   }
   void begin(std::string what) {
+    const std::lock_guard lock(mutex_);
     what_ = std::move(what);
     token_.reset();
     ticks_ = 0;
+    patience_ = hangs;
     busy_ = true;
   }
-  void end() { busy_ = false; }
+  /// What begins now may take so many ticks.
+  void allow(int ticks) {
+    const std::lock_guard lock(mutex_);
+    ticks_ = 0;
+    patience_ = ticks;
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    busy_ = false;
+  }
 
  private:
   void watch() {
     while (!over_) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      const std::lock_guard lock(mutex_);
       if (!busy_) continue;
-      const int ticks = ++ticks_;
-      if (ticks > patience) token_.cancel();
-      if (ticks <= 1500) continue;
+      ++ticks_;
+      if (ticks_ > patience_) token_.cancel();
+      if (ticks_ <= hangs) continue;
       std::fprintf(stderr, "a changed file hangs: %s\n", what_.c_str());
       std::abort();
     }
   }
   CancelToken token_;
+  std::mutex mutex_;
   std::string what_;
-  std::atomic<int> ticks_{0};
-  std::atomic<bool> busy_{false}, over_{false};
+  int ticks_ = 0, patience_ = hangs;
+  bool busy_ = false;
+  std::atomic<bool> over_{false};
   std::thread thread_;
 };
 
@@ -276,7 +291,7 @@ class Hostile : public ::testing::Test {
                                  " of file " + std::to_string(which) + ": " + m.how;
         if (count == 1) show(files[which], m.bytes);
         guard.begin(what);
-        ++outcomes[try_one(m, all[which], files[which], wanted[which], what)];
+        ++outcomes[try_one(m, all[which], files[which], wanted[which], what, guard)];
         guard.end();
         if (HasFailure()) return;
       }
@@ -309,7 +324,8 @@ class Hostile : public ::testing::Test {
   }
 
   std::string try_one(const Mutation& m, const Original& o, const SavedFile& before,
-                      const std::vector<std::vector<std::byte>>& wanted, const std::string& what) {
+                      const std::vector<std::vector<std::byte>>& wanted, const std::string& what,
+                      Guard& guard) {
     SavedFile f;
     try {
       taken = most_taken = 0;
@@ -329,7 +345,7 @@ class Hostile : public ::testing::Test {
     }
     EXPECT_LE(most_taken, 64 * m.bytes.size() + (1 << 20)) << what;
     const bool same = meaning(f) == meaning(before);
-    patience = same ? 1500 : 25;
+    guard.allow(same ? Guard::hangs : Guard::changed);
     // A kernel that does something else is run by nobody who has not been asked to.
     if (kernels(f) != kernels(before)) return "other kernels or parameters";
     try {
