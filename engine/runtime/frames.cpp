@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "gnomon/aot.h"  // what applications link is visible where it is declared
+
 namespace gnomon::detail {
 namespace {
 
