@@ -211,8 +211,9 @@ Rows fuse_rows(const Graph& g, const Uses& uses, const Target& target,
         work += instructions(from.primitive->lower.cost);
     }
     const Dim own = shape.size() / rows;
-    // Rows of small elements that end within a word would share it.
-    if (own > 1 && !teams && own * size_of(g.avals[root].dtype) % 4 != 0) continue;
+    // Rows of small elements that end within a word would share it; lanes own theirs.
+    const bool by_team = teams && has_team(target, length, rows, true);
+    if (own > 1 && !by_team && own * size_of(g.avals[root].dtype) % 4 != 0) continue;
     if (!leaves || walks == 0 || (own > 1 && own != length)) continue;
     if (!worthwhile(target, {rows, length, walks, work})) continue;
     for (ValueId v : walk.inside) in_memory[v] = v == root;

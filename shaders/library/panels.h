@@ -9,8 +9,8 @@ namespace gnomon::kernel {
 
 /// A workgroup is a grid of `down` by `across` invocations and computes a block of results, of
 /// which invocation (r, c) holds those of `rows` neighbouring rows, from r * rows on, and `columns`
-/// neighbouring columns: four of them are one load from shared memory, whose throughput bounds such
-/// kernels (8 loads of one element for 16 multiply-adds take twice as long as these do).
+/// neighbouring columns: drivers can make one load from shared memory of four, whose throughput
+/// bounds such kernels (8 loads of one element for 16 multiply-adds take twice as long as these).
 struct Panels {
   std::uint32_t down = 1, across = 1;
   std::uint32_t rows = 1, columns = 1;  // results per invocation

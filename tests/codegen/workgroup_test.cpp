@@ -15,6 +15,7 @@ namespace gnomon {
 namespace {
 
 using namespace testing;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -154,6 +155,8 @@ TEST(Workgroups, RowsAreLeftWhereTheyDoNotPay) {
   EXPECT_THAT(text(DType::f32, {4, 8192}), Not(HasSubstr("rows of")));     // too few workgroups
   EXPECT_THAT(text(DType::f32, {128, 10000}), Not(HasSubstr("rows of")));  // out of the cache
   EXPECT_THAT(text(DType::f32, {256, 10}), HasSubstr("one lane per 10 elements"));
+  // Lanes would share a word.
+  EXPECT_THAT(text(DType::f16, {256, 11}), Not(ContainsRegex("rows [^;]*f16\\[256,11\\]")));
   EXPECT_THAT(text(DType::f32, {8192, 24}), Not(HasSubstr("24 elements")));  // idle members
   EXPECT_THAT(text(DType::f16, {64, 1024}), HasSubstr("rows of 1024"));
 }
