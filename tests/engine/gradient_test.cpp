@@ -60,7 +60,9 @@ auto gradient_of_steps(int n, LoopKind kind) {
 
 TEST_F(Gradients, OfACheckpointedLoopTakeTheMemoryOfItsCheckpoints) {
   std::uint64_t peaks[2];
-  const std::pair<int, std::uint64_t> loops[]{{10000, 140}, {40000, 282}};
+  // Four times the steps are twice the checkpoints. On drivers that map and unmap memory for every
+  // dispatch, a step of the least device takes 3 ms (lavapipe 25.0, AMD EPYC of family 26).
+  const std::pair<int, std::uint64_t> loops[]{{2500, 70}, {10000, 140}};
   for (const auto& [n, checkpoints] : loops) {
     auto f = jit(rt, gradient_of_steps(n, LoopKind::checkpointed));
     const auto begin = std::chrono::steady_clock::now();
@@ -68,7 +70,7 @@ TEST_F(Gradients, OfACheckpointedLoopTakeTheMemoryOfItsCheckpoints) {
     if (n == 10000) expect_near(got, slopes(n), 2e-4);
     const std::uint64_t carry = width * sizeof(float), peak = f.memory_report().peak();
     EXPECT_LE(peak, (checkpoints + 4) * carry + 65536) << to_string(f.memory_report());
-    peaks[n == 40000] = peak;
+    peaks[n == 10000] = peak;
     RecordProperty("peak_" + std::to_string(n), std::to_string(peak));
     RecordProperty("ms_" + std::to_string(n),
                    std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(
