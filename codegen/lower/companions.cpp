@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 
+#include "codegen/cost/device_model.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/mapping.h"
 #include "codegen/primitives/table.h"
@@ -179,14 +180,14 @@ std::vector<std::vector<ValueId>> group_elements(const Placement& place, const T
         // other go together. A GPU runs them side by side as they are, and large products of
         // few elements would only wait for one another's operands, and keep them.
         const auto large = [&](ValueId r) {
-          return !target.contiguous_per_lane && in_tiles(place, cones, r);
+          return !runs_on_cores(target) && in_tiles(place, cones, r);
         };
         const bool small =
             g.avals[v].shape.size() <= 4096 && group.size() < 8 && !large(v) && !large(group[0]);
         if (!uses_group && !same_equation && !small && !shares_operand(place, cones, v, group))
           continue;
-        if (target.contiguous_per_lane && !small && !same_equation &&
-            in_tiles(place, cones, group[0]) && reads_more(place, cones, v, group))
+        if (runs_on_cores(target) && !small && !same_equation && in_tiles(place, cones, group[0]) &&
+            reads_more(place, cones, v, group))
           continue;
         // Everything else it reads must be computable before the group.
         std::set<ValueId> others;

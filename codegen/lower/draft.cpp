@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/cost/device_model.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/cone.h"
 #include "codegen/lower/split_scatter.h"
@@ -277,7 +278,7 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
   Workshop w(r);
   w.emitter.scalar_limit = most.scalars;
   w.emitter.unroll_limit = most.unrolled;
-  if (r.mapping == Mapping::lane && r.target.contiguous_per_lane)
+  if (r.mapping == Mapping::lane && runs_on_cores(r.target))
     w.emitter.product_limit = longest_written_product;
   w.emitter.writes_products = most.products;
   Frame f(w.emitter, r.graph);
@@ -375,7 +376,7 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
   smaller.value_limit =
       std::min(r.value_limit, r.mapping == Mapping::sequential ? most_alone : pleasant_kernel);
   // A CPU's lanes write out products with vectors of their own, unless those are many.
-  const bool products = r.mapping == Mapping::lane && r.target.contiguous_per_lane;
+  const bool products = r.mapping == Mapping::lane && runs_on_cores(r.target);
   for (bool written = products, too_long = true; too_long; written = false) {
     too_long = false;
     for (const Dim scalars : {64, 8, 1}) {

@@ -1,6 +1,7 @@
 // codegen/lower/loop_placement.cpp -- estimates of what iterations cost here and there.
 #include "codegen/lower/loop_placement.h"
 
+#include "codegen/cost/device_model.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/work.h"
 #include "codegen/primitives/control.h"
@@ -21,7 +22,7 @@ constexpr double much_work = 1 << 20;
 /// the driver four seconds to compile.
 bool shares_products(const Equation& loop, Dim lanes, const Target& target, const LoopNest& nest) {
   constexpr double large = 8192;  // products per lane
-  if (!target.contiguous_per_lane && lanes >= Dim{target.parallel_lanes}) return false;
+  if (!runs_on_cores(target) && lanes >= Dim{target.parallel_lanes}) return false;
   if (!nest.outermost() || loop.primitive != &scan_p) return false;
   const Graph& body = loop_operands(loop).body;
   double products = 0;
@@ -59,13 +60,12 @@ std::size_t values_of(const Partition& p) {
 }  // namespace
 
 double worth_kernels(const Equation& loop, Dim lanes, const Target& target, bool may_play) {
-  // On a CPU a dispatch costs what tens of thousands of instructions do, and a lone lane does what
-  // the lanes of a workgroup do at once, unless all values are so small that few of them had
-  // anything to do: the stages of a single stiff system. On a GPU a lone invocation is slow, and
-  // starting is cheap.
+  // Values of fewer elements give few invocations of a workgroup anything to do: the stages of a
+  // single stiff system.
   constexpr Dim few_elements = 144;
-  if (!target.contiguous_per_lane) return 512;
-  return may_play && widest(loop) > few_elements * lanes ? 2048 : 16384;
+  const DeviceModel& m = device_model(target);
+  return may_play && widest(loop) > few_elements * lanes ? m.iteration_in_a_group
+                                                         : m.iteration_in_a_lane;
 }
 
 std::optional<std::string> better_as_kernels(const Graph& g, const Equation& loop, Dim lanes,
@@ -78,13 +78,8 @@ std::optional<std::string> better_as_kernels(const Graph& g, const Equation& loo
 
 bool choose_players(LoopRegion& loop, const Equation& e, const Target& target,
                     LoopMapping asked_for) {
-  // Microseconds. On a CPU a dispatch wakes its threads up; on a GPU it is cheap. A core does some
-  // four operations per nanosecond, and a GPU's workgroup no more, which waits for memory with few
-  // loads under way: an iteration of `cg` (512 x 512) took one 62 us on an H200. What is known of
-  // least devices is their limits only: few kernels are what any driver is quick to compile.
-  const bool least = !target.contiguous_per_lane && target.team == 0;
-  const double start = target.contiguous_per_lane ? 20 : 5;
-  const double alone = work_per_iteration(e) / (least ? 4e4 : 4e3);
+  const DeviceModel& m = device_model(target);
+  const double start = m.start_microseconds, alone = work_per_iteration(e) / m.group_operations;
   const double kernels = starting_per_iteration(loop, start);
   loop.by_group = asked_for == LoopMapping::workgroup || alone < kernels;
   loop.group_microseconds = alone + kernels / (20 * start);
@@ -96,7 +91,7 @@ void fit_players(LoopRegion& loop, const Target& target,
   // What is written out has to be compiled, and drivers take more than linear time for it (512 x
   // 512 numbers and a vector on lavapipe: 0.25 s more, 10 % quicker): one product only.
   constexpr std::size_t most_values = 3500;
-  if (!target.contiguous_per_lane || !target.texel_reads || target.players > 0) return;
+  if (!runs_on_cores(target) || !target.texel_reads || target.players > 0) return;
   const Graph& body = loop.body.graph;
   int products = 0;
   for (const Equation& inner : body.equations)
@@ -104,7 +99,7 @@ void fit_players(LoopRegion& loop, const Target& target,
       products += size_of(body.avals[inner.outputs[0]].dtype) == 4 ? 1 : 2;
   if (products != 1) return;
   Target played = target;
-  played.players = 8;
+  played.players = device_model(target).group_alone;
   played.player_rows = 64;
   const std::shared_ptr<LoopRegion> fitted = again(played);
   if (!fitted || values_of(fitted->parts) > most_values) return;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/base/lists.h"
+#include "codegen/cost/device_model.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/follow.h"
 #include "codegen/lower/split_conv.h"
@@ -130,7 +131,7 @@ std::optional<RegisterTile> tile_product(const Product& product, const Shape& sh
         best = RegisterTile{a, a, 1, 1, 0};
   if (!best) return best;
   // At least a few groups of invocations for every core.
-  const Dim fill = target.parallel_lanes / (target.contiguous_per_lane ? 8 : 4);
+  const Dim fill = target.parallel_lanes / device_model(target).tiles_to_fill;
   Dim most = target.tile_rows;
   while (most > 1 && shape.size() / (most * best->columns) < fill) most /= 2;
   best->rows =
@@ -156,7 +157,7 @@ std::optional<RegisterTile> tile_transpose(const Placement& r, const Target& tar
       source = static_cast<int>(mine - axes.begin());
     return false;
   });
-  const Dim rows = target.contiguous_per_lane ? 16 : 4, columns = 4;
+  const Dim rows = device_model(target).rows_transposed, columns = 4;
   if (source < 0 || shape[source] < rows || shape[inner] < columns ||
       shape.size() / (rows * columns) < target.parallel_lanes / 8)
     return std::nullopt;
@@ -194,7 +195,7 @@ std::optional<RegisterTile> tile_convolution(const Placement& r, const Equation&
     return tile;
   }
   if (row == inner || shape[inner] < target.tile_columns) return std::nullopt;
-  const Dim fill = target.parallel_lanes / (target.contiguous_per_lane ? 8 : 4);
+  const Dim fill = target.parallel_lanes / device_model(target).tiles_to_fill;
   Dim most = target.tile_rows;
   while (most > 1 && shape.size() / (most * target.tile_columns) < fill) most /= 2;
   const Dim rows = rows_for(shape[row], most);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "codegen/cost/device_model.h"
 #include "codegen/graph/simplify.h"
 #include "codegen/graph/text.h"
 #include "codegen/graph/verify.h"
@@ -160,10 +161,7 @@ std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& 
 
 std::uint32_t group_size(std::uint32_t invocations, const Target& t) {
   std::uint32_t size = std::min(t.group_size, t.max_group_invocations);
-  // A CPU's cores share workgroups, not invocations: few invocations are spread over several
-  // groups.
-  if (t.contiguous_per_lane)
-    while (size > 8 && invocations / size < 8) size /= 2;
+  while (size > simd_lanes && invocations / size < device_model(t).groups_for_few) size /= 2;
   return size;
 }
 
@@ -172,9 +170,8 @@ std::uint32_t group_size(std::uint32_t invocations, const Target& t) {
 void share_time(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target& target,
                 Refill wanted) {
   if (wanted == Refill::off || c.draft.mapping != "lane") return;
-  // A CPU's core finishes one group of lanes before it begins another: a few groups do, and more
-  // of them let a dispatch do more elements for certain where trips are limited.
-  const std::uint32_t most = target.contiguous_per_lane ? 256 * width : target.parallel_lanes;
+  const std::uint32_t persistent = device_model(target).persistent_invocations;
+  const std::uint32_t most = persistent > 0 ? persistent * width : target.parallel_lanes;
   const std::uint32_t slots = std::min(most, k.lanes / 4) / width * width;
   if (slots < 32 * width) return;
   auto turns = kernel::refill(k, {slots, target.loop_budget});
@@ -219,8 +216,8 @@ bool alike(const Alike& a, const Cluster& c, const kernel::Kernel& k) {
 bool any_lanes(const Alike& a, const Target& target) {
   constexpr std::size_t many = 4;
   const Draft& d = a.clusters[0]->draft;
-  return target.contiguous_per_lane && a.clusters.size() >= many && d.mapping == "map" &&
-         !d.has_loop && a.kernel.lanes > 0 && kernel::worst_case_trips(a.kernel) == 0;
+  return runs_on_cores(target) && a.clusters.size() >= many && d.mapping == "map" && !d.has_loop &&
+         a.kernel.lanes > 0 && kernel::worst_case_trips(a.kernel) == 0;
 }
 
 /// Those of one number of lanes each, where no kernel is for any.
@@ -307,7 +304,7 @@ kernel::Kernel invocations_of(kernel::Kernel k, Cluster& c, const Target& target
   const std::uint32_t size = group_size(count, target);
   count_groups(c, count, size);
   // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
-  const bool uneven = c.draft.has_loop && target.contiguous_per_lane && c.turns == 0;
+  const bool uneven = c.draft.has_loop && runs_on_cores(target) && c.turns == 0;
   if (uneven) c.invocations = c.groups * size;
   // Lanes that take turns begin anew in the middle of a loop: what they count stays as it is.
   if (c.turns == 0) k = kernel::simplify(kernel::recount(k));
@@ -375,8 +372,8 @@ void make_kernels(Partition& parts, const Graph& graph, const Target& target,
     k = kernel::refine(std::move(k), target.refine);
     k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});
     k = kernel::simplify(std::move(k));
-    constexpr std::uint64_t unrolled_by_mesa = 32;
-    if (target.contiguous_per_lane && lanes > 0) k = kernel::hide_trips(k, {unrolled_by_mesa});
+    const std::uint64_t unrolled = device_model(target).unrolled_by_driver;
+    if (unrolled > 0 && lanes > 0) k = kernel::hide_trips(k, {unrolled});
     k = kernel::schedule(std::move(k));
     kernel::verify(k);
     check_budget(k, c, graph, target, options.name);
@@ -454,7 +451,7 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
     graph = split_reductions(whole, target);
     parts = partition(graph, target, options);
   }
-  if (target.contiguous_per_lane)
+  if (runs_on_cores(target))
     if (auto turned = turn_for_lanes(whole, loops_by_lane(graph, parts))) {
       graph = split_reductions(*turned, target);
       parts = partition(graph, target, options);

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "codegen/cost/device_model.h"
+#include "codegen/cost/instructions.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/cone.h"
-#include "codegen/lower/cost.h"
 #include "codegen/lower/in_place.h"
 #include "codegen/lower/mapping.h"
 #include "codegen/primitives/calls.h"
@@ -265,7 +266,7 @@ class Chooser {
   /// they reduce is then best computed where it is needed. (Neighbouring lanes of a GPU would read
   /// distant elements.)
   bool lanes_suffice(const Equation& e) const {
-    if (!target_.contiguous_per_lane && target_.team == 0) return false;
+    if (!runs_on_cores(target_) && target_.team == 0) return false;
     // Products have tiles of their own, and what is not computed element by element has no choice.
     for (ValueId v : e.inputs)
       if (!in_memory_[v])
@@ -274,7 +275,7 @@ class Chooser {
               g_.equations[i].primitive->lower.kind != Lowering::Kind::element)
             return false;
     const Dim out = g_.avals[e.outputs[0]].shape.size();
-    if (!target_.contiguous_per_lane) return out * target_.team >= target_.parallel_lanes;
+    if (!runs_on_cores(target_)) return out * target_.team >= target_.parallel_lanes;
     if (out >= target_.parallel_lanes) return true;
     double work = 0;
     for (ValueId v : e.inputs) {

@@ -6,8 +6,9 @@
 #include <optional>
 #include <set>
 
+#include "codegen/cost/device_model.h"
+#include "codegen/cost/instructions.h"
 #include "codegen/graph/primitive.h"
-#include "codegen/lower/cost.h"
 #include "codegen/lower/workgroup.h"
 #include "codegen/primitives/op_params.h"
 #include "codegen/primitives/table.h"
@@ -158,7 +159,7 @@ struct Load {
 /// Whether that takes less time than the kernels that it replaces.
 bool worthwhile(const Target& target, const Load& l) {
   const bool costs_too_much = static_cast<double>(l.walks) * l.work > worth_storing;
-  if (target.contiguous_per_lane) {
+  if (runs_on_cores(target)) {
     if (l.rows < target.parallel_lanes) return l.length <= shortest_row && l.work <= worth_storing;
     return l.length >= shortest_row && l.length <= longest_row && !costs_too_much;
   }
@@ -182,7 +183,7 @@ bool reduces(const Equation& e) {
 Rows fuse_rows(const Graph& g, const Uses& uses, const Target& target,
                const std::vector<double>& cost, std::vector<bool>& in_memory) {
   Rows found;
-  const bool teams = !target.contiguous_per_lane;
+  const bool teams = !runs_on_cores(target);
   if (teams && target.team == 0) return found;
   std::vector<bool> outputs(g.avals.size(), false);
   for (ValueId v : g.outputs) outputs[v] = true;

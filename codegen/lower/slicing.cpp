@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/cost/device_model.h"
 #include "codegen/lower/in_place.h"
 #include "codegen/lower/loop_region.h"
 #include "codegen/lower/work.h"
@@ -57,10 +58,8 @@ Slicing slices_by_trips(const Equation& e, const kernel::Kernel& k, const Target
 Slicing slices_by_time(const Equation& e, Dim lanes, const Target& target, std::uint64_t most) {
   if (target.slice_work == 0 || (e.primitive != &while_p && e.primitive != &scan_p)) return {};
   if (e.primitive == &while_p && e.params.as<WhileParams>().max_steps == 0) return {};
-  // Lanes that a device of a few cores takes as long for as it takes for one: a core of a CPU runs
-  // groups of lanes by vector instructions, a GPU waits for the one lane's results.
-  const double at_once = static_cast<double>(
-      std::min<Dim>(std::max<Dim>(1, lanes), target.contiguous_per_lane ? 64 : 1024));
+  const double at_once =
+      static_cast<double>(std::min(std::max<Dim>(1, lanes), device_model(target).lanes_at_once));
   constexpr double loop_itself = 4;
   const double work =
       (work_per_iteration(e) + loop_itself * static_cast<double>(std::max<Dim>(1, lanes))) /

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "codegen/cost/device_model.h"
 #include "codegen/lower/mapping.h"
 #include "codegen/lower/split_conv.h"
 #include "codegen/lower/split_scatter.h"
@@ -54,7 +55,7 @@ Array padded(const Array& x, const Array& value, int axis, Dim parts, Loc loc) {
 /// elements are not worth a stage more: starting a kernel costs a CPU what adding up thousands
 /// does.
 Dim lanes_for(Dim n, Dim out, const Target& target, Dim lanes) {
-  const Dim few = target.contiguous_per_lane ? 2048 : 128;
+  const Dim few = device_model(target).elements_per_stage;
   while (lanes < 4096 && lanes * out < target.parallel_lanes && n / lanes > few) lanes *= 2;
   while (target.loop_budget > 0 && n / lanes > static_cast<Dim>(target.loop_budget) / 2) lanes *= 2;
   return lanes;

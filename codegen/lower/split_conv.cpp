@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "codegen/base/lists.h"
+#include "codegen/cost/device_model.h"
 #include "codegen/lower/mapping.h"
 #include "codegen/primitives/lax.h"
 #include "codegen/primitives/op_params.h"
@@ -67,8 +68,8 @@ ConvTile sums_tile(const Shape& out, int batch_dims, Dim rows) {
 
 ConvForm conv_form(const ConvParams& p, const Aval& lhs, const Aval& rhs, const Target& target) {
   const int b = p.batch_dims, axes = lhs.shape.rank() - b - 2;
-  if (!target.contiguous_per_lane || target.tile_rows <= 1 || size_of(lhs.dtype) != 4 ||
-      axes == 0 || lhs.shape.size() == 0 || rhs.shape.size() == 0)
+  if (!runs_on_cores(target) || target.tile_rows <= 1 || size_of(lhs.dtype) != 4 || axes == 0 ||
+      lhs.shape.size() == 0 || rhs.shape.size() == 0)
     return ConvForm::plain;
   Shape positions;
   for (int i = 0; i < axes; ++i) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "codegen/cost/device_model.h"
 #include "codegen/graph/graph.h"
 #include "codegen/program/target.h"
 
@@ -12,7 +13,7 @@ namespace gnomon {
 /// output every one of them walks all updates, and where each walks a part every one of them has an
 /// output of its own.
 inline Dim scatter_lanes(const Target& t) {
-  return t.contiguous_per_lane ? std::max<Dim>(16, t.parallel_lanes / 32) : t.parallel_lanes;
+  return runs_on_cores(t) ? std::max<Dim>(16, t.parallel_lanes / 32) : t.parallel_lanes;
 }
 
 /// Whether a scatter of so many updates to so few columns leaves the device idle as one walk.

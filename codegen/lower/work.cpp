@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/cost/instructions.h"
 #include "codegen/graph/primitive.h"
-#include "codegen/lower/cost.h"
 #include "codegen/lower/in_place.h"
 #include "codegen/lower/loop_body.h"
 #include "codegen/primitives/control.h"

@@ -2,6 +2,7 @@
 // limits the trips of a kernel.
 #include <algorithm>
 
+#include "codegen/cost/device_model.h"
 #include "codegen/plan/planner.h"
 
 namespace gnomon {
@@ -120,7 +121,7 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   score.items.push_back(scored_loop(outer, loop, placed.places, placed.turns));
   const std::string name = program_.name + "_group" + std::to_string(program_.steps.size());
   const std::uint32_t size =
-      target_.contiguous_per_lane ? 8 : std::min<std::uint32_t>(256, target_.max_group_invocations);
+      std::min(device_model(target_).group_alone, target_.max_group_invocations);
   const auto made = [&](const GroupScore& s, const std::optional<GroupSlice>& slice) {
     return group_kernel(name, program_.kernels, s, size, slice, target_.texel_reads);
   };
@@ -142,12 +143,8 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   // values take lavapipe a second, 5,400 minutes.
   constexpr std::size_t most_values = 2500;
   if (!all || all->kernel.types.size() > most_values) return false;
-  // A dispatch ends soon enough to be watched, and for those that watch over it: drivers may be
-  // ten times as slow as the estimate, which is in microseconds. Nobody resets a CPU's driver,
-  // which wakes its threads up for every dispatch and decision, and has the host look at the
-  // outcome.
-  const double long_dispatch = target_.contiguous_per_lane ? 16000 : 2000;
-  const double iterations = long_dispatch / std::max(0.05, loop.group_microseconds);
+  const double iterations =
+      device_model(target_).long_dispatch_microseconds / std::max(0.05, loop.group_microseconds);
   const auto at_once = static_cast<std::uint64_t>(std::max(2.0, iterations)) / 2 * 2;
   const std::uint64_t budget = target_.loop_budget;
   if (budget > 0 ? kernel::worst_case_trips(all->kernel) <= budget

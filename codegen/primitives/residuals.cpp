@@ -5,10 +5,10 @@
 #include <limits>
 #include <optional>
 
+#include "codegen/cost/instructions.h"
 #include "codegen/graph/effects.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/graph/simplify.h"
-#include "codegen/lower/cost.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"

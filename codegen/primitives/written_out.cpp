@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "codegen/cost/instructions.h"
 #include "codegen/graph/effects.h"
-#include "codegen/lower/cost.h"
 #include "codegen/primitives/control_graphs.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"

@@ -1,4 +1,4 @@
-// codegen/lower/cost.h -- the unit that estimates of work count in.
+// codegen/cost/instructions.h -- the unit that estimates of work count in.
 #pragma once
 #include "codegen/lower/element.h"
 

@@ -1,0 +1,39 @@
+// codegen/cost/device_model.cpp -- one row for each kind of device.
+#include "codegen/cost/device_model.h"
+
+namespace gnomon {
+namespace {
+
+constexpr DeviceModel gpu{};
+
+/// Their limits are all that is known of least devices; few kernels are what any driver is quick to
+/// compile, so one workgroup runs what it can.
+constexpr DeviceModel least{.group_operations = 4e4};
+
+constexpr DeviceModel cpu{
+    .execution = Execution::cores,
+    .start_microseconds = 20,
+    .long_dispatch_microseconds = 16000,
+    .lanes_at_once = 64,
+    // A dispatch costs what tens of thousands of instructions do, and a lone lane does what the
+    // lanes of a workgroup do at once.
+    .iteration_in_a_lane = 16384,
+    .iteration_in_a_group = 2048,
+    .elements_per_stage = 2048,
+    .groups_for_few = 8,
+    .persistent_invocations = 256,
+    .group_alone = 8,
+    .tiles_to_fill = 8,
+    .rows_transposed = 16,
+    .unrolled_by_driver = 32,
+};
+
+}  // namespace
+
+const DeviceModel& device_model(const Target& t) {
+  // Targets say how lanes should read; so far that tells kinds of devices apart.
+  if (t.contiguous_per_lane) return cpu;
+  return t.team > 0 ? gpu : least;
+}
+
+}  // namespace gnomon

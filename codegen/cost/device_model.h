@@ -1,0 +1,81 @@
+// codegen/cost/device_model.h -- how kinds of devices run kernels, and what takes them how long:
+// the numbers that the compiler weighs one form of a program against another with.
+//
+// No result depends on any of them. Target has what kernels are made for (limits, tiles, widths);
+// what is here tells which kernels are worth making.
+#pragma once
+#include "codegen/program/target.h"
+#include "gnomon/shape.h"
+
+namespace gnomon {
+
+/// How a driver runs the invocations of a dispatch.
+enum class Execution : std::uint8_t {
+  /// A CPU's: a workgroup is one core's, which runs its invocations in groups of SIMD lanes, one
+  /// group after the other. What a lane waits for, the core waits for.
+  cores,
+  /// A GPU's: thousands of invocations take turns, so that others run while some wait for memory.
+  invocations,
+};
+
+/// Numbers are of lavapipe 22.3 on two cores, unless they say otherwise.
+struct DeviceModel {
+  Execution execution = Execution::invocations;
+
+  // ---- What takes how long.
+
+  /// Microseconds from one dispatch to the next that waits for it. A CPU's driver wakes its threads
+  /// up for each.
+  double start_microseconds = 5;
+  /// Operations that one workgroup by itself does in a microsecond. A core does some four per
+  /// nanosecond, and a GPU's workgroup no more, which waits for memory with few loads under way: an
+  /// iteration of `cg` (512 x 512, 280,072 operations) took one 62 us on an H200.
+  double group_operations = 4e3;
+  /// Microseconds that a dispatch of many iterations should end within, so that it can be watched,
+  /// and ends for those that watch over it; drivers may be ten times as slow as the estimate.
+  /// Nobody resets a CPU's driver, where each decision has the host look at the outcome.
+  double long_dispatch_microseconds = 2000;
+  /// Lanes that take as long as one: a core of a CPU runs groups of them by vector instructions, a
+  /// GPU waits for the one lane's results.
+  Dim lanes_at_once = 1024;
+
+  // ---- From where on a kernel more pays.
+
+  /// Operations per iteration for which the iterations of a lane's loop are kernels of their own.
+  /// On a GPU a lone invocation is slow, and starting is cheap.
+  double iteration_in_a_lane = 512;
+  /// The same where one workgroup may run the kernels instead, and has something to do.
+  double iteration_in_a_group = 512;
+  /// Elements that a lane adds up rather than leave them to another stage of a reduction.
+  Dim elements_per_stage = 128;
+
+  // ---- How many invocations a kernel takes.
+
+  /// Workgroups that few invocations are spread over, since cores share workgroups and not
+  /// invocations; 0: as many as they fill.
+  std::uint32_t groups_for_few = 0;
+  /// Invocations that run on while the lanes of an uneven loop take turns in them; 0: as many as
+  /// there are lanes that fill the device. A core finishes one group before it begins another: a
+  /// few groups do, and more of them let a dispatch do more elements for certain where trips are
+  /// limited.
+  std::uint32_t persistent_invocations = 0;
+  /// Invocations of the one workgroup that runs a loop, at most.
+  std::uint32_t group_alone = 256;
+  /// Part of `Target::parallel_lanes` that has to be left when invocations take tiles of several
+  /// rows: one in so many.
+  Dim tiles_to_fill = 4;
+  /// Rows of the tile that an invocation transposes, four columns wide.
+  Dim rows_transposed = 4;
+
+  // ---- What drivers do.
+
+  /// Trips up to which the driver's own compiler writes loops out, at great length; 0: it does not.
+  std::uint64_t unrolled_by_driver = 0;
+};
+
+/// The model of the kind of device that a target is of.
+const DeviceModel& device_model(const Target&);
+
+inline bool runs_on_cores(const Target& t) { return device_model(t).execution == Execution::cores; }
+
+}  // namespace gnomon
