@@ -1,6 +1,8 @@
 // codegen/lower/loop_placement.cpp -- estimates of what iterations cost here and there.
 #include "codegen/lower/loop_placement.h"
 
+#include <algorithm>
+
 #include "codegen/cost/device_model.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/work.h"
@@ -58,6 +60,14 @@ std::size_t values_of(const Partition& p) {
 }
 
 }  // namespace
+
+double shared_by_kernels(const Equation& loop, Dim lanes, const Target& target) {
+  const double alone = work_per_iteration(loop) / static_cast<double>(lanes);
+  // A core's lanes are the elements of its vectors: what one of them does alone, a group of them
+  // does as quickly as kernels would.
+  if (runs_on_cores(target)) return alone;
+  return std::max(0.0, alone - span_per_iteration(loop, device_model(target).elements_per_stage));
+}
 
 double worth_kernels(const Equation& loop, Dim lanes, const Target& target, bool may_play) {
   // Values of fewer elements give few invocations of a workgroup anything to do: the stages of a

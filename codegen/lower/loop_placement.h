@@ -10,8 +10,11 @@
 
 namespace gnomon {
 
-/// Operations per iteration that pay for kernels of its own, where `lanes` lanes would do them
-/// otherwise. `may_play`: instead of kernels it may be one workgroup.
+/// Operations of an iteration that each of `lanes` lanes would do one after the other, and kernels
+/// of the iteration's own beside one another.
+double shared_by_kernels(const Equation& loop, Dim lanes, const Target&);
+
+/// How many of them pay for such kernels. `may_play`: instead of kernels it may be one workgroup.
 double worth_kernels(const Equation& loop, Dim lanes, const Target&, bool may_play);
 
 /// Why the iterations of a loop of `g` should be kernels although `lanes` lanes could each run

@@ -8,6 +8,7 @@
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/in_place.h"
 #include "codegen/lower/loop_body.h"
+#include "codegen/lower/rows.h"
 #include "codegen/primitives/control.h"
 #include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/lax.h"
@@ -17,6 +18,13 @@
 namespace gnomon {
 
 namespace {
+
+/// Iterations of a loop. How many a `while` takes is not known; a few at least.
+double trips_of(const Equation& loop) {
+  if (loop.primitive == &scan_p) return static_cast<double>(loop.params.as<ScanParams>().length);
+  const auto& p = loop.params.as<WhileParams>();
+  return p.max_steps < 0 ? 16 : std::min<double>(16, p.max_steps);
+}
 
 double elements(const Aval& a) { return static_cast<double>(a.shape.size()); }
 
@@ -30,14 +38,9 @@ double work_of(const Graph& g) {
 
 double work(const Graph& g, const Equation& e) {
   switch (e.primitive->lower.kind) {
-    case Lowering::Kind::while_loop: {
-      // How often is not known; a few times at least.
-      const auto& p = e.params.as<WhileParams>();
-      const double trips = p.max_steps < 0 ? 16 : std::min<double>(16, p.max_steps);
-      return trips * work_per_iteration(e);
-    }
+    case Lowering::Kind::while_loop:
     case Lowering::Kind::scan:
-      return static_cast<double>(e.params.as<ScanParams>().length) * work_per_iteration(e);
+      return trips_of(e) * work_per_iteration(e);
     case Lowering::Kind::cond: {
       double sum = 0;
       for (const GraphPtr& branch : e.params.graphs()) sum += work_of(*branch);
@@ -86,6 +89,25 @@ double work_per_iteration(const Equation& loop) {
     for (ValueId v : g->outputs)
       if (!in_place.contains(v)) sum += elements(g->avals[v]);
   }
+  return sum;
+}
+
+double span_per_iteration(const Equation& loop, Dim terms_per_lane) {
+  double sum = 0;
+  for (const GraphPtr& g : loop.params.graphs())
+    for (const Equation& e : g->equations) {
+      if (e.primitive == &while_p || e.primitive == &scan_p) {
+        sum += trips_of(e) * span_per_iteration(e, terms_per_lane);
+      } else if (e.primitive->lower.kind == Lowering::Kind::cond) {
+        sum += span_per_iteration(e, terms_per_lane);
+      } else {
+        double own = 1, results = 0;
+        for (ValueId v : e.outputs) results += std::max(1.0, elements(g->avals[v]));
+        if (e.primitive == &dot_general_p || reduces(e)) own = work(*g, e) / std::max(1.0, results);
+        sum += std::min(own, static_cast<double>(terms_per_lane)) *
+               instructions(e.primitive->lower.cost);
+      }
+    }
   return sum;
 }
 
