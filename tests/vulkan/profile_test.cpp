@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -36,6 +37,7 @@ struct Seen {
   std::multiset<std::string> labels;
   std::set<std::string> names;
 } seen;
+std::mutex naming;  // pipelines are made, and named, on several threads
 
 VkResult VKAPI_PTR create_pool(VkDevice d, const VkQueryPoolCreateInfo* info,
                                const VkAllocationCallbacks* a, VkQueryPool* pool) {
@@ -51,6 +53,7 @@ void VKAPI_PTR begin_label(VkCommandBuffer c, const VkDebugUtilsLabelEXT* label)
   seen.begin_label(c, label);
 }
 VkResult VKAPI_PTR set_name(VkDevice d, const VkDebugUtilsObjectNameInfoEXT* info) {
+  const std::lock_guard lock(naming);
   seen.names.insert(info->pObjectName);
   return seen.set_name(d, info);
 }
