@@ -18,7 +18,8 @@ enum class Execution : std::uint8_t {
   invocations,
 };
 
-/// Numbers are of lavapipe 22.3 on two cores, unless they say otherwise.
+/// What nothing is said of is a GPU's, by estimate where no measurement is named. A CPU's numbers
+/// were measured with lavapipe 22.3 on two cores.
 struct DeviceModel {
   Execution execution = Execution::invocations;
 

@@ -142,9 +142,7 @@ class Partitioner {
                     const std::vector<ValueId>& members, const Cones& cones) {
     for (std::uint32_t loop : loops) {
       const double work = work_per_iteration(g_.equations[loop]) / static_cast<double>(lanes);
-      if (shared_by_kernels(g_.equations[loop], lanes, target_) <
-          worth_kernels(g_.equations[loop], lanes, target_, may_play()))
-        continue;
+      if (!worth_kernels(g_.equations[loop], lanes, target_, may_play())) continue;
       bool changed = false;
       if (loops.size() > 1)
         for (ValueId v : members) changed = cut(cones.at(v)) || changed;
@@ -192,8 +190,7 @@ class Partitioner {
       }
       const std::uint32_t loop = *loops.begin();
       const double work = work_per_iteration(g_.equations[loop]);
-      if (shared_by_kernels(g_.equations[loop], 1, target_) >=
-              worth_kernels(g_.equations[loop], 1, target_, may_play()) &&
+      if (worth_kernels(g_.equations[loop], 1, target_, may_play()) &&
           run_on_device(loop, std::to_string(static_cast<std::uint64_t>(work)) +
                                   " operations per iteration; " + why))
         return false;

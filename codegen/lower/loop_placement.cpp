@@ -1,8 +1,6 @@
 // codegen/lower/loop_placement.cpp -- estimates of what iterations cost here and there.
 #include "codegen/lower/loop_placement.h"
 
-#include <algorithm>
-
 #include "codegen/cost/device_model.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/work.h"
@@ -61,21 +59,17 @@ std::size_t values_of(const Partition& p) {
 
 }  // namespace
 
-double shared_by_kernels(const Equation& loop, Dim lanes, const Target& target) {
-  const double alone = work_per_iteration(loop) / static_cast<double>(lanes);
-  // A core's lanes are the elements of its vectors: what one of them does alone, a group of them
-  // does as quickly as kernels would.
-  if (runs_on_cores(target)) return alone;
-  return std::max(0.0, alone - span_per_iteration(loop, device_model(target).elements_per_stage));
-}
-
-double worth_kernels(const Equation& loop, Dim lanes, const Target& target, bool may_play) {
+bool worth_kernels(const Equation& loop, Dim lanes, const Target& target, bool may_play) {
   // Values of fewer elements give few invocations of a workgroup anything to do: the stages of a
   // single stiff system.
   constexpr Dim few_elements = 144;
   const DeviceModel& m = device_model(target);
-  return may_play && widest(loop) > few_elements * lanes ? m.iteration_in_a_group
-                                                         : m.iteration_in_a_lane;
+  double work = work_per_iteration(loop) / static_cast<double>(lanes);
+  // What kernels would do one after the other as well, a lane does without starting them. A CPU's
+  // numbers are for all operations: its vectors do what is left of them in a lane.
+  if (m.execution == Execution::invocations) work -= span_per_iteration(loop, m.elements_per_stage);
+  return work >= (may_play && widest(loop) > few_elements * lanes ? m.iteration_in_a_group
+                                                                  : m.iteration_in_a_lane);
 }
 
 std::optional<std::string> better_as_kernels(const Graph& g, const Equation& loop, Dim lanes,

@@ -10,12 +10,10 @@
 
 namespace gnomon {
 
-/// Operations of an iteration that each of `lanes` lanes would do one after the other, and kernels
-/// of the iteration's own beside one another.
-double shared_by_kernels(const Equation& loop, Dim lanes, const Target&);
-
-/// How many of them pay for such kernels. `may_play`: instead of kernels it may be one workgroup.
-double worth_kernels(const Equation& loop, Dim lanes, const Target&, bool may_play);
+/// Whether an iteration does enough to pay for kernels of its own, where each of `lanes` lanes
+/// would do its operations one after the other. `may_play`: instead of kernels it may be one
+/// workgroup.
+bool worth_kernels(const Equation& loop, Dim lanes, const Target&, bool may_play);
 
 /// Why the iterations of a loop of `g` should be kernels although `lanes` lanes could each run
 /// their own; nothing where they should not.

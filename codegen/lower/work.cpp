@@ -101,11 +101,13 @@ double span_per_iteration(const Equation& loop, Dim terms_per_lane) {
       } else if (e.primitive->lower.kind == Lowering::Kind::cond) {
         sum += span_per_iteration(e, terms_per_lane);
       } else {
-        double own = 1, results = 0;
-        for (ValueId v : e.outputs) results += std::max(1.0, elements(g->avals[v]));
-        if (e.primitive == &dot_general_p || reduces(e)) own = work(*g, e) / std::max(1.0, results);
-        sum += std::min(own, static_cast<double>(terms_per_lane)) *
-               instructions(e.primitive->lower.cost);
+        // As `work` has it: a term of a product is one.
+        const bool product = e.primitive == &dot_general_p;
+        const double each = product ? 1 : instructions(e.primitive->lower.cost);
+        double terms = 1;
+        if (product || reduces(e))
+          terms = work(*g, e) / each / std::max(1.0, elements(g->avals[e.outputs[0]]));
+        sum += each * std::min(terms, static_cast<double>(terms_per_lane));
       }
     }
   return sum;
