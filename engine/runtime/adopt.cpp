@@ -103,21 +103,22 @@ void signal(Runtime& rt, const Semaphore& s) {
 }
 
 void Recording::submitted() {
-  if (call_) call_->submitted();
+  if (!call_) return;
+  call_->submitted();
+  call_.get_deleter().known = true;
 }
-void Recording::finished() {
-  if (call_) call_->finished();
-}
+void Recording::finished() { call_.get_deleter().known = true; }
 
 Recording Prepared::record(VkCommandBuffer commands) const {
-  return Recording(&call_->executable->record(commands, call_));
+  call_->record(commands);
+  return Recording(call_.get());
 }
 
 Prepared detail::prepare(Executable& executable, std::span<const Array> inputs,
                          std::vector<Array>& outputs) {
-  return Prepared(executable.prepare(inputs, outputs));
+  return Prepared(&executable.prepare(inputs, outputs));
 }
 
-void detail::GiveBack::operator()(RecordedCall* call) const { call->give_back(); }
+void detail::GiveBack::operator()(RecordedCall* call) const { call->give_back(known); }
 
 }  // namespace gnomon

@@ -99,7 +99,7 @@ Executable::~Executable() {
 void Executable::release(Entry& entry) noexcept {
   entry.recording.reset();
   for (const auto& call : entry.calls)
-    context_->parameters.release(call->range_, std::max(last_ticket_, call->last_use_));
+    context_->parameters.release(call->range_, std::max(last_ticket_, call->last_use_.load()));
   for (const vulkan::Range& range : entry.gathered) context_->arrays.release(range, last_ticket_);
   context_->parameters.release(entry.parameters, last_ticket_);
   context_->staging.release(entry.shared, last_ticket_);

@@ -63,46 +63,45 @@ struct BoundCall {
   std::vector<std::uint32_t> values;  // of the entry's patches
 };
 
-/// A call with its arrays, to be recorded again and again.
-struct PreparedCall {
-  std::shared_ptr<Executable> executable;
-  BoundCall bound;                                 // behind the executable's lock
-  std::vector<std::shared_ptr<Storage>> storages;  // of outputs, then inputs
-  std::size_t outputs = 0;
-};
-
-/// A call that was recorded into somebody else's command buffer: parameters, and the arrays that
-/// the device needs until it is done with it. Belongs to its executable, which lends it out.
-class RecordedCall {
+/// A call that is written into somebody else's command buffers: parameters, and the arrays that the
+/// device needs until it is done with it. Belongs to its executable, which lends it out. It is held
+/// by each command buffer that it is written to, and by whoever has prepared it.
+class alignas(64) RecordedCall {
  public:
   RecordedCall() = default;
   RecordedCall(const RecordedCall&) = delete;
   RecordedCall& operator=(const RecordedCall&) = delete;
-  /// The command buffer is on the queue: from now on arrays know when they are ready. Throws
+  /// Writes it once more, for one more holder. From any thread. Throws UsageError for loops, as
+  /// Executable::record does.
+  void record(VkCommandBuffer);
+  /// A command buffer is on the queue: from now on arrays know when they are ready. Throws
   /// DeviceError.
   void submitted();
-  /// The device is done with the command buffer for the last time.
-  void finished() { known_ = true; }
-  /// Whoever has it lets go of it. Where neither was said the device may be at work: parameters and
-  /// memory are used again behind the next submission of the Runtime that follows.
-  void give_back() noexcept;
+  /// A holder lets go of it. Where it is not `known` when the device is done with it, by
+  /// `submitted` or since that is over, it may be at work: parameters and memory are used again
+  /// behind the next submission of the Runtime that follows.
+  void give_back(bool known) noexcept;
 
  private:
   friend class Executable;
+  void write(VkCommandBuffer, const Executable&) const;
   void used_by(vulkan::Ticket);
-  Executable& executable() const { return prepared_ ? *prepared_->executable : *executable_; }
 
-  // While it is lent: what it is a call of, or its executable and arrays.
-  std::shared_ptr<const PreparedCall> prepared_;
+  // What a frame touches lies together: all else would have to come into the caches first.
+  std::atomic<std::uint32_t> holders_{0};
+  std::uint32_t dispatches_ = 0;
+  std::atomic<std::uint64_t>* dispatched_ = nullptr;  // the context's counter
+  vulkan::BoundStretch whole_;                        // without loops: all of it
+
+  std::vector<vulkan::BoundStretch> stretches_;  // with loops
+  /// While it is lent: what keeps it.
   std::shared_ptr<Executable> executable_;
   std::vector<std::shared_ptr<Storage>> storages_;  // of outputs, then inputs
   std::size_t outputs_ = 0;
   void* entry_ = nullptr;  // of the executable; null where nothing is dispatched
   vulkan::Range range_;    // of its parameters
-  vulkan::Recording::Parameters parameters_;
   std::uint64_t bound_ = 0;  // whose values are there
-  vulkan::Ticket last_use_ = 0;
-  bool known_ = false;  // `last_use_` is
+  std::atomic<vulkan::Ticket> last_use_{0};
   bool taken_ = false;  // behind the executable's lock
 };
 
@@ -142,10 +141,8 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   /// than is recorded, DeviceError when the device fails; the command buffer may hold a part then.
   RecordedCall& record(VkCommandBuffer, std::span<const Array> inputs, std::vector<Array>& outputs,
                        BoundCall* bound = nullptr);
-  /// The same in two parts: the first one checks and finds, the second one writes and no more. Not
-  /// counting that, both throw as `record` does.
-  std::shared_ptr<PreparedCall> prepare(std::span<const Array> inputs, std::vector<Array>& outputs);
-  RecordedCall& record(VkCommandBuffer, const std::shared_ptr<PreparedCall>&);
+  /// The same but for the writing, which RecordedCall::record does as often as it is asked.
+  RecordedCall& prepare(std::span<const Array> inputs, std::vector<Array>& outputs);
   /// The same with the arrays of a call that was recorded before, of which nothing is looked at.
   /// `arrays`: outputs, then inputs but for `captures`. Creates and allocates nothing once as many
   /// calls were recorded as are under way at a time. Null where too much has happened since; then
@@ -267,8 +264,10 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   Entry& bind(BoundCall&);
   Entry* entry_of(const BoundCall&) const;
   RecordedCall& free_call(Entry&);
+  static RecordedCall& nobodys();
+  RecordedCall& take(Entry&, const BoundCall&);
   RecordedCall& write(VkCommandBuffer, Entry&, const BoundCall&);
-  void append(VkCommandBuffer, const Entry&, const vulkan::Recording::Parameters&) const;
+  void append(VkCommandBuffer, const Entry&, std::span<const vulkan::BoundStretch>) const;
   /// How often a gated block is recorded, and with how many steps of a slice.
   Pace::Chunk bound_of(std::uint32_t block, std::uint64_t dispatches) const;
   void give_back(RecordedCall&) noexcept;

@@ -52,9 +52,8 @@ Pace::Chunk Executable::bound_of(std::uint32_t which, std::uint64_t dispatches) 
 }
 
 void Executable::append(VkCommandBuffer commands, const Entry& entry,
-                        const vulkan::Recording::Parameters& parameters) const {
+                        std::span<const vulkan::BoundStretch> stretches) const {
   const vulkan::Recording& recording = *entry.recording;
-  if (entry.whole) return recording.append(commands, parameters, *entry.whole);
   std::uint64_t all = 0;
   for (const Turn& turn : entry.turns) {
     std::uint64_t dispatches = 0;
@@ -66,7 +65,7 @@ void Executable::append(VkCommandBuffer commands, const Entry& entry,
                          std::to_string(most_dispatches) +
                          " dispatches, which is what is recorded at most; record a part of their "
                          "steps, or call the function instead");
-      for (const std::uint32_t s : turn.order) recording.append(commands, parameters, s);
+      for (const std::uint32_t s : turn.order) stretches[s].append(commands);
       continue;
     }
     const Pace::Chunk bound = bound_of(*turn.gated, dispatches);
@@ -74,7 +73,7 @@ void Executable::append(VkCommandBuffer commands, const Entry& entry,
       recording.append(commands, *arena_.block, arena_.offset + slices->steps.offset,
                        static_cast<std::uint32_t>(bound.steps));
     for (std::uint64_t pass = 0; pass < bound.passes; ++pass)
-      for (const std::uint32_t s : turn.order) recording.append(commands, parameters, s);
+      for (const std::uint32_t s : turn.order) stretches[s].append(commands);
   }
 }
 
@@ -91,7 +90,7 @@ RecordedCall& Executable::free_call(Entry& entry) {
     entry.unknown = 0;
   }
   if (!entry.waiting.empty()) {
-    const vulkan::Ticket oldest = entry.waiting.front()->last_use_;
+    const vulkan::Ticket oldest = entry.waiting.front()->last_use_.load(std::memory_order_relaxed);
     if (queue.submitted(oldest) && queue.done(oldest))
       return *last_of(entry.waiting, entry.waiting.begin());
   }
@@ -107,7 +106,15 @@ RecordedCall& Executable::free_call(Entry& entry) {
   entry.waiting.reserve(entry.calls.capacity());
   call->range_ = context_->parameters.allocate(request);
   try {
-    call->parameters_ = entry.recording->parameters_in(call->range_);
+    const vulkan::Recording& recording = *entry.recording;
+    const auto parameters = entry.recording->parameters_in(call->range_);
+    call->dispatches_ = entry.dispatches;
+    call->dispatched_ = &context_->counters.dispatches;
+    if (entry.whole)
+      call->whole_ = recording.bind(parameters, *entry.whole);
+    else
+      for (std::uint32_t s = 0; s < recording.stretches(); ++s)
+        call->stretches_.push_back(recording.bind(parameters, s));
   } catch (...) {
     context_->parameters.release(call->range_, 0);
     throw;
@@ -116,7 +123,7 @@ RecordedCall& Executable::free_call(Entry& entry) {
   return *entry.calls.emplace_back(std::move(call));
 }
 
-RecordedCall& Executable::write(VkCommandBuffer commands, Entry& entry, const BoundCall& bound) {
+RecordedCall& Executable::take(Entry& entry, const BoundCall& bound) {
   RecordedCall& call = free_call(entry);
   if (call.bound_ != bound.serial) {
     auto* words = reinterpret_cast<std::uint32_t*>(call.range_.mapped());
@@ -124,16 +131,28 @@ RecordedCall& Executable::write(VkCommandBuffer commands, Entry& entry, const Bo
       words[entry.patches[i].word] = bound.values[i];
     call.bound_ = bound.serial;
   }
+  entry.last_call = ++calls_;
+  call.taken_ = true;
+  call.holders_.store(1, std::memory_order_relaxed);
+  return call;
+}
+
+RecordedCall& Executable::write(VkCommandBuffer commands, Entry& entry, const BoundCall& bound) {
+  RecordedCall& call = take(entry, bound);
   try {
-    append(commands, entry, call.parameters_);
+    call.write(commands, *this);
   } catch (...) {
+    call.taken_ = false;
     entry.free.push_back(&call);
     throw;
   }
-  entry.last_call = ++calls_;
-  call.taken_ = true;
-  call.known_ = false;
-  context_->counters.dispatches.fetch_add(entry.dispatches, std::memory_order_relaxed);
+  return call;
+}
+
+// A call of nothing, which belongs to its holders.
+RecordedCall& Executable::nobodys() {
+  RecordedCall& call = *std::make_unique<RecordedCall>().release();
+  call.holders_.store(1, std::memory_order_relaxed);
   return call;
 }
 
@@ -215,8 +234,7 @@ RecordedCall& Executable::record(VkCommandBuffer commands, std::span<const Array
   const Gate::Use inside(context_->gate);
   auto storages = place(inputs, outputs);
   BoundCall own;
-  RecordedCall& call = schedule_.works.empty() ? *std::make_unique<RecordedCall>().release()
-                                               : write(commands, bind(own), own);
+  RecordedCall& call = schedule_.works.empty() ? nobodys() : write(commands, bind(own), own);
   call.storages_ = std::move(storages);
   call.outputs_ = outputs.size();
   call.executable_ = shared_from_this();
@@ -224,42 +242,17 @@ RecordedCall& Executable::record(VkCommandBuffer commands, std::span<const Array
   return call;
 }
 
-std::shared_ptr<PreparedCall> Executable::prepare(std::span<const Array> inputs,
-                                                  std::vector<Array>& outputs) {
+RecordedCall& Executable::prepare(std::span<const Array> inputs, std::vector<Array>& outputs) {
   check_inputs(inputs);
-  auto prepared = std::make_shared<PreparedCall>();
   const std::lock_guard lock(mutex_);
   const Gate::Use inside(context_->gate);
-  prepared->storages = place(inputs, outputs);
-  prepared->outputs = outputs.size();
-  prepared->executable = shared_from_this();
-  if (!schedule_.works.empty()) bind(prepared->bound);
-  return prepared;
-}
-
-RecordedCall& Executable::record(VkCommandBuffer commands,
-                                 const std::shared_ptr<PreparedCall>& prepared) {
-  const std::lock_guard lock(mutex_);
-  RecordedCall* call = nullptr;
-  if (schedule_.works.empty()) {
-    call = std::make_unique<RecordedCall>().release();
-  } else {
-    Entry* found = entry_of(prepared->bound);
-    if (found == nullptr) {
-      const auto& storages = prepared->storages;
-      ranges_.clear();
-      const auto add = [&](std::size_t first, std::size_t end) {
-        for (std::size_t i = first; i < end; ++i)
-          ranges_.push_back(static_cast<DeviceStorage&>(*storages[i]).range());
-      };
-      add(prepared->outputs, storages.size());
-      add(0, prepared->outputs);
-      found = &bind(prepared->bound);
-    }
-    call = &write(commands, *found, prepared->bound);
-  }
-  call->prepared_ = prepared;
-  return *call;
+  auto storages = place(inputs, outputs);
+  BoundCall own;
+  RecordedCall& call = schedule_.works.empty() ? nobodys() : take(bind(own), own);
+  call.storages_ = std::move(storages);
+  call.outputs_ = outputs.size();
+  call.executable_ = shared_from_this();
+  return call;
 }
 
 RecordedCall* Executable::record_again(VkCommandBuffer commands,
@@ -280,45 +273,67 @@ RecordedCall* Executable::record_again(VkCommandBuffer commands,
 void Executable::give_back(RecordedCall& call) noexcept {
   const std::lock_guard lock(mutex_);
   Entry& entry = *static_cast<Entry*>(call.entry_);
-  last_ticket_ = std::max(last_ticket_, call.last_use_);
+  const auto last_use_of = [](const RecordedCall& c) {
+    return c.last_use_.load(std::memory_order_relaxed);
+  };
+  const vulkan::Ticket last = last_use_of(call);
+  last_ticket_ = std::max(last_ticket_, last);
   call.taken_ = false;
-  if (context_->queue.ended(call.last_use_)) {
+  if (context_->queue.ended(last)) {
     entry.free.push_back(&call);
     return;
   }
   // Others may have come with later tickets in between.
-  const auto later = [](vulkan::Ticket t, const RecordedCall* c) { return t < c->last_use_; };
-  entry.waiting.insert(
-      std::upper_bound(entry.waiting.begin(), entry.waiting.end(), call.last_use_, later), &call);
-  if (!context_->queue.submitted(call.last_use_)) ++entry.unknown;
+  const auto later = [&](vulkan::Ticket t, const RecordedCall* c) { return t < last_use_of(*c); };
+  entry.waiting.insert(std::upper_bound(entry.waiting.begin(), entry.waiting.end(), last, later),
+                       &call);
+  if (!context_->queue.submitted(last)) ++entry.unknown;
+}
+
+// With loops: behind the executable's lock.
+void RecordedCall::write(VkCommandBuffer commands, const Executable& executable) const {
+  if (whole_)
+    whole_.append(commands);
+  else
+    executable.append(commands, *static_cast<const Executable::Entry*>(entry_), stretches_);
+  dispatched_->fetch_add(dispatches_, std::memory_order_relaxed);
+}
+
+void RecordedCall::record(VkCommandBuffer commands) {
+  if (whole_) {
+    write(commands, *executable_);
+  } else if (entry_ != nullptr) {
+    // How far loops are written out, calls have measured.
+    const std::lock_guard lock(executable_->mutex_);
+    write(commands, *executable_);
+  }
+  holders_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void RecordedCall::used_by(vulkan::Ticket ticket) {
-  last_use_ = ticket;
-  const auto& storages = prepared_ ? prepared_->storages : storages_;
-  const std::size_t outputs = prepared_ ? prepared_->outputs : outputs_;
-  for (std::size_t i = 0; i < storages.size(); ++i) {
-    auto& storage = static_cast<DeviceStorage&>(*storages[i]);
-    if (i < outputs)
+  vulkan::Ticket seen = last_use_.load(std::memory_order_relaxed);
+  while (seen < ticket &&
+         !last_use_.compare_exchange_weak(seen, ticket, std::memory_order_relaxed)) {
+  }
+  for (std::size_t i = 0; i < storages_.size(); ++i) {
+    auto& storage = static_cast<DeviceStorage&>(*storages_[i]);
+    if (i < outputs_)
       storage.written_by(ticket);
     else
       storage.used_by(ticket);
   }
 }
 
-void RecordedCall::submitted() {
-  used_by(executable().context()->queue.mark());
-  known_ = true;
-}
+void RecordedCall::submitted() { used_by(executable_->context()->queue.mark()); }
 
-void RecordedCall::give_back() noexcept {
-  if (!known_) used_by(executable().context()->queue.upcoming());
+void RecordedCall::give_back(bool known) noexcept {
+  if (!known) used_by(executable_->context()->queue.upcoming());
+  if (holders_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   // Whoever is last takes with it what may be this call's executable.
-  const std::shared_ptr<const PreparedCall> prepared = std::move(prepared_);
   const std::shared_ptr<Executable> own = std::move(executable_);
   storages_.clear();
   if (entry_ != nullptr)
-    (prepared ? *prepared->executable : *own).give_back(*this);
+    own->give_back(*this);
   else
     delete this;  // nobody lent it
 }

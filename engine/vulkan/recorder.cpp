@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 
 #include "engine/vulkan/result.h"
 
@@ -177,16 +178,80 @@ Recording::Parameters Recording::parameters_in(const Range& range) {
   return {sets_for(*range.block).sets.data(), static_cast<std::uint32_t>(range.offset)};
 }
 
-void Recording::append(VkCommandBuffer commands, const Parameters& parameters,
-                       std::uint32_t stretch) const {
-  if (!drop_barriers_) after_everything(device_.vk(), commands);
-  write(commands, stretches_.stretches[stretch], parameters);
+void BoundStretch::append(VkCommandBuffer commands) const {
+  if (barriers_) after_everything(*vk_, commands);
+  write(commands);
+}
+
+void BoundStretch::write(VkCommandBuffer commands) const {
+  for (const Command& c : commands_) {
+    if (c.barrier_before && barriers_) {
+      // Counts are read by a stage of their own.
+      const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
+                                          (indirect_ ? VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT : 0);
+      barrier(*vk_, commands, stages, VK_ACCESS_SHADER_WRITE_BIT, stages,
+              VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                  (indirect_ ? VK_ACCESS_INDIRECT_COMMAND_READ_BIT : 0));
+    }
+    write(commands, c);
+  }
+}
+
+void BoundStretch::write(VkCommandBuffer commands, const Command& c) const {
+  const DeviceTable& vk = *vk_;
+  if (c.pipeline != VK_NULL_HANDLE)
+    vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, c.pipeline);
+  if (c.label != nullptr) {
+    auto label = make<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
+    label.pLabelName = c.label;
+    vk.vkCmdBeginDebugUtilsLabelEXT(commands, &label);
+  }
+  vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout_, 0, 1, &c.set, 1,
+                             &c.parameters);
+  if (c.joined) {
+    std::array<std::uint32_t, spirv::identity_words> identity;
+    std::iota(identity.begin(), identity.end(), 0u);
+    vk.vkCmdPushConstants(commands, layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof identity,
+                          identity.data());
+  }
+  if (c.counts != VK_NULL_HANDLE)
+    vk.vkCmdDispatchIndirect(commands, c.counts, c.counts_offset);
+  else
+    vk.vkCmdDispatch(commands, c.groups_x, c.groups_y, 1);
+  if (c.label != nullptr) vk.vkCmdEndDebugUtilsLabelEXT(commands);
+}
+
+BoundStretch::Command Recording::bind(const Parameters& parameters, const Dispatch& d) const {
+  BoundStretch::Command c;
+  c.pipeline = d.pipeline;
+  c.set = parameters.sets[d.windows];
+  c.parameters = parameters.start + d.parameter_offset;
+  c.groups_x = d.groups_x;
+  c.groups_y = d.groups_y;
+  c.barrier_before = d.barrier_before;
+  c.joined = d.joined;
+  if (!stretches_.labels.empty()) c.label = stretches_.labels[d.work].c_str();
+  if (d.counts != nullptr) c.counts = d.counts->buffer;
+  c.counts_offset = d.counts_offset;
+  return c;
+}
+
+BoundStretch Recording::bind(const Parameters& parameters, std::uint32_t stretch) const {
+  BoundStretch bound(device_, !drop_barriers_);
+  VkPipeline last = VK_NULL_HANDLE;
+  bound.commands_.reserve(dispatches(stretch).size());
+  for (const Dispatch& d : dispatches(stretch)) {
+    bound.commands_.push_back(bind(parameters, d));
+    if (d.pipeline == std::exchange(last, d.pipeline))
+      bound.commands_.back().pipeline = VK_NULL_HANDLE;
+    bound.indirect_ |= d.counts != nullptr;
+  }
+  return bound;
 }
 
 void Recording::append(VkCommandBuffer commands, const Parameters& parameters,
                        const Dispatch& dispatch) const {
-  device_.vk().vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch.pipeline);
-  bind_and_dispatch(commands, dispatch, parameters);
+  BoundStretch(device_, false).write(commands, bind(parameters, dispatch));
 }
 
 void Recording::append(VkCommandBuffer commands, const Block& block, std::uint64_t offset,
@@ -199,7 +264,8 @@ void Recording::add_instance() {
   if (pool_ == VK_NULL_HANDLE) pool_ = create_command_pool(device_, 0);
   const std::uint32_t start = parameter_start_ + parameter_bytes_ * instances();
   std::vector<VkCommandBuffer> recorded;
-  for (const auto& stretch : stretches_.stretches) recorded.push_back(record(stretch, start));
+  for (std::uint32_t s = 0; s < stretches_.stretches.size(); ++s)
+    recorded.push_back(record(s, start));
   while (transfers_.size() < stretches_.transfers.size()) {
     const DeviceTable& vk = device_.vk();
     const VkCommandBuffer commands = allocate_commands(device_, pool_);
@@ -213,61 +279,13 @@ void Recording::add_instance() {
   commands_.push_back(std::move(recorded));
 }
 
-VkCommandBuffer Recording::record(const std::vector<Dispatch>& dispatches, std::uint32_t start) {
+VkCommandBuffer Recording::record(std::uint32_t stretch, std::uint32_t start) {
   const DeviceTable& vk = device_.vk();
   const VkCommandBuffer commands = allocate_commands(device_, pool_);
   begin(vk, commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, !drop_barriers_);
-  write(commands, dispatches, {sets_.front()->sets.data(), start});
+  bind({sets_.front()->sets.data(), start}, stretch).write(commands);
   end_for_host(vk, commands);
   return commands;
-}
-
-void Recording::write(VkCommandBuffer commands, const std::vector<Dispatch>& dispatches,
-                      const Parameters& parameters) const {
-  const DeviceTable& vk = device_.vk();
-  // Counts are read by a stage of their own.
-  const bool indirect = std::any_of(dispatches.begin(), dispatches.end(),
-                                    [](const Dispatch& d) { return d.counts != nullptr; });
-  const VkPipelineStageFlags compute =
-      VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | (indirect ? VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT : 0);
-  const VkAccessFlags accesses = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                                 (indirect ? VK_ACCESS_INDIRECT_COMMAND_READ_BIT : 0);
-  VkPipeline bound = VK_NULL_HANDLE;
-  for (const Dispatch& d : dispatches) {
-    if (d.barrier_before && !drop_barriers_) {
-      barrier(vk, commands, compute, VK_ACCESS_SHADER_WRITE_BIT, compute, accesses);
-    }
-    if (d.pipeline != bound) {
-      vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d.pipeline);
-      bound = d.pipeline;
-    }
-    bind_and_dispatch(commands, d, parameters);
-  }
-}
-
-void Recording::bind_and_dispatch(VkCommandBuffer commands, const Dispatch& d,
-                                  const Parameters& parameters) const {
-  const DeviceTable& vk = device_.vk();
-  const bool labelled = !stretches_.labels.empty();
-  if (labelled) {
-    auto label = make<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
-    label.pLabelName = stretches_.labels[d.work].c_str();
-    vk.vkCmdBeginDebugUtilsLabelEXT(commands, &label);
-  }
-  const std::uint32_t offset = parameters.start + d.parameter_offset;
-  vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, device_.pipeline_layout(), 0,
-                             1, &parameters.sets[d.windows], 1, &offset);
-  if (d.joined) {
-    std::array<std::uint32_t, spirv::identity_words> identity;
-    std::iota(identity.begin(), identity.end(), 0u);
-    vk.vkCmdPushConstants(commands, device_.pipeline_layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                          sizeof identity, identity.data());
-  }
-  if (d.counts != nullptr)
-    vk.vkCmdDispatchIndirect(commands, d.counts->buffer, d.counts_offset);
-  else
-    vk.vkCmdDispatch(commands, d.groups_x, d.groups_y, 1);
-  if (labelled) vk.vkCmdEndDebugUtilsLabelEXT(commands);
 }
 
 CopyRecorder::~CopyRecorder() { forget(); }

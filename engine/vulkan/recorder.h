@@ -53,6 +53,42 @@ struct Stretches {
   std::vector<std::string> labels = {};
 };
 
+/// A stretch whose parameters are known, as one list of all that its commands take. Frames write it
+/// again and again, and by the next one caches have forgotten whatever else it could be put
+/// together from: to read that took as long as half of the commands.
+class BoundStretch {
+ public:
+  BoundStretch() = default;
+  /// Appends it to a command buffer that is being recorded, ordered after everything in front of it
+  /// that computes or copies.
+  void append(VkCommandBuffer) const;
+  explicit operator bool() const { return vk_ != nullptr; }
+
+ private:
+  friend class Recording;
+  /// Of one dispatch.
+  struct Command {
+    VkPipeline pipeline = VK_NULL_HANDLE;  // null: it is bound
+    VkDescriptorSet set = VK_NULL_HANDLE;
+    std::uint32_t parameters = 0;  // where they begin in the block that the set shows
+    std::uint32_t groups_x = 1, groups_y = 1;
+    bool barrier_before = false, joined = false;
+    const char* label = nullptr;
+    VkBuffer counts = VK_NULL_HANDLE;  // null: the number of groups is known
+    std::uint64_t counts_offset = 0;
+  };
+  BoundStretch(const Device& device, bool barriers)
+      : vk_(&device.vk()), layout_(device.pipeline_layout()), barriers_(barriers) {}
+  void write(VkCommandBuffer) const;
+  void write(VkCommandBuffer, const Command&) const;
+
+  const DeviceTable* vk_ = nullptr;
+  VkPipelineLayout layout_ = VK_NULL_HANDLE;
+  bool barriers_ = false;
+  bool indirect_ = false;  // some numbers of groups are the device's
+  std::vector<Command> commands_;
+};
+
 /// Dispatches with their descriptor sets. Several *instances*, each with command buffers and
 /// parameter memory of its own, can be in flight at once; instances share everything
 /// else. Not thread safe.
@@ -89,13 +125,14 @@ class Recording {
   Parameters parameters(std::uint32_t instance) const {
     return {sets_.front()->sets.data(), parameter_start_ + parameter_bytes_ * instance};
   }
+  std::uint32_t stretches() const {
+    return static_cast<std::uint32_t>(stretches_.stretches.size());
+  }
   const std::vector<Dispatch>& dispatches(std::uint32_t stretch) const {
     return stretches_.stretches[stretch];
   }
-  /// Appends a stretch to a command buffer that is being recorded, ordered after everything in
-  /// front of it that computes or copies.
-  void append(VkCommandBuffer, const Parameters&, std::uint32_t stretch) const;
-  /// One dispatch, not ordered.
+  BoundStretch bind(const Parameters&, std::uint32_t stretch) const;
+  /// Appends one dispatch to a command buffer that is being recorded, not ordered.
   void append(VkCommandBuffer, const Parameters&, const Dispatch&) const;
   /// Appends a word that is written, ordered like a stretch.
   void append(VkCommandBuffer, const Block&, std::uint64_t offset, std::uint32_t value) const;
@@ -107,9 +144,8 @@ class Recording {
     VkDescriptorPool pool = VK_NULL_HANDLE;
     std::vector<VkDescriptorSet> sets;
   };
-  VkCommandBuffer record(const std::vector<Dispatch>&, std::uint32_t start);
-  void write(VkCommandBuffer, const std::vector<Dispatch>&, const Parameters&) const;
-  void bind_and_dispatch(VkCommandBuffer, const Dispatch&, const Parameters&) const;
+  VkCommandBuffer record(std::uint32_t stretch, std::uint32_t start);
+  BoundStretch::Command bind(const Parameters&, const Dispatch&) const;
   const Sets& sets_for(const Block& parameters);
   void fill(const Sets&, VkBuffer parameters) const;
   void destroy() noexcept;

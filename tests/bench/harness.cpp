@@ -20,6 +20,10 @@ using Clock = std::chrono::steady_clock;
 /// A sample of a short run repeats it until it lasts about this long.
 constexpr double sample_ms = 2.0;
 constexpr int most_repeats = 2000;
+/// Variants that measure themselves run three times, and on while that lasts less than this, up to
+/// so many times: compiling takes seconds each time, the recording of a frame less than a tenth.
+constexpr double own_sample_ms = 2000;
+constexpr size_t fewest_own_rounds = 3, most_own_rounds = 21;
 
 struct Contender {
   Variant variant;
@@ -185,20 +189,24 @@ std::vector<Row> measure(const Workload& workload, const Options& options) {
       std::any_of(contenders.begin(), contenders.end(),
                   [](const Contender& contender) { return bool(contender.variant.took); });
   const size_t groups = measure_themselves ? 1 : static_cast<size_t>(options.groups);
-  const size_t rounds = measure_themselves ? 3 : static_cast<size_t>(options.rounds);
+  const size_t rounds = measure_themselves ? most_own_rounds : static_cast<size_t>(options.rounds);
   const size_t count = contenders.size();
   for (size_t g = 0; g < groups; g++) {
     for (Contender& contender : contenders) {
       contender.groups.emplace_back();
       if (is_slow(contender)) contender.groups.back() = contender.groups.front();
     }
+    const auto start = Clock::now();
     // The start rotates: no variant always follows the same neighbour.
-    for (size_t round = 0; round < rounds; round++)
+    for (size_t round = 0; round < rounds; round++) {
+      const std::chrono::duration<double, std::milli> spent = Clock::now() - start;
+      if (measure_themselves && round >= fewest_own_rounds && spent.count() > own_sample_ms) break;
       for (size_t i = 0; i < count; i++) {
         Contender& contender = contenders[(round + i) % count];
         if (is_slow(contender)) continue;
         guard(contender, [&] { contender.groups[g].push_back(time_run(contender)); });
       }
+    }
   }
 
   const size_t best = calmest_group(contenders, groups);

@@ -21,9 +21,9 @@ class Device;
 /// untimed. `after` behind every sample, untimed: whoever has threads that spin waits for them.
 /// `run` is what is timed: it starts the work and waits for it. `result` gives what the last run
 /// computed, in the layout of problems.h; its check is the workload's unless `check` is set. `took`
-/// gives the milliseconds of the last run where it measures itself: a few such runs are enough, and
-/// none is for warming up. `extras` are further numbers for the row (kernels, compile_ms, ...),
-/// asked for at the end.
+/// gives the milliseconds of the last run where it measures itself: as many such runs as fit into
+/// two seconds, three at least, and none is for warming up. `extras` are further numbers for the
+/// row (kernels, compile_ms, ...), asked for at the end.
 struct Variant {
   std::string name;
   std::function<void()> prepare;

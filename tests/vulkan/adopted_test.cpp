@@ -242,7 +242,7 @@ TEST_F(Adopted, RecordsPreparedCalls) {
   std::optional<Prepared> call = prepare(y, f, array_in(*rt, from, 0, f32_1024));
   const Prepared own = prepare(made, f, rt->from_host(std::vector<float>(1024, 2.0f)));
   Recording kept[2], last;
-  // Between the frames so many other calls that what was prepared is found no more.
+  // Between the frames so many other calls that what nobody holds is forgotten.
   for (int frame = 0; frame < 4; ++frame) {
     const float value = static_cast<float>(frame + 1);
     for (int i = 0; i < 1024; ++i) elements(from)[i] = value;

@@ -20,7 +20,6 @@
 namespace gnomon {
 
 class Executable;
-struct PreparedCall;
 class RecordedCall;
 
 /// Bytes of a buffer.
@@ -78,8 +77,10 @@ void wait_for(Runtime&, const Semaphore&);
 void signal(Runtime&, const Semaphore&);
 
 namespace detail {
+/// Lets go of a call; `known` says whether it is known when the device is done with it.
 struct GiveBack {
   void operator()(RecordedCall*) const;
+  bool known = false;
 };
 }  // namespace detail
 
@@ -175,18 +176,18 @@ requires(requires(const F& f) { f.frames(); }) Recording
   return call;
 }
 
-/// A call with its arrays, which are held: for frames that repeat it. Copies share.
+/// A call with its arrays and parameters, which are held: for frames that repeat it. Copies share.
 class Prepared {
  public:
-  explicit Prepared(std::shared_ptr<PreparedCall> call) : call_(std::move(call)) {}
-  /// Writes the call into a command buffer, as gnomon::record does. Looks nothing up and allocates
-  /// nothing once as many were recorded as are under way at a time.
+  explicit Prepared(RecordedCall* call) : call_(call, detail::GiveBack{.known = true}) {}
+  /// Writes the call into a command buffer, as gnomon::record does. Looks nothing up, allocates
+  /// nothing, and takes no lock where there are no loops. Any thread.
   ///
-  /// Throws DeviceError when the device fails, and UsageError for loops as gnomon::record does.
+  /// Throws UsageError for loops as gnomon::record does.
   Recording record(VkCommandBuffer) const;
 
  private:
-  std::shared_ptr<PreparedCall> call_;
+  std::shared_ptr<RecordedCall> call_;
 };
 
 namespace detail {
