@@ -2,106 +2,32 @@
 #include "codegen/lower/pipeline.h"
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include "codegen/cost/device_model.h"
-#include "codegen/graph/simplify.h"
 #include "codegen/graph/text.h"
-#include "codegen/graph/verify.h"
-#include "codegen/lower/expand.h"
 #include "codegen/lower/fuse.h"
-#include "codegen/lower/hoist.h"
-#include "codegen/lower/input_products.h"
-#include "codegen/lower/kept_rows.h"
+#include "codegen/lower/graph_passes.h"
 #include "codegen/lower/loop_region.h"
 #include "codegen/lower/mapping.h"
-#include "codegen/lower/narrow_choices.h"
-#include "codegen/lower/open_branches.h"
 #include "codegen/lower/record.h"
-#include "codegen/lower/split.h"
-#include "codegen/lower/sums_out.h"
-#include "codegen/lower/turned.h"
+#include "codegen/optimize/kernel_passes.h"
 #include "codegen/plan/schedule.h"
 #include "codegen/primitives/control.h"
-#include "codegen/primitives/gather_scatter.h"
 #include "codegen/primitives/table.h"
 #include "shaders/kernel/same.h"
 #include "shaders/kernel/text.h"
-#include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
-#include "shaders/passes/hide_trips.h"
 #include "shaders/passes/jam.h"
 #include "shaders/passes/legalize.h"
 #include "shaders/passes/recount.h"
 #include "shaders/passes/refill.h"
-#include "shaders/passes/schedule.h"
 #include "shaders/passes/simplify.h"
-#include "shaders/passes/vectorize.h"
 
 namespace gnomon {
 
 namespace {
-
-/// Copies of an array, one for each lane, in which each lane looks some elements up: nobody counts
-/// their elements.
-std::vector<bool> only_looked_up(const Graph& g) {
-  std::vector<bool> r(g.avals.size(), false);
-  for (const Equation& e : g.equations)
-    if (e.primitive == &broadcast_p) r[e.outputs[0]] = true;
-  for (const Equation& e : g.equations)
-    for (std::size_t i = 0; i < e.inputs.size(); ++i)
-      if (e.primitive != &gather_p || i > 0) r[e.inputs[i]] = false;
-  for (ValueId v : g.outputs) r[v] = false;
-  return r;
-}
-
-/// Throws UsageError where the device lacks an element type that the graph uses, and for an array
-/// whose elements 32 bits do not count.
-void check_arrays(const Graph& g, const Target& target, std::string_view name) {
-  const auto check = [&](const Aval& a, Loc loc) {
-    const auto lacks = [&](const char* what, const char* instead) {
-      usage_error(name,
-                  to_string(a.dtype, a.shape) + " needs " + what + ", which \"" + target.device +
-                      "\" lacks; use " + instead,
-                  loc);
-    };
-    switch (a.dtype) {
-      case DType::f64:
-        if (!target.features.float64) lacks("64-bit floats", "f32");
-        break;
-      // What else a device may lack, passes/legalize makes of what it has.
-      case DType::boolean:
-      case DType::i8:
-      case DType::u8:
-      case DType::i16:
-      case DType::u16:
-      case DType::i32:
-      case DType::u32:
-      case DType::i64:
-      case DType::u64:
-      case DType::f16:
-      case DType::bf16:
-      case DType::f32:
-        break;
-    }
-  };
-  const auto check_size = [&](const Aval& a, Loc loc) {
-    if (a.shape.size() >= (Dim{1} << 31))
-      usage_error(name, to_string(a.dtype, a.shape) + " has 2^31 elements or more; split it", loc);
-  };
-  for (ValueId v : g.inputs) {
-    check(g.avals[v], {});
-    check_size(g.avals[v], {});
-  }
-  const std::vector<bool> tables = only_looked_up(g);
-  for (const Equation& e : g.equations) {
-    for (ValueId v : e.outputs) {
-      check(g.avals[v], e.loc);
-      if (!tables[v]) check_size(g.avals[v], e.loc);
-    }
-    for (const GraphPtr& sub : e.params.graphs()) check_arrays(*sub, target, name);
-  }
-}
 
 /// The most instructions that a loop takes per trip, loops inside apart.
 std::size_t longest_trip(const kernel::Region& r) {
@@ -332,84 +258,84 @@ void check_budget(const kernel::Kernel& k, const Cluster& c, const Graph& g, con
               loc);
 }
 
-/// The kernels of a partition but the last so many, those of loops' bodies included: from lane form
-/// to what is run. `played`: by one workgroup.
-void make_kernels(Partition& parts, const Graph& graph, const Target& target,
-                  const CompileOptions& options, Program& program, std::string& text,
-                  bool played = false, std::size_t left_out = 0) {
-  const auto made = std::span(parts.clusters).first(parts.clusters.size() - left_out);
-  for (Alike& a : kernels_of(made, target, played)) {
+/// Kernels of partitions, loops' bodies included: from lane form to what is run.
+class KernelMaker {
+ public:
+  KernelMaker(const Target& target, const CompileOptions& options, PassLog& log, Program& program)
+      : target_(target), options_(options), log_(log), program_(program) {}
+
+  /// Those of `parts` but the last so many. `played`: by one workgroup.
+  void make(Partition& parts, const Graph& graph, bool played = false, std::size_t left_out = 0) {
+    const auto made = std::span(parts.clusters).first(parts.clusters.size() - left_out);
+    for (Alike& a : kernels_of(made, target_, played)) {
+      Cluster& c = *a.clusters[0];
+      if (c.branch) {
+        for (BranchRegion::Side& side : c.branch->sides) make(side.parts, side.graph, played);
+      } else if (c.loop) {
+        make_loop(*c.loop, played);
+      } else {
+        make_one(a, graph, played);
+      }
+    }
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void make_loop(LoopRegion& loop, bool played) {
+    const bool inside = played || loop.by_group;
+    make(loop.parts, loop.body.graph, inside, loop.body.decides ? loop.gate : 0);
+    if (loop.body.condition) make(loop.condition, *loop.body.condition, inside, loop.gate);
+  }
+
+  void make_one(Alike& a, const Graph& graph, bool played) {
     Cluster& c = *a.clusters[0];
-    if (c.branch) {
-      for (BranchRegion::Side& side : c.branch->sides)
-        make_kernels(side.parts, side.graph, target, options, program, text, played);
-      continue;
-    }
-    if (c.loop) {
-      LoopRegion& loop = *c.loop;
-      const bool inside = played || loop.by_group;
-      make_kernels(loop.parts, loop.body.graph, target, options, program, text, inside,
-                   loop.body.decides ? loop.gate : 0);
-      if (loop.body.condition)
-        make_kernels(loop.condition, *loop.body.condition, target, options, program, text, inside,
-                     loop.gate);
-      continue;
-    }
     const std::uint32_t lanes = a.kernel.lanes;
     kernel::Kernel k;
-    if (any_lanes(a, target)) {
-      k = any_invocations_of(a, target);
+    if (any_lanes(a, target_)) {
+      k = any_invocations_of(a, target_);
     } else {
       k = std::move(a.kernel);
       c.groups = c.draft.groups;
-      if (lanes > 0) k = invocations_of(std::move(k), c, target, options.refill, played);
+      if (lanes > 0) k = invocations_of(std::move(k), c, target_, options_.refill, played);
       for (Cluster* other : a.clusters) {
         other->groups = lanes > 0 ? c.groups : other->draft.groups;
         other->invocations = c.invocations;
       }
     }
-    k = kernel::legalize(std::move(k), {.int64 = target.features.int64, .alone = lanes == 1});
-    k = kernel::refine(std::move(k), target.refine);
-    k = kernel::vectorize(std::move(k), {.texel_reads = target.texel_reads, .wide_access = true});
-    k = kernel::simplify(std::move(k));
-    const std::uint64_t unrolled = device_model(target).unrolled_by_driver;
-    if (unrolled > 0 && lanes > 0) k = kernel::hide_trips(k, {unrolled});
-    k = kernel::schedule(std::move(k));
-    kernel::verify(k);
-    check_budget(k, c, graph, target, options.name);
+    k = run_kernel_passes(std::move(k),
+                          {.target = target_, .alone = lanes == 1, .team = lanes == 0}, log_);
+    check_budget(k, c, graph, target_, options_.name);
     for (Cluster* other : a.clusters)
-      other->kernel = static_cast<std::uint32_t>(program.kernels.size());
-    if (options.dump) text += kernel::print(k) + "\n";
-    program.kernels.push_back(std::move(k));
+      other->kernel = static_cast<std::uint32_t>(program_.kernels.size());
+    if (options_.dump) text_ += kernel::print(k) + "\n";
+    program_.kernels.push_back(std::move(k));
   }
-}
 
-/// The bodies of loops whose iterations have kernels of their own.
-std::set<const Graph*> bodies_in_kernels(const Graph& g, const Partition& parts) {
-  std::set<ValueId> results;
-  for (const Cluster& c : parts.clusters)
-    if (c.loop && !c.loop->body.decides && c.loop->body.steps == 1)
-      results.insert(c.writes.begin(), c.writes.end());
-  std::set<const Graph*> bodies;
-  for (const Equation& e : g.equations)
-    if (std::any_of(e.outputs.begin(), e.outputs.end(),
-                    [&](ValueId v) { return results.contains(v); }))
-      for (const GraphPtr& body : e.params.graphs()) bodies.insert(body.get());
-  return bodies;
-}
+  const Target& target_;
+  const CompileOptions& options_;
+  PassLog& log_;
+  Program& program_;
+  std::string text_;
+};
 
-/// The loops that every lane runs for itself, in one go.
-LaneLoops loops_by_lane(const Graph& g, const Partition& parts) {
-  std::map<ValueId, Dim> lanes;
-  for (const Cluster& c : parts.clusters)
-    if (!c.loop && !c.branch && c.draft.mapping == "lane")
-      for (ValueId v : c.writes) lanes[v] = c.draft.kernel.lanes;
-  LaneLoops loops;
-  for (const Equation& e : g.equations)
-    for (ValueId v : e.outputs)
-      if (const auto l = lanes.find(v); l != lanes.end() && is_loop(e))
-        for (const GraphPtr& body : e.params.graphs()) loops[body.get()] = l->second;
-  return loops;
+/// Throws UsageError for names of passes that are not there or that others rely on.
+void check_left_out(const CompileOptions& options) {
+  std::string names;
+  std::set<std::string_view> known;
+  const auto add = [&](const auto& passes) {
+    for (const auto& p : passes)
+      if (may_be_left_out(p)) {
+        known.insert(p.name);
+        names += (names.empty() ? "" : ", ") + std::string(p.name);
+      }
+  };
+  add(graph_passes());
+  add(kernel_passes());
+  for (const std::string& pass : options.passes.left_out)
+    if (!known.contains(pass))
+      usage_error(options.name, "there is no pass `" + pass + "` to leave out; there are " + names,
+                  {});
 }
 
 }  // namespace
@@ -428,34 +354,9 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
   program.inputs = input.input_avals();
   program.outputs = input.output_avals();
 
-  // What no step of a loop or no output asks for need not fit the device.
-  Graph whole = simplify(expand(input, target));
-  check_arrays(whole, target, options.name);
-  whole = narrow_choices(sums_out_of_loops(keep_rows(whole, options.kept_row_bytes)));
-  Graph graph = split_reductions(whole, target);
-  Partition parts;
-  try {
-    parts = partition(graph, target, options);
-  } catch (const BranchTooLarge&) {
-    whole = simplify(narrow_choices(open_branches(whole)));
-    graph = split_reductions(whole, target);
-    parts = partition(graph, target, options);
-  }
-  if (auto moved = input_products_in_front(whole, bodies_in_kernels(graph, parts))) {
-    whole = std::move(*moved);
-    graph = split_reductions(whole, target);
-    parts = partition(graph, target, options);
-  }
-  if (auto hoisted = hoist_invariants(whole, bodies_in_kernels(graph, parts), target)) {
-    whole = std::move(*hoisted);
-    graph = split_reductions(whole, target);
-    parts = partition(graph, target, options);
-  }
-  if (runs_on_cores(target))
-    if (auto turned = turn_for_lanes(whole, loops_by_lane(graph, parts))) {
-      graph = split_reductions(*turned, target);
-      parts = partition(graph, target, options);
-    }
+  check_left_out(options);
+  PassLog log(options.passes);
+  auto [graph, parts, too_large] = run_graph_passes(input, target, options, log);
   program.graph_hash = structural_hash(traced);
   if (options.keep_text) program.graph_text = print(graph);
   dump("graph", [&] { return print(graph); });
@@ -463,9 +364,10 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
   if (options.keep_text) program.fusion_text = print(parts, graph);
   dump("fusion", [&] { return print(parts, graph); });
 
-  std::string kernel_text;
-  make_kernels(parts, graph, target, options, program, kernel_text);
-  dump("kernel", [&] { return kernel_text; });
+  KernelMaker kernels(target, options, log, program);
+  kernels.make(parts, graph);
+  if (options.passes.record) dump("passes", [&] { return log.text(); });
+  dump("kernel", [&] { return kernels.text(); });
 
   schedule(program, graph, parts, target);
   dump("memory", [&] { return print(program); });

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "codegen/graph/graph.h"
+#include "codegen/optimize/pass_log.h"
 #include "codegen/program/program.h"
 #include "codegen/program/target.h"
 #include "gnomon/refill.h"
@@ -23,9 +24,10 @@ struct CompileOptions {
   /// Bytes of results that a loop keeps for a later one which would compute them again, at most and
   /// for one pair of loops (lower/kept_rows.h).
   std::uint64_t kept_row_bytes = std::uint64_t{256} << 20;
+  PassOptions passes;
   bool keep_text = false;  // fill Program::graph_text and fusion_text
-  /// Called with ("graph" | "fusion" | "kernel" | "memory" | "plan", text) as stages complete; may
-  /// be null.
+  /// Called with ("graph" | "fusion" | "kernel" | "memory" | "plan", text) as stages complete, and
+  /// where they are recorded with ("passes", text); may be null.
   void (*dump)(void* user, const std::string& stage, const std::string& text) = nullptr;
   void* dump_user = nullptr;
 };

@@ -1,15 +1,12 @@
 // codegen/plan/gate.cpp -- a decision, a counter, and the group counts of what runs next.
 #include "codegen/plan/gate.h"
 
-#include "shaders/kernel/verify.h"
+#include "codegen/optimize/kernel_passes.h"
 #include "shaders/passes/coarsen.h"
 #include "shaders/passes/jam.h"
-#include "shaders/passes/legalize.h"
 #include "shaders/passes/recount.h"
-#include "shaders/passes/refine.h"
 #include "shaders/passes/rewrite.h"
 #include "shaders/passes/simplify.h"
-#include "shaders/passes/vectorize.h"
 #include "shaders/support/check.h"
 
 namespace gnomon {
@@ -123,12 +120,8 @@ Gate gate_kernel(const GateKernel& g, const Target& target) {
   }
   kernel::Kernel made = kernel::simplify(kernel::jam(kernel::simplify(k.take())));
   made = kernel::coarsen(kernel::simplify(kernel::recount(made)), {1, 1, 1});
-  made = kernel::legalize(std::move(made), {.int64 = target.features.int64, .alone = true});
-  made = kernel::refine(std::move(made), target.refine);
-  // Memory is read as it was written, never as texels: a part may read what another one wrote.
-  made = kernel::vectorize(std::move(made), {.texel_reads = false, .wide_access = true});
-  made = kernel::simplify(std::move(made));
-  kernel::verify(made);
+  PassLog log;
+  made = run_kernel_passes(std::move(made), {.target = target, .alone = true, .gate = true}, log);
   return {std::move(made), std::move(parameters)};
 }
 

@@ -109,6 +109,7 @@ void show_graph(const ShowOptions& options) {
   } kept{options.stage, {}};
   CompileOptions compile_options{.name = "graph"};
   compile_options.dump_user = &kept;
+  compile_options.passes.record = options.stage == "passes";
   compile_options.dump = [](void* user, const std::string& stage, const std::string& text) {
     Kept& k = *static_cast<Kept*>(user);
     if (stage == k.stage) k.text += text;
@@ -166,7 +167,7 @@ int main(int argc, char** argv) {
   show_command->add_option("file", show_options.file, "A graph's text, or a program file")
       ->required();
   show_command->add_option("--stage", show_options.stage, "What to print")
-      ->check(CLI::IsMember({"graph", "fusion", "kernel", "spirv", "memory", "plan"}))
+      ->check(CLI::IsMember({"passes", "graph", "fusion", "kernel", "spirv", "memory", "plan"}))
       ->capture_default_str();
   show_command
       ->add_option("--target", show_options.target,

@@ -33,8 +33,8 @@ void dump_stage(const Environment& environment, const std::string& name, std::ui
 }
 
 bool dumps(const Environment& environment, const std::string& stage) {
-  for (const Stage s : {Stage::traced, Stage::graph, Stage::fusion, Stage::kernel, Stage::spirv,
-                        Stage::memory, Stage::plan}) {
+  for (const Stage s : {Stage::traced, Stage::passes, Stage::graph, Stage::fusion, Stage::kernel,
+                        Stage::spirv, Stage::memory, Stage::plan}) {
     if (name(s) == stage) return environment.dumps(s);
   }
   return false;

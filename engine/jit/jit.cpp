@@ -139,6 +139,7 @@ std::shared_ptr<Executable> JitCore::make(const Entry& entry, Refill refill, boo
   if (environment.dump != 0) {
     options.compile.dump = Dump::stage;
     options.compile.dump_user = &dump;
+    options.compile.passes.record = environment.dumps(Stage::passes);
   }
   options.executable.validate_modules = state_->validate;
   options.executable.debug_info = state_->validate || environment.dumps(Stage::spirv);
@@ -450,14 +451,15 @@ std::string JitCore::text(std::string_view stage) const {
   if (stage == "spirv") return compiled(entry.executable, options_.name, "SPIR-V").spirv_text();
   Dump dump;
   dump.wanted = stage;
-  const std::string_view stages[] = {"graph", "fusion", "kernel", "memory", "plan"};
+  const std::string_view stages[] = {"passes", "graph", "fusion", "kernel", "memory", "plan"};
   if (std::find(std::begin(stages), std::end(stages), stage) == std::end(stages)) {
     throw UsageError("gnomon::jit: there is no stage `" + std::string(stage) +
-                     "`; use graph, fusion, kernel, spirv, memory or plan");
+                     "`; use passes, graph, fusion, kernel, spirv, memory or plan");
   }
   CompileOptions options = compile_options(entry.refill);
   options.dump = Dump::stage;
   options.dump_user = &dump;
+  options.passes.record = stage == "passes";
   compile(entry.graph, state_->context->device.target(), options);
   return dump.kept;
 }

@@ -58,10 +58,11 @@ const std::vector<aot::Leaf>& Lowered::arguments() const { return function_->arg
 const std::vector<aot::Leaf>& Lowered::results() const { return function_->results; }
 
 std::string Lowered::text(std::string_view stage) const {
-  const std::string_view stages[] = {"graph", "fusion", "kernel", "memory", "plan", "spirv"};
+  const std::string_view stages[] = {"passes", "graph", "fusion", "kernel",
+                                     "memory", "plan",  "spirv"};
   if (std::find(std::begin(stages), std::end(stages), stage) == std::end(stages))
     throw UsageError("gnomon::lower: there is no stage `" + std::string(stage) +
-                     "`; use graph, fusion, kernel, spirv, memory or plan");
+                     "`; use passes, graph, fusion, kernel, spirv, memory or plan");
   const Target& target = function_->state->context->device.target();
   struct Kept {
     std::string_view stage;
@@ -69,6 +70,7 @@ std::string Lowered::text(std::string_view stage) const {
   } kept{stage, {}};
   CompileOptions options = function_->options;
   options.dump_user = &kept;
+  options.passes.record = stage == "passes";
   options.dump = [](void* user, const std::string& name, const std::string& text) {
     Kept& k = *static_cast<Kept*>(user);
     if (name == k.stage) k.text += text;

@@ -19,7 +19,7 @@ constexpr std::array<Variable, 10> table = {{
      "throw where an element of a `buffer` is written twice, or read before it is written; where a "
      "result has a NaN or an infinity, naming the operation that made the first"},
     {"GNOMON_DEVICE", "index | part of a name", "the device to use, instead of the best one"},
-    {"GNOMON_DUMP", "traced,graph,fusion,kernel,spirv,memory,plan",
+    {"GNOMON_DUMP", "traced,passes,graph,fusion,kernel,spirv,memory,plan",
      "print these stages of everything that is compiled"},
     {"GNOMON_DUMP_DIR", "folder",
      "write dumps to files like train_step.2.kernel there, instead of stderr"},
@@ -33,8 +33,8 @@ constexpr std::array<Variable, 10> table = {{
      "Vulkan validation with synchronization checks; every module through spirv-val"},
 }};
 
-constexpr std::array<std::string_view, 7> stages = {"traced", "graph",  "fusion", "kernel",
-                                                    "spirv",  "memory", "plan"};
+constexpr std::array<std::string_view, 8> stages = {"traced", "passes", "graph",  "fusion",
+                                                    "kernel", "spirv",  "memory", "plan"};
 constexpr std::array<std::string_view, 2> checks = {"buffers", "nan"};
 constexpr std::array<std::string_view, 4> topics = {"retrace", "capture", "cache", "timing"};
 

@@ -22,7 +22,7 @@ std::span<const Variable> variables();
 std::string help_text();
 
 /// The stages that GNOMON_DUMP can name.
-enum class Stage : std::uint8_t { traced, graph, fusion, kernel, spirv, memory, plan };
+enum class Stage : std::uint8_t { traced, passes, graph, fusion, kernel, spirv, memory, plan };
 /// The topics that GNOMON_LOG can name.
 enum class Topic : std::uint8_t { retrace, capture, cache, timing };
 std::string_view name(Stage);

@@ -100,9 +100,13 @@ graph(%0: f32[2,3], %1: f32[3]) {
 
 TEST_F(Command, ShowsEveryStage) {
   const std::pair<const char*, const char*> stages[] = {
-      {"graph", "sum[axes=(1)]"}, {"fusion", "lanes=2"},
-      {"kernel", "store"},        {"spirv", spirv::has_tools() ? "OpEntryPoint" : "no SPIRV-Tools"},
-      {"memory", "arena"},        {"plan", "dispatch"}};
+      {"passes", "pass fit: graph"},
+      {"graph", "sum[axes=(1)]"},
+      {"fusion", "lanes=2"},
+      {"kernel", "store"},
+      {"spirv", spirv::has_tools() ? "OpEntryPoint" : "no SPIRV-Tools"},
+      {"memory", "arena"},
+      {"plan", "dispatch"}};
   for (const char* target : {"device", "minimum", "gpu", "cpu"}) {
     for (const auto& [stage, word] : stages) {
       const Outcome show =

@@ -121,12 +121,11 @@ TEST(Environment, RefusesWhatNoVariableTakes) {
     }
     return "no UsageError";
   };
-  EXPECT_THAT(
-      message([](const char* name) -> const char* {
-        return std::strcmp(name, "GNOMON_DUMP") == 0 ? "graph,karnel" : nullptr;
-      }),
-      HasSubstr(
-          "GNOMON_DUMP does not take `karnel`; use traced,graph,fusion,kernel,spirv,memory,plan"));
+  EXPECT_THAT(message([](const char* name) -> const char* {
+                return std::strcmp(name, "GNOMON_DUMP") == 0 ? "graph,karnel" : nullptr;
+              }),
+              HasSubstr("GNOMON_DUMP does not take `karnel`; use "
+                        "traced,passes,graph,fusion,kernel,spirv,memory,plan"));
   EXPECT_THAT(message([](const char* name) -> const char* {
                 return std::strcmp(name, "GNOMON_VALIDATE") == 0 ? "yes" : nullptr;
               }),

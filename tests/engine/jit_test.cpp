@@ -267,11 +267,12 @@ TEST(JitLog, ExplainsARetraceAndACapture) {
 
 TEST(JitDump, WritesOneFilePerStage) {
   const TemporaryFolder folder;
-  const Variable stages("GNOMON_DUMP", "traced,graph,fusion,kernel,spirv,memory,plan"),
+  const Variable stages("GNOMON_DUMP", "traced,passes,graph,fusion,kernel,spirv,memory,plan"),
       where("GNOMON_DUMP_DIR", folder.path.string());
   Runtime rt(validated());
   jit(rt, [](const Array& x) { return x + 1; }, {.name = "increment"})(rt.from_host(1.0f));
-  for (const char* stage : {"traced", "graph", "fusion", "kernel", "spirv", "memory", "plan"}) {
+  for (const char* stage :
+       {"traced", "passes", "graph", "fusion", "kernel", "spirv", "memory", "plan"}) {
     const auto file = folder / (std::string("increment.1.") + stage);
     EXPECT_TRUE(std::filesystem::exists(file)) << file;
     EXPECT_GT(std::filesystem::file_size(file), 0u) << file;

@@ -36,15 +36,20 @@ constexpr std::size_t ways = 20;
 /// `refused` counts programs that take too many loop trips for their target.
 inline std::string mismatch_on_host(const RandomGraph& r, std::uint64_t way,
                                     const std::vector<HostArray>& want,
-                                    std::atomic<std::uint64_t>& refused) {
+                                    std::atomic<std::uint64_t>& refused,
+                                    const PassOptions& passes = {.verify = true}) {
   std::vector<NamedTarget> all = targets();
   all.push_back({"odd", odd_target(r.seed)});
   auto& [name, target] = all[way % all.size()];
   if (holds(r, DType::f64)) target.features.float64 = true;
   const Way how = ways_of_running()[way / all.size() % 5];
   try {
-    const Program p = compile(
-        r.graph, target, {.name = "test", .fuse = how.fuse, .loops = how.loops, .keep_text = true});
+    const Program p = compile(r.graph, target,
+                              {.name = "test",
+                               .fuse = how.fuse,
+                               .loops = how.loops,
+                               .passes = passes,
+                               .keep_text = true});
     const auto got = run_on_host(p, r.inputs);
     for (std::size_t i = 0; i < want.size(); ++i)
       if (const std::string d = mismatch(r, i, got[i], want); !d.empty())

@@ -312,8 +312,8 @@ class Jitted {
   CacheInfo cache_info() const { return shared_->core.cache_info(); }
   /// What the newest trace cost.
   CompileTimes last_times() const { return shared_->core.last_times(); }
-  /// A stage of the newest trace as text: graph, fusion, kernel, spirv, memory or plan. Compiles
-  /// once more for it.
+  /// A stage of the newest trace as text: passes, graph, fusion, kernel, spirv, memory or plan.
+  /// Compiles once more for it.
   ///
   /// Throws UsageError before the first call and for another stage.
   std::string text(std::string_view stage) const { return shared_->core.text(stage); }

@@ -48,8 +48,8 @@ class Lowered {
   const std::string& name() const;
   const std::vector<aot::Leaf>& arguments() const;
   const std::vector<aot::Leaf>& results() const;
-  /// A stage of the compiler for the Runtime's device as text: graph, fusion, kernel, spirv, memory
-  /// or plan. Compiles for it. Throws UsageError for another stage.
+  /// A stage of the compiler for the Runtime's device as text: passes, graph, fusion, kernel,
+  /// spirv, memory or plan. Compiles for it. Throws UsageError for another stage.
   std::string text(std::string_view stage) const;
   /// Device memory that a call needs there, and for what.
   MemoryReport memory_report() const;

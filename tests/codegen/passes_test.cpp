@@ -1,0 +1,109 @@
+// tests/codegen/passes_test.cpp -- the tables of passes: every pass by itself.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "codegen/lower/graph_passes.h"
+#include "codegen/optimize/kernel_passes.h"
+#include "gnomon/loops.h"
+#include "gnomon/ops.h"
+#include "tests/support/host_check.h"
+
+namespace gnomon::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<std::string> optional_passes() {
+  std::vector<std::string> names;
+  for (const GraphPass& p : graph_passes())
+    if (may_be_left_out(p)) names.emplace_back(p.name);
+  for (const KernelPass& p : kernel_passes())
+    if (may_be_left_out(p)) names.emplace_back(p.name);
+  return names;
+}
+
+/// Steps of a scan that multiply rows with a matrix, and a sum of what they gave.
+Graph recurrent() {
+  Trace outer;
+  return make_graph(
+             [](const Array& w, const Array& xs) {
+               return scan([&](Array h, const Array& x) {
+                        const Array next = tanh(matmul(w, h) + x * exp(sum(w)));
+                        return std::pair{next, next};
+                      },
+                      zeros({8}, DType::f32), xs)
+                   .second;
+             },
+             outer.input(f32({8, 8})), outer.input(f32({5, 8})))
+      .graph;
+}
+
+std::string passes_text(const Graph& g, const PassOptions& passes) {
+  std::string text;
+  CompileOptions options{.name = "test", .passes = passes};
+  options.dump_user = &text;
+  options.dump = [](void* user, const std::string& stage, const std::string& what) {
+    if (stage == "passes") *static_cast<std::string*>(user) = what;
+  };
+  compile(g, Target::lavapipe(), options);
+  return text;
+}
+
+class Passes : public ::testing::TestWithParam<std::string> {};
+
+// Whatever a pass does for speed, programs mean the same without it.
+TEST_P(Passes, MayBeLeftOut) {
+  std::atomic<std::uint64_t> refused = 0;
+  expect_all(60, [&](const RandomGraph& r) {
+    return mismatch_on_host(r, r.seed, evaluate(r.graph, r.inputs), refused,
+                            {.left_out = {GetParam()}, .verify = true});
+  });
+  EXPECT_LT(refused * 20, 60u) << "too many programs take too many loop trips";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Passes, ::testing::ValuesIn(optional_passes()),
+                         [](const auto& i) { return i.param; });
+
+TEST(PassLog, SaysWhatEveryPassDidInTheirOrder) {
+  const std::string text = passes_text(recurrent(), {.verify = true, .record = true});
+  std::size_t at = 0;
+  for (const GraphPass& p : graph_passes()) {
+    const std::size_t next = text.find("pass " + std::string(p.name) + ": graph, ", at);
+    ASSERT_NE(next, std::string::npos) << p.name << "\n" << text;
+    at = next;
+  }
+  for (const KernelPass& p : kernel_passes()) {
+    const std::size_t next = text.find("pass " + std::string(p.name) + ": test_", at);
+    ASSERT_NE(next, std::string::npos) << p.name << "\n" << text;
+    at = next;
+  }
+  EXPECT_THAT(text, HasSubstr("-> "));
+}
+
+TEST(PassLog, IsWithoutThoseLeftOut) {
+  const std::string text = passes_text(recurrent(), {.left_out = {"hoist"}, .record = true});
+  EXPECT_THAT(text, HasSubstr("pass turn: "));
+  EXPECT_THAT(text, Not(HasSubstr("pass hoist: ")));
+  EXPECT_EQ(passes_text(recurrent(), {}), "");
+}
+
+TEST(PassOptions, NameThePassesThereAre) {
+  const auto message = [](const char* pass) -> std::string {
+    try {
+      passes_text(recurrent(), {.left_out = {pass}});
+    } catch (const UsageError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(message("hoists"), HasSubstr("there is no pass `hoists` to leave out; there are "));
+  EXPECT_THAT(message("hoists"), HasSubstr("keep_rows, "));
+  EXPECT_THAT(message("hoists"), HasSubstr(", schedule"));
+  // Others rely on it.
+  EXPECT_THAT(message("legalize"), HasSubstr("there is no pass `legalize` to leave out"));
+  EXPECT_EQ(message("hoist"), "");
+}
+
+}  // namespace
+}  // namespace gnomon::testing
