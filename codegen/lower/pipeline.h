@@ -24,7 +24,7 @@ struct CompileOptions {
   /// Bytes of results that a loop keeps for a later one which would compute them again, at most and
   /// for one pair of loops (lower/kept_rows.h).
   std::uint64_t kept_row_bytes = std::uint64_t{256} << 20;
-  PassOptions passes;
+  PassOptions passes = {};
   bool keep_text = false;  // fill Program::graph_text and fusion_text
   /// Called with ("graph" | "fusion" | "kernel" | "memory" | "plan", text) as stages complete, and
   /// where they are recorded with ("passes", text); may be null.

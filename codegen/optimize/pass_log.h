@@ -12,7 +12,7 @@ namespace gnomon {
 struct PassOptions {
   /// Passes that do not run, by name, of those that no other relies on. For tests: a program means
   /// the same without any of them.
-  std::vector<std::string> left_out;
+  std::vector<std::string> left_out = {};
   bool verify = false;  // what each pass made, not only what the last one did
   bool record = false;  // what each pass did (GNOMON_DUMP=passes)
 };
