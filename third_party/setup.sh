@@ -1,8 +1,8 @@
 #!/bin/sh
 # third_party/setup.sh -- installs the Debian packages that are missing; silent when there are none.
 #
-# With the word `opponents` also the libraries that tests and the benchmark compare with; with
-# `windows` a compiler for Windows and what runs its programs here.
+# With the word `opponents` also what only tests and the benchmark need: libraries that they compare
+# with, and what looks at the layout of sources; with `windows` a compiler for Windows and what runs its programs here.
 set -eu
 
 packages="
@@ -16,7 +16,7 @@ packages="
   dpkg-dev file
 "
 [ "${1:-}" != opponents ] || packages="$packages libboost-dev libsundials-dev
-  libeigen3-dev libsuitesparse-dev libdnnl-dev"
+  libeigen3-dev libsuitesparse-dev libdnnl-dev clang-format-14"
 [ "${1:-}" != windows ] || packages="$packages g++-mingw-w64-x86-64-posix
   libz-mingw-w64-dev googletest wine64 xvfb xauth"
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "codegen/base/hash.h"
-#include "gnomon/detail/reflect.h"
 #include "codegen/base/text_reader.h"
+#include "gnomon/detail/reflect.h"
 #include "gnomon/shape.h"
 
 namespace gnomon {

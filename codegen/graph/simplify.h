@@ -7,7 +7,8 @@ namespace gnomon {
 /// Removes dead code and common subexpressions, computes constants, applies identities that are
 /// exact in every bit of every number (x + 0 only where -0 is safe; the payload of a NaN may
 /// change), and sinks constants into loops and branches; in sub-graphs too. Inputs and outputs
-/// stay. Markers for derivatives stay, the derivatives of random draws are gone: differentiate first.
+/// stay. Markers for derivatives stay, the derivatives of random draws are gone: differentiate
+/// first.
 Graph simplify(const Graph&);
 
 /// Per input, whether an equation or output looks at it.

@@ -47,8 +47,8 @@ class ElementContext {
   kernel::Builder& k;
   std::span<const Aval> inputs;
   std::span<const Aval> outputs;
-  bool in_loop = false;  // this runs once a trip of a loop around it
-  Dim unroll_limit = 0;  // ranges up to this length are written out instead of walked by a loop
+  bool in_loop = false;   // this runs once a trip of a loop around it
+  Dim unroll_limit = 0;   // ranges up to this length are written out instead of walked by a loop
   Dim product_limit = 0;  // as unroll_limit, of products with a vector that the lane holds
   const kernel::Team* team = nullptr;  // invocations that compute this element together
   bool built_ins = false;  // the driver's own exp, sin, ... will do (CompileOptions::fast_math)

@@ -148,8 +148,8 @@ constexpr GraphPass table[] = {
      canonical},
     {"sums_out", [](const Graph& g, const GraphContext&) -> Made { return sums_out_of_loops(g); },
      canonical},
-    {"narrow_choices", [](const Graph& g, const GraphContext&) -> Made { return narrow_choices(g); },
-     canonical},
+    {"narrow_choices",
+     [](const Graph& g, const GraphContext&) -> Made { return narrow_choices(g); }, canonical},
     {"open_branches", opened, canonical | divided, divisible},
     {"input_products",
      [](const Graph& g, const GraphContext& c) {

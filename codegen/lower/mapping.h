@@ -36,9 +36,7 @@ struct RegisterTile {
   /// Axes of which a lane computes all positions, a bit for each.
   std::uint32_t whole = 0;
 
-  bool walks(int axis) const {
-    return axis != row && axis != column && (whole >> axis & 1u) == 0;
-  }
+  bool walks(int axis) const { return axis != row && axis != column && (whole >> axis & 1u) == 0; }
   /// Results of a lane.
   Dim elements(const Shape& shape) const;
   /// Lanes that cover `shape`.

@@ -170,7 +170,7 @@ class Sharer {
   std::vector<Cluster>& clusters_;
   std::vector<std::vector<std::size_t>> after_;
   std::vector<std::vector<std::size_t>> writers_;  // of a value, in order
-  std::vector<bool> kept_;  // inputs that are not carried, and outputs
+  std::vector<bool> kept_;                         // inputs that are not carried, and outputs
   std::vector<bool> taken_;
   std::map<ValueId, ValueId> home_;  // per next carried value: the carried one
   std::vector<bool> is_home_;

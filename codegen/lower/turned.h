@@ -1,4 +1,5 @@
-// codegen/lower/turned.h -- how arrays lie that lanes of a loop multiply with, and those they stack.
+// codegen/lower/turned.h -- how arrays lie that lanes of a loop multiply with, and those they
+// stack.
 #pragma once
 #include <map>
 #include <optional>

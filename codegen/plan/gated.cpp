@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "codegen/plan/planner.h"
 #include "codegen/modules/copy_kernel.h"
+#include "codegen/plan/planner.h"
 #include "codegen/program/grid.h"
 
 namespace gnomon {

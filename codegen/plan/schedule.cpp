@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <span>
 
+#include "codegen/modules/count_kernel.h"
 #include "codegen/plan/barriers.h"
 #include "codegen/plan/memory.h"
 #include "codegen/plan/planner.h"
-#include "codegen/modules/count_kernel.h"
 
 namespace gnomon {
 

@@ -141,8 +141,8 @@ const Primitive pow_p = lowered(
 
 /// x / (a^2 + b^2), both over the larger one: their squares neither overflow nor vanish together.
 static Array part_of_square(const Array& x, const Array& a, const Array& b) {
-  const Array size = lax::unary(
-      stop_gradient_p, emit1(max_p, {}, {lax::unary(abs_p, a), lax::unary(abs_p, b)}, {}));
+  const Array size = lax::unary(stop_gradient_p,
+                                emit1(max_p, {}, {lax::unary(abs_p, a), lax::unary(abs_p, b)}, {}));
   const Array p = lax::div(a, size), q = lax::div(b, size);
   return lax::div(lax::div(lax::div(x, size), lax::add(lax::mul(p, p), lax::mul(q, q))), size);
 }

@@ -111,8 +111,8 @@ const Primitive stop_gradient_p{
     .jvp = zero_tangents,
     .transpose = not_linear<stop_gradient_p>,
     .batch = batch_elementwise<stop_gradient_p>,
-    .lower = Lowering::expanded(
-        [](const Params&, const Arrays& x, const Target&, Loc) { return x; }),
+    .lower =
+        Lowering::expanded([](const Params&, const Arrays& x, const Target&, Loc) { return x; }),
     .reference = [](const Params&, std::span<const Aval>,
                     std::span<const HostArray> in) { return std::vector<HostArray>{in[0]}; },
 };

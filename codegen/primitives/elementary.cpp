@@ -35,7 +35,8 @@ Array rsqrt(const Array& x) { return lax::unary(rsqrt_p, x); }
 /// 1 - x^2 without loss next to -1 and 1, where 1 - x and 1 + x are exact.
 Array one_minus_square(const Array& x) { return lax::mul(lax::add(x, 1), lax::sub_from(1, x)); }
 
-/// 1 / sqrt(1 + x^2) where the square leaves the range as well: 1 / |x| from where 1 does not count.
+/// 1 / sqrt(1 + x^2) where the square leaves the range as well: 1 / |x| from where 1 does not
+/// count.
 Array rsqrt_one_plus_square(const Array& x) {
   const double far = x.dtype() == DType::f16 ? 0x1p7 : 0x1p60;
   const Array size = lax::unary(abs_p, x);
@@ -95,12 +96,12 @@ Array erf_inv_slope(const Array& x, const Array& y) {
   const Array size = lax::unary(abs_p, y);
   const Array inside = lax::lt(size, lax::full_like(y, std::numeric_limits<double>::infinity()));
   const Array s = lax::select(inside, size, lax::zeros_like(y));
-  const Array head = lax::mul(lax::unary(round_p, lax::mul(s, 16.0)), 0x1p-4);  // its square is exact
+  const Array head =
+      lax::mul(lax::unary(round_p, lax::mul(s, 16.0)), 0x1p-4);  // its square is exact
   const Array tail = lax::mul(lax::sub(s, head), lax::add(s, head));
   const Array slope = lax::mul(lax::mul(lax::unary(exp_p, square(head)), lax::unary(exp_p, tail)),
                                0.5 / std::numbers::inv_sqrtpi);
-  const Array lacking =
-      lax::sub(lax::sub_from(1, lax::unary(abs_p, x)), lax::unary(erfc_p, s));
+  const Array lacking = lax::sub(lax::sub_from(1, lax::unary(abs_p, x)), lax::unary(erfc_p, s));
   const Array by = lax::mul(lax::mul(lax::mul(s, -2.0), lacking), slope);
   return lax::select(inside, lax::add(slope, lax::mul(slope, by)), square(y));
 }
@@ -171,15 +172,12 @@ const Primitive rsqrt_p =
                },
                Op::rsqrt>("rsqrt");
 // glibc's cbrt of doubles errs by up to four units.
-const Primitive cbrt_p = elementary<cbrt_p,
-                                    [](auto x) {
-                                      return static_cast<decltype(x)>(
-                                          std::cbrt(static_cast<long double>(x)));
-                                    },
-                                    math::cbrt,
-                                    [](const Array&, const Array& y, const Array& d) {
-                                      return lax::div(d, lax::mul(square(y), 3));
-                                    }>("cbrt");
+const Primitive cbrt_p = elementary<
+    cbrt_p, [](auto x) { return static_cast<decltype(x)>(std::cbrt(static_cast<long double>(x))); },
+    math::cbrt,
+    [](const Array&, const Array& y, const Array& d) {
+      return lax::div(d, lax::mul(square(y), 3));
+    }>("cbrt");
 
 // Trigonometric functions.
 const Primitive sin_p = elementary<sin_p, [](auto x) { return std::sin(x); }, math::sin,
@@ -202,12 +200,11 @@ const Primitive asin_p = elementary<asin_p, [](auto x) { return std::asin(x); },
                                       return lax::mul(d, rsqrt(one_minus_square(x)));
                                     },
                                     Op::asin>("asin");
-const Primitive acos_p =
-    elementary<acos_p, [](auto x) { return std::acos(x); }, math::acos,
-               [](const Array& x, const Array&, const Array& d) {
-                 return lax::neg(lax::mul(d, rsqrt(one_minus_square(x))));
-               },
-               Op::acos>("acos");
+const Primitive acos_p = elementary<acos_p, [](auto x) { return std::acos(x); }, math::acos,
+                                    [](const Array& x, const Array&, const Array& d) {
+                                      return lax::neg(lax::mul(d, rsqrt(one_minus_square(x))));
+                                    },
+                                    Op::acos>("acos");
 const Primitive atan_p = elementary<atan_p, [](auto x) { return std::atan(x); }, math::atan,
                                     [](const Array& x, const Array&, const Array& d) {
                                       return lax::div(d, lax::add(square(x), 1));
@@ -239,21 +236,18 @@ const Primitive acosh_p =
     elementary<acosh_p, [](auto x) { return std::acosh(x); }, math::acosh,
                [](const Array& x, const Array&, const Array& d) {
                  // Apart: their product leaves the range.
-                 return lax::mul(
-                     d, lax::mul(rsqrt(lax::add(x, -1)), rsqrt(lax::add(x, 1))));
+                 return lax::mul(d, lax::mul(rsqrt(lax::add(x, -1)), rsqrt(lax::add(x, 1))));
                },
                Op::acosh>("acosh");
-const Primitive atanh_p =
-    elementary<atanh_p, [](auto x) { return std::atanh(x); }, math::atanh,
-               [](const Array& x, const Array&, const Array& d) {
-                 return lax::div(d, one_minus_square(x));
-               },
-               Op::atanh>("atanh");
+const Primitive atanh_p = elementary<atanh_p, [](auto x) { return std::atanh(x); }, math::atanh,
+                                     [](const Array& x, const Array&, const Array& d) {
+                                       return lax::div(d, one_minus_square(x));
+                                     },
+                                     Op::atanh>("atanh");
 
 // Sigmoid and error functions.
 const Primitive logistic_p =
-    elementary<logistic_p, [](auto x) { return logistic(x); },
-               math::logistic,
+    elementary<logistic_p, [](auto x) { return logistic(x); }, math::logistic,
                [](const Array&, const Array& y, const Array& d) {
                  return lax::mul(d, lax::mul(y, lax::sub_from(1, y)));
                }>("logistic");
@@ -269,11 +263,10 @@ const Primitive erfc_p =
                  return lax::mul(d, lax::mul(lax::unary(exp_p, lax::neg(square(x))),
                                              -2 * std::numbers::inv_sqrtpi));
                }>("erfc");
-const Primitive erf_inv_p =
-    elementary<erf_inv_p, [](auto x) { return erf_inv(x); }, math::erf_inv,
-               [](const Array& x, const Array& y, const Array& d) {
-                 return lax::mul(d, erf_inv_slope(x, y));
-               }>("erf_inv");
+const Primitive erf_inv_p = elementary<erf_inv_p, [](auto x) { return erf_inv(x); }, math::erf_inv,
+                                       [](const Array& x, const Array& y, const Array& d) {
+                                         return lax::mul(d, erf_inv_slope(x, y));
+                                       }>("erf_inv");
 /// In f32 another function, whose bits random::normal is defined by; the derivative is erf_inv's.
 const Primitive erf_inv_giles_p =
     elementary<erf_inv_giles_p, [](auto x) { return erf_inv_giles(x); }, math::erf_inv_giles,

@@ -78,37 +78,35 @@ const Primitive concatenate_p{
         },
     // Not a view: an element costs a read of every operand, and towers of concatenations that a
     // product reads would multiply them.
-    .lower = Lowering::per_element(
-        [](ElementContext& c, const Params& params, std::size_t, const Index& i) {
-          const int axis = params.as<AxisParams>().axis;
-          Builder& k = c.k;
-          const Values position = coordinates_of(k, i);
-          const Value along = position[at(axis)];
-          Value result;
-          Dim start = 0;
-          for (std::size_t n = 0; n < c.inputs.size(); ++n) {
-            const Dim size = c.inputs[n].shape[axis], first = start;
-            start += size;
-            if (size == 0) continue;
-            Values from = position;
-            if (k.is_constant(along)) {
-              const auto x = static_cast<Dim>(k.constant_bits(along));
-              if (x < first || x >= start) continue;
-              from[at(axis)] = u32(k, x - first);
-              return c.operand(n, Index::coordinates(c.inputs[n].shape, std::move(from)));
-            }
-            // Every operand is read on every element, at a position clamped into it.
-            const Value above =
-                first == 0 ? k.boolean(true) : k.compare(Op::ge, along, u32(k, first));
-            Value inside = k.sub(along, u32(k, first));
-            if (start < i.shape()[axis]) inside = k.binary(Op::minimum, inside, u32(k, size - 1));
-            from[at(axis)] = k.select(above, inside, k.u32(0));
-            const Value element =
-                c.operand(n, Index::coordinates(c.inputs[n].shape, std::move(from)));
-            result = result.valid() ? k.select(above, element, result) : element;
-          }
-          return result;
-        }),
+    .lower = Lowering::per_element([](ElementContext& c, const Params& params, std::size_t,
+                                      const Index& i) {
+      const int axis = params.as<AxisParams>().axis;
+      Builder& k = c.k;
+      const Values position = coordinates_of(k, i);
+      const Value along = position[at(axis)];
+      Value result;
+      Dim start = 0;
+      for (std::size_t n = 0; n < c.inputs.size(); ++n) {
+        const Dim size = c.inputs[n].shape[axis], first = start;
+        start += size;
+        if (size == 0) continue;
+        Values from = position;
+        if (k.is_constant(along)) {
+          const auto x = static_cast<Dim>(k.constant_bits(along));
+          if (x < first || x >= start) continue;
+          from[at(axis)] = u32(k, x - first);
+          return c.operand(n, Index::coordinates(c.inputs[n].shape, std::move(from)));
+        }
+        // Every operand is read on every element, at a position clamped into it.
+        const Value above = first == 0 ? k.boolean(true) : k.compare(Op::ge, along, u32(k, first));
+        Value inside = k.sub(along, u32(k, first));
+        if (start < i.shape()[axis]) inside = k.binary(Op::minimum, inside, u32(k, size - 1));
+        from[at(axis)] = k.select(above, inside, k.u32(0));
+        const Value element = c.operand(n, Index::coordinates(c.inputs[n].shape, std::move(from)));
+        result = result.valid() ? k.select(above, element, result) : element;
+      }
+      return result;
+    }),
     .reference =
         [](const Params& params, std::span<const Aval> out, std::span<const HostArray> in) {
           const int axis = params.as<AxisParams>().axis;

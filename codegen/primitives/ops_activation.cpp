@@ -36,8 +36,8 @@ Array gelu(Operand x, bool approximate) {
   const Loc loc = x.loc();
   const Array a = align::as_float("gelu", x);
   if (approximate) {
-    // (1 + tanh(u)) / 2 is the sigmoid of 2 u, which keeps its digits where tanh is next to -1. From
-    // 32 on it is 0 or 1 in every dtype, and the cube stays in range.
+    // (1 + tanh(u)) / 2 is the sigmoid of 2 u, which keeps its digits where tanh is next to -1.
+    // From 32 on it is 0 or 1 in every dtype, and the cube stays in range.
     const Array inside = clip({a, loc}, -32, 32);
     const Array cubic =
         lax::add(inside, lax::mul(lax::integer_pow(inside, 3, loc), 0.044715, loc), loc);

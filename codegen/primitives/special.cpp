@@ -41,7 +41,8 @@ Array i1e_quotient(const Array& x, const Array& y) {
 }  // namespace
 
 const Primitive lgamma_p =
-    unary<lgamma_p, Accepts::floats, [](auto x) {
+    unary<lgamma_p, Accepts::floats,
+          [](auto x) {
             // That of doubles errs by more than two units left of 0.
             return static_cast<decltype(x)>(std::lgamma(static_cast<long double>(x)));
           },

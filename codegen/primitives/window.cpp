@@ -32,8 +32,8 @@ Value WindowAxis::source(Builder& b, Value o, Value k, Value& inside) const {
   const auto u32 = [&](Dim x) { return b.u32(static_cast<std::uint32_t>(x)); };
   Value x = b.mul(o, u32(stride));
   // What is before the operand wraps around, so one comparison covers both ends.
-  bool within = lo <= 0 && (count() - 1) * stride + (window - 1) * dilation - lo <
-                               spread(length, base);
+  bool within =
+      lo <= 0 && (count() - 1) * stride + (window - 1) * dilation - lo < spread(length, base);
   if (b.is_constant(k)) {
     const Dim shift = static_cast<Dim>(b.constant_bits(k)) * dilation - lo;
     x = b.add(x, u32(shift));

@@ -52,8 +52,8 @@ WindowAxis window_axis(const WindowParams&, const Shape& operand, int axis);
 /// Spatial axis `i` of a convolution.
 WindowAxis window_axis(const ConvParams&, const Shape& lhs, const Shape& rhs, int i);
 
-/// Whether the windows of a convolution are larger than its results are many, as those of a kernel's
-/// cotangent: sums run over positions rather than channels.
+/// Whether the windows of a convolution are larger than its results are many, as those of a
+/// kernel's cotangent: sums run over positions rather than channels.
 bool sums_positions(const Shape& window, const Shape& results);
 
 /// conv as a product: what the windows show, lhs[B.., n, c, k, t] with k and t flat, zero where

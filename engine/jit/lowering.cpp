@@ -16,7 +16,8 @@ namespace gnomon {
 namespace detail {
 
 Lowered JitCore::lower(const aot::detail::Described& arguments,
-                       const aot::detail::Described& results, const Graph& graph, Arrays captures) const {
+                       const aot::detail::Described& results, const Graph& graph,
+                       Arrays captures) const {
   programs_of(*state_, "lower");
   auto function = std::make_shared<LoweredFunction>();
   function->state = state_;

@@ -98,8 +98,8 @@ class alignas(64) RecordedCall {
   std::shared_ptr<Executable> executable_;
   std::vector<std::shared_ptr<Storage>> storages_;  // of outputs, then inputs
   std::size_t outputs_ = 0;
-  void* entry_ = nullptr;  // of the executable; null where nothing is dispatched
-  vulkan::Range range_;    // of its parameters
+  void* entry_ = nullptr;    // of the executable; null where nothing is dispatched
+  vulkan::Range range_;      // of its parameters
   std::uint64_t bound_ = 0;  // whose values are there
   std::atomic<vulkan::Ticket> last_use_{0};
   bool taken_ = false;  // behind the executable's lock

@@ -33,7 +33,7 @@ struct DeviceDescription {
   std::uint32_t vendor_id = 0, device_id = 0, driver_version = 0;
   std::array<std::uint8_t, 16> cache_uuid{};
   bool external_fd = false, external_win32 = false;  // memory has handles for others
-  bool creation_feedback = false;  // says of a pipeline whether it was compiled
+  bool creation_feedback = false;                    // says of a pipeline whether it was compiled
 
   bool int8 = false, int16 = false, int64 = false;
   bool float16 = false, float64 = false;

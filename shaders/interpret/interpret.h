@@ -27,7 +27,8 @@ namespace gnomon::kernel {
 ///
 /// Gives the number of elements that loads, stores and atomics have touched, private and shared
 /// ones included: what a kernel's work grows with, where its time would not tell.
-std::uint64_t interpret(const Kernel&, std::uint32_t groups, std::span<const std::uint32_t> parameters,
-               std::span<std::span<std::byte>> buffers);
+std::uint64_t interpret(const Kernel&, std::uint32_t groups,
+                        std::span<const std::uint32_t> parameters,
+                        std::span<std::span<std::byte>> buffers);
 
 }  // namespace gnomon::kernel

@@ -271,12 +271,12 @@ Bits converted(Bits bits, Bits, Bits) {
 
 /// Defined for every numeric type.
 #define GNOMON_NUMERIC_OPS(X) X(add) X(sub) X(mul) X(div) X(rem) X(minimum) X(maximum) X(neg) X(abs)
-#define GNOMON_FLOAT_OPS(X)                                                                   \
-  X(pow)                                                                                      \
-  X(atan2)                                                                                    \
-  X(floor)                                                                                    \
-  X(ceil) X(round_even) X(trunc) X(sqrt) X(rsqrt) X(exp) X(exp2) X(log) X(log2) X(sin) X(cos) \
-      X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(fma)
+// clang-format off
+#define GNOMON_FLOAT_OPS(X) \
+  X(pow) X(atan2) X(floor) X(ceil) X(round_even) X(trunc) X(sqrt) X(rsqrt) X(exp) X(exp2) X(log) \
+  X(log2) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) \
+  X(atanh) X(fma)
+// clang-format on
 #define GNOMON_INTEGER_OPS(X) X(shl) X(shr) X(popcount)
 #define GNOMON_LOGIC_OPS(X) X(band) X(bor) X(bxor) X(bnot)
 #define GNOMON_ORDER_OPS(X) X(lt) X(le) X(gt) X(ge)

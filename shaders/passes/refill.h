@@ -29,8 +29,8 @@ struct Refilled {
 ///
 /// What is in front of the loop runs when an element is taken, what is behind it when the element
 /// is done. Both are the body of a loop of one trip, since CPU drivers compute both sides of a
-/// branch but skip a loop that no lane enters. Who is done is looked at every 16 steps: a look costs
-/// about as much as ten steps of a small system, and waiting for it next to nothing.
+/// branch but skip a loop that no lane enters. Who is done is looked at every 16 steps: a look
+/// costs about as much as ten steps of a small system, and waiting for it next to nothing.
 ///
 /// With a budget, a lane takes no element that it might not finish, and the next dispatch goes on
 /// where the counter stands.

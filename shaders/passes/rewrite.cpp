@@ -8,8 +8,8 @@
 namespace gnomon::kernel {
 
 bool writes(Op op) {
-  return op == Op::store || op == Op::private_store || op == Op::shared_store ||
-         is_atomic(op) || is_collective(op);
+  return op == Op::store || op == Op::private_store || op == Op::shared_store || is_atomic(op) ||
+         is_collective(op);
 }
 
 void copy_header(const Kernel& source, Builder& out) {

@@ -40,7 +40,7 @@ inline constexpr unsigned first_texel_binding = 5;
 inline constexpr unsigned max_windows = 4;
 inline constexpr unsigned identity_words = 32;
 inline constexpr unsigned max_slots = identity_words * identity_words;  // of the table
-inline constexpr std::uint8_t by_address = 0xff;  // in place of a window
+inline constexpr std::uint8_t by_address = 0xff;                        // in place of a window
 /// In place of a window: `count` of them from `first` on show one part of the buffer each, of
 /// EmitOptions::window_bytes.
 constexpr std::uint8_t spanning(unsigned first, unsigned count) {

@@ -45,7 +45,8 @@ std::uint64_t one(DType t) {
 // number, and do not tell the zeros apart when they look for it.
 bool loses_sign(DType t, std::uint64_t x, std::uint64_t y) {
   const auto size = [&](std::uint64_t bits) { return bits & ~sign_bit(t); };
-  const bool zero_and_one = (size(x) == 0 && size(y) == one(t)) || (size(y) == 0 && size(x) == one(t));
+  const bool zero_and_one =
+      (size(x) == 0 && size(y) == one(t)) || (size(y) == 0 && size(x) == one(t));
   return zero_and_one && (x & sign_bit(t)) != (y & sign_bit(t));
 }
 
@@ -217,7 +218,8 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
       const Ref condition = is_uniform ? splat(scalar(in.operands[0]), flags)[0] : a;
       const std::optional<std::uint64_t> x = known(in.operands[1]), y = known(in.operands[2]);
       if (is_float(t) && t != DType::f16 && x && y && loses_sign(t, *x, *y))
-        return choice_of_signs(condition, t, width, (*x & sign_bit(t)) != 0, (*x & ~sign_bit(t)) != 0);
+        return choice_of_signs(condition, t, width, (*x & sign_bit(t)) != 0,
+                               (*x & ~sign_bit(t)) != 0);
       return op({spv::Op::OpSelect, result, {condition, b, operand(2)}});
     }
     case Op::convert:

@@ -27,7 +27,7 @@ struct Maker {
 };
 
 inline GraphPtr trace_graph(const std::vector<Aval>& avals,
-                     const std::function<Arrays(const Arrays&)>& f) {
+                            const std::function<Arrays(const Arrays&)>& f) {
   Trace t;
   Arrays in;
   for (const Aval& a : avals) in.push_back(t.input(a));

@@ -83,8 +83,7 @@ TEST(ControlLower, LanesThatCarryMuchRunStepByStep) {
     };
     const Graph g =
         make_graph(f, outer.input(f32({lanes, 12, n})), outer.input(f32({lanes, n}))).graph;
-    return compile(simplify(g), Target::gpu(), {.name = "test", .keep_text = true})
-        .fusion_text;
+    return compile(simplify(g), Target::gpu(), {.name = "test", .keep_text = true}).fusion_text;
   };
   const std::string why = "a lane would carry more than caches hold";
   EXPECT_NE(text(1000, 2048).find(why), std::string::npos);

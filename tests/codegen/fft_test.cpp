@@ -230,12 +230,17 @@ TEST(Fft, ErrorsNameTheLengthAndTheRemedy) {
               HasSubstr("gnomon::fft::rfftn: takes arrays with an axis to transform, got f32[]"));
   const auto too_many = [](const Array& x) { return fft::rfftn(x, {.axes = {0}, .n = {2, 2}}); };
   EXPECT_THAT(usage_error_of(too_many, f32({1, 2})), HasSubstr("2 lengths for 1 axes"));
-  EXPECT_THAT(usage_error_of([](const Array& x) { return fft::rfftn(x, {.n = {2, 2}}); }, f32({1, 2})),
+  EXPECT_THAT(usage_error_of(
+                  [](const Array& x) {
+                    return fft::rfftn(x, {.n = {2, 2}});
+                  },
+                  f32({1, 2})),
               HasSubstr("2 lengths for the axes of f32[2]"));
   EXPECT_THAT(usage_error_of([](const Array&) { return fft::fftfreq(3, 1, DType::i32); }, f32(0)),
               HasSubstr("frequencies in i32"));
-  EXPECT_THAT(usage_error_of([](const Array& x) { return fft::irfft(complex(x)); }, f32(Numbers{1})),
-              HasSubstr("length 0"));
+  EXPECT_THAT(
+      usage_error_of([](const Array& x) { return fft::irfft(complex(x)); }, f32(Numbers{1})),
+      HasSubstr("length 0"));
 }
 
 // ---- complex numbers

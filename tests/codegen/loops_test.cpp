@@ -297,9 +297,10 @@ TEST(Map, ReplacesNumbers) {
 TEST(Map, SaysWhatIsWrong) {
   const auto identity = [](const Array& x) { return x; };
   const auto f = [=](const Array& xs) { return map_each(identity, xs, {.batch_size = 0}); };
-  EXPECT_THAT(usage_error_of(f, f32({1, 2})),
-              HasSubstr("gnomon::map_each: `batch_size` is 0 and must be positive; leave it out to take "
-                        "elements one by one (loops_test.cpp:"));
+  EXPECT_THAT(
+      usage_error_of(f, f32({1, 2})),
+      HasSubstr("gnomon::map_each: `batch_size` is 0 and must be positive; leave it out to take "
+                "elements one by one (loops_test.cpp:"));
   const auto scalar = [=](const Array& xs) { return map_each(identity, xs); };
   EXPECT_THAT(usage_error_of(scalar, f32(1.0)),
               HasSubstr("gnomon::map_each: `xs` is f32[] and has no leading axis to go along"));

@@ -252,7 +252,9 @@ TEST(Ops, JoinsAndSplits) {
   EXPECT_THAT(numbers([] { return split(arange(6), 3)[1]; }), ElementsAre(2, 3));
   EXPECT_THAT(message([] { return split(arange(5), 2)[0]; }), HasSubstr("does not split into 2"));
   EXPECT_THAT(numbers([] { return pad(arange(2), {{1, 2}}, 9); }), ElementsAre(9, 0, 1, 9, 9));
-  EXPECT_THAT(numbers([] { return pad(arange(3), {{1, -1, 2}}, 9); }),
+  EXPECT_THAT(numbers([] {
+                return pad(arange(3), {{1, -1, 2}}, 9);
+              }),
               ElementsAre(9, 0, 9, 9, 1, 9, 9));
   EXPECT_THAT(numbers([] { return pad(arange(1), {{.high = 1, .interior = 4}}); }),
               ElementsAre(0, 0));

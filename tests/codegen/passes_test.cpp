@@ -28,11 +28,12 @@ Graph recurrent() {
   Trace outer;
   return make_graph(
              [](const Array& w, const Array& xs) {
-               return scan([&](Array h, const Array& x) {
-                        const Array next = tanh(matmul(w, h) + x * exp(sum(w)));
-                        return std::pair{next, next};
-                      },
-                      zeros({8}, DType::f32), xs)
+               return scan(
+                          [&](Array h, const Array& x) {
+                            const Array next = tanh(matmul(w, h) + x * exp(sum(w)));
+                            return std::pair{next, next};
+                          },
+                          zeros({8}, DType::f32), xs)
                    .second;
              },
              outer.input(f32({8, 8})), outer.input(f32({5, 8})))

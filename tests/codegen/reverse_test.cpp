@@ -152,7 +152,8 @@ TEST(ReverseWhile, WhatAStepDecidesIsNotDecidedAgain) {
       [](const Array& x) { return grad([](const Array& y) { return tried(y, 60).x; })(x); },
       abstract_array(DType::f32, {4}));
   int histories = 0;
-  for (const Equation& e : traced.graph->equations) histories += e.primitive == &unwritten_p ? 1 : 0;
+  for (const Equation& e : traced.graph->equations)
+    histories += e.primitive == &unwritten_p ? 1 : 0;
   EXPECT_EQ(histories, 3);  // h, x, v
 }
 

@@ -89,7 +89,8 @@ TEST(Tridiagonal, HasSecondDerivativesInEveryOperand) {
 }
 
 TEST(Tridiagonal, SmallestSystems) {
-  EXPECT_EQ(run(solved, f32(Numbers{9}), f32(Numbers{4}), f32(Numbers{9}), f32(Numbers{2})), (Numbers{0.5}));
+  EXPECT_EQ(run(solved, f32(Numbers{9}), f32(Numbers{4}), f32(Numbers{9}), f32(Numbers{2})),
+            (Numbers{0.5}));
   const auto none =
       run_arrays(solved, f32(Numbers{}), f32(Numbers{}), f32(Numbers{}), f32(Shape{0, 2}, {}));
   EXPECT_EQ(none[0].aval.shape, (Shape{0, 2}));

@@ -1,4 +1,5 @@
-// tests/compile_fail/arrays.cpp -- misuse of arrays, shapes, keys and trees that is visible in types.
+// tests/compile_fail/arrays.cpp -- misuse of arrays, shapes, keys and trees that is visible in
+// types.
 #include "gnomon/masks.h"
 #include "gnomon/ops.h"
 #include "gnomon/random.h"
@@ -13,7 +14,9 @@ struct Model {
   int width = 3;
 };
 
-Array good(const Model& m, const Array& x) { return gn::where(x > 0, m.weight * x, gn::zeros({m.width})); }
+Array good(const Model& m, const Array& x) {
+  return gn::where(x > 0, m.weight * x, gn::zeros({m.width}));
+}
 
 // CASE 1: expect "gnomon: a traced Array has no value while tracing; use where / cond / while_loop"
 #ifdef CASE_1

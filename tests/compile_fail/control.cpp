@@ -18,8 +18,8 @@ Newton good(const Newton& start) {
 // CASE 1: expect "gnomon::while_loop: body must return the state type it takes"
 #ifdef CASE_1
 auto bad() {
-  return gn::while_loop([](const Newton&) { return gn::ones({}); },
-                        [](Newton s) { return s.x; }, Newton{}, {.max_steps = 1});
+  return gn::while_loop([](const Newton&) { return gn::ones({}); }, [](Newton s) { return s.x; },
+                        Newton{}, {.max_steps = 1});
 }
 #endif
 
@@ -56,7 +56,11 @@ auto bad(const Array& xs) {
 // CASE 6: expect "gnomon::cond: both branches must return the same type"
 #ifdef CASE_6
 auto bad(const Array& x) {
-  return gn::cond(x > 0, [&] { return x; }, [&] { return Newton{x, x}; });
+  return gn::cond(
+      x > 0, [&] { return x; },
+      [&] {
+        return Newton{x, x};
+      });
 }
 #endif
 
@@ -68,7 +72,8 @@ auto bad(const Array& x) { return gn::switch_(x, std::tuple<>{}); }
 // CASE 8: expect "gnomon::fori_loop: traced bounds need a number of steps"
 #ifdef CASE_8
 auto bad(const Array& n) {
-  return gn::fori_loop(0, n, [](Array i, Array v) { return v + i; }, 0);
+  return gn::fori_loop(
+      0, n, [](Array i, Array v) { return v + i; }, 0);
 }
 #endif
 
@@ -83,7 +88,8 @@ auto bad(const Array& x) {
 // CASE 10: expect "gnomon::fori_loop: body must take (Array i, state)"
 #ifdef CASE_10
 auto bad(const Array& x) {
-  return gn::fori_loop(0, 3, [](Array v) { return v; }, x);
+  return gn::fori_loop(
+      0, 3, [](Array v) { return v; }, x);
 }
 #endif
 

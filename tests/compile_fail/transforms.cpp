@@ -42,8 +42,12 @@ Array bad(const Array& x) {
 #ifdef CASE_4
 Array bad(const Array& x) {
   return gn::custom_vjp([](const Array& v) { return v; },
-                        [](const Array& v) { return std::pair{v, v}; },
-                        [](const Array&, const Array& dy) { return std::pair{dy, dy}; })(x);
+                        [](const Array& v) {
+                          return std::pair{v, v};
+                        },
+                        [](const Array&, const Array& dy) {
+                          return std::pair{dy, dy};
+                        })(x);
 }
 #endif
 

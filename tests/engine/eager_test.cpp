@@ -178,7 +178,9 @@ TEST_F(Eager, WhatIsWrittenSaysWhereToRun) {
   };
   EXPECT_THAT(once([&] { return zeros({2}).at(1).set(last); }), ElementsAre(0.0f, 3.0f));
   EXPECT_EQ(once([&] { return buffer({2}, DType::f32).at(1).set(last); })[1], 3.0f);
-  EXPECT_THAT(once([&] { return ones({3}).at(Slice{1, 3}).add(last); }),
+  EXPECT_THAT(once([&] {
+                return ones({3}).at(Slice{1, 3}).add(last);
+              }),
               ElementsAre(1.0f, 4.0f, 4.0f));
   EXPECT_EQ(once([&] { return x.at(-1).get(); })[0], 3.0f);
 }

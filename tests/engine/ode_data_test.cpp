@@ -107,8 +107,7 @@ TEST(OdeData, WhatIsMissingIsFilledInAlongATimeAxis) {
   const auto open = filled({});
   expect_same(open[0], {nan, 1, 2, 3, 4, 5, 6, 7, 8, nan});
   expect_same(open[1], {nan, 1.5, 3.25, 3.75, 4.5, 6.5, nan});
-  const auto closed =
-      filled({.fill_forward_nans_at_end = true, .replace_nans_at_start = 5.5});
+  const auto closed = filled({.fill_forward_nans_at_end = true, .replace_nans_at_start = 5.5});
   expect_same(closed[0], {5.5, 1, 2, 3, 4, 5, 6, 7, 8, 8});
   EXPECT_NEAR(closed[1][0], 3.25, 1e-14);
 }

@@ -51,9 +51,7 @@ TEST(JitOff, RunsFunctionsAsTheReferenceDefinesThem) {
     EXPECT_EQ(rt.to_host<float>(f(std::move(given))), (std::vector<float>{8, 8}));
     EXPECT_THAT(f.text("graph"), HasSubstr("while"));
     EXPECT_THROW(f.text("spirv"), UsageError);
-    auto g = jit(rt, [](const Array& v) {
-      return error_if(v, v > 1, "too much");
-    });
+    auto g = jit(rt, [](const Array& v) { return error_if(v, v > 1, "too much"); });
     EXPECT_THAT(failure_of([&] { g(rt.from_host(2.0f)); }), HasSubstr("too much"));
   }
   rt.clear_programs();
@@ -101,12 +99,11 @@ TEST(CheckNan, SeesLoopsAndBackwardPasses) {
     auto f = jit(rt, slopes);
     EXPECT_EQ(failure_of([&] { f(rt.from_host(std::vector<float>{5, 9})); }), "");
     // sqrt(3 - 3): its slope is not finite. Four steps are written out: there is no loop to name.
-    EXPECT_THAT(
-        failure_of([&] {
-          f(rt.from_host(std::vector<float>{5, 3}));
-        }),
-        AllOf(HasSubstr("`div` is the first to make an infinity of finite operands"),
-              HasSubstr("(reference_test.cpp:")));
+    EXPECT_THAT(failure_of([&] {
+                  f(rt.from_host(std::vector<float>{5, 3}));
+                }),
+                AllOf(HasSubstr("`div` is the first to make an infinity of finite operands"),
+                      HasSubstr("(reference_test.cpp:")));
   }
   rt.clear_programs();
   expect_clean(rt);

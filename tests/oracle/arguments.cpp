@@ -20,8 +20,9 @@ double rounded(double x, DType t) {
   return one.number(0);
 }
 double next(double x, DType t) {
-  return t == DType::f64 ? std::nextafter(x, infinity)
-                         : std::nextafter(static_cast<float>(x), std::numeric_limits<float>::infinity());
+  return t == DType::f64
+             ? std::nextafter(x, infinity)
+             : std::nextafter(static_cast<float>(x), std::numeric_limits<float>::infinity());
 }
 double before(double x, DType t) { return -next(-x, t); }
 
@@ -29,7 +30,8 @@ double before(double x, DType t) { return -next(-x, t); }
 double any_float(DType t, std::uint64_t i) {
   const Format f = format_of(t);
   const std::uint64_t r = random_bits(3 * i + 11), s = random_bits(5 * i + 7);
-  const int e = f.least - f.digits + static_cast<int>(r % static_cast<unsigned>(f.most - f.least + f.digits));
+  const int e =
+      f.least - f.digits + static_cast<int>(r % static_cast<unsigned>(f.most - f.least + f.digits));
   const double x = std::ldexp(1 + unit(s), e);
   return rounded((r >> 40) % 2 == 0 ? x : -x, t);
 }
@@ -38,9 +40,11 @@ double any_float(DType t, std::uint64_t i) {
 std::vector<double> corners(DType t) {
   const Format f = format_of(t);
   const double smallest = std::ldexp(1.0, f.least), ulp = std::ldexp(1.0, 1 - f.digits);
-  const double largest = std::ldexp(2 - ulp, f.most), tiny = std::ldexp(1.0, f.least + 1 - f.digits);
-  std::vector<double> x{0, tiny, smallest - tiny, smallest, largest, infinity, 1, 1 + ulp,
-                        1 - ulp / 2, 0.5, 2, 3, 0.1, 2.5, 1 / ulp, 1 / ulp - 0.5};
+  const double largest = std::ldexp(2 - ulp, f.most),
+               tiny = std::ldexp(1.0, f.least + 1 - f.digits);
+  std::vector<double> x{0,   tiny,    smallest - tiny, smallest,     largest, infinity,
+                        1,   1 + ulp, 1 - ulp / 2,     0.5,          2,       3,
+                        0.1, 2.5,     1 / ulp,         1 / ulp - 0.5};
   for (std::size_t i = x.size(); i-- > 0;) x.push_back(-x[i]);
   x.push_back(nan);
   for (double& v : x) v = rounded(v, t);
@@ -54,17 +58,19 @@ std::vector<double> unary(DType t, const Bounds& b) {
     x.push_back(v);
     x.push_back(-v);
   };
+  // clang-format off
   for (const double v : {0.25, 0.75, 1.0 / 3, 1.5, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 10.0, 20.5, 100.0,
                          1e5, 1e10, 1e20, 1e30, 0.01, 1e-5, 1e-10, 1e-20, 1e-30, 2.718281828459045,
                          0.7853981633974483, 1.5707963267948966, 3.141592653589793,
                          4.71238898038469, 6.283185307179586, 314.1592653589793})
+    // clang-format on
     both(v);
   for (const int e : {f.digits - 2, f.digits - 1, f.digits, f.digits + 1, 31, 32, 63, 64})
     for (const double d : {-1.0, -0.5, 0.0, 0.5, 1.0}) both(std::ldexp(1.0, e) + d);
   // Where exponentials and the gamma function leave the range.
-  for (const double v : {88.0, 88.72, 88.73, 87.33, 103.9, 104.0, 89.4, 35.04, 34.5, 709.7, 709.79,
-                         745.1, 745.2, 708.3, 710.4, 128.0, 149.0, 150.0, 1024.0, 1074.0, 1075.0,
-                         38.5, 45.0, 308.0, 323.5, 91.0, 714.0})
+  for (const double v : {88.0,   88.72,  88.73,  87.33, 103.9, 104.0, 89.4,  35.04, 34.5,
+                         709.7,  709.79, 745.1,  745.2, 708.3, 710.4, 128.0, 149.0, 150.0,
+                         1024.0, 1074.0, 1075.0, 38.5,  45.0,  308.0, 323.5, 91.0,  714.0})
     both(v);
   for (int k = 1; k < f.digits + 4; k += 3)
     for (const double at : {0.5, 1.0, 2.0, 3.0}) {
@@ -81,7 +87,8 @@ std::vector<double> unary(DType t, const Bounds& b) {
   for (std::uint64_t i = 0; i < 250; ++i) add(any_float(t, i));
   for (std::uint64_t i = 0; i < 120; ++i) {
     const double u = unit(random_bits(900 + i));
-    for (const double range : {1.0, 10.0, t == DType::f64 ? 760.0 : 110.0}) add((2 * u - 1) * range);
+    for (const double range : {1.0, 10.0, t == DType::f64 ? 760.0 : 110.0})
+      add((2 * u - 1) * range);
   }
   if (b.low > -infinity && b.high < infinity)
     for (std::uint64_t i = 0; i < 200; ++i)
@@ -107,7 +114,8 @@ std::vector<std::vector<double>> binary(DType t, const Bounds& b) {
     add(20 * u - 10, 20 * v - 10);
     add(4 * u, 4 * v - 2);
     add(p, p * (4 * u - 2));
-    if (b.high < infinity) add(std::exp2(24 * u - 20) * b.high / 16, std::exp2(24 * v - 20) * b.high / 16);
+    if (b.high < infinity)
+      add(std::exp2(24 * u - 20) * b.high / 16, std::exp2(24 * v - 20) * b.high / 16);
   }
   for (std::uint64_t i = 0; i < 40; ++i) {
     const double p = any_float(t, 7 * i + 3);
@@ -125,8 +133,9 @@ std::vector<std::vector<double>> ternary(DType t, const Bounds& b) {
     x[1].push_back(rounded(q, t));
     x[2].push_back(rounded(r, t));
   };
-  const std::vector<double> few{0, -0.0, 1, -1, 0.5, 2, infinity, -infinity, nan,
-                                std::ldexp(1.0, format_of(t).least), 1e30, -3};
+  const std::vector<double> few{0,    -0.0,     1,         -1,  0.5,
+                                2,    infinity, -infinity, nan, std::ldexp(1.0, format_of(t).least),
+                                1e30, -3};
   for (const double p : few)
     for (const double q : few)
       for (const double r : few) add(p, q, r);
@@ -186,7 +195,8 @@ std::vector<HostArray> float_arguments(DType t, int arity, const Bounds& b) {
 
 std::vector<HostArray> random_pairs(DType t, std::uint64_t first, std::uint64_t count) {
   std::vector<HostArray> columns(2, HostArray(gnomon::Aval{t, Shape(static_cast<Dim>(count))}));
-  static const std::vector<double> extremes32 = corners(DType::f32), extremes64 = corners(DType::f64);
+  static const std::vector<double> extremes32 = corners(DType::f32),
+                                   extremes64 = corners(DType::f64);
   const std::vector<double>& extremes = t == DType::f64 ? extremes64 : extremes32;
   const auto bits = [&](HostArray& h, std::uint64_t i, std::uint64_t r) {
     if (t == DType::f64)
@@ -213,8 +223,10 @@ std::vector<HostArray> random_pairs(DType t, std::uint64_t first, std::uint64_t 
         bits(columns[1], i, r + (s % 8) - 4);
         break;
       case 4:  // small whole and half numbers
-        columns[0].set_number(at, static_cast<double>(static_cast<std::int64_t>(r % 4001) - 2000) / 2);
-        columns[1].set_number(at, static_cast<double>(static_cast<std::int64_t>(s % 401) - 200) / 2);
+        columns[0].set_number(at,
+                              static_cast<double>(static_cast<std::int64_t>(r % 4001) - 2000) / 2);
+        columns[1].set_number(at,
+                              static_cast<double>(static_cast<std::int64_t>(s % 401) - 200) / 2);
         break;
       case 5:  // halves and what is next to them, up to the end of the fractions
         columns[0].set_number(
@@ -229,9 +241,36 @@ std::vector<HostArray> random_pairs(DType t, std::uint64_t first, std::uint64_t 
 }
 
 std::vector<HostArray> whole_arguments(DType t, int arity) {
-  std::vector<std::int64_t> c{0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, 127, 128, 255,
-                              256, 32767, 32768, 65535, 65536, 2147483647, 2147483648, 4294967295,
-                              4294967296, std::numeric_limits<std::int64_t>::max(), 1000000007};
+  std::vector<std::int64_t> c{0,
+                              1,
+                              2,
+                              3,
+                              5,
+                              7,
+                              8,
+                              15,
+                              16,
+                              31,
+                              32,
+                              33,
+                              63,
+                              64,
+                              65,
+                              100,
+                              127,
+                              128,
+                              255,
+                              256,
+                              32767,
+                              32768,
+                              65535,
+                              65536,
+                              2147483647,
+                              2147483648,
+                              4294967295,
+                              4294967296,
+                              std::numeric_limits<std::int64_t>::max(),
+                              1000000007};
   for (std::size_t i = c.size(); i-- > 0;) {
     c.push_back(-c[i]);
     c.push_back(-c[i] - 1);
@@ -246,7 +285,8 @@ std::vector<HostArray> whole_arguments(DType t, int arity) {
       }
   for (std::uint64_t i = 0; i < 600; ++i)
     for (std::uint64_t k = 0; k < 2; ++k)
-      x[k].push_back(static_cast<std::int64_t>(random_bits(2 * i + k)) >> (random_bits(i + 77 * k) % 64));
+      x[k].push_back(static_cast<std::int64_t>(random_bits(2 * i + k)) >>
+                     (random_bits(i + 77 * k) % 64));
   std::vector<HostArray> columns;
   for (int k = 0; k < arity; ++k) {
     const auto& from = x[static_cast<std::size_t>(k)];
@@ -284,9 +324,11 @@ HostArray drawn(const Input& input, DType row, std::uint64_t seed) {
     case Draw::distinct: {
       std::vector<std::uint64_t> order(n);
       for (std::uint64_t i = 0; i < n; ++i) order[i] = i;
-      for (std::uint64_t i = n; i-- > 1;) std::swap(order[i], order[random_bits(seed + 31 * i) % (i + 1)]);
+      for (std::uint64_t i = n; i-- > 1;)
+        std::swap(order[i], order[random_bits(seed + 31 * i) % (i + 1)]);
       for (std::uint64_t i = 0; i < n; ++i) {
-        const double place = (static_cast<double>(order[i]) + 0.25 + 0.5 * random(i)) / static_cast<double>(n);
+        const double place =
+            (static_cast<double>(order[i]) + 0.25 + 0.5 * random(i)) / static_cast<double>(n);
         put(i, gnomon::is_float(t) ? input.low + width * place
                                    : static_cast<double>(order[i]) - static_cast<double>(n / 2));
       }

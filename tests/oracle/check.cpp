@@ -140,13 +140,15 @@ Slope slope_of(const Elementwise& row, const std::vector<double>& x, std::size_t
     Slope s = differences(0);
     const Slope wider = differences(40);
     Real::digits = before;
-    s.known = s.known && wider.known && abs(s.value - wider.value) <= abs(s.value) * power_of_two(-30);
+    s.known =
+        s.known && wider.known && abs(s.value - wider.value) <= abs(s.value) * power_of_two(-30);
     return s;
   }
   Slope s = differences(120);
   // Not near a pole, a jump or a corner that differences smear.
   const Slope wider = differences(100);
-  s.known = s.known && wider.known && abs(s.value - wider.value) <= (abs(s.value)) * power_of_two(-60);
+  s.known =
+      s.known && wider.known && abs(s.value - wider.value) <= (abs(s.value)) * power_of_two(-60);
   return s;
 }
 
@@ -213,7 +215,8 @@ bool slope_is_right(const Elementwise& row, const std::vector<double>& x, std::s
     if (!s.known) return true;
     const Real want = s.value * Real(factor);
     double size = b.slope_least;
-    if (b.slope_value > 0) size = std::fmax(size, std::fabs(row.exact(reals(y)).number()) * b.slope_value);
+    if (b.slope_value > 0)
+      size = std::fmax(size, std::fabs(row.exact(reals(y)).number()) * b.slope_value);
     if (!(size < std::ldexp(1.0, format_of(t).most))) size = 0;
     const double off = units(got, want, t, size * std::fabs(factor), true);
     if (off <= b.slope) return true;
@@ -314,9 +317,10 @@ void check_rows(std::span<const Elementwise> rows, DType t, const Machine& machi
       for (std::size_t k = 0; k < arity; ++k) {
         why.clear();
         const double w = inputs.back().number(i);
-        const bool right = slope_is_right(row, x, k, w, got[first[r] + 2 + k].number(i), t,
-                                          machine.flushes, why);
-        if (!right) cotangents.say(why + at(x, t) + (arity > 1 ? " in argument " + std::to_string(k) : ""));
+        const bool right =
+            slope_is_right(row, x, k, w, got[first[r] + 2 + k].number(i), t, machine.flushes, why);
+        if (!right)
+          cotangents.say(why + at(x, t) + (arity > 1 ? " in argument " + std::to_string(k) : ""));
         all_right = all_right && right;
       }
       if (!all_right || arity > 1) {
@@ -370,7 +374,8 @@ void compare_exact(const Exact& row, DType t, const std::vector<HostArray>& colu
   Row said(complaints, std::string(row.names) + " " + std::string(name(t)));
   const DType result = row.result == DType::f32 ? t : row.result;
   if (got.aval.dtype != result)
-    said.say("gives " + std::string(name(got.aval.dtype)) + " instead of " + std::string(name(result)));
+    said.say("gives " + std::string(name(got.aval.dtype)) + " instead of " +
+             std::string(name(result)));
   for (Dim i = 0; i < got.size(); ++i) {
     const std::vector<double> x = arguments_at({columns.begin(), columns.begin() + row.arity}, i);
     const double y = result_of(got.number(i), t, machine.flushes);
@@ -378,8 +383,7 @@ void compare_exact(const Exact& row, DType t, const std::vector<HostArray>& colu
     for (const std::vector<double>& z : readings(x, t, machine.flushes)) {
       const double want = exact_value(row, t, z);
       right = right || same_float(y, want) || (row.unsigned_zero && y == 0 && want == 0) ||
-              (machine.flushes && y == 0 &&
-               std::fabs(want) <= std::ldexp(1.0, format_of(t).least));
+              (machine.flushes && y == 0 && std::fabs(want) <= std::ldexp(1.0, format_of(t).least));
     }
     if (!right)
       said.say("got " + text(y, t) + ", want " + text(exact_value(row, t, x), t) + at(x, t));
@@ -467,8 +471,8 @@ void in_groups(const std::vector<R>& rows, DType t, const Machine& machine, Comp
       for (const R& row : group) try {
           check_rows(std::span<const R>(&row, 1), t, machine, complaints);
         } catch (const std::exception& e) {
-          complaints.push_back(std::string(row.names) + " " + std::string(name(t)) + " throws: " +
-                               e.what());
+          complaints.push_back(std::string(row.names) + " " + std::string(name(t)) +
+                               " throws: " + e.what());
         }
     }
   }
@@ -523,7 +527,8 @@ Complaints check(const Family& family, const Machine& machine) {
   std::vector<Elementwise> halves;
   for (const Elementwise& row : family.elementwise)
     if (row.bounds.halves) halves.push_back(row);
-  for (const DType t : {DType::f16, DType::bf16}) in_groups(halves, t, machine, complaints, together);
+  for (const DType t : {DType::f16, DType::bf16})
+    in_groups(halves, t, machine, complaints, together);
   Types integers = all_integers;
   integers.push_back(DType::boolean);
   for (const DType t : integers) {
@@ -542,8 +547,7 @@ Complaints check_exact(const Exact& row, DType t, std::uint64_t count, const Mac
   Complaints complaints;
   constexpr std::uint64_t chunk = 1 << 20;
   for (std::uint64_t first = 0; first < count && complaints.empty(); first += chunk) {
-    const std::vector<HostArray> columns =
-        random_pairs(t, first, std::min(chunk, count - first));
+    const std::vector<HostArray> columns = random_pairs(t, first, std::min(chunk, count - first));
     const auto program = [&](const Arrays& in) { return Arrays{row.apply(in)}; };
     compare_exact(row, t, columns, machine.run(program, columns)[0], machine, complaints);
   }

@@ -1,4 +1,5 @@
-// tests/oracle/check.h -- runs rows of the table on something that computes, and says what is wrong.
+// tests/oracle/check.h -- runs rows of the table on something that computes, and says what is
+// wrong.
 #pragma once
 #include <functional>
 #include <ostream>

@@ -134,7 +134,10 @@ struct Prepared {
 HostArray directions(const gnomon::Aval& aval, std::uint64_t seed) {
   HostArray h(aval);
   for (Dim i = 0; i < h.size(); ++i)
-    h.set_number(i, static_cast<double>(static_cast<int>(random_bits(seed + static_cast<std::uint64_t>(i)) % 7) - 3) / 2);
+    h.set_number(i,
+                 static_cast<double>(
+                     static_cast<int>(random_bits(seed + static_cast<std::uint64_t>(i)) % 7) - 3) /
+                     2);
   return h;
 }
 
@@ -173,8 +176,8 @@ void compare_values(const Prepared& p, DType, const std::vector<HostArray>& got,
       if (std::isnan(want) || std::isnan(y)) {
         right = std::isnan(want) && std::isnan(y);
       } else if (y == want) {
-        right = rule.unsigned_zero || !gnomon::is_float(t) || std::signbit(y) == std::signbit(want) ||
-                rule.ulps > 0;
+        right = rule.unsigned_zero || !gnomon::is_float(t) ||
+                std::signbit(y) == std::signbit(want) || rule.ulps > 0;
       } else if (rule.ulps > 0 && std::isfinite(want) && gnomon::is_float(t)) {
         const long double scale = w.scale.empty() ? 0 : w.scale[at];
         const long double size = std::max(std::fabs(exact), std::fabs(scale));
@@ -226,8 +229,7 @@ void compare_slopes(const Prepared& p, DType t, const std::vector<HostArray>& go
         if (!gnomon::is_float(p.want[k].dtype)) continue;
         for (std::size_t e = 0; e < p.want[k].v.size(); ++e) {
           const long double w = p.cotangents[k].number(static_cast<Dim>(e));
-          const long double scale =
-              p.want[k].scale.empty() ? 0 : std::fabs(p.want[k].scale[e]);
+          const long double scale = p.want[k].scale.empty() ? 0 : std::fabs(p.want[k].scale[e]);
           sum[k][e] += c.slope[k][e] * direction;
           size[k][e] += std::fabs(c.slope[k][e] * direction) + scale;
           error[k][e] += c.error[k][e] * std::fabs(direction);
@@ -236,8 +238,7 @@ void compare_slopes(const Prepared& p, DType t, const std::vector<HostArray>& go
           back_error += c.error[k][e] * std::fabs(w);
         }
       }
-      const long double cotangent =
-          element(got[p.first + 2 * outputs + f], static_cast<Dim>(i));
+      const long double cotangent = element(got[p.first + 2 * outputs + f], static_cast<Dim>(i));
       compare_slope(cotangent, back, back_size, back_error, t, p.row->rule,
                     "backward derivative in input " + std::to_string(input) + " at " +
                         text(unflat(p.x[input].shape, i)),
@@ -306,8 +307,8 @@ void check_rows(std::span<const General* const> rows, DType t, const Machine& ma
     compare_values(p, t, got, say);
     if (!p.floating.empty()) compare_slopes(p, t, got, say);
     if (count > lines_per_row)
-      complaints.push_back(std::string(p.row->names) + ": " + std::to_string(count - lines_per_row) +
-                           " more");
+      complaints.push_back(std::string(p.row->names) + ": " +
+                           std::to_string(count - lines_per_row) + " more");
   }
 }
 
@@ -331,7 +332,8 @@ void check_general(std::span<const General> rows, const Machine& machine, Compla
     if (t == DType::f64 && !machine.float64) continue;
     std::vector<const General*> chosen;
     for (const General& row : rows)
-      if (std::find(row.types.begin(), row.types.end(), t) != row.types.end()) chosen.push_back(&row);
+      if (std::find(row.types.begin(), row.types.end(), t) != row.types.end())
+        chosen.push_back(&row);
     for (std::size_t first = 0; first < chosen.size(); first += general_rows_together) {
       const std::size_t n = std::min(general_rows_together, chosen.size() - first);
       const std::span<const General* const> group(chosen.data() + first, n);
@@ -355,10 +357,12 @@ void check_general(std::span<const General> rows, const Machine& machine, Compla
 void check_drawn(std::span<const Drawn> rows, const Machine& machine, Complaints& complaints) {
   constexpr std::size_t together = 4;
   for (std::size_t first = 0; first < rows.size(); first += together) {
-    const std::span<const Drawn> group = rows.subspan(first, std::min(together, rows.size() - first));
+    const std::span<const Drawn> group =
+        rows.subspan(first, std::min(together, rows.size() - first));
     const auto program = [&](const Arrays&) {
       Arrays out;
-      for (const Drawn& row : group) out.push_back(gnomon::cast(row.draw(gnomon::random::key(2024)), DType::f32));
+      for (const Drawn& row : group)
+        out.push_back(gnomon::cast(row.draw(gnomon::random::key(2024)), DType::f32));
       return out;
     };
     std::vector<HostArray> got;
@@ -380,12 +384,14 @@ void check_drawn(std::span<const Drawn> rows, const Machine& machine, Complaints
         const double f = group[r].distribution(x[i]);
         const auto up = static_cast<double>(i + 1) / n;
         double distance = std::fabs(up - f);
-        if (!group[r].discrete) distance = std::fmax(distance, std::fabs(static_cast<double>(i) / n - f));
+        if (!group[r].discrete)
+          distance = std::fmax(distance, std::fabs(static_cast<double>(i) / n - f));
         if (!(distance <= most)) most = distance, where = x[i];
       }
       if (!(most * std::sqrt(n) < 2.2))
-        complaints.push_back(std::string(group[r].names) + ": " + std::to_string(most * std::sqrt(n)) +
-                             " standard distances from its distribution, at " + std::to_string(where));
+        complaints.push_back(
+            std::string(group[r].names) + ": " + std::to_string(most * std::sqrt(n)) +
+            " standard distances from its distribution, at " + std::to_string(where));
     }
   }
 }

@@ -13,7 +13,9 @@ namespace {
 
 using Tokens = std::vector<std::string>;
 
-bool word(const std::string& t) { return std::isalpha(static_cast<unsigned char>(t[0])) != 0 || t[0] == '_'; }
+bool word(const std::string& t) {
+  return std::isalpha(static_cast<unsigned char>(t[0])) != 0 || t[0] == '_';
+}
 
 Tokens tokens_of(const std::string& text) {
   Tokens out;
@@ -57,7 +59,10 @@ Tokens tokens_of(const std::string& text) {
 
 /// Behind the bracket that closes the one at `i`.
 std::size_t behind(const Tokens& t, std::size_t i) {
-  const std::string open = t[i], close = open == "(" ? ")" : open == "{" ? "}" : open == "[" ? "]" : ">";
+  const std::string open = t[i], close = open == "("   ? ")"
+                                         : open == "{" ? "}"
+                                         : open == "[" ? "]"
+                                                       : ">";
   int depth = 0;
   for (; i < t.size(); ++i) {
     if (open == "<" && (t[i] == "(" || t[i] == "{")) {
@@ -77,7 +82,9 @@ std::size_t behind_requires(const Tokens& t, std::size_t i) {
     if (t[i] == "(") {
       i = behind(t, i);
     } else {
-      while (t[i] == "::" || (word(t[i]) && (t[i - 1] == "::" || !word(t[i - 1]) || t[i - 1] == "requires"))) ++i;
+      while (t[i] == "::" ||
+             (word(t[i]) && (t[i - 1] == "::" || !word(t[i - 1]) || t[i - 1] == "requires")))
+        ++i;
       if (t[i] == "<") i = behind(t, i);
       while (t[i] == "::") i += 2;
     }
@@ -89,10 +96,11 @@ std::size_t behind_requires(const Tokens& t, std::size_t i) {
 }
 
 std::string type_of_parameter(Tokens p) {
-  if (const auto value = std::find(p.begin(), p.end(), "="); value != p.end()) p.erase(value, p.end());
-  if (p.size() > 1 && word(p.back()) && (word(p[p.size() - 2]) || p[p.size() - 2] == ">" ||
-                                         p[p.size() - 2] == "&" || p[p.size() - 2] == "*" ||
-                                         p[p.size() - 2] == "."))
+  if (const auto value = std::find(p.begin(), p.end(), "="); value != p.end())
+    p.erase(value, p.end());
+  if (p.size() > 1 && word(p.back()) &&
+      (word(p[p.size() - 2]) || p[p.size() - 2] == ">" || p[p.size() - 2] == "&" ||
+       p[p.size() - 2] == "*" || p[p.size() - 2] == "."))
     if (p[p.size() - 2] != "const") p.pop_back();
   std::string type;
   for (const std::string& t : p)
@@ -112,7 +120,8 @@ std::string parameters(const Tokens& t, std::size_t open) {
   for (std::size_t i = open + 1; i < close;) {
     if (t[i] == "<" || t[i] == "(" || t[i] == "{") {
       const std::size_t end = behind(t, i);
-      one.insert(one.end(), t.begin() + static_cast<std::ptrdiff_t>(i), t.begin() + static_cast<std::ptrdiff_t>(end));
+      one.insert(one.end(), t.begin() + static_cast<std::ptrdiff_t>(i),
+                 t.begin() + static_cast<std::ptrdiff_t>(end));
       i = end;
     } else if (t[i] == ",") {
       finish();
@@ -139,7 +148,8 @@ std::string function_of(const Tokens& statement, const std::string& inside) {
       t.push_back(statement[i++]);
   }
   if (t.empty()) return "";
-  for (const char* other : {"using", "static_assert", "friend", "typedef", "enum", "concept", "struct", "class"})
+  for (const char* other :
+       {"using", "static_assert", "friend", "typedef", "enum", "concept", "struct", "class"})
     if (t[0] == other) return "";
   for (std::size_t i = 0; i < t.size(); ++i) {
     if (t[i] == "=") return "";
@@ -191,7 +201,8 @@ struct Reader {
         ++i;
       } else if (t[i] == "(") {
         const std::size_t end = behind(t, i);
-        statement.insert(statement.end(), t.begin() + static_cast<std::ptrdiff_t>(i), t.begin() + static_cast<std::ptrdiff_t>(end));
+        statement.insert(statement.end(), t.begin() + static_cast<std::ptrdiff_t>(i),
+                         t.begin() + static_cast<std::ptrdiff_t>(end));
         i = end;
       } else if (t[i] == "{") {
         i = block(i, statement, scope, inside, visible);
@@ -202,7 +213,8 @@ struct Reader {
     return i + 1;
   }
 
-  std::size_t block(std::size_t i, Tokens& statement, const std::string& scope, const std::string& inside, bool visible) {
+  std::size_t block(std::size_t i, Tokens& statement, const std::string& scope,
+                    const std::string& inside, bool visible) {
     const auto has = [&](const char* what) {
       return std::find(statement.begin(), statement.end(), what) != statement.end();
     };
@@ -210,14 +222,16 @@ struct Reader {
       std::string name = scope;
       bool hidden = statement.back() == "namespace";
       for (const std::string& s : statement)
-        if (word(s) && s != "namespace" && s != "inline" && s != "gnomon") name += s + "::", hidden = hidden || s == "detail";
+        if (word(s) && s != "namespace" && s != "inline" && s != "gnomon")
+          name += s + "::", hidden = hidden || s == "detail";
       statement.clear();
       return read(i + 1, name, "", visible && !hidden);
     }
     if ((has("class") || has("struct")) && !has("(") && !has("enum") && !has("=")) {
       std::string name;
       for (std::size_t k = 0; k + 1 < statement.size(); ++k)
-        if ((statement[k] == "class" || statement[k] == "struct") && (k == 0 || (statement[k - 1] != "<" && statement[k - 1] != ","))) {
+        if ((statement[k] == "class" || statement[k] == "struct") &&
+            (k == 0 || (statement[k - 1] != "<" && statement[k - 1] != ","))) {
           name = statement[k + 1];
           break;
         }
@@ -232,7 +246,8 @@ struct Reader {
     return i;
   }
 
-  void finish(Tokens& statement, const std::string& scope, const std::string& inside, bool visible) {
+  void finish(Tokens& statement, const std::string& scope, const std::string& inside,
+              bool visible) {
     // An initialiser list of a constructor ends in braces of its own.
     const std::string name = visible ? function_of(statement, inside) : "";
     if (!name.empty()) out.push_back({scope + name, header});
@@ -265,7 +280,8 @@ std::vector<Declared> public_functions(const std::string& root) {
   for (const char* folder : {"/codegen/include/gnomon", "/engine/include/gnomon"}) {
     std::vector<std::filesystem::path> paths;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root + folder))
-      if (entry.is_regular_file() && entry.path().parent_path().filename() != "detail") paths.push_back(entry.path());
+      if (entry.is_regular_file() && entry.path().parent_path().filename() != "detail")
+        paths.push_back(entry.path());
     std::sort(paths.begin(), paths.end());
     for (const auto& path : paths) {
       std::ifstream file(path);
@@ -281,7 +297,8 @@ std::vector<Declared> public_functions(const std::string& root) {
   }
   std::map<std::string, std::set<std::string>> overloads;
   const auto plain = [](const std::string& s) {
-    const std::size_t from = s.find("operator()") == std::string::npos ? 0 : s.find("operator()") + 10;
+    const std::size_t from =
+        s.find("operator()") == std::string::npos ? 0 : s.find("operator()") + 10;
     return s.substr(0, s.find('(', from));
   };
   for (const Declared& d : all) overloads[plain(d.name)].insert(d.name);
@@ -309,7 +326,8 @@ std::string reason_for_unreached(const std::string& primitive) {
 std::vector<std::string> idle_exemptions(const std::vector<Declared>& functions) {
   std::vector<std::string> idle;
   for (const Exemption& e : exemptions)
-    if (std::none_of(functions.begin(), functions.end(), [&](const Declared& d) { return matches(e.pattern, d.name); }))
+    if (std::none_of(functions.begin(), functions.end(),
+                     [&](const Declared& d) { return matches(e.pattern, d.name); }))
       idle.emplace_back(e.pattern);
   return idle;
 }

@@ -81,20 +81,22 @@ TEST(OracleTable, ReachesEveryPrimitive) {
   const Machine machine = host(&met);
   for (Family f : table()) {
     // One dtype shows an operation; what it computes is told above.
-    check(f, {[&](const Program& p, const std::vector<HostArray>& inputs) -> std::vector<HostArray> {
-            Arrays arguments;
-            for (const HostArray& h : inputs) arguments.push_back(gnomon::placeholder(h.aval));
-            const gnomon::Graph graph = gnomon::make_graph(p, arguments).graph;
-            collect(graph, met);
-            collect(gnomon::simplify(graph), met);
-            throw std::runtime_error("traced");
-          },
-          false});
+    check(f,
+          {[&](const Program& p, const std::vector<HostArray>& inputs) -> std::vector<HostArray> {
+             Arrays arguments;
+             for (const HostArray& h : inputs) arguments.push_back(gnomon::placeholder(h.aval));
+             const gnomon::Graph graph = gnomon::make_graph(p, arguments).graph;
+             collect(graph, met);
+             collect(gnomon::simplify(graph), met);
+             throw std::runtime_error("traced");
+           },
+           false});
   }
   for (const gnomon::Primitive* p : gnomon::primitives()) {
     const std::string name(p->name);
     const std::string reason = reason_for_unreached(name);
-    EXPECT_EQ(met.count(name) == 0, !reason.empty()) << name << " is met by "
+    EXPECT_EQ(met.count(name) == 0, !reason.empty())
+        << name << " is met by "
         << (met.count(name) != 0 ? "a row, and exempt" : "no row of tests/oracle");
   }
 }

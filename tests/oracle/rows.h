@@ -80,7 +80,9 @@ inline Number magnitude(const std::vector<Number>& v) {
   for (const Number x : v) s += std::fabs(x);
   return s;
 }
-inline bool before(Number a, Number b) { return std::isnan(b) ? !std::isnan(a) : a < b; }  // NaN last
+inline bool before(Number a, Number b) {
+  return std::isnan(b) ? !std::isnan(a) : a < b;
+}  // NaN last
 
 inline constexpr Rule moves{.differentiate = true};
 

@@ -4,10 +4,10 @@
 namespace oracle {
 
 std::vector<Family> table() {
-  return {elementary(), special(), activations(), ieee(), integers(), shapes(), making(),
-          reductions(), statistics(), running_along(), products(), sorting(),
-          indexing(), windows(), fourier(), complex_numbers(), linear_algebra(), control(),
-          random_numbers()};
+  return {elementary(),      special(),        activations(), ieee(),          integers(),
+          shapes(),          making(),         reductions(),  statistics(),    running_along(),
+          products(),        sorting(),        indexing(),    windows(),       fourier(),
+          complex_numbers(), linear_algebra(), control(),     random_numbers()};
 }
 
 }  // namespace oracle

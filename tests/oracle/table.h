@@ -1,8 +1,8 @@
 // tests/oracle/table.h -- the table of all operations: what each computes, said by somebody else.
 //
 // A row names the operations it covers as tests/oracle/coverage.h reads them from the public
-// headers, calls them, and states the exact result from another origin: MPFR, the C library, LAPACK,
-// FFTW, or loops written from the definition. One of three forms:
+// headers, calls them, and states the exact result from another origin: MPFR, the C library,
+// LAPACK, FFTW, or loops written from the definition. One of three forms:
 //
 //   Elementwise  functions of floats; the exact value is a Real. Derivatives follow from it by
 //                differences of hundreds of digits, unless the row states them.
@@ -41,15 +41,15 @@ inline constexpr double infinity = std::numeric_limits<double>::infinity();
 using Reals = std::vector<Real>;
 
 struct Bounds {
-  double ulps = 2;      // units of the last place by which values may be off
-  double slope = 8;     // the same for derivatives
-  double spread = 0;    // derivatives may also be those of arguments as many units away
+  double ulps = 2;         // units of the last place by which values may be off
+  double slope = 8;        // the same for derivatives
+  double spread = 0;       // derivatives may also be those of arguments as many units away
   double slope_least = 0;  // no finer unit than that of derivatives of this size
   double slope_value = 0;  // nor than that of the value times this: differences of such terms
-  double shift = 0;     // values may be those of arguments as many units away
-  double tiny = 0;      // and off by as many of the smallest numbers; infinity: a subnormal number
-  double least = 0;     // no finer unit than that of results of this size
-  double operand = 0;   // may also be off by this share of the largest argument
+  double shift = 0;        // values may be those of arguments as many units away
+  double tiny = 0;     // and off by as many of the smallest numbers; infinity: a subnormal number
+  double least = 0;    // no finer unit than that of results of this size
+  double operand = 0;  // may also be off by this share of the largest argument
   double low = -infinity, high = infinity;  // of random arguments
   int every = 1;                            // arguments that are tried: every n-th
   bool flat = false;                        // the derivative is 0
@@ -116,7 +116,7 @@ struct Exact {
   D1 one64 = nullptr;
   F2 two32 = nullptr;
   D2 two64 = nullptr;
-  DType result;  // f32 stands for the type of the arguments
+  DType result;                // f32 stands for the type of the arguments
   bool unsigned_zero = false;  // zeros of either sign are right
 };
 
@@ -187,17 +187,20 @@ void each(const Shape&, const std::function<void(const Index&)>& f);
 /// What a row's program gives: an array, or several.
 struct Results {
   Arrays all;
-  Results(const Array& a) : all{a} {}                 // NOLINT: implicit on purpose
-  Results(Arrays a) : all(std::move(a)) {}            // NOLINT
+  Results(const Array& a) : all{a} {}       // NOLINT: implicit on purpose
+  Results(Arrays a) : all(std::move(a)) {}  // NOLINT
   Results(std::initializer_list<Array> a) : all(a) {}
   template <class P>
-  requires requires(const P& p) { p.first; p.second; }
-  Results(const P& p) : all{p.first, p.second} {}     // NOLINT
+  requires requires(const P& p) {
+    p.first;
+    p.second;
+  }
+  Results(const P& p) : all{p.first, p.second} {}  // NOLINT
 };
 struct Exacts {
   Tensors all;
-  Exacts(const Tensor& t) : all{t} {}        // NOLINT: implicit on purpose
-  Exacts(Tensors t) : all(std::move(t)) {}   // NOLINT
+  Exacts(const Tensor& t) : all{t} {}       // NOLINT: implicit on purpose
+  Exacts(Tensors t) : all(std::move(t)) {}  // NOLINT
   Exacts(std::initializer_list<Tensor> t) : all(t) {}
 };
 
@@ -232,7 +235,7 @@ using Types = std::vector<DType>;
 extern const Types single, floats, numbers, any, all_integers;
 
 struct Rule {
-  double ulps = 0;            // of max(|exact|, scale)
+  double ulps = 0;             // of max(|exact|, scale)
   bool differentiate = false;  // in all inputs of floats
   double slope = 16;           // units of derivatives, relative to the sum of their terms
   double noise = 1e-19;        // relative error of the oracle

@@ -34,10 +34,14 @@ Number bend_of(Number x) { return 6 * x - 4; }
 Tensor mapped(T x, const std::function<Number(Number)>& f) {
   return scaled(like(x, x[0].shape, [&](I i) { return f(x[0].at(i)); }), 32);
 }
-Tensor single_number(T x, Number v) { return scaled(like(x, {}, [v](I) { return v; }), 64); }
+Tensor single_number(T x, Number v) {
+  return scaled(like(x, {}, [v](I) { return v; }), 64);
+}
 
 }  // namespace
 
+// Rows are laid out as those of tables.
+// clang-format off
 Family control() {
   const Input v = in({4}), s = in({});
   return {.name = "Control", .general = {
@@ -104,5 +108,6 @@ Family control() {
        [](T x) -> Exacts { return mapped(x, [](Number e) { return 2 * e; }); }, value_only},
   }};
 }
+// clang-format on
 
 }  // namespace oracle

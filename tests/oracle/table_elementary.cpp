@@ -16,23 +16,23 @@ using R = const Real&;
 using O = Operand;
 
 /// Derivatives written down: of one argument x, of two arguments a and b.
-#define GNOMON_SLOPE(expression) \
-  {                              \
-    [](const Reals& v) {         \
-      [[maybe_unused]] const Real& x = v[0];      \
-      return Real(expression);   \
-    }                            \
+#define GNOMON_SLOPE(expression)             \
+  {                                          \
+    [](const Reals& v) {                     \
+      [[maybe_unused]] const Real& x = v[0]; \
+      return Real(expression);               \
+    }                                        \
   }
-#define GNOMON_SLOPES(first, second)                                                  \
-  {                                                                                   \
-    [](const Reals& v) {                                                              \
-      [[maybe_unused]] const Real &a = v[0], &b = v[1];                               \
-      return Real(first);                                                             \
-    },                                                                                \
-        [](const Reals& v) {                                                          \
-          [[maybe_unused]] const Real &a = v[0], &b = v[1];                           \
-          return Real(second);                                                        \
-        }                                                                             \
+#define GNOMON_SLOPES(first, second)                        \
+  {                                                         \
+    [](const Reals& v) {                                    \
+      [[maybe_unused]] const Real &a = v[0], &b = v[1];     \
+      return Real(first);                                   \
+    },                                                      \
+        [](const Reals& v) {                                \
+          [[maybe_unused]] const Real &a = v[0], &b = v[1]; \
+          return Real(second);                              \
+        }                                                   \
   }
 
 const Real one = 1, two = 2;
@@ -65,9 +65,7 @@ Elementwise::Slopes gelu_slope() {
 Real zero_slope(const Reals&) { return Real(0); }
 /// Of what has one slope on each side and another in the corner.
 std::function<Real(const Reals&)> sided(double left, double corner, double right) {
-  return [=](const Reals& x) {
-    return Real(x[0].zero() ? corner : x[0] > Real(0) ? right : left);
-  };
+  return [=](const Reals& x) { return Real(x[0].zero() ? corner : x[0] > Real(0) ? right : left); };
 }
 /// The derivative of clip in each argument: 1 where it alone decides.
 std::function<Real(const Reals&)> clip_slope(std::size_t which) {
@@ -81,6 +79,8 @@ std::function<Real(const Reals&)> clip_slope(std::size_t which) {
 
 }  // namespace
 
+// Rows are laid out as those of tables.
+// clang-format off
 Family elementary() {
   return {.name = "Elementary",
           .elementwise = {
@@ -282,5 +282,6 @@ Family activations() {
                GNOMON_SLOPE(tanh(softplus(x)) + x * sigmoid(x) / square(cosh(softplus(x))))},
           }};
 }
+// clang-format on
 
 }  // namespace oracle

@@ -50,13 +50,17 @@ Exacts all_zs(T x, const std::function<std::vector<Z>(Z)>& f) {
 /// exp(z) - 1 and log(1 + z) by sums that keep small z.
 Z expm1_of(Z a) {
   const Number half = std::sin(a.imag() / 2);
-  return {std::expm1(a.real()) * std::cos(a.imag()) - 2 * half * half, std::exp(a.real()) * std::sin(a.imag())};
+  return {std::expm1(a.real()) * std::cos(a.imag()) - 2 * half * half,
+          std::exp(a.real()) * std::sin(a.imag())};
 }
-Z log1p_of(Z a) { return {std::log1p(2 * a.real() + std::norm(a)) / 2, std::atan2(a.imag(), 1 + a.real())}; }
+Z log1p_of(Z a) {
+  return {std::log1p(2 * a.real() + std::norm(a)) / 2, std::atan2(a.imag(), 1 + a.real())};
+}
 
 /// Every pair of a few numbers: on the axes with zeros of both signs, or special ones.
 std::vector<double> grid_line(bool special) {
-  if (special) return {0.0, -0.0, 1, -1, infinity, -infinity, std::numeric_limits<double>::quiet_NaN()};
+  if (special)
+    return {0.0, -0.0, 1, -1, infinity, -infinity, std::numeric_limits<double>::quiet_NaN()};
   return {-2, -0.5, -0.0, 0.0, 0.5, 2};
 }
 Complex grid(bool special) {
@@ -85,7 +89,8 @@ Exacts over_grid(bool special, const std::function<std::vector<Z>(Z)>& f) {
   for (std::size_t k = 0; k < f(Z(1, 1)).size(); ++k)
     for (const bool real : {true, false})
       all.push_back(made(DType::f32, {n * n}, [&](I i) {
-        const Z a = f(Z(line[static_cast<std::size_t>(i[0] / n)], line[static_cast<std::size_t>(i[0] % n)]))[k];
+        const Z a = f(Z(line[static_cast<std::size_t>(i[0] / n)],
+                        line[static_cast<std::size_t>(i[0] % n)]))[k];
         return real ? a.real() : a.imag();
       }));
   return all;
@@ -95,7 +100,8 @@ Exacts over_grid(bool special, const std::function<std::vector<Z>(Z)>& f) {
 std::vector<Z> transformed(const std::vector<Z>& v, int sign) {
   std::vector<Z> out(v.size()), from = v;
   const auto raw = [](std::vector<Z>& a) { return reinterpret_cast<fftwl_complex*>(a.data()); };
-  const fftwl_plan plan = fftwl_plan_dft_1d(static_cast<int>(v.size()), raw(from), raw(out), sign, FFTW_ESTIMATE);
+  const fftwl_plan plan =
+      fftwl_plan_dft_1d(static_cast<int>(v.size()), raw(from), raw(out), sign, FFTW_ESTIMATE);
   fftwl_execute(plan);
   fftwl_destroy_plan(plan);
   return out;
@@ -118,21 +124,32 @@ constexpr Rule turns{.ulps = 16, .differentiate = true, .slope = 64};
 
 template <Dim n>
 General one_length() {
-  return {"fft::fft(ComplexOperand,Options) fft::ifft(ComplexOperand,Options)", floats, {in({n}), in({n})},
-          [](A x) -> Results { const Complex f = ff::fft(z(x)), g = ff::ifft(z(x)); return {f.re, f.im, g.re, g.im}; },
+  return {"fft::fft(ComplexOperand,Options) fft::ifft(ComplexOperand,Options)",
+          floats,
+          {in({n}), in({n})},
+          [](A x) -> Results {
+            const Complex f = ff::fft(z(x)), g = ff::ifft(z(x));
+            return {f.re, f.im, g.re, g.im};
+          },
           [](T x) -> Exacts {
             Exacts f = spectrum(x, transformed(column(x, false, n), FFTW_FORWARD), 1, n);
-            const Exacts g = spectrum(x, transformed(column(x, false, n), FFTW_BACKWARD), 1.0L / n, n);
+            const Exacts g =
+                spectrum(x, transformed(column(x, false, n), FFTW_BACKWARD), 1.0L / n, n);
             f.all.insert(f.all.end(), g.all.begin(), g.all.end());
             return f;
-          }, n > 20 ? Rule{.ulps = 32} : turns};
+          },
+          n > 20 ? Rule{.ulps = 32} : turns};
 }
 /// Transforms over rows, then columns, of a [3,4] array.
 std::vector<Z> plane(T x, int sign) {
-  std::vector<Z> v = column({made(x[0].dtype, {12}, [&](I i) { return x[0].v[static_cast<std::size_t>(i[0])]; }),
-                             made(x[0].dtype, {12}, [&](I i) { return x[1].v[static_cast<std::size_t>(i[0])]; })}, false, 12);
+  std::vector<Z> v =
+      column({made(x[0].dtype, {12}, [&](I i) { return x[0].v[static_cast<std::size_t>(i[0])]; }),
+              made(x[0].dtype, {12}, [&](I i) { return x[1].v[static_cast<std::size_t>(i[0])]; })},
+             false, 12);
   for (std::size_t r = 0; r < 3; ++r) {
-    const std::vector<Z> row = transformed({v.begin() + static_cast<std::ptrdiff_t>(4 * r), v.begin() + static_cast<std::ptrdiff_t>(4 * r + 4)}, sign);
+    const std::vector<Z> row = transformed({v.begin() + static_cast<std::ptrdiff_t>(4 * r),
+                                            v.begin() + static_cast<std::ptrdiff_t>(4 * r + 4)},
+                                           sign);
     std::copy(row.begin(), row.end(), v.begin() + static_cast<std::ptrdiff_t>(4 * r));
   }
   for (std::size_t c = 0; c < 4; ++c) {
@@ -149,6 +166,8 @@ Exacts in_plane(T x, int sign, Number factor) {
 
 }  // namespace
 
+// Rows are laid out as those of tables.
+// clang-format off
 Family fourier() {
   return {.name = "Fourier", .general = {
       one_length<1>(), one_length<8>(), one_length<15>(), one_length<17>(), one_length<64>(), one_length<97>(),
@@ -253,5 +272,6 @@ Family complex_numbers() {
                            return {f(a[0]), f(a[1]), f(a[0]), f(a[1]), scaled(like(x, {}, [&](I) { return s.real(); }), 48), scaled(like(x, {}, [&](I) { return s.imag(); }), 48)}; }, near},
   }};
 }
+// clang-format on
 
 }  // namespace oracle

@@ -30,8 +30,8 @@ T remainder_of(T a, T b) {
   return (r < 0) != (b < 0) ? r + b : r;
 }
 // NumPy's again for zeros, infinities and NaN. The quotient that NumPy makes of the remainder is
-// rounded twice and up to one unit off (8.81922348e-31f by 5.46826009e-38f is 16128024.9 and NumPy's
-// floor of it 16128023), so that the integer is taken from MPFR.
+// rounded twice and up to one unit off (8.81922348e-31f by 5.46826009e-38f is 16128024.9 and
+// NumPy's floor of it 16128023), so that the integer is taken from MPFR.
 template <class T>
 T quotient_of(T a, T b) {
   if (b == 0) return a / b;
@@ -82,10 +82,12 @@ Int quotient(Int a, Int b, const Type& t) {
 
 #define GNOMON_EXACT_1(expression) \
   [](float x) -> float { return expression; }, [](double x) -> double { return expression; }
-#define GNOMON_EXACT_2(expression) \
+#define GNOMON_EXACT_2(expression)                      \
   [](float x, float y) -> float { return expression; }, \
       [](double x, double y) -> double { return expression; }
 
+// Rows are laid out as those of tables.
+// clang-format off
 Family ieee() {
   return {.name = "Ieee",
           .exact = {
@@ -231,5 +233,6 @@ Family integers() {
                [](Int a, Type) -> Int { return a < 2 ? 2 : a > 9 ? 9 : a; }},
           }};
 }
+// clang-format on
 
 }  // namespace oracle

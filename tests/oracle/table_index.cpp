@@ -1,5 +1,5 @@
-// tests/oracle/table_index.cpp -- reads and writes at positions known when a program runs, segments,
-// windows that slide.
+// tests/oracle/table_index.cpp -- reads and writes at positions known when a program runs,
+// segments, windows that slide.
 #include "gnomon/convolution.h"
 #include "gnomon/indexing.h"
 #include "gnomon/sparse.h"
@@ -71,21 +71,28 @@ struct Window {
 Tensor correlated(T x, const Shape& out, Window w) {
   const Tensor &a = x[0], &k = x[1];
   const Dim per_group = k.dim(1), outs = k.dim(0) / w.groups;
-  return scaled(like(x, out, [&](I i) {
-    Number s = 0;
-    for (Dim c = 0; c < per_group; ++c)
-      for (Dim p = 0; p < k.dim(2); ++p)
-        for (Dim q = 0; q < k.dim(3); ++q) {
-          const Dim r = i[2] * w.stride + p * w.dilation - w.before, t = i[3] * w.stride + q * w.dilation - w.before;
-          if (r < 0 || t < 0 || r % w.input_dilation != 0 || t % w.input_dilation != 0) continue;
-          const Dim h = r / w.input_dilation, v = t / w.input_dilation;
-          if (h < a.dim(2) && v < a.dim(3)) s += a(i[0], i[1] / outs * per_group + c, h, v) * k(i[1], c, p, q);
-        }
-    return s;
-  }), 16);
+  return scaled(
+      like(x, out,
+           [&](I i) {
+             Number s = 0;
+             for (Dim c = 0; c < per_group; ++c)
+               for (Dim p = 0; p < k.dim(2); ++p)
+                 for (Dim q = 0; q < k.dim(3); ++q) {
+                   const Dim r = i[2] * w.stride + p * w.dilation - w.before,
+                             t = i[3] * w.stride + q * w.dilation - w.before;
+                   if (r < 0 || t < 0 || r % w.input_dilation != 0 || t % w.input_dilation != 0)
+                     continue;
+                   const Dim h = r / w.input_dilation, v = t / w.input_dilation;
+                   if (h < a.dim(2) && v < a.dim(3))
+                     s += a(i[0], i[1] / outs * per_group + c, h, v) * k(i[1], c, p, q);
+                 }
+             return s;
+           }),
+      16);
 }
 /// f over the elements of a window of 3 x 2 with stride 2 x 1 in a [4,5] or [1,1,4,5] image.
-Tensor pooled(const Tensor& x, const Shape& out, const std::function<Number(const std::vector<Number>&)>& f) {
+Tensor pooled(const Tensor& x, const Shape& out,
+              const std::function<Number(const std::vector<Number>&)>& f) {
   const int r = x.shape.rank() - 2;
   return made(x.dtype, out, [&](I i) {
     std::vector<Number> v;
@@ -94,7 +101,8 @@ Tensor pooled(const Tensor& x, const Shape& out, const std::function<Number(cons
         Index a(static_cast<std::size_t>(r), 0);
         a.push_back(2 * i[static_cast<std::size_t>(r)] + p - 1);
         a.push_back(i[static_cast<std::size_t>(r) + 1] + q);
-        if (a[static_cast<std::size_t>(r)] >= 0 && a[static_cast<std::size_t>(r)] < 4) v.push_back(x.at(a));
+        if (a[static_cast<std::size_t>(r)] >= 0 && a[static_cast<std::size_t>(r)] < 4)
+          v.push_back(x.at(a));
       }
     return f(v);
   });
@@ -104,6 +112,8 @@ Number least(const std::vector<Number>& v) { return *std::min_element(v.begin(),
 
 }  // namespace
 
+// Rows are laid out as those of tables.
+// clang-format off
 Family indexing() {
   return {.name = "Indexing", .general = {
       {"dynamic_slice", any, {in({4, 5}), whole({2}, -6, 6)}, [](A x) -> Results { return {gn::dynamic_slice(x[0], {x[1][0], x[1][1]}, {2, 3}), gn::dynamic_slice(x[0], {9, -2}, {2, 2})}; },
@@ -158,5 +168,6 @@ Family windows() {
        [](T x) -> Exacts { const Shape s{1, 1, 2, 4}; return {pooled(x[0], s, most), pooled(x[0], s, least), scaled(pooled(x[0], s, [](const std::vector<Number>& v) { return total(v) / 6; }), 2), scaled(pooled(x[0], s, [](const std::vector<Number>& v) { return total(v) / static_cast<Number>(v.size()); }), 2)}; }, sums},
   }};
 }
+// clang-format on
 
 }  // namespace oracle

@@ -20,7 +20,8 @@ namespace la = gnomon::linalg;
 struct Matrix {
   int m = 0, n = 0;
   std::vector<double> a;
-  Matrix(int rows, int columns) : m(rows), n(columns), a(static_cast<std::size_t>(rows * columns)) {}
+  Matrix(int rows, int columns)
+      : m(rows), n(columns), a(static_cast<std::size_t>(rows * columns)) {}
   double& operator()(int i, int j) { return a[static_cast<std::size_t>(i * n + j)]; }
   double operator()(int i, int j) const { return a[static_cast<std::size_t>(i * n + j)]; }
 };
@@ -58,7 +59,9 @@ Tensor tensor(T x, const Shape& s, const std::vector<double>& v) {
 }
 Tensor tensor(T x, const Matrix& a) { return tensor(x, {a.m, a.n}, a.a); }
 Tensor number(T x, double v) { return tensor(x, {}, {v}); }
-Tensor ints(const Shape& s, const std::vector<Dim>& v) { return i32(s, [&](I i) { return v[static_cast<std::size_t>(i.empty() ? 0 : i[0])]; }); }
+Tensor ints(const Shape& s, const std::vector<Dim>& v) {
+  return i32(s, [&](I i) { return v[static_cast<std::size_t>(i.empty() ? 0 : i[0])]; });
+}
 
 Matrix inverse(Matrix a) {
   std::vector<lapack_int> p(static_cast<std::size_t>(a.n));
@@ -92,7 +95,8 @@ Decomposed singular(Matrix a) {
   const int k = std::min(a.m, a.n);
   Decomposed d{Matrix(a.m, k), Matrix(k, a.n), std::vector<double>(static_cast<std::size_t>(k))};
   std::vector<double> work(static_cast<std::size_t>(k));
-  LAPACKE_dgesvd(LAPACK_ROW_MAJOR, 'S', 'S', a.m, a.n, a.a.data(), a.n, d.s.data(), d.u.a.data(), k, d.vt.a.data(), a.n, work.data());
+  LAPACKE_dgesvd(LAPACK_ROW_MAJOR, 'S', 'S', a.m, a.n, a.a.data(), a.n, d.s.data(), d.u.a.data(), k,
+                 d.vt.a.data(), a.n, work.data());
   signs(d.u, &d.vt);
   return d;
 }
@@ -130,7 +134,8 @@ Matrix exponential(const Matrix& a) {
 /// Bands of which the outer elements do not count.
 Tensor tridiagonal(T x) {
   const int n = static_cast<int>(x[1].dim(0));
-  std::vector<double> lower(x[0].v.begin() + 1, x[0].v.end()), diag(x[1].v.begin(), x[1].v.end()), upper(x[2].v.begin(), x[2].v.end() - 1);
+  std::vector<double> lower(x[0].v.begin() + 1, x[0].v.end()), diag(x[1].v.begin(), x[1].v.end()),
+      upper(x[2].v.begin(), x[2].v.end() - 1);
   Matrix b = matrix(x[3]);
   LAPACKE_dgtsv(LAPACK_ROW_MAJOR, n, b.n, lower.data(), diag.data(), upper.data(), b.a.data(), b.n);
   return tensor(x, b);
@@ -139,7 +144,8 @@ Tensor tridiagonal(T x) {
 Tensors complex_system(T x, int k, const std::function<std::complex<double>(int, int)>& rhs) {
   const int n = static_cast<int>(x[0].dim(0));
   std::vector<std::complex<double>> a, b;
-  for (std::size_t i = 0; i < x[0].v.size(); ++i) a.emplace_back(double(x[0].v[i]), double(x[1].v[i]));
+  for (std::size_t i = 0; i < x[0].v.size(); ++i)
+    a.emplace_back(double(x[0].v[i]), double(x[1].v[i]));
   for (int i = 0; i < n; ++i)
     for (int j = 0; j < k; ++j) b.push_back(rhs(i, j));
   std::vector<lapack_int> p(static_cast<std::size_t>(n));
@@ -162,20 +168,25 @@ Tensors general_pairs(T x) {
   const auto size = static_cast<std::size_t>(n);
   Matrix right(n, n);
   std::vector<double> re(size), im(size), none(size);
-  LAPACKE_dgeev(LAPACK_ROW_MAJOR, 'N', 'V', n, a.a.data(), n, re.data(), im.data(), none.data(), n, right.a.data(), n);
+  LAPACKE_dgeev(LAPACK_ROW_MAJOR, 'N', 'V', n, a.a.data(), n, re.data(), im.data(), none.data(), n,
+                right.a.data(), n);
   std::vector<std::vector<Z>> pairs;  // the eigenvalue, then the vector
   for (int j = 0; j < n; ++j) {
     std::vector<Z> p{{re[static_cast<std::size_t>(j)], im[static_cast<std::size_t>(j)]}};
     const int first = p[0].imag() < 0 ? j - 1 : j;
     for (int i = 0; i < n; ++i)
-      p.push_back(p[0].imag() == 0 ? Z(right(i, j)) : Z(right(i, first), p[0].imag() < 0 ? -right(i, first + 1) : right(i, first + 1)));
+      p.push_back(p[0].imag() == 0 ? Z(right(i, j))
+                                   : Z(right(i, first), p[0].imag() < 0 ? -right(i, first + 1)
+                                                                        : right(i, first + 1)));
     Z top = 0;
     for (std::size_t i = 1; i < p.size(); ++i)
       if (std::abs(p[i]) > std::abs(top)) top = p[i];
     for (std::size_t i = 1; i < p.size(); ++i) p[i] *= std::conj(top) / std::abs(top);
     pairs.push_back(p);
   }
-  std::sort(pairs.begin(), pairs.end(), [](const auto& p, const auto& q) { return p[0].real() + 0.375 * p[0].imag() < q[0].real() + 0.375 * q[0].imag(); });
+  std::sort(pairs.begin(), pairs.end(), [](const auto& p, const auto& q) {
+    return p[0].real() + 0.375 * p[0].imag() < q[0].real() + 0.375 * q[0].imag();
+  });
   Tensors t;
   for (const bool real : {true, false}) {
     std::vector<double> values, vectors;
@@ -194,10 +205,13 @@ Array in_order(const gn::Complex& values, const Array& a) {
 
 constexpr Rule solves{.ulps = 64, .differentiate = true, .slope = 4000, .noise = 1e-14};
 constexpr Rule values{.ulps = 64};
-const Input wide = in({5, 5}, Draw::dominant), definite = in({5, 5}, Draw::definite), tall = in({6, 4}, Draw::dominant);
+const Input wide = in({5, 5}, Draw::dominant), definite = in({5, 5}, Draw::definite),
+            tall = in({6, 4}, Draw::dominant);
 
 }  // namespace
 
+// Rows are laid out as those of tables.
+// clang-format off
 Family linear_algebra() {
   return {.name = "Linalg", .general = {
       {"linalg::cholesky", floats, {definite}, [](A x) -> Results { return la::cholesky(x[0]); },
@@ -245,5 +259,6 @@ Family linear_algebra() {
                            return {scaled(y, 1), scaled(w, 4)}; }, values},
   }};
 }
+// clang-format on
 
 }  // namespace oracle

@@ -49,6 +49,8 @@ double cubed(double x) { return x <= 0 ? 0 : std::fmin(x * x * x, 1); }
 
 }  // namespace
 
+// Rows are laid out as those of tables.
+// clang-format off
 Family random_numbers() {
   constexpr Dim n = draws;
   return {.name = "Random", .general = {
@@ -113,5 +115,6 @@ Family random_numbers() {
       {"random::categorical", [](Key k) -> Array { return ra::categorical(std::move(k), gn::log(gn::array({0.1, 0.2, 0.7})), -1, Shape{n}); }, [](double x) { return x < 0 ? 0 : x < 1 ? 0.1 : x < 2 ? 0.3 : 1; }, true},
   }};
 }
+// clang-format on
 
 }  // namespace oracle

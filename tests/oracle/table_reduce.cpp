@@ -3,12 +3,12 @@
 #include <numbers>
 #include <numeric>
 
+#include "gnomon/activations.h"
 #include "gnomon/cumulative.h"
+#include "gnomon/masks.h"
 #include "gnomon/numeric.h"
 #include "gnomon/sorting.h"
 #include "gnomon/statistics.h"
-#include "gnomon/activations.h"
-#include "gnomon/masks.h"
 #include "rows.h"
 
 namespace oracle {
@@ -67,14 +67,20 @@ Number quantile_of(Line v, Number q, int between) {
   if (v.empty() || std::isnan(largest(v))) return nan;
   v = ascending(v);
   const Number at = q * static_cast<Number>(v.size() - 1);
-  const auto low = static_cast<std::size_t>(std::floor(at)), high = static_cast<std::size_t>(std::ceil(at));
+  const auto low = static_cast<std::size_t>(std::floor(at)),
+             high = static_cast<std::size_t>(std::ceil(at));
   const Number f = at - std::floor(at);
   switch (between) {
-    case 0: return (1 - f) * v[low] + f * v[high];
-    case 1: return v[low];
-    case 2: return v[high];
-    case 3: return f <= 0.5L ? v[low] : v[high];
-    default: return (v[low] + v[high]) / 2;
+    case 0:
+      return (1 - f) * v[low] + f * v[high];
+    case 1:
+      return v[low];
+    case 2:
+      return v[high];
+    case 3:
+      return f <= 0.5L ? v[low] : v[high];
+    default:
+      return (v[low] + v[high]) / 2;
   }
 }
 /// Of all elements.
@@ -101,6 +107,8 @@ constexpr Rule sums{.ulps = 4, .differentiate = true};
 
 }  // namespace
 
+// Rows are laid out as those of tables.
+// clang-format off
 Family reductions() {
   return {.name = "Reductions", .general = {
       {"sum(Operand,Axes,ReduceOptions)", any, {in({3, 4})}, [](A x) -> Results { return {gn::sum(x[0]), gn::sum(x[0], 1), gn::sum(x[0], 0, {.keepdims = true})}; },
@@ -287,5 +295,6 @@ Family sorting() {
                            return {i32({13}, [&](I i) { return get(i[0], 0); }), i32({13}, [&](I i) { return get(i[0], 1); }), i32({13, 2}, [&](I i) { return get(i[0], static_cast<int>(i[1])); }), i32({13}, [&](I i) { return get(i[0], 2); })}; }},
   }};
 }
+// clang-format on
 
 }  // namespace oracle

@@ -17,6 +17,8 @@ Number power_of(Number base, Number x) { return std::pow(base, x); }
 
 }  // namespace
 
+// Rows are laid out as those of tables.
+// clang-format off
 Family shapes() {
   return {.name = "Shapes", .general = {
       {"reshape", any, {in({2, 6})}, [](A x) -> Results { return gn::reshape(x[0], {3, -1}); },
@@ -167,5 +169,6 @@ Family making() {
                  x[0], made(DType::i16, {3, 2}, [&](I i) { return static_cast<std::int16_t>(bits(i[0]) >> (16 * i[1])); })}; }},
   }};
 }
+// clang-format on
 
 }  // namespace oracle

@@ -1,4 +1,5 @@
-// tests/support/host_program.cpp -- the steps of a Program, one after the other, on the kernel interpreter.
+// tests/support/host_program.cpp -- the steps of a Program, one after the other, on the kernel
+// interpreter.
 #include "tests/support/host_program.h"
 
 #include <algorithm>

@@ -106,7 +106,8 @@ class Array {
     static_assert(
         always_false<T>,
         "gnomon: a traced Array has no value while tracing; use where / cond / while_loop, or "
-        "Runtime::item<T>() and to_host() outside of what is traced; for std::max, std::min and std::clamp write maximum, "
+        "Runtime::item<T>() and to_host() outside of what is traced; for std::max, std::min and "
+        "std::clamp write maximum, "
         "minimum and clip");
     return T{};
   }

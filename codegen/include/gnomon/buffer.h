@@ -11,9 +11,9 @@ namespace gnomon {
 /// Written by `at(...).set` or `dynamic_update_slice`, read by `at(...).get`, `dynamic_slice` or
 /// `take`, in loops, branches and under vmap as elsewhere. Elements that nobody wrote are 0 in a
 /// result. Costs what `zeros` costs: a loop that carries it writes in place. Reverse mode keeps no
-/// buffer per step, whatever the kind of the loop: a step that is gone back over finds in the buffer
-/// as it is in the end what it found when it ran, and its cotangents are those of slices. Gradients
-/// of programs that break the promise are wrong.
+/// buffer per step, whatever the kind of the loop: a step that is gone back over finds in the
+/// buffer as it is in the end what it found when it ran, and its cotangents are those of slices.
+/// Gradients of programs that break the promise are wrong.
 ///
 /// The promise is unchecked, unless the environment says GNOMON_CHECK=buffers: then calls of jitted
 /// functions throw CheckFailed (gnomon/debug.h) where an element is written a second time, or

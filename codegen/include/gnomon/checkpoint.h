@@ -40,14 +40,14 @@ Array named(const Array&, const std::string& name, Loc);
 /// Source: A. Griewank and A. Walther, "Evaluating Derivatives", 2nd edition, chapter 12.
 template <class F>
 auto checkpoint(F f, CheckpointOptions options = {}, Loc loc = Loc::here()) {
-  return detail::wrapped<F>([f = std::move(f), options = std::move(options),
-                             loc](const auto&... args) {
-    auto traced = trace_at(loc, f, args...);
-    Arrays inputs = all_leaves(args...);
-    inputs.insert(inputs.end(), traced.captures.begin(), traced.captures.end());
-    return tree::with_leaves(traced.result,
-                             detail::emit_checkpoint(traced.graph, inputs, options, loc));
-  });
+  return detail::wrapped<F>(
+      [f = std::move(f), options = std::move(options), loc](const auto&... args) {
+        auto traced = trace_at(loc, f, args...);
+        Arrays inputs = all_leaves(args...);
+        inputs.insert(inputs.end(), traced.captures.begin(), traced.captures.end());
+        return tree::with_leaves(traced.result,
+                                 detail::emit_checkpoint(traced.graph, inputs, options, loc));
+      });
 }
 
 /// `tree` as it is, its arrays with a name for CheckpointOptions::names.

@@ -1,4 +1,5 @@
-// codegen/include/gnomon/checksum.h -- XXH3 of bytes: checksums of files, and names of what they hold.
+// codegen/include/gnomon/checksum.h -- XXH3 of bytes: checksums of files, and names of what they
+// hold.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -194,8 +194,9 @@ Carried<S> while_loop(Cond&& cond, Body&& body, S init, WhileOptions options,
                           "when it leaves", loc);
     return control::returned(next);
   };
-  return tree::with_leaves(start, control::run_while(condition, step, tree::leaves(start),
-                                                     tree::leaf_paths(start, "carry"), options, loc));
+  return tree::with_leaves(start,
+                           control::run_while(condition, step, tree::leaves(start),
+                                              tree::leaf_paths(start, "carry"), options, loc));
 }
 
 /// A loop that is not told where to stop does not compile.
@@ -228,8 +229,9 @@ Carried<S> fori_loop(Lower lower, Upper upper, Body&& body, S init, ForiOptions 
     return control::returned(next);
   };
   return tree::with_leaves(
-      start, control::run_fori(static_cast<Dim>(lower), static_cast<Dim>(upper), step,
-                               tree::leaves(start), tree::leaf_paths(start, "carry"), options, loc));
+      start,
+      control::run_fori(static_cast<Dim>(lower), static_cast<Dim>(upper), step, tree::leaves(start),
+                        tree::leaf_paths(start, "carry"), options, loc));
 }
 
 /// The same with traced bounds: takes at most `max_steps` steps. Bounds have one integer dtype,

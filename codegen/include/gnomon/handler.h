@@ -17,8 +17,7 @@ class Handler<R(A...)> {
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, Handler> && std::is_invocable_r_v<R, F&, A...>)
       Handler(F f)  // NOLINT: implicit on purpose
-      : object_(std::make_shared<F>(std::move(f))),
-        call_([](void* object, A... a) -> R {
+      : object_(std::make_shared<F>(std::move(f))), call_([](void* object, A... a) -> R {
           return (*static_cast<F*>(object))(std::forward<A>(a)...);
         }) {}
   explicit operator bool() const { return call_ != nullptr; }

@@ -191,11 +191,11 @@ Array condition_number(Operand a, MatrixNorm kind = MatrixNorm::two);
 Array matrix_power(Operand a, int n);
 /// The exponential of a matrix.
 ///
-/// Pade approximant of degree 13 (7 for f32) with scaling by 2^-s and s squarings, s from the 1-norm
-/// of each matrix; at most `max_squarings`, beyond which the result is NaN. Derivatives of any order
-/// in either mode, each order by matrices of twice the size.
-/// Source: Higham, The scaling and squaring method for the matrix exponential revisited, SIAM J.
-/// Matrix Anal. Appl. 26 (2005), algorithm 2.3 with one degree per type.
+/// Pade approximant of degree 13 (7 for f32) with scaling by 2^-s and s squarings, s from the
+/// 1-norm of each matrix; at most `max_squarings`, beyond which the result is NaN. Derivatives of
+/// any order in either mode, each order by matrices of twice the size. Source: Higham, The scaling
+/// and squaring method for the matrix exponential revisited, SIAM J. Matrix Anal. Appl. 26 (2005),
+/// algorithm 2.3 with one degree per type.
 struct ExpmOptions {
   int max_squarings = 16;
 };

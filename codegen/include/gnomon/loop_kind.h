@@ -17,7 +17,8 @@ enum class LoopKind : std::uint8_t {
   /// `stored` up to 64 steps. Longer loops are made two, one in the other, of about sqrt(n) steps
   /// each: 2 sqrt(n) carried values, every step twice. Where a step is a few hundred operations at
   /// most, a few of them count as one, and are taken again together; up to 128 of these are kept.
-  /// Loops that carry write-once buffers (gnomon/buffer.h) as large as what all steps began with are
+  /// Loops that carry write-once buffers (gnomon/buffer.h) as large as what all steps began with
+  /// are
   /// `stored` as well. Needs a bound.
   automatic,
   /// Nothing: reverse mode throws UsageError. For loops that are not meant to be differentiated.

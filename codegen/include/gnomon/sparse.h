@@ -21,10 +21,10 @@ struct CsrPattern {
   /// Entries of the longest row where that is known when tracing: products of matrices whose rows
   /// are not much longer than that in the mean take one kernel. 0: not known.
   Dim longest = 0;
-  /// Whether most columns of neighbouring rows are far apart, as in random graphs, in a block larger
-  /// than the processor's cache. Results do not depend on it: rows are then summed side by side, so
-  /// that more of x is on its way at a time (a third less time for a block of 16, twice as much if
-  /// the columns are near).
+  /// Whether most columns of neighbouring rows are far apart, as in random graphs, in a block
+  /// larger than the processor's cache. Results do not depend on it: rows are then summed side by
+  /// side, so that more of x is on its way at a time (a third less time for a block of 16, twice as
+  /// much if the columns are near).
   bool scattered = false;
 };
 

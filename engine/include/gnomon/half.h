@@ -12,7 +12,7 @@ struct float16 {
 
   float16() = default;
   /// Rounded to nearest even, once.
-  float16(double x);  // NOLINT: implicit, as between the C++ floats
+  float16(double x);       // NOLINT: implicit, as between the C++ floats
   operator float() const;  // NOLINT: likewise; exact
 };
 

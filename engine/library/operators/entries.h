@@ -1,4 +1,5 @@
-// engine/library/operators/entries.h -- entries of sparse matrices on the host, checked and in order.
+// engine/library/operators/entries.h -- entries of sparse matrices on the host, checked and in
+// order.
 #pragma once
 #include <string_view>
 

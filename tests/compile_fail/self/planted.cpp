@@ -1,4 +1,5 @@
-// tests/compile_fail/self/planted.cpp -- cases for the check itself: one right, two wrong on purpose.
+// tests/compile_fail/self/planted.cpp -- cases for the check itself: one right, two wrong on
+// purpose.
 
 // CASE 1: expect "a number, not a name; (see above)"
 #ifdef CASE_1

@@ -11,8 +11,8 @@
 // Behind a jump (ClipStepSize) or an event that changes the state they begin again. Between the
 // steps they are the polynomial that has the slopes of all steps looked at, that at the end, and
 // the states at both ends.
-// Derivatives are those of the steps taken, by any adjoint but ReversibleAdjoint. An order that there
-// is not is a UsageError when a solve begins.
+// Derivatives are those of the steps taken, by any adjoint but ReversibleAdjoint. An order that
+// there is not is a UsageError when a solve begins.
 #pragma once
 #include "gnomon/ode/solvers.h"
 

@@ -119,8 +119,7 @@ class Optimiser {
   template <class P>
   std::pair<P, State<P>> step(const P& grads, const State<P>& before, const P& params,
                               std::optional<Array> value,
-                              Handler<std::pair<Array, Slots>(const Slots&)> both,
-                              Loc loc) const {
+                              Handler<std::pair<Array, Slots>(const Slots&)> both, Loc loc) const {
     const Slots at = tree::slots(params);
     const std::vector<std::string> paths = detail::slot_paths(params);
     Slots updates = tree::slots(grads);
