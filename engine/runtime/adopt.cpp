@@ -102,23 +102,4 @@ void signal(Runtime& rt, const Semaphore& s) {
   rt.state()->context->queue.synchronize({}, {&one, 1});
 }
 
-void Recording::submitted() {
-  if (!call_) return;
-  call_->submitted();
-  call_.get_deleter().known = true;
-}
-void Recording::finished() { call_.get_deleter().known = true; }
-
-Recording Prepared::record(VkCommandBuffer commands) const {
-  call_->record(commands);
-  return Recording(call_.get());
-}
-
-Prepared detail::prepare(Executable& executable, std::span<const Array> inputs,
-                         std::vector<Array>& outputs) {
-  return Prepared(&executable.prepare(inputs, outputs));
-}
-
-void detail::GiveBack::operator()(RecordedCall* call) const { call->give_back(known); }
-
 }  // namespace gnomon

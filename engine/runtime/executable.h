@@ -80,10 +80,15 @@ class alignas(64) RecordedCall {
   /// A holder lets go of it. Where it is not `known` when the device is done with it, by
   /// `submitted` or since that is over, it may be at work: parameters and memory are used again
   /// behind the next submission of the Runtime that follows.
-  void give_back(bool known) noexcept;
+  void give_back(bool known) noexcept {
+    if (!known) used_to_the_end();
+    if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) end();
+  }
 
  private:
   friend class Executable;
+  void used_to_the_end() noexcept;
+  void end() noexcept;
   void write(VkCommandBuffer, const Executable&) const;
   void used_by(vulkan::Ticket);
 

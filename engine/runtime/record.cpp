@@ -7,6 +7,7 @@
 
 #include "engine/runtime/executable.h"
 #include "gnomon/error.h"
+#include "gnomon/vulkan.h"
 
 namespace gnomon {
 namespace {
@@ -299,10 +300,17 @@ void RecordedCall::write(VkCommandBuffer commands, const Executable& executable)
   dispatched_->fetch_add(dispatches_, std::memory_order_relaxed);
 }
 
-void RecordedCall::record(VkCommandBuffer commands) {
+// What frames run over and over is marked as hot, so that it lies together. What is counted is
+// counted first: behind the commands it would wait until all that they have
+// written is in the caches.
+[[gnu::hot]] void RecordedCall::record(VkCommandBuffer commands) {
   if (whole_) {
-    write(commands, *executable_);
-  } else if (entry_ != nullptr) {
+    holders_.fetch_add(1, std::memory_order_relaxed);
+    dispatched_->fetch_add(dispatches_, std::memory_order_relaxed);
+    whole_.append(commands);
+    return;
+  }
+  if (entry_ != nullptr) {
     // How far loops are written out, calls have measured.
     const std::lock_guard lock(executable_->mutex_);
     write(commands, *executable_);
@@ -326,9 +334,9 @@ void RecordedCall::used_by(vulkan::Ticket ticket) {
 
 void RecordedCall::submitted() { used_by(executable_->context()->queue.mark()); }
 
-void RecordedCall::give_back(bool known) noexcept {
-  if (!known) used_by(executable_->context()->queue.upcoming());
-  if (holders_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+void RecordedCall::used_to_the_end() noexcept { used_by(executable_->context()->queue.upcoming()); }
+
+void RecordedCall::end() noexcept {
   // Whoever is last takes with it what may be this call's executable.
   const std::shared_ptr<Executable> own = std::move(executable_);
   storages_.clear();
@@ -337,5 +345,27 @@ void RecordedCall::give_back(bool known) noexcept {
   else
     delete this;  // nobody lent it
 }
+
+void Recording::submitted() {
+  if (!call_) return;
+  call_->submitted();
+  call_.get_deleter().known = true;
+}
+[[gnu::hot]] void Recording::finished() {
+  call_.get_deleter().known = true;
+  call_.reset();
+}
+
+[[gnu::hot]] Recording Prepared::record(VkCommandBuffer commands) const {
+  call_->record(commands);
+  return Recording(call_.get());
+}
+
+Prepared detail::prepare(Executable& executable, std::span<const Array> inputs,
+                         std::vector<Array>& outputs) {
+  return Prepared(&executable.prepare(inputs, outputs));
+}
+
+[[gnu::hot]] void detail::GiveBack::operator()(RecordedCall* call) const { call->give_back(known); }
 
 }  // namespace gnomon

@@ -17,6 +17,23 @@ void barrier(const DeviceTable& vk, VkCommandBuffer commands, VkPipelineStageFla
   vk.vkCmdPipelineBarrier(commands, from_stage, to_stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
 }
 
+/// What a barrier orders behind what, within the same stages.
+struct Order {
+  VkPipelineStageFlags stages;
+  VkAccessFlags from, to;
+};
+constexpr Order everything{VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT |
+                               VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT,
+                           VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+                           VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                               VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT |
+                               VK_ACCESS_INDIRECT_COMMAND_READ_BIT};
+constexpr Order computed{VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+                         VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+/// Numbers of groups are read by a stage of their own.
+constexpr Order counted{computed.stages | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, computed.from,
+                        computed.to | VK_ACCESS_INDIRECT_COMMAND_READ_BIT};
+
 void begin(const DeviceTable& vk, VkCommandBuffer commands, VkCommandBufferUsageFlags usage,
            bool with_barrier) {
   const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, usage,
@@ -30,12 +47,7 @@ void begin(const DeviceTable& vk, VkCommandBuffer commands, VkCommandBufferUsage
 // Ranges change hands between submissions without a wait, so each begins after everything before
 // it.
 void after_everything(const DeviceTable& vk, VkCommandBuffer commands) {
-  const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
-                                      VK_PIPELINE_STAGE_TRANSFER_BIT |
-                                      VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
-  barrier(vk, commands, stages, VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT, stages,
-          VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
-              VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
+  barrier(vk, commands, everything.stages, everything.from, everything.stages, everything.to);
 }
 
 void end_for_host(const DeviceTable& vk, VkCommandBuffer commands) {
@@ -178,29 +190,29 @@ Recording::Parameters Recording::parameters_in(const Range& range) {
   return {sets_for(*range.block).sets.data(), static_cast<std::uint32_t>(range.offset)};
 }
 
-void BoundStretch::append(VkCommandBuffer commands) const {
-  if (barriers_) after_everything(*vk_, commands);
-  write(commands);
-}
-
-void BoundStretch::write(VkCommandBuffer commands) const {
+// What a frame runs is in one piece, all but what is rare: the next one finds little of it in the
+// caches.
+[[gnu::hot]] void BoundStretch::write(VkCommandBuffer commands, bool after_all) const {
   for (const Command& c : commands_) {
-    if (c.barrier_before && barriers_) {
-      // Counts are read by a stage of their own.
-      const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
-                                          (indirect_ ? VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT : 0);
-      barrier(*vk_, commands, stages, VK_ACCESS_SHADER_WRITE_BIT, stages,
-              VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                  (indirect_ ? VK_ACCESS_INDIRECT_COMMAND_READ_BIT : 0));
+    if (barriers_ && (after_all || c.barrier_before)) {
+      const Order order = after_all ? everything : indirect_ ? counted : computed;
+      const VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, order.from, order.to};
+      barrier_(commands, order.stages, order.stages, 0, 1, &memory, 0, nullptr, 0, nullptr);
+      after_all = false;
     }
-    write(commands, c);
+    if (c.pipeline != VK_NULL_HANDLE)
+      bind_pipeline_(commands, VK_PIPELINE_BIND_POINT_COMPUTE, c.pipeline);
+    if (!c.plain) {
+      write_all(commands, c);
+      continue;
+    }
+    bind_sets_(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout_, 0, 1, &c.set, 1, &c.parameters);
+    dispatch_(commands, c.groups_x, c.groups_y, 1);
   }
 }
 
-void BoundStretch::write(VkCommandBuffer commands, const Command& c) const {
+void BoundStretch::write_all(VkCommandBuffer commands, const Command& c) const {
   const DeviceTable& vk = *vk_;
-  if (c.pipeline != VK_NULL_HANDLE)
-    vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, c.pipeline);
   if (c.label != nullptr) {
     auto label = make<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
     label.pLabelName = c.label;
@@ -233,6 +245,7 @@ BoundStretch::Command Recording::bind(const Parameters& parameters, const Dispat
   if (!stretches_.labels.empty()) c.label = stretches_.labels[d.work].c_str();
   if (d.counts != nullptr) c.counts = d.counts->buffer;
   c.counts_offset = d.counts_offset;
+  c.plain = c.label == nullptr && !c.joined && c.counts == VK_NULL_HANDLE;
   return c;
 }
 
@@ -251,7 +264,9 @@ BoundStretch Recording::bind(const Parameters& parameters, std::uint32_t stretch
 
 void Recording::append(VkCommandBuffer commands, const Parameters& parameters,
                        const Dispatch& dispatch) const {
-  BoundStretch(device_, false).write(commands, bind(parameters, dispatch));
+  BoundStretch one(device_, false);
+  one.commands_ = {bind(parameters, dispatch)};
+  one.write(commands, false);
 }
 
 void Recording::append(VkCommandBuffer commands, const Block& block, std::uint64_t offset,
@@ -283,7 +298,7 @@ VkCommandBuffer Recording::record(std::uint32_t stretch, std::uint32_t start) {
   const DeviceTable& vk = device_.vk();
   const VkCommandBuffer commands = allocate_commands(device_, pool_);
   begin(vk, commands, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT, !drop_barriers_);
-  bind({sets_.front()->sets.data(), start}, stretch).write(commands);
+  bind({sets_.front()->sets.data(), start}, stretch).write(commands, false);
   end_for_host(vk, commands);
   return commands;
 }

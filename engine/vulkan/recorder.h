@@ -61,7 +61,7 @@ class BoundStretch {
   BoundStretch() = default;
   /// Appends it to a command buffer that is being recorded, ordered after everything in front of it
   /// that computes or copies.
-  void append(VkCommandBuffer) const;
+  void append(VkCommandBuffer commands) const { write(commands, true); }
   explicit operator bool() const { return vk_ != nullptr; }
 
  private:
@@ -73,20 +73,31 @@ class BoundStretch {
     std::uint32_t parameters = 0;  // where they begin in the block that the set shows
     std::uint32_t groups_x = 1, groups_y = 1;
     bool barrier_before = false, joined = false;
+    bool plain = true;  // nothing but its parameters and its groups
     const char* label = nullptr;
     VkBuffer counts = VK_NULL_HANDLE;  // null: the number of groups is known
     std::uint64_t counts_offset = 0;
   };
   BoundStretch(const Device& device, bool barriers)
-      : vk_(&device.vk()), layout_(device.pipeline_layout()), barriers_(barriers) {}
-  void write(VkCommandBuffer) const;
-  void write(VkCommandBuffer, const Command&) const;
+      : barrier_(device.vk().vkCmdPipelineBarrier),
+        bind_pipeline_(device.vk().vkCmdBindPipeline),
+        bind_sets_(device.vk().vkCmdBindDescriptorSets),
+        dispatch_(device.vk().vkCmdDispatch),
+        layout_(device.pipeline_layout()),
+        barriers_(barriers),
+        vk_(&device.vk()) {}
+  void write(VkCommandBuffer, bool after_all) const;
+  void write_all(VkCommandBuffer, const Command&) const;
 
-  const DeviceTable* vk_ = nullptr;
+  PFN_vkCmdPipelineBarrier barrier_ = nullptr;
+  PFN_vkCmdBindPipeline bind_pipeline_ = nullptr;
+  PFN_vkCmdBindDescriptorSets bind_sets_ = nullptr;
+  PFN_vkCmdDispatch dispatch_ = nullptr;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   bool barriers_ = false;
   bool indirect_ = false;  // some numbers of groups are the device's
   std::vector<Command> commands_;
+  const DeviceTable* vk_ = nullptr;  // for what is rare
 };
 
 /// Dispatches with their descriptor sets. Several *instances*, each with command buffers and

@@ -26,7 +26,7 @@ namespace gn = gnomon;
 using gn::Array;
 
 constexpr uint32_t elements = 4096;
-constexpr int frames = 3000;
+constexpr int frames = 300;
 
 float input(size_t i) { return static_cast<float>(i % 64); }
 

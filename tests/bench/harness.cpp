@@ -23,7 +23,7 @@ constexpr int most_repeats = 2000;
 /// Variants that measure themselves run three times, and on while that lasts less than this, up to
 /// so many times: compiling takes seconds each time, the recording of a frame less than a tenth.
 constexpr double own_sample_ms = 2000;
-constexpr size_t fewest_own_rounds = 3, most_own_rounds = 21;
+constexpr size_t fewest_own_rounds = 3, most_own_rounds = 101;
 
 struct Contender {
   Variant variant;

@@ -102,8 +102,7 @@ class Recording {
   /// Throws DeviceError when the device fails.
   void submitted();
   /// Says that the device is done with the command buffer for the last time, since a fence of the
-  /// application's has passed: what this holds may be used again as soon as it is destroyed, and
-  /// results can be read. Unchecked.
+  /// application's has passed: lets go of what this holds, and results can be read. Unchecked.
   void finished();
 
   explicit operator bool() const { return call_ != nullptr; }
