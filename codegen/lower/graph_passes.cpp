@@ -43,31 +43,12 @@ std::vector<bool> only_looked_up(const Graph& g) {
 /// whose elements 32 bits do not count.
 void check_arrays(const Graph& g, const Target& target, std::string_view name) {
   const auto check = [&](const Aval& a, Loc loc) {
-    const auto lacks = [&](const char* what, const char* instead) {
+    // What else a device may lack, passes/legalize makes of what it has.
+    if (a.dtype == DType::f64 && !target.features.float64)
       usage_error(name,
-                  to_string(a.dtype, a.shape) + " needs " + what + ", which \"" + target.device +
-                      "\" lacks; use " + instead,
+                  to_string(a.dtype, a.shape) + " needs 64-bit floats, which \"" + target.device +
+                      "\" lacks; use f32",
                   loc);
-    };
-    switch (a.dtype) {
-      case DType::f64:
-        if (!target.features.float64) lacks("64-bit floats", "f32");
-        break;
-      // What else a device may lack, passes/legalize makes of what it has.
-      case DType::boolean:
-      case DType::i8:
-      case DType::u8:
-      case DType::i16:
-      case DType::u16:
-      case DType::i32:
-      case DType::u32:
-      case DType::i64:
-      case DType::u64:
-      case DType::f16:
-      case DType::bf16:
-      case DType::f32:
-        break;
-    }
   };
   const auto check_size = [&](const Aval& a, Loc loc) {
     if (a.shape.size() >= (Dim{1} << 31))

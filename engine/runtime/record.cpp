@@ -1,5 +1,5 @@
-// engine/runtime/record.cpp -- Executable::record: a call written into somebody else's command
-// buffer.
+// engine/runtime/record.cpp -- calls written into somebody else's command buffers, and the public
+// face of recordings.
 #include <algorithm>
 #include <cstring>
 #include <memory>

@@ -142,6 +142,7 @@ class Recording {
   const std::vector<Dispatch>& dispatches(std::uint32_t stretch) const {
     return stretches_.stretches[stretch];
   }
+  /// A stretch with the parameters of an instance. Valid as long as this.
   BoundStretch bind(const Parameters&, std::uint32_t stretch) const;
   /// Appends one dispatch to a command buffer that is being recorded, not ordered.
   void append(VkCommandBuffer, const Parameters&, const Dispatch&) const;

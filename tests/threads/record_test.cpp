@@ -2,17 +2,15 @@
 // their own, while others call it.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
-#include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "gnomon/gnomon.h"
 #include "gnomon/vulkan.h"
+#include "tests/threads/at_once.h"
 #include "tests/vulkan/app.h"
 
 namespace gnomon::testing {
@@ -60,28 +58,6 @@ class Pool {
 
 void want(bool good, const char* what) {
   if (!good) throw std::runtime_error(what);
-}
-
-/// `work(t)` in `count` threads, which start together.
-template <class Work>
-void at_once(int count, const Work& work) {
-  std::atomic<int> ready{0};
-  std::mutex mutex;
-  std::vector<std::string> errors;
-  std::vector<std::thread> all;
-  for (int t = 0; t < count; ++t)
-    all.emplace_back([&, t] {
-      ++ready;
-      while (ready < count) std::this_thread::yield();
-      try {
-        work(t);
-      } catch (const std::exception& e) {
-        const std::lock_guard lock(mutex);
-        errors.emplace_back(e.what());
-      }
-    });
-  for (std::thread& t : all) t.join();
-  for (const std::string& e : errors) ADD_FAILURE() << e;
 }
 
 class RecordingThreads : public ::testing::Test {

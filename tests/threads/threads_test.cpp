@@ -6,39 +6,19 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "gnomon/gnomon.h"
+#include "tests/threads/at_once.h"
 #include "tests/vulkan/faults.h"
 
 namespace gnomon {
 namespace {
 
-constexpr int threads = 8, rounds = 12;
+using testing::at_once;
 
-/// Runs `f(thread)` in each of the threads; what one of them throws fails the test.
-template <class F>
-void in_threads(F f) {
-  std::atomic<int> ready{0};
-  std::mutex mutex;
-  std::vector<std::string> errors;
-  std::vector<std::thread> all;
-  for (int t = 0; t < threads; ++t)
-    all.emplace_back([&, t] {
-      ++ready;
-      while (ready < threads) std::this_thread::yield();
-      try {
-        f(t);
-      } catch (const std::exception& e) {
-        const std::lock_guard lock(mutex);
-        errors.emplace_back(e.what());
-      }
-    });
-  for (std::thread& t : all) t.join();
-  for (const std::string& e : errors) ADD_FAILURE() << e;
-}
+constexpr int threads = 8, rounds = 12;
 
 /// Failed expectations of GoogleTest are thread safe, but a message for each element would be long.
 void expect_equal(const std::vector<float>& got, const std::vector<float>& want) {
@@ -58,7 +38,7 @@ class Threads : public ::testing::Test {
 TEST_F(Threads, ShareAJittedFunctionAndItsArguments) {
   const auto f = jit(rt, [](const Array& x, const Array& y) { return x * 2 + y; });
   const Array shared = rt.from_host({1.0f, 2.0f, 3.0f});
-  in_threads([&](int t) {
+  at_once(threads, [&](int t) {
     for (int i = 0; i < rounds; ++i) {
       const float own = static_cast<float>(100 * t + i);
       expect_equal(rt.to_host<float>(f(shared, rt.from_host(own))), {2 + own, 4 + own, 6 + own});
@@ -70,7 +50,7 @@ TEST_F(Threads, ShareAJittedFunctionAndItsArguments) {
 
 TEST_F(Threads, TraceDifferentTypesOfOneFunction) {
   const auto f = jit(rt, [](const Array& x) { return sum(x) + x; });
-  in_threads([&](int t) {
+  at_once(threads, [&](int t) {
     for (int i = 0; i < 3; ++i) {
       const auto n = static_cast<std::size_t>(1 + t / 2);
       const float total = static_cast<float>(n) + 1;
@@ -83,7 +63,7 @@ TEST_F(Threads, TraceDifferentTypesOfOneFunction) {
 
 TEST_F(Threads, ComputeAtOnce) {
   const Array shared = rt.from_host({1.0f, 2.0f});
-  in_threads([&](int t) {
+  at_once(threads, [&](int t) {
     const auto own = static_cast<float>(t);
     for (int i = 0; i < rounds; ++i) {
       const Array y = (shared + own) * shared - 0.5 * i;
@@ -97,7 +77,7 @@ TEST_F(Threads, ComputeAtOnce) {
 
 TEST_F(Threads, HandOverWhatTheyMove) {
   const auto f = jit(rt, [](const Array& x) { return x + 1; });
-  in_threads([&](int t) {
+  at_once(threads, [&](int t) {
     Array x = rt.from_host(std::vector<float>(64, static_cast<float>(t)));
     for (int i = 0; i < rounds; ++i) x = f(std::move(x));
     expect_equal(rt.to_host<float>(x), std::vector<float>(64, static_cast<float>(t + rounds)));
@@ -109,7 +89,7 @@ TEST_F(Threads, HearTheirOwnCallsOnly) {
     debug::print("{}", x);
     return x;
   });
-  in_threads([&](int t) {
+  at_once(threads, [&](int t) {
     std::vector<std::string> lines;  // of this thread alone
     const auto mine =
         f.with({.on_print = [&](std::string_view line) { lines.emplace_back(line); }});
@@ -122,7 +102,7 @@ TEST_F(Threads, HearTheirOwnCallsOnly) {
 TEST_F(Threads, EndTheirOwnCallsOnly) {
   const auto f = jit(rt, [](const Array& x) { return x + 1; });
   const Array x = rt.from_host(1.0f);
-  in_threads([&](int t) {
+  at_once(threads, [&](int t) {
     const CancelToken token;
     const auto mine = f.with({.cancel_with = token});
     if (t % 2 == 0) token.cancel();
@@ -140,7 +120,7 @@ TEST_F(Threads, EndTheirOwnCallsOnly) {
 
 TEST_F(Threads, AskAboutTheRuntimeMeanwhile) {
   const auto f = jit(rt, [](const Array& x) { return x * 3; });
-  in_threads([&](int t) {
+  at_once(threads, [&](int t) {
     for (int i = 0; i < rounds; ++i) {
       if (t == 0) rt.on_print([](std::string_view) {});
       if (t == 1) rt.clear_programs();
@@ -163,7 +143,7 @@ TEST_F(Threads, WriteALogLineByLine) {
   {
     Runtime own(chatty);
     unsetenv("GNOMON_LOG");
-    in_threads([&](int t) {
+    at_once(threads, [&](int t) {
       const auto f = jit(own, [t](const Array& x) { return x + t; }, {.name = "f"});
       own.to_host<float>(f(own.from_host(1.0f)));
     });
@@ -178,7 +158,7 @@ TEST_F(Threads, MakeAndDestroyWhatOthersUse) {
   std::mutex mutex;
   std::shared_ptr<const F> function;  // whose last user destroys it
   Array array;
-  in_threads([&](int t) {
+  at_once(threads, [&](int t) {
     for (int i = 0; i < rounds; ++i) {
       const float k = static_cast<float>((t + i) % 4);
       const auto mine = std::make_shared<const F>(made(k));
@@ -205,7 +185,7 @@ TEST_F(Threads, RunLoopsThatTheDeviceEnds) {
                       [](const Array& u) { return u + sum(u) * (1.0f / 64); }, x,
                       {.max_steps = 100});
   });
-  in_threads([&](int t) {
+  at_once(threads, [&](int t) {
     // Doubled until the sum is 512.
     const float first = static_cast<float>(1 << t % 4) / 64;
     for (int i = 0; i < 3; ++i)
@@ -226,7 +206,7 @@ TEST(FourRuntimes, LiveSideBySide) {
                    {k * k + 1 + k, k * k + 2});
   };
   // Made and destroyed at once, too.
-  in_threads([&](int t) {
+  at_once(threads, [&](int t) {
     if (t % 2 != 0) {
       Runtime own(o);
       return work(own, t);
@@ -234,7 +214,7 @@ TEST(FourRuntimes, LiveSideBySide) {
     all[static_cast<std::size_t>(t / 2)] = std::make_unique<Runtime>(o);
     work(*all[static_cast<std::size_t>(t / 2)], t);
   });
-  in_threads([&](int t) { work(*all[static_cast<std::size_t>(t % 4)], t); });
+  at_once(threads, [&](int t) { work(*all[static_cast<std::size_t>(t % 4)], t); });
 }
 
 TEST(LostDevice, IsMadeAgainWhileOthersCall) {
@@ -248,7 +228,7 @@ TEST(LostDevice, IsMadeAgainWhileOthersCall) {
     Runtime rt(o);
     const auto f = jit(rt, [](const Array& x, const Array& y) { return sum(x) * x + y; });
     const Array shared = rt.from_host({1.0f, 2.0f});
-    in_threads([&](int t) {
+    at_once(threads, [&](int t) {
       const float k = static_cast<float>(t);
       for (int i = 0, tries = 0; i < rounds; ++tries) {
         if (tries > 1000) throw std::runtime_error("it never works");
