@@ -62,6 +62,7 @@ class GraphParser {
       if (!graph_.inputs.empty()) in_.expect(",");
       graph_.inputs.push_back(define());
     }
+    visible_ = graph_.avals.size();
     in_.expect("{");
     while (!in_.accept("return")) equation();
     while (!in_.accept("}")) graph_.outputs.push_back(use());
@@ -87,21 +88,19 @@ class GraphParser {
   ValueId use() {
     const std::uint64_t written = number();
     const auto found = values_.find(written);
-    if (found == values_.end()) in_.fail("%" + std::to_string(written) + " is not defined above");
+    if (found == values_.end() || found->second >= visible_)
+      in_.fail("%" + std::to_string(written) + " is not defined above");
     return found->second;
   }
 
   void equation() {
     Equation result;
-    // Outputs are visible only after their equation.
-    const auto before = values_;
     if (in_.at("%")) {
       do {
         result.outputs.push_back(define());
       } while (in_.accept(","));
       in_.expect("=");
     }
-    const auto after = std::exchange(values_, before);
     const std::string_view name = in_.word("the name of an operation");
     result.primitive = find_primitive(name);
     if (!result.primitive) in_.fail("there is no operation `" + std::string(name) + "`");
@@ -115,7 +114,7 @@ class GraphParser {
       result.inputs.push_back(use());
       inputs.push_back(graph_.avals[result.inputs.back()]);
     }
-    values_ = after;
+    visible_ = graph_.avals.size();
     check_types(result, inputs);
     graph_.equations.push_back(std::move(result));
   }
@@ -144,6 +143,7 @@ class GraphParser {
   TextReader& in_;
   Graph graph_;
   std::map<std::uint64_t, ValueId> values_;  // as numbered in the text
+  std::size_t visible_ = 0;  // so many of the values: an equation does not see its own results
 };
 
 }  // namespace

@@ -45,9 +45,7 @@ inline V normal_of(U word) {
   p = p * x + 1.50140941f;
   const I far = w >= 5.0f;
   if (any(far)) {
-    V root;
-    for (int i = 0; i < width; i++) root[i] = __builtin_sqrtf(w[i]);
-    const V t = root - 3.0f;
+    const V t = sqrt_of(w) - 3.0f;
     V q = all(-0.000200214257f);
     q = q * t + 0.000100950558f;
     q = q * t + 0.00134934322f;

@@ -156,8 +156,7 @@ void train_mlp(Pair& pair, const float* input, float* scratch, float* result) {
     const V first = (1 - P::beta1) * g, second = (1 - P::beta2) * g * g;
     store(m + at, first);
     store(v + at, second);
-    V root;
-    for (int i = 0; i < width; i++) root[i] = std::sqrt(second[i] / (1 - P::beta2));
+    const V root = sqrt_of(second / (1 - P::beta2));
     store(p + at, load(input + at) - P::rate * (first / (1 - P::beta1)) / (root + P::epsilon));
   };
   const auto adam_one = [&](size_t at, float g) {

@@ -54,6 +54,11 @@ inline V exp2_of(V x) {
   return p * power;
 }
 
+inline V sqrt_of(V x) {
+  for (int i = 0; i < width; i++) x[i] = __builtin_sqrtf(x[i]);
+  return x;
+}
+
 using U = uint32_t __attribute__((vector_size(width * 4)));
 
 template <class To, class From>

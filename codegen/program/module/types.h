@@ -43,7 +43,7 @@ struct Decorations {
 };
 
 inline void fits(bool good, const char* what) {
-  want(good, std::string("a module has ") + what + " whose types do not fit");
+  if (!good) want(false, std::string("a module has ") + what + " whose types do not fit");
 }
 
 class Types {
