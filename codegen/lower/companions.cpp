@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 
+#include "codegen/base/lists.h"
 #include "codegen/cost/device_model.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/mapping.h"
@@ -68,6 +69,8 @@ std::map<ValueId, std::vector<ValueId>> group_by_loops(const std::vector<ValueId
   return groups;
 }
 
+namespace {
+
 /// Whether `v` is a large product, or follows from one, and its kernel has tiles.
 bool in_tiles(const Placement& place, const Cones& cones, ValueId v) {
   const auto& equations = cones.at(v).equations;
@@ -107,17 +110,20 @@ bool shares_operand(const Placement& place, const Cones& cones, ValueId v,
   constexpr std::size_t most_arrays = 12;  // streams that a CPU's caches still follow
   const Shape& shape = place.graph.avals[v].shape;
   const auto as_large = [&](ValueId m) { return place.graph.avals[m].shape == shape; };
+  const std::set<ValueId>& read = cones.at(v).memory;
+  const auto shared_with = [&](ValueId r) {
+    const std::set<ValueId>& others = cones.at(r).memory;
+    return std::any_of(read.begin(), read.end(),
+                       [&](ValueId m) { return as_large(m) && others.contains(m); });
+  };
+  if (std::none_of(group.begin(), group.end(), shared_with)) return false;
   std::set<ValueId> arrays(group.begin(), group.end());
   arrays.insert(v);
-  bool shared = false;
-  for (ValueId r : group) {
-    const std::set<ValueId>& read = cones.at(r).memory;
-    for (ValueId m : cones.at(v).memory) shared |= as_large(m) && read.contains(m);
-    std::copy_if(read.begin(), read.end(), std::inserter(arrays, arrays.end()), as_large);
-  }
-  if (!shared) return false;
-  const std::set<ValueId>& read = cones.at(v).memory;
-  std::copy_if(read.begin(), read.end(), std::inserter(arrays, arrays.end()), as_large);
+  const auto insert = [&](const std::set<ValueId>& values) {
+    std::copy_if(values.begin(), values.end(), std::inserter(arrays, arrays.end()), as_large);
+  };
+  insert(read);
+  for (ValueId r : group) insert(cones.at(r).memory);
   return arrays.size() <= most_arrays && elementwise(place, cones, v) &&
          std::all_of(group.begin(), group.end(),
                      [&](ValueId r) { return elementwise(place, cones, r); });
@@ -125,90 +131,167 @@ bool shares_operand(const Placement& place, const Cones& cones, ValueId v,
 
 /// Rows that one kernel writes into histories, at most: a device binds so many buffers.
 constexpr std::size_t most_updates = 8;
+/// Elements of an array whose kernel costs more to start than to run, and how many of them share
+/// one.
+constexpr Dim small_array = 4096;
+constexpr std::size_t most_small = 8;
+
+/// Groups of roots, to which each root is added in turn: to the first that it belongs to.
+class ElementGroups {
+ public:
+  ElementGroups(const Placement& place, const Target& target, const Updates& updates,
+                const Cones& cones, Companions& companions)
+      : place_(place),
+        g_(place.graph),
+        target_(target),
+        updates_(updates),
+        cones_(cones),
+        companions_(companions) {}
+
+  void add(ValueId v) {
+    const auto found = updates_.contains(v) ? group_of_update(v) : group_of_elements(v);
+    if (!found) groups_.emplace_back();
+    const std::size_t at = found.value_or(groups_.size() - 1);
+    groups_[at].push_back(v);
+    if (found) companions_.set(groups_[at]);
+    if (!updates_.contains(v)) index(v, at);
+  }
+
+  std::vector<std::vector<ValueId>> take() { return std::move(groups_); }
+
+ private:
+  using Group = std::vector<ValueId>;
+
+  const std::set<ValueId>& reads(ValueId v) const { return cones_.at(v).memory; }
+  const Equation& equation(ValueId v) const { return g_.equations[place_.uses.producer[v]]; }
+  bool by_element(ValueId v) const {
+    return equation(v).primitive->lower.kind == Lowering::Kind::element;
+  }
+  bool is_small(ValueId v) const { return g_.avals[v].shape.size() <= small_array; }
+
+  // ---- rows of histories, which nobody reads before the loop is over
+
+  std::optional<std::size_t> group_of_update(ValueId v) const {
+    for (std::size_t i = 0; i < groups_.size(); ++i)
+      if (joins_updates(v, groups_[i]) && !companions_.depends_on(cones_, reads(v), groups_[i]) &&
+          !needs(groups_[i], v))
+        return i;
+    return std::nullopt;
+  }
+
+  bool joins_updates(ValueId v, const Group& group) const {
+    if (!updates_.contains(group[0]) || group.size() >= most_updates ||
+        g_.avals[equation(group[0]).inputs[1]].shape != g_.avals[equation(v).inputs[1]].shape)
+      return false;
+    const auto only_written = [&](ValueId to) {
+      const ValueId old = updates_.operands().at(to);
+      std::ptrdiff_t own = 0;  // reads of what it overwrites
+      for (std::uint32_t i : cones_.at(to).equations)
+        own += std::count(g_.equations[i].inputs.begin(), g_.equations[i].inputs.end(), old);
+      return own == place_.uses.count[old] && place_.uses.count[to] == 1 &&
+             contains(g_.outputs, to);
+    };
+    return only_written(v) && std::all_of(group.begin(), group.end(), only_written);
+  }
+
+  // ---- what lanes have an element each of
+
+  std::optional<std::size_t> group_of_elements(ValueId v) const {
+    if (!by_element(v)) return std::nullopt;
+    for (const std::size_t i : related(v))
+      if (joins(v, groups_[i]) && is_ready(v, groups_[i])) return i;
+    return std::nullopt;
+  }
+
+  /// The groups that have anything to do with `v`, in order: a model has hundreds of arrays, and
+  /// looked at in pairs they would take seconds.
+  std::set<std::size_t> related(ValueId v) const {
+    std::set<std::size_t> all;
+    const auto add = [&](const auto& known, auto key) {
+      if (const auto at = known.find(key); at != known.end())
+        all.insert(at->second.begin(), at->second.end());
+    };
+    for (ValueId m : reads(v)) add(touching_, m);
+    add(of_equation_, place_.uses.producer[v]);
+    if (is_small(v)) add(small_, g_.avals[v].shape.size());
+    return all;
+  }
+
+  void index(ValueId v, std::size_t group) {
+    if (!by_element(v)) return;
+    touching_[v].insert(group);
+    for (ValueId m : reads(v)) touching_[m].insert(group);
+    if (groups_[group][0] == v) of_equation_[place_.uses.producer[v]].insert(group);
+    if (!is_small(v)) return;
+    std::set<std::size_t>& open = small_[g_.avals[v].shape.size()];
+    if (groups_[group].size() < most_small)
+      open.insert(group);
+    else
+      open.erase(group);
+  }
+
+  /// Whether it pays to compute `v` together with the group.
+  bool joins(ValueId v, const Group& group) const {
+    if (g_.avals[group[0]].shape != g_.avals[v].shape) return false;
+    const bool same_equation = place_.uses.producer[group[0]] == place_.uses.producer[v];
+    // Neighbours that need nothing of each other go together where they are small. A GPU runs
+    // them side by side as they are, and large products of few elements would only wait for one
+    // another's operands, and keep them.
+    const auto large = [&](ValueId r) {
+      return !runs_on_cores(target_) && in_tiles(place_, cones_, r);
+    };
+    const bool small = is_small(v) && group.size() < most_small && !large(v) && !large(group[0]);
+    const auto used = [&](ValueId r) { return reads(v).contains(r) && pointwise(place_, v, r); };
+    if (!same_equation && !small && std::none_of(group.begin(), group.end(), used) &&
+        !shares_operand(place_, cones_, v, group))
+      return false;
+    return !runs_on_cores(target_) || small || same_equation ||
+           !in_tiles(place_, cones_, group[0]) || !reads_more(place_, cones_, v, group);
+  }
+
+  /// Whether everything else that `v` reads is there before the group is computed.
+  bool is_ready(ValueId v, const Group& group) const {
+    std::set<ValueId> others;
+    for (ValueId m : reads(v)) {
+      if (!contains(group, m))
+        others.insert(m);
+      else if (!pointwise(place_, v, m))
+        return false;
+    }
+    return !companions_.depends_on(cones_, others, group) && !needs(group, v);
+  }
+
+  bool needs(const Group& group, ValueId v) const {
+    std::set<ValueId> all;
+    for (ValueId r : group) all.insert(reads(r).begin(), reads(r).end());
+    return companions_.depends_on(cones_, all, {v});
+  }
+
+  const Placement& place_;
+  const Graph& g_;
+  const Target& target_;
+  const Updates& updates_;
+  const Cones& cones_;
+  Companions& companions_;
+  std::vector<Group> groups_;
+  // Which groups of elements write or read a value, begin with a result of an equation, take
+  // another small array of a size.
+  std::map<ValueId, std::set<std::size_t>> touching_;
+  std::map<std::uint32_t, std::set<std::size_t>> of_equation_;
+  std::map<Dim, std::set<std::size_t>> small_;
+};
+
+}  // namespace
 
 std::vector<std::vector<ValueId>> group_elements(const Placement& place, const Target& target,
                                                  const Updates& updates, const Cones& cones,
                                                  std::vector<ValueId> roots,
                                                  Companions& companions) {
-  const Graph& g = place.graph;
-  const Uses& uses = place.uses;
-  std::vector<std::vector<ValueId>> groups;
   std::sort(roots.begin(), roots.end(),
-            [&](ValueId a, ValueId b) { return uses.producer[a] < uses.producer[b]; });
-  for (ValueId v : roots) {
-    const Equation& e = g.equations[uses.producer[v]];
-    bool joined = false;
-    // Rows of histories, which nobody reads before the loop is over.
-    const auto joins_updates = [&](const std::vector<ValueId>& group) {
-      const Equation& first = g.equations[uses.producer[group[0]]];
-      if (!updates.contains(group[0]) || group.size() >= most_updates ||
-          g.avals[first.inputs[1]].shape != g.avals[e.inputs[1]].shape)
-        return false;
-      const auto only_written = [&](ValueId to) {
-        const ValueId old = updates.operands().at(to);
-        std::ptrdiff_t own = 0;  // reads of what it overwrites
-        for (std::uint32_t i : cones.at(to).equations)
-          own += std::count(g.equations[i].inputs.begin(), g.equations[i].inputs.end(), old);
-        return own == uses.count[old] && uses.count[to] == 1 &&
-               std::find(g.outputs.begin(), g.outputs.end(), to) != g.outputs.end();
-      };
-      return only_written(v) && std::all_of(group.begin(), group.end(), only_written);
-    };
-    if (updates.contains(v)) {
-      for (std::vector<ValueId>& group : groups) {
-        if (!joins_updates(group)) continue;
-        std::set<ValueId> reads;
-        for (ValueId r : group) reads.insert(cones.at(r).memory.begin(), cones.at(r).memory.end());
-        if (companions.depends_on(cones, cones.at(v).memory, group) ||
-            companions.depends_on(cones, reads, {v}))
-          continue;
-        group.push_back(v);
-        companions.set(group);
-        joined = true;
-        break;
-      }
-    } else if (e.primitive->lower.kind == Lowering::Kind::element)
-      for (std::vector<ValueId>& group : groups) {
-        if (updates.contains(group[0])) continue;
-        const Equation& first = g.equations[uses.producer[group[0]]];
-        if (first.primitive->lower.kind != Lowering::Kind::element) continue;
-        if (g.avals[group[0]].shape != g.avals[v].shape) continue;
-        const bool uses_group = std::any_of(group.begin(), group.end(),
-                                            [&](ValueId r) { return pointwise(place, v, r); });
-        const bool same_equation = uses.producer[group[0]] == uses.producer[v];
-        // Small kernels cost more to start than to run: neighbours that need nothing of each
-        // other go together. A GPU runs them side by side as they are, and large products of
-        // few elements would only wait for one another's operands, and keep them.
-        const auto large = [&](ValueId r) {
-          return !runs_on_cores(target) && in_tiles(place, cones, r);
-        };
-        const bool small =
-            g.avals[v].shape.size() <= 4096 && group.size() < 8 && !large(v) && !large(group[0]);
-        if (!uses_group && !same_equation && !small && !shares_operand(place, cones, v, group))
-          continue;
-        if (runs_on_cores(target) && !small && !same_equation && in_tiles(place, cones, group[0]) &&
-            reads_more(place, cones, v, group))
-          continue;
-        // Everything else it reads must be computable before the group.
-        std::set<ValueId> others;
-        bool clean = true;
-        for (ValueId m : cones.at(v).memory)
-          if (std::find(group.begin(), group.end(), m) == group.end())
-            others.insert(m);
-          else
-            clean = clean && pointwise(place, v, m);
-        if (!clean || companions.depends_on(cones, others, group)) continue;
-        std::set<ValueId> reads;
-        for (ValueId r : group) reads.insert(cones.at(r).memory.begin(), cones.at(r).memory.end());
-        if (companions.depends_on(cones, reads, {v})) continue;
-        group.push_back(v);
-        companions.set(group);
-        joined = true;
-        break;
-      }
-    if (!joined) groups.push_back({v});
-  }
-  return groups;
+            [&](ValueId a, ValueId b) { return place.uses.producer[a] < place.uses.producer[b]; });
+  ElementGroups groups(place, target, updates, cones, companions);
+  for (ValueId v : roots) groups.add(v);
+  return groups.take();
 }
 
 }  // namespace gnomon
