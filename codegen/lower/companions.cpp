@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <optional>
 
 #include "codegen/base/lists.h"
 #include "codegen/cost/device_model.h"
@@ -21,18 +22,22 @@ void Companions::set(const std::vector<ValueId>& roots) {
   groups_.push_back(roots);
 }
 
-// Asked for every pair of a root and a group, so it goes over each value and each group once, and
-// marks them in vectors.
-bool Companions::depends_on(const Cones& cones, const std::set<ValueId>& from,
-                            const std::vector<ValueId>& targets) const {
-  std::vector<bool> wanted, seen, expanded(groups_.size());
-  const auto mark = [](std::vector<bool>& marks, ValueId v) {
-    if (marks.size() <= v) marks.resize(v + 1);
-    const bool before = marks[v];
-    marks[v] = true;
-    return !before;
-  };
-  for (ValueId v : targets) mark(wanted, v);
+namespace {
+
+bool is_marked(const Companions::Marks& marks, ValueId v) { return v < marks.size() && marks[v]; }
+
+/// False where it was marked already.
+bool mark(Companions::Marks& marks, ValueId v) {
+  if (is_marked(marks, v)) return false;
+  if (marks.size() <= v) marks.resize(v + 1);
+  return marks[v] = true;
+}
+
+}  // namespace
+
+// Roots are many, and so are groups: each value and each group is gone over once.
+Companions::Marks Companions::behind(const Cones& cones, const std::set<ValueId>& from) const {
+  Marks seen, expanded;
   std::vector<ValueId> open;
   const auto reach = [&](const std::set<ValueId>& values) {
     for (ValueId v : values)
@@ -40,15 +45,34 @@ bool Companions::depends_on(const Cones& cones, const std::set<ValueId>& from,
   };
   reach(from);
   while (!open.empty()) {
-    const ValueId v = open.back();
+    const std::uint32_t group = group_of(open.back());
     open.pop_back();
-    if (v < wanted.size() && wanted[v]) return true;
-    const std::uint32_t group = v < group_of_.size() ? group_of_[v] : alone;
-    if (group == alone || expanded[group]) continue;
-    expanded[group] = true;
+    if (group == alone || !mark(expanded, group)) continue;
     for (ValueId mate : groups_[group]) reach(cones.at(mate).memory);
   }
-  return false;
+  return seen;
+}
+
+Companions::Marks Companions::waiting_for(ValueId v, const Readers& readers) const {
+  Marks waiting, expanded;
+  std::vector<ValueId> open{v};
+  while (!open.empty()) {
+    const ValueId read = open.back();
+    open.pop_back();
+    for (ValueId reader : readers[read]) {
+      const std::uint32_t group = group_of(reader);
+      if (group == alone || !mark(expanded, group)) continue;
+      for (ValueId mate : groups_[group])
+        if (mark(waiting, mate)) open.push_back(mate);
+    }
+  }
+  return waiting;
+}
+
+bool Companions::depends_on(const Cones& cones, const std::set<ValueId>& from,
+                            const std::vector<ValueId>& targets) const {
+  const Marks seen = behind(cones, from);
+  return std::any_of(targets.begin(), targets.end(), [&](ValueId v) { return is_marked(seen, v); });
 }
 
 std::map<ValueId, std::vector<ValueId>> group_by_loops(const std::vector<ValueId>& roots,
@@ -146,7 +170,11 @@ class ElementGroups {
         target_(target),
         updates_(updates),
         cones_(cones),
-        companions_(companions) {}
+        companions_(companions),
+        readers_(place.graph.avals.size()) {
+    for (const auto& [root, cone] : cones)
+      for (ValueId v : cone.memory) readers_[v].push_back(root);
+  }
 
   void add(ValueId v) {
     const auto found = updates_.contains(v) ? group_of_update(v) : group_of_elements(v);
@@ -174,7 +202,7 @@ class ElementGroups {
   std::optional<std::size_t> group_of_update(ValueId v) const {
     for (std::size_t i = 0; i < groups_.size(); ++i)
       if (joins_updates(v, groups_[i]) && !companions_.depends_on(cones_, reads(v), groups_[i]) &&
-          !needs(groups_[i], v))
+          !is_marked(companions_.waiting_for(v, readers_), groups_[i][0]))
         return i;
     return std::nullopt;
   }
@@ -198,8 +226,13 @@ class ElementGroups {
 
   std::optional<std::size_t> group_of_elements(ValueId v) const {
     if (!by_element(v)) return std::nullopt;
-    for (const std::size_t i : related(v))
-      if (joins(v, groups_[i]) && is_ready(v, groups_[i])) return i;
+    std::optional<Order> order;  // found out where it is asked for
+    for (const std::size_t i : related(v)) {
+      if (!joins(v, groups_[i])) continue;
+      if (!order)
+        order = {companions_.behind(cones_, reads(v)), companions_.waiting_for(v, readers_)};
+      if (is_ready(v, groups_[i], *order)) return i;
+    }
     return std::nullopt;
   }
 
@@ -249,8 +282,14 @@ class ElementGroups {
            !in_tiles(place_, cones_, group[0]) || !reads_more(place_, cones_, v, group);
   }
 
+  /// What has to be computed before a root, and after it.
+  struct Order {
+    Companions::Marks before, after;
+  };
+
   /// Whether everything else that `v` reads is there before the group is computed.
-  bool is_ready(ValueId v, const Group& group) const {
+  bool is_ready(ValueId v, const Group& group, const Order& order) const {
+    if (is_marked(order.after, group[0])) return false;
     std::set<ValueId> others;
     for (ValueId m : reads(v)) {
       if (!contains(group, m))
@@ -258,13 +297,9 @@ class ElementGroups {
       else if (!pointwise(place_, v, m))
         return false;
     }
-    return !companions_.depends_on(cones_, others, group) && !needs(group, v);
-  }
-
-  bool needs(const Group& group, ValueId v) const {
-    std::set<ValueId> all;
-    for (ValueId r : group) all.insert(reads(r).begin(), reads(r).end());
-    return companions_.depends_on(cones_, all, {v});
+    if (others.size() < reads(v).size()) return !companions_.depends_on(cones_, others, group);
+    return std::none_of(group.begin(), group.end(),
+                        [&](ValueId r) { return is_marked(order.before, r); });
   }
 
   const Placement& place_;
@@ -273,6 +308,7 @@ class ElementGroups {
   const Updates& updates_;
   const Cones& cones_;
   Companions& companions_;
+  Companions::Readers readers_;
   std::vector<Group> groups_;
   // Which groups of elements write or read a value, begin with a result of an equation, take
   // another small array of a size.

@@ -22,8 +22,17 @@ class Companions {
   bool depends_on(const Cones&, const std::set<ValueId>& from,
                   const std::vector<ValueId>& targets) const;
 
+  using Marks = std::vector<bool>;                    // per value; beyond its end there is none
+  using Readers = std::vector<std::vector<ValueId>>;  // per value: the roots that read it
+  /// `from` and all that it is computed from.
+  Marks behind(const Cones&, const std::set<ValueId>& from) const;
+  /// The roots whose kernels wait for that of `v`.
+  Marks waiting_for(ValueId v, const Readers&) const;
+
  private:
   static constexpr std::uint32_t alone = ~0u;
+
+  std::uint32_t group_of(ValueId v) const { return v < group_of_.size() ? group_of_[v] : alone; }
 
   std::vector<std::vector<ValueId>> groups_;  // in order of decision; a later one counts
   std::vector<std::uint32_t> group_of_;       // per value, or alone
