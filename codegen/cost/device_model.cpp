@@ -8,7 +8,7 @@ constexpr DeviceModel gpu{};
 
 /// Their limits are all that is known of least devices; few kernels are what any driver is quick to
 /// compile, so one workgroup runs what it can.
-constexpr DeviceModel least{.group_operations = 4e4};
+constexpr DeviceModel least{.group_operations = 4e4, .longest_straight = 256};
 
 constexpr DeviceModel cpu{
     .execution = Execution::cores,
@@ -26,6 +26,7 @@ constexpr DeviceModel cpu{
     .tiles_to_fill = 8,
     .rows_transposed = 16,
     .unrolled_by_driver = 32,
+    .longest_straight = 256,
 };
 
 }  // namespace

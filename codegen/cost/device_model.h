@@ -72,6 +72,10 @@ struct DeviceModel {
 
   /// Trips up to which the driver's own compiler writes loops out, at great length; 0: it does not.
   std::uint64_t unrolled_by_driver = 0;
+  /// Instructions of a kernel without loops, before it is made wider, from which on its driver
+  /// would take long to compile it: it is several then (lower/cut_long.h). Lavapipe 22.3 takes
+  /// 0.1 s for 256 and 2.5 s for 1,400, and for the gradient of as many 36 s (Granite Rapids).
+  double longest_straight = 1024;
 };
 
 /// The model of the kind of device that a target is of.

@@ -9,6 +9,7 @@
 #include "codegen/base/lists.h"
 #include "codegen/cost/device_model.h"
 #include "codegen/graph/primitive.h"
+#include "codegen/lower/cut_long.h"
 #include "codegen/lower/mapping.h"
 #include "codegen/primitives/table.h"
 
@@ -163,18 +164,15 @@ constexpr std::size_t most_small = 8;
 /// Groups of roots, to which each root is added in turn: to the first that it belongs to.
 class ElementGroups {
  public:
-  ElementGroups(const Placement& place, const Target& target, const Updates& updates,
-                const Cones& cones, Companions& companions)
-      : place_(place),
-        g_(place.graph),
-        target_(target),
-        updates_(updates),
-        cones_(cones),
-        companions_(companions),
-        readers_(place.graph.avals.size()) {
-    for (const auto& [root, cone] : cones)
-      for (ValueId v : cone.memory) readers_[v].push_back(root);
-  }
+  ElementGroups(const Roots& known, Companions& companions)
+      : place_(known.place),
+        g_(known.place.graph),
+        target_(known.target),
+        updates_(known.updates),
+        cones_(known.cones),
+        readers_(known.readers),
+        longest_(known.longest),
+        companions_(companions) {}
 
   void add(ValueId v) {
     const auto found = updates_.contains(v) ? group_of_update(v) : group_of_elements(v);
@@ -278,8 +276,19 @@ class ElementGroups {
     if (!same_equation && !small && std::none_of(group.begin(), group.end(), used) &&
         !shares_operand(place_, cones_, v, group))
       return false;
+    if (!same_equation && !fits(v, group)) return false;
     return !runs_on_cores(target_) || small || same_equation ||
            !in_tiles(place_, cones_, group[0]) || !reads_more(place_, cones_, v, group);
+  }
+
+  /// Whether the kernel of both is not too long.
+  bool fits(ValueId v, const Group& group) const {
+    Cone all = cones_.at(v);
+    for (ValueId r : group) {
+      const auto& equations = cones_.at(r).equations;
+      all.equations.insert(equations.begin(), equations.end());
+    }
+    return straight_instructions(g_, all) <= longest_;
   }
 
   /// What has to be computed before a root, and after it.
@@ -307,8 +316,9 @@ class ElementGroups {
   const Target& target_;
   const Updates& updates_;
   const Cones& cones_;
+  const Companions::Readers& readers_;
+  const double longest_;
   Companions& companions_;
-  Companions::Readers readers_;
   std::vector<Group> groups_;
   // Which groups of elements write or read a value, begin with a result of an equation, take
   // another small array of a size.
@@ -319,13 +329,12 @@ class ElementGroups {
 
 }  // namespace
 
-std::vector<std::vector<ValueId>> group_elements(const Placement& place, const Target& target,
-                                                 const Updates& updates, const Cones& cones,
-                                                 std::vector<ValueId> roots,
+std::vector<std::vector<ValueId>> group_elements(const Roots& known, std::vector<ValueId> roots,
                                                  Companions& companions) {
+  const auto& producer = known.place.uses.producer;
   std::sort(roots.begin(), roots.end(),
-            [&](ValueId a, ValueId b) { return place.uses.producer[a] < place.uses.producer[b]; });
-  ElementGroups groups(place, target, updates, cones, companions);
+            [&](ValueId a, ValueId b) { return producer[a] < producer[b]; });
+  ElementGroups groups(known, companions);
   for (ValueId v : roots) groups.add(v);
   return groups.take();
 }

@@ -42,11 +42,20 @@ class Companions {
 std::map<ValueId, std::vector<ValueId>> group_by_loops(const std::vector<ValueId>& roots,
                                                        const Cones&);
 
+/// What is known of the roots of a graph.
+struct Roots {
+  const Placement& place;
+  const Target& target;
+  const Updates& updates;
+  const Cones& cones;
+  const Companions::Readers& readers;
+  double longest;  // instructions of a kernel (lower/cut_long.h)
+};
+
 /// Groups `roots`, none of which needs a loop, into kernels of one shape: outputs of one equation,
 /// what is computed element by element from a root of the group, and small neighbours that need
 /// nothing of each other. Adds the groups to `companions`.
-std::vector<std::vector<ValueId>> group_elements(const Placement&, const Target&, const Updates&,
-                                                 const Cones&, std::vector<ValueId> roots,
+std::vector<std::vector<ValueId>> group_elements(const Roots&, std::vector<ValueId> roots,
                                                  Companions& companions);
 
 }  // namespace gnomon

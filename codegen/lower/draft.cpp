@@ -234,11 +234,12 @@ void store_rows(Workshop& w, Frame& f) {
         const Index at = w.row_position(v, k.add(from, k.u32(word(i))));
         values.emplace_back(at, f.element(v, at));
       }
-    std::size_t next = 0;
-    for (ValueId v : r.roots)
+    auto next = values.begin();
+    for (std::size_t root = 0; root < r.roots.size(); ++root)
       for (Dim i = 0; i < n; ++i, ++next)
-        w.emitter.store(w.memory(v, kernel::Access::write), r.graph.avals[v].shape,
-                        values[next].first, values[next].second);
+        if (const ValueId v = r.roots[root]; r.stored[root])
+          w.emitter.store(w.memory(v, kernel::Access::write), r.graph.avals[v].shape, next->first,
+                          next->second);
   };
   const Dim trips = r.row / side_by_side;
   if (trips > 0)

@@ -7,8 +7,11 @@
 #include <map>
 #include <set>
 
+#include "codegen/base/lists.h"
+#include "codegen/cost/device_model.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lower/companions.h"
+#include "codegen/lower/cut_long.h"
 #include "codegen/lower/in_place.h"
 #include "codegen/lower/loop_lanes.h"
 #include "codegen/lower/loop_placement.h"
@@ -45,6 +48,8 @@ class Partitioner {
       in_memory_[v] = true;
       layouts_[v] = {};
     }
+    if (options_.fuse)
+      cut_long(placement(), {longest_kernel(), options_.kept_row_bytes}, in_memory_);
     if (options_.loops == LoopMapping::device || options_.loops == LoopMapping::workgroup)
       for (std::uint32_t i = 0; i < g_.equations.size(); ++i) run_on_device(i, "asked for");
     // Each round either succeeds, moves at least one more value to memory, or takes one loop apart.
@@ -54,6 +59,12 @@ class Partitioner {
   }
 
  private:
+  /// Instructions of a kernel without loops. What a loop starts in every iteration pays for a
+  /// driver that takes its time once.
+  double longest_kernel() const {
+    return device_model(target_).longest_straight * (nest_.inside ? 8 : 1);
+  }
+
   Placement placement() const { return {g_, uses_, in_memory_, layouts_}; }
   Cone cone_of(ValueId root) const { return gnomon::cone_of(placement(), root); }
 
@@ -91,6 +102,10 @@ class Partitioner {
       for (ValueId v : c.writes) cones[v].memory.insert(c.reads.begin(), c.reads.end());
       companions_.set(c.writes);
     }
+
+    readers_.assign(g_.avals.size(), {});
+    for (const auto& [root, cone] : cones)
+      for (ValueId v : cone.memory) readers_[v].push_back(root);
 
     std::vector<ValueId> plain;
     for (const auto& [lead, members] : groups) {
@@ -172,7 +187,7 @@ class Partitioner {
         }
         if (auto d = try_draft(members, Mapping::lane, lanes, failure)) {
           if (!fits_a_dispatch(*d, loops, members, cones)) return false;
-          add(std::move(*d), members, cones, "every lane runs its own trips");
+          add(std::move(*d), members, cones, "every lane runs its own trips", live_out(members));
           return true;
         }
         why = failure.why;
@@ -202,7 +217,8 @@ class Partitioner {
     auto d = try_draft(members, Mapping::sequential, 1, failure);
     GNOMON_CHECK(d.has_value(), "the sequential mapping runs every graph, but: " + failure.why);
     if (!sequential && !fits_a_dispatch(*d, loops, members, cones)) return false;
-    add(std::move(*d), members, cones, "sequential: " + (why.empty() ? "no lane axis" : why));
+    add(std::move(*d), members, cones, "sequential: " + (why.empty() ? "no lane axis" : why),
+        live_out(members));
     return true;
   }
 
@@ -223,9 +239,21 @@ class Partitioner {
             &nest_.iterations};
   }
 
+  /// Which roots of a kernel are live out of it: the others, which only it reads, stay in
+  /// registers.
+  std::vector<bool> live_out(const std::vector<ValueId>& roots) const {
+    const auto outside = [&](ValueId reader) { return !contains(roots, reader); };
+    std::vector<bool> live;
+    for (ValueId v : roots)
+      live.push_back(direct_output(v) || contains(g_.outputs, v) ||
+                     std::any_of(readers_[v].begin(), readers_[v].end(), outside));
+    return live;
+  }
+
   std::optional<Draft> try_draft(const std::vector<ValueId>& roots, Mapping mapping, Dim lanes,
                                  DraftFailure& failure) {
     DraftRequest r = request(roots, mapping, lanes);
+    r.stored = live_out(roots);
     r.takeovers = takeovers(roots);
     auto d = draft(r, failure);
     if (!d && !r.takeovers.empty()) {
@@ -256,14 +284,17 @@ class Partitioner {
     return r;
   }
 
-  void add(Draft d, const std::vector<ValueId>& roots, const Cones& cones, std::string reason) {
+  /// `stored`: which of the roots the kernel leaves in memory; empty: all.
+  void add(Draft d, const std::vector<ValueId>& roots, const Cones& cones, std::string reason,
+           const std::vector<bool>& stored = {}) {
     Cluster c;
     std::set<ValueId> reads;
     for (ValueId v : roots)
       for (ValueId m : cones.at(v).memory)
         if (std::find(roots.begin(), roots.end(), m) == roots.end()) reads.insert(m);
     c.draft = std::move(d);
-    c.writes = roots;
+    for (std::size_t i = 0; i < roots.size(); ++i)
+      if (stored.empty() || stored[i]) c.writes.push_back(roots[i]);
     c.reads.assign(reads.begin(), reads.end());
     c.reason = std::move(reason);
     clusters_.push_back(std::move(c));
@@ -272,7 +303,8 @@ class Partitioner {
   bool map_clusters(const std::vector<ValueId>& roots, const Cones& cones) {
     std::vector<std::vector<ValueId>> groups;
     if (options_.fuse)
-      groups = group_elements(placement(), target_, updates_, cones, roots, companions_);
+      groups = group_elements({placement(), target_, updates_, cones, readers_, longest_kernel()},
+                              roots, companions_);
     else
       for (ValueId v : roots) groups.push_back({v});
     for (const std::vector<ValueId>& group : groups) {
@@ -351,10 +383,11 @@ class Partitioner {
       return scatter_cluster(roots[0], e, cones);
     }
     DraftRequest r = request(roots, Mapping::map, shape.size());
+    r.stored = live_out(roots);
     for (ValueId v : roots)
       if (const auto row = rows_.find(v); row != rows_.end()) r.row = row->second;
     if (auto d = draft_workgroup(r, placement())) {
-      add(std::move(d->draft), roots, cones, std::move(d->reason));
+      add(std::move(d->draft), roots, cones, std::move(d->reason), r.stored);
       return true;
     }
     if (r.row == 0) r.tile = choose_tile(placement(), target_, roots);
@@ -368,7 +401,8 @@ class Partitioner {
         r.row > 0 ? "one lane per " + std::to_string(r.row) + " elements of " + to_string(shape)
         : r.tile  ? "tiles of " + std::to_string(r.tile->rows) + " by " +
                        std::to_string(r.tile->columns) + " elements of " + to_string(shape)
-                 : "one lane per element of " + to_string(shape));
+                 : "one lane per element of " + to_string(shape),
+        r.stored);
     return true;
   }
 
@@ -594,6 +628,7 @@ class Partitioner {
   std::vector<Layout> layouts_;
   Rows rows_;
   Companions companions_;
+  Companions::Readers readers_;
   std::vector<Cluster> clusters_;
   std::map<std::uint32_t, Device> device_;  // per equation: loops taken apart
   std::set<ValueId> large_;                 // roots of kernels that cannot be cut any more

@@ -5,7 +5,9 @@
 #include <tuple>
 #include <vector>
 
+#include "gnomon/loops.h"
 #include "gnomon/ops.h"
+#include "gnomon/transform.h"
 #include "shaders/kernel/kernel.h"
 #include "tests/support/lowering.h"
 
@@ -117,6 +119,93 @@ TEST(Residence, ReadersOfOneArrayShareAKernelUpToALimit) {
   EXPECT_EQ(kernels(1), 1u);
   EXPECT_EQ(kernels(5), 1u);
   EXPECT_EQ(kernels(6), 2u);
+}
+
+// Two results need `s` and `t`, one kernel computes all four: nothing but the results is stored.
+TEST(Residence, WhatOnlyTheKernelReadsStaysInItsRegisters) {
+  const auto f = [](const Array& x) {
+    const Array s = sin(x), t = exp(s * x);
+    return std::pair{cos(s) + tanh(t), s * atan(t)};
+  };
+  const Program p = on_cpu(f, f32({5000}));
+  EXPECT_EQ(p.kernels.size(), 1u) << p.fusion_text;
+  EXPECT_EQ(p.arena_bytes, 0u) << p.fusion_text;
+  expect_function_lowers(f, f32({5000}));
+  // By lanes with a loop each, whose result is stored, and where somebody else asks.
+  const auto with_loop = [](const Array& x) {
+    const Array end = fori_loop(
+        0, 5, [](const Array&, const Array& a) { return a * 0.5f + sin(a); }, x);
+    const Array s = sin(end), t = exp(s);
+    return std::pair{cos(s) + tanh(t), s * atan(t)};
+  };
+  EXPECT_LE(on_cpu(vmap(with_loop), f32({5000})).arena_bytes, 20480u);
+  expect_function_lowers(vmap(with_loop), f32({100}));
+  const auto summed = [](const Array& x) {
+    const Array s = sin(x), t = exp(s * x);
+    return std::tuple{cos(s) + tanh(t), s * atan(t), sum(t, {0})};
+  };
+  EXPECT_GT(on_cpu(summed, f32({5000, 4})).arena_bytes, 0u);
+  expect_function_lowers(summed, f32({500, 4}));
+}
+
+/// Steps of the Lorenz system without a loop.
+std::tuple<Array, Array, Array> written_out(int steps, const Array& start) {
+  Array x = start, y = start + 1.0f, z = start - 1.0f;
+  for (int i = 0; i < steps; ++i) {
+    const Array dx = 10.0f * (y - x), dy = x * (28.0f - z) - y, dz = x * y - 2.667f * z;
+    x += 1e-3f * dx;
+    y += 1e-3f * dy;
+    z += 1e-3f * dz;
+  }
+  return {x, y, z};
+}
+
+std::size_t longest(const Program& p) {
+  std::size_t most = 0;
+  for (const kernel::Kernel& k : p.kernels) most = std::max(most, k.types.size());
+  return most;
+}
+
+// A driver takes more than linear time for a kernel: several hundred instructions are several,
+// which differ in arrays only.
+TEST(Residence, ProgramsWrittenOutAtLengthAreSeveralKernels) {
+  const auto steps = [](const Array& x) { return written_out(200, x); };
+  const auto slope = [](const Array& x) {
+    return grad([](const Array& a) { return sum(std::get<0>(written_out(60, a))); })(x);
+  };
+  const auto chain = [](const Array& x) {
+    Array y = x;
+    for (int i = 0; i < 300; ++i) y = tanh(y) - 0.25f;
+    return y;
+  };
+  const Program forward = on_cpu(steps, f32({5000})), backward = on_cpu(slope, f32({5000})),
+                line = on_cpu(chain, f32({5000}));
+  for (const Program* p : {&forward, &backward, &line}) {
+    EXPECT_LT(longest(*p), 2500u) << p->fusion_text;
+  }
+  EXPECT_LE(forward.kernels.size(), 3u) << forward.fusion_text;
+  EXPECT_GE(forward.steps.size(), 8u);
+  EXPECT_LE(line.kernels.size(), 2u) << line.fusion_text;
+  EXPECT_GE(line.steps.size(), 8u);
+  // Six arrays of 20,000 bytes lie between two kernels.
+  EXPECT_LE(forward.arena_bytes, 12 * 20480u);
+  EXPECT_LE(line.arena_bytes, 2 * 20480u);
+  expect_function_lowers(steps, f32({40}));
+  expect_function_lowers(slope, f32({40}));
+  expect_function_lowers(chain, f32({40}));
+}
+
+TEST(Residence, ALongKernelIsNotCutWhereThatTakesMuchMemory) {
+  const auto chain = [](const Array& x) {
+    Array y = x;
+    for (int i = 0; i < 300; ++i) y = tanh(y) - 0.25f;
+    return y;
+  };
+  Trace outer;
+  const Graph g = make_graph(chain, outer.input(f32({5000}))).graph;
+  EXPECT_EQ(compile(g, Target::lavapipe(), {.kept_row_bytes = 20000}).steps.size(),
+            compile(g, Target::lavapipe()).steps.size());
+  EXPECT_EQ(compile(g, Target::lavapipe(), {.kept_row_bytes = 19999}).steps.size(), 1u);
 }
 
 }  // namespace
