@@ -283,10 +283,10 @@ class ElementGroups {
 
   /// Whether the kernel of both is not too long.
   bool fits(ValueId v, const Group& group) const {
-    Cone all = cones_.at(v);
+    std::set<std::uint32_t> all = cones_.at(v).equations;
     for (ValueId r : group) {
       const auto& equations = cones_.at(r).equations;
-      all.equations.insert(equations.begin(), equations.end());
+      all.insert(equations.begin(), equations.end());
     }
     return straight_instructions(g_, all) <= longest_;
   }

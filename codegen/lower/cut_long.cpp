@@ -24,7 +24,8 @@ class Cutter {
 
   void cut(ValueId root) {
     const Cone cone = cone_of(p_, root);
-    if (!cone.loops.empty() || straight_instructions(g_, cone) <= limits_.instructions) return;
+    if (!cone.loops.empty() || straight_instructions(g_, cone.equations) <= limits_.instructions)
+      return;
     equations_.assign(cone.equations.begin(), cone.equations.end());
     size_ = g_.avals[root].shape.size();
     stored_.clear();
@@ -104,9 +105,9 @@ class Cutter {
 
 }  // namespace
 
-double straight_instructions(const Graph& g, const Cone& cone) {
+double straight_instructions(const Graph& g, const std::set<std::uint32_t>& equations) {
   double sum = 0;
-  for (std::uint32_t i : cone.equations) sum += own_instructions(g.equations[i]);
+  for (std::uint32_t i : equations) sum += own_instructions(g.equations[i]);
   return sum;
 }
 

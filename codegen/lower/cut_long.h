@@ -2,14 +2,15 @@
 // solver without a loop, are several kernels.
 #pragma once
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "codegen/lower/cone.h"
 
 namespace gnomon {
 
-/// Instructions of the kernel of a root with this cone, about.
-double straight_instructions(const Graph&, const Cone&);
+/// Instructions of a kernel of these equations, about.
+double straight_instructions(const Graph&, const std::set<std::uint32_t>& equations);
 
 struct CutLimits {
   double instructions;  // of a kernel without loops

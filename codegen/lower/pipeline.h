@@ -22,7 +22,8 @@ struct CompileOptions {
   bool fast_math = false;       // sets Target::built_in_functions
   std::uint64_t print_bytes = std::uint64_t{1} << 20;  // see lower/record.h
   /// Bytes of results that a loop keeps for a later one which would compute them again, at most and
-  /// for one pair of loops (lower/kept_rows.h).
+  /// for one pair of loops (lower/kept_rows.h); and of what lies between the kernels that straight
+  /// code of one result is cut into (lower/cut_long.h).
   std::uint64_t kept_row_bytes = std::uint64_t{256} << 20;
   PassOptions passes = {};
   bool keep_text = false;  // fill Program::graph_text and fusion_text

@@ -271,7 +271,8 @@ TEST_F(Windows, AreFourAtMostWithoutCopies) {
 }
 
 TEST_F(Windows, BeyondFourAreReachedByAddressWithoutCopies) {
-  if (!rt.target().features.addresses) GTEST_SKIP() << rt.device_name() << " has no addresses";
+  if (!rt.target().features.addresses)
+    GTEST_SKIP() << rt.device_name() << " has no buffer device addresses";
   expect_sum(6);
   EXPECT_EQ(rt.counters().window_copies, 0u);
 }

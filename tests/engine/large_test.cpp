@@ -14,11 +14,14 @@ using ::testing::HasSubstr;
 class LargeArrays : public DeviceTest {
  protected:
   void SetUp() override {
-    // Without addresses an array that takes all windows leaves none for the result.
-    if (context()->device.max_block_bytes() < bytes ||
-        (!rt.target().features.addresses && context()->device.max_window_bytes() < bytes))
-      GTEST_SKIP() << rt.device_name() << " allocates at most "
-                   << context()->device.max_block_bytes() << " bytes";
+    const vulkan::Device& device = context()->device;
+    if (device.max_block_bytes() < bytes)
+      GTEST_SKIP() << rt.device_name() << " allocates at most " << device.max_block_bytes()
+                   << " bytes at a time";
+    // An array that takes all windows leaves none for the result.
+    if (!rt.target().features.addresses && device.max_window_bytes() < bytes)
+      GTEST_SKIP() << rt.device_name() << " has no buffer device addresses, and windows of "
+                   << device.max_window_bytes() << " bytes";
   }
 
   static constexpr std::uint64_t bytes = std::uint64_t{512} << 20;

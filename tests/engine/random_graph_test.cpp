@@ -52,7 +52,8 @@ class RandomGraphsByAddress : public RandomGraphs {
 };
 
 TEST_F(RandomGraphsByAddress, MeanTheSame) {
-  if (!rt.target().features.addresses) GTEST_SKIP() << rt.device_name() << " has no addresses";
+  if (!rt.target().features.addresses)
+    GTEST_SKIP() << rt.device_name() << " has no buffer device addresses";
   const auto checked = [&](const RandomGraph& r) -> std::string {
     try {
       return check(r);
