@@ -331,7 +331,9 @@ TEST_P(Resume, GoesOnFromTheLastFinishedSlice) {
       if (first == 0) first = p.steps;
     }});
     EXPECT_EQ(rt->to_host<float>(going_on(x)), right) << at;
-    EXPECT_GE(first, last) << "began with the first step";
+    // What was under way at the last report may have ended the loop: then nothing is left to
+    // report, while whoever begins with the first step reports a few steps first.
+    EXPECT_TRUE(first == 0 || first >= last) << "began with step " << first << " of " << last;
   }
 }
 
@@ -427,7 +429,7 @@ TEST_F(ResumeTest, TakesMovedArgumentsAndTellsHowFarItIs) {
   std::uint64_t first = 0;
   rt->on_step([&](const Progress& p) { first = first == 0 ? p.steps : first; });
   EXPECT_EQ(rt->to_host<float>(f(std::move(x))), right);
-  EXPECT_GE(first, before);
+  EXPECT_TRUE(first == 0 || first >= before) << first << " of " << before;
   EXPECT_TRUE(x.empty());
 }
 
