@@ -34,6 +34,7 @@ struct Variant {
   Check check;
   std::function<std::map<std::string, double>()> extras;
   std::function<double()> took;
+  std::function<std::string()> profile;  // a table of its kernels, where they can be timed
 };
 
 /// A workload and the makers of its variants. Makers are called when the workload starts, and what

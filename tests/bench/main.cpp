@@ -49,6 +49,7 @@ struct Arguments {
   bool quick = false;
   bool list = false;
   bool prepare = false;
+  bool profile = false;
   bool corrupt = false;
 };
 
@@ -65,6 +66,19 @@ int prepare(std::vector<bench::Workload> workloads, const Arguments& arguments) 
           variant.run();
   return 0;
 }
+
+/// Prints where the time of the library's calls goes.
+int profile(std::vector<bench::Workload> workloads, const Arguments& arguments) {
+  bench::add_gnomon_variants(workloads);
+  for (const bench::Workload& workload : filtered(std::move(workloads), arguments.filter))
+    for (const auto& make : workload.makers)
+      for (const bench::Variant& variant : make())
+        if (variant.profile &&
+            (arguments.variants.empty() ||
+             std::ranges::find(arguments.variants, variant.name) != arguments.variants.end()))
+          std::printf("%s\n%s\n", workload.id.c_str(), variant.profile().c_str());
+  return 0;
+}
 #endif
 
 int run(const Arguments& arguments) {
@@ -76,6 +90,7 @@ int run(const Arguments& arguments) {
   }
 #ifdef GNOMON_BENCH_HAS_LIBRARY
   if (arguments.prepare) return prepare(std::move(workloads), arguments);
+  if (arguments.profile) return profile(std::move(workloads), arguments);
 #endif
 
   const bench::vk::Device device;
@@ -138,6 +153,8 @@ int main(int argc, char** argv) {
 #ifdef GNOMON_BENCH_HAS_LIBRARY
   app.add_flag("--prepare", arguments.prepare,
                "only compile what the library is timed with, for GNOMON_DUMP");
+  app.add_flag("--profile", arguments.profile,
+               "only print the times of the library's kernels, workload by workload");
   app.add_option("--first-call", arguments.first_call)
       ->group("");  // for the processes of cold_linalg
 #endif
