@@ -9,6 +9,17 @@
 
 namespace gnomon {
 
+/// Lanes that CPU drivers run in step, in vector registers (AVX2). Estimates of time are all that
+/// depends on it.
+constexpr std::uint32_t simd_lanes = 8;
+
+/// Terms of products with vectors that a lane holds, which one trip of a loop writes out: drivers
+/// take a second for these, of several lanes each. An element that is asked for at two places
+/// counts twice in the kernel, which may have twice as many.
+constexpr Dim most_written_terms = 256;
+/// And of one product.
+constexpr Dim longest_written_product = 64;
+
 /// How a driver runs the invocations of a dispatch.
 enum class Execution : std::uint8_t {
   /// A CPU's: a workgroup is one core's, which runs its invocations in groups of SIMD lanes, one
@@ -73,7 +84,7 @@ struct DeviceModel {
   /// Trips up to which the driver's own compiler writes loops out, at great length; 0: it does not.
   std::uint64_t unrolled_by_driver = 0;
   /// Instructions of a kernel without loops, before it is made wider, from which on its driver
-  /// would take long to compile it: it is several then (lower/cut_long.h). Lavapipe 22.3 takes
+  /// would take long to compile it: it is several then (partition/cut_long.h). Lavapipe 22.3 takes
   /// 0.1 s for 256 and 2.5 s for 1,400, and for the gradient of as many 36 s (Granite Rapids).
   double longest_straight = 1024;
 };

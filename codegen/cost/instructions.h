@@ -1,6 +1,6 @@
 // codegen/cost/instructions.h -- the unit that estimates of work count in.
 #pragma once
-#include "codegen/lower/element.h"
+#include "codegen/graph/element.h"
 
 namespace gnomon {
 

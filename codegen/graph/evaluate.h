@@ -3,8 +3,8 @@
 #pragma once
 #include <vector>
 
+#include "codegen/base/host_array.h"
 #include "codegen/graph/graph.h"
-#include "codegen/graph/host_array.h"
 
 namespace gnomon {
 

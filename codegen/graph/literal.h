@@ -1,7 +1,7 @@
 // codegen/graph/literal.h -- a constant inside a parameter: one number or a small array.
 #pragma once
+#include "codegen/base/host_array.h"
 #include "codegen/base/param_fields.h"
-#include "codegen/graph/host_array.h"
 
 namespace gnomon {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen/base/host_array.h"
+#include "codegen/graph/element.h"
 #include "codegen/graph/graph.h"
-#include "codegen/graph/host_array.h"
-#include "codegen/lower/element.h"
 
 namespace gnomon {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <span>
 
-#include "codegen/optimize/pass_log.h"
+#include "codegen/base/pass_log.h"
 #include "codegen/program/target.h"
 #include "shaders/kernel/kernel.h"
 

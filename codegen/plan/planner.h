@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/lower/loop_region.h"
+#include "codegen/partition/loop_region.h"
 #include "codegen/plan/flow.h"
 #include "codegen/plan/gate.h"
 #include "codegen/plan/group_kernel.h"

@@ -1,6 +1,6 @@
 // codegen/plan/schedule.h -- clusters in order become steps with places and barriers.
 #pragma once
-#include "codegen/lower/fuse.h"
+#include "codegen/partition/fuse.h"
 #include "codegen/program/program.h"
 
 namespace gnomon {

@@ -4,8 +4,8 @@
 #include <concepts>
 #include <string_view>
 
-#include "codegen/primitives/host.h"
-#include "codegen/primitives/lax.h"
+#include "codegen/graph/host.h"
+#include "codegen/lax/lax.h"
 #include "shaders/kernel/builder.h"
 
 namespace gnomon::rules {
@@ -278,6 +278,7 @@ constexpr Primitive comparison(std::string_view name) {
       .reference = map2<P, A, Host>,
   };
 }
+inline kernel::Value u32(kernel::Builder& k, Dim x) { return k.u32(static_cast<std::uint32_t>(x)); }
 /// `entry` with another lowering.
 constexpr Primitive lowered(Primitive entry, Lowering lower) {
   entry.lower = lower;

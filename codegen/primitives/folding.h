@@ -3,7 +3,7 @@
 #pragma once
 #include <optional>
 
-#include "codegen/lower/element.h"
+#include "codegen/graph/element.h"
 #include "shaders/library/team.h"
 
 namespace gnomon::rules {

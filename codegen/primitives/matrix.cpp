@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "codegen/base/lists.h"
-#include "codegen/primitives/control_graphs.h"
-#include "codegen/primitives/gather_scatter.h"
+#include "codegen/operations/gather_scatter.h"
 #include "codegen/trace/trace.h"
+#include "codegen/transforms/control_graphs.h"
 #include "gnomon/control.h"
 
 namespace gnomon::matrix {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "codegen/primitives/lax.h"
+#include "codegen/lax/lax.h"
 
 namespace gnomon::matrix {
 

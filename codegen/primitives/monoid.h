@@ -3,7 +3,7 @@
 #pragma once
 #include <limits>
 
-#include "codegen/primitives/host.h"
+#include "codegen/graph/host.h"
 #include "shaders/math/elementary.h"
 
 namespace gnomon::monoid {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "codegen/graph/array_text.h"
+#include "codegen/base/array_text.h"
 #include "codegen/program/print_format.h"
 #include "shaders/support/check.h"
 

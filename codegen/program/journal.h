@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/graph/host_array.h"
+#include "codegen/base/host_array.h"
 
 namespace gnomon {
 

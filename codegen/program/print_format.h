@@ -15,7 +15,7 @@ struct Format {
 };
 /// `{{` and `}}` are braces. Throws UsageError for anything else between braces.
 Format parse_format(std::string_view text, Loc);
-/// The format of one element for to_string (graph/array_text.h); empty: as NumPy prints it. Throws
+/// The format of one element for to_string (base/array_text.h); empty: as NumPy prints it. Throws
 /// UsageError when numbers of that type cannot be printed so.
 std::string element_format(const std::string& spec, DType, Loc);
 

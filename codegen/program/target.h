@@ -41,10 +41,10 @@ struct Target {
   std::uint32_t tile_panel = 0;     // columns whose operand stays in a core's cache; 0: whole rows
   std::uint32_t accumulators = 16;  // values that an invocation's loop carries in registers
   /// Products from which on a convolution of a CPU's has copies made of its operands
-  /// (lower/split_conv.h): to start a kernel costs what half a million of them do.
+  /// (optimize/split_conv.h): to start a kernel costs what half a million of them do.
   std::uint64_t arranged_products = std::uint64_t{1} << 19;
   /// Operations that one lane takes in the first slice of a loop that may take many times as many
-  /// (codegen/lower/slicing.h); 0: loops are sliced for drivers that limit trips only. A lane of a
+  /// (codegen/cost/slicing.h); 0: loops are sliced for drivers that limit trips only. A lane of a
   /// slow GPU waits some 5 ns for each, which makes this 20 ms; a CPU takes 1 to 3 ns, a hundred
   /// times what it costs to start a slice.
   std::uint64_t slice_work = std::uint64_t{1} << 22;
@@ -59,7 +59,7 @@ struct Target {
   /// are what memory is quickest at.
   std::uint32_t players = 0, player_rows = 0;
 
-  // Workgroups whose invocations work together, through shared memory (lower/workgroup.h).
+  // Workgroups whose invocations work together, through shared memory (emit/workgroup.h).
   std::uint32_t team = 0;  // invocations of such a workgroup, a power of two; 0: there are none
   std::uint32_t panel_depth = 8;    // products: positions of the sum in shared memory at a time
   std::uint32_t subgroup_size = 1;  // as the device tells; nothing may rely on it

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "codegen/graph/effects.h"
-#include "codegen/primitives/op_params.h"
-#include "codegen/primitives/table.h"
+#include "codegen/operations/op_params.h"
+#include "codegen/operations/table.h"
 #include "codegen/trace/executor.h"
 
 namespace gnomon {

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "codegen/graph/host_array.h"
+#include "codegen/base/host_array.h"
 #include "codegen/trace/trace.h"
 
 namespace gnomon {

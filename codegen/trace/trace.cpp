@@ -8,7 +8,7 @@
 
 #include "codegen/base/traced_line.h"
 #include "codegen/graph/primitive.h"
-#include "codegen/primitives/table.h"
+#include "codegen/operations/table.h"
 #include "codegen/trace/eager.h"
 
 namespace gnomon {

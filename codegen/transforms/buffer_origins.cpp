@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "codegen/primitives/buffer.h"
-#include "codegen/primitives/control.h"
-#include "codegen/primitives/gather_scatter.h"
-#include "codegen/primitives/table.h"
+#include "codegen/operations/buffer.h"
+#include "codegen/operations/control.h"
+#include "codegen/operations/gather_scatter.h"
+#include "codegen/operations/table.h"
 
 namespace gnomon {
 namespace {

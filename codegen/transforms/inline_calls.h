@@ -4,7 +4,7 @@
 
 namespace gnomon {
 
-/// Replaces calls (primitives/calls.h) by what they compute, in sub-graphs too; their rules are
+/// Replaces calls (operations/calls.h) by what they compute, in sub-graphs too; their rules are
 /// gone. For what comes after all transforms and wants to see every operation.
 Graph inline_calls(const Graph&);
 

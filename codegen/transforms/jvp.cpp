@@ -1,7 +1,7 @@
 // codegen/transforms/jvp.cpp -- replays a graph next to the tangents of its values.
 #include "codegen/transforms/jvp.h"
 
-#include "codegen/primitives/lax.h"
+#include "codegen/lax/lax.h"
 #include "codegen/trace/trace.h"
 
 namespace gnomon {

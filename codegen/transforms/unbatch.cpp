@@ -6,12 +6,12 @@
 
 #include "codegen/base/lists.h"
 #include "codegen/graph/effects.h"
-#include "codegen/primitives/calls.h"
-#include "codegen/primitives/control_graphs.h"
-#include "codegen/primitives/gather_scatter.h"
-#include "codegen/primitives/op_params.h"
-#include "codegen/primitives/table.h"
+#include "codegen/operations/calls.h"
+#include "codegen/operations/gather_scatter.h"
+#include "codegen/operations/op_params.h"
+#include "codegen/operations/table.h"
 #include "codegen/trace/trace.h"
+#include "codegen/transforms/control_graphs.h"
 
 namespace gnomon {
 namespace {

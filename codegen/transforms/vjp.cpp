@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "codegen/graph/effects.h"
-#include "codegen/primitives/gather_scatter.h"
-#include "codegen/primitives/lax.h"
+#include "codegen/lax/lax.h"
+#include "codegen/operations/gather_scatter.h"
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/write_once.h"
 

@@ -2,8 +2,8 @@
 #include "codegen/transforms/vmap.h"
 
 #include "codegen/graph/effects.h"
-#include "codegen/primitives/collectives.h"
-#include "codegen/primitives/lax.h"
+#include "codegen/lax/lax.h"
+#include "codegen/operations/collectives.h"
 #include "codegen/trace/trace.h"
 
 namespace gnomon {

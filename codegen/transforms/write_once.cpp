@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "codegen/primitives/buffer.h"
-#include "codegen/primitives/control.h"
-#include "codegen/primitives/control_graphs.h"
-#include "codegen/primitives/gather_scatter.h"
-#include "codegen/primitives/table.h"
+#include "codegen/operations/buffer.h"
+#include "codegen/operations/control.h"
+#include "codegen/operations/gather_scatter.h"
+#include "codegen/operations/table.h"
 #include "codegen/trace/trace.h"
+#include "codegen/transforms/control_graphs.h"
 
 namespace gnomon {
 namespace {

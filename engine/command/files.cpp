@@ -6,7 +6,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "codegen/graph/array_text.h"
+#include "codegen/base/array_text.h"
 #include "codegen/graph/text.h"
 #include "codegen/graph/verify.h"
 #include "codegen/program/saved.h"

@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <iostream>
 
+#include "codegen/compile/pipeline.h"
 #include "codegen/graph/evaluate.h"
-#include "codegen/lower/pipeline.h"
-#include "codegen/lower/record.h"
 #include "codegen/modules/module.h"
+#include "codegen/optimize/record.h"
 #include "codegen/program/targets.h"
 #include "engine/command/devices.h"
 #include "engine/command/files.h"

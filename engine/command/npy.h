@@ -2,7 +2,7 @@
 #pragma once
 #include <filesystem>
 
-#include "codegen/graph/host_array.h"
+#include "codegen/base/host_array.h"
 
 namespace gnomon {
 

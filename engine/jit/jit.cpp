@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <utility>
 
+#include "codegen/checks/check_buffers.h"
+#include "codegen/compile/pipeline.h"
 #include "codegen/graph/effects.h"
-#include "codegen/lower/pipeline.h"
-#include "codegen/lower/record.h"
-#include "codegen/transforms/check_buffers.h"
+#include "codegen/optimize/record.h"
 #include "engine/jit/compiling.h"
 #include "engine/jit/dump.h"
 #include "engine/jit/make_executable.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "codegen/compile/pipeline.h"
 #include "codegen/graph/graph.h"
-#include "codegen/lower/pipeline.h"
 #include "engine/runtime/state.h"
 #include "gnomon/lowered.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "codegen/lower/pipeline.h"
+#include "codegen/compile/pipeline.h"
 #include "engine/runtime/executable.h"
 #include "engine/runtime/state.h"
 

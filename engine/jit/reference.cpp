@@ -1,8 +1,8 @@
 // engine/jit/reference.cpp -- see reference.h.
 #include "engine/jit/reference.h"
 
-#include "codegen/lower/record.h"
-#include "codegen/transforms/find_nonfinite.h"
+#include "codegen/checks/find_nonfinite.h"
+#include "codegen/optimize/record.h"
 #include "gnomon/debug.h"
 
 namespace gnomon::detail {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "codegen/graph/effects.h"
-#include "codegen/lower/record.h"
 #include "codegen/modules/copy_kernel.h"
 #include "codegen/modules/module.h"
+#include "codegen/optimize/record.h"
 #include "codegen/program/saved.h"
 #include "codegen/program/targets.h"
 #include "engine/jit/lowering.h"

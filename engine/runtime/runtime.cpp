@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "codegen/graph/array_text.h"
+#include "codegen/base/array_text.h"
 #include "engine/runtime/state.h"
 #include "gnomon/error.h"
 

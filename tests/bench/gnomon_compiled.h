@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/lower/pipeline.h"
+#include "codegen/compile/pipeline.h"
 #include "codegen/trace/trace.h"
 #include "engine/runtime/executable.h"
 #include "engine/runtime/state.h"

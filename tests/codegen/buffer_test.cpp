@@ -2,8 +2,8 @@
 // check_buffers finds in programs that break their promise, by every way of running them.
 #include "gnomon/buffer.h"
 
-#include "codegen/graph/simplify.h"
-#include "codegen/transforms/check_buffers.h"
+#include "codegen/checks/check_buffers.h"
+#include "codegen/simplify/simplify.h"
 #include "codegen/transforms/vmap.h"
 #include "gnomon/debug.h"
 #include "gnomon/indexing.h"

@@ -1,8 +1,8 @@
 // tests/codegen/call_cases.cpp -- examples of the operations that hold functions, and of markers.
-#include "codegen/primitives/calls.h"
-#include "codegen/primitives/collectives.h"
-#include "codegen/primitives/custom_vmap.h"
-#include "codegen/primitives/lax.h"
+#include "codegen/lax/lax.h"
+#include "codegen/operations/calls.h"
+#include "codegen/operations/collectives.h"
+#include "codegen/operations/custom_vmap.h"
 #include "tests/codegen/case_maker.h"
 
 namespace gnomon::test {

@@ -2,10 +2,10 @@
 // order, what their derivatives are, and what the kinds of loops refuse.
 #include <algorithm>
 
-#include "codegen/graph/simplify.h"
+#include "codegen/operations/table.h"
+#include "codegen/primitives/control/reverse_steps.h"
 #include "codegen/primitives/families.h"
-#include "codegen/primitives/reverse_steps.h"
-#include "codegen/primitives/table.h"
+#include "codegen/simplify/simplify.h"
 #include "gnomon/buffer.h"
 #include "gnomon/indexing.h"
 #include "gnomon/loops.h"
@@ -65,11 +65,11 @@ TEST(Checkpoints, AreAsManyAsNoStepNeedsMoreThanTwice) {
       {10, 4},      {16, 5},      {32, 7},      {50, 9},       {64, 10},       {100, 13},
       {128, 15},    {256, 22},    {500, 31},    {1000, 44},    {2048, 63},     {4096, 90},
       {10000, 140}, {16384, 180}, {65536, 361}, {100000, 446}, {1000000, 1413}};
-  for (const auto& [n, c] : table) EXPECT_EQ(control::default_checkpoints(n), c) << n;
-  EXPECT_EQ(steps_of(CheckpointModel{static_cast<int>(control::default_checkpoints(10000)), 10000}
-                         .backward(10000))
-                .size(),
-            19860u);
+  for (const auto& [n, c] : table) EXPECT_EQ(default_checkpoints(n), c) << n;
+  EXPECT_EQ(
+      steps_of(CheckpointModel{static_cast<int>(default_checkpoints(10000)), 10000}.backward(10000))
+          .size(),
+      19860u);
 }
 
 // ---- the order in which a loop's steps are taken, as the reference meets them

@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "codegen/primitives/lax.h"
+#include "codegen/lax/lax.h"
 #include "gnomon/ops.h"
 #include "shaders/kernel/text.h"
 #include "tests/support/lowering.h"

@@ -2,8 +2,8 @@
 // reference.
 #include "gnomon/control.h"
 
-#include "codegen/graph/simplify.h"
-#include "codegen/lower/work.h"
+#include "codegen/cost/work.h"
+#include "codegen/simplify/simplify.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"

@@ -1,5 +1,5 @@
 // tests/codegen/control_test.cpp -- loops and branches: known answers, structure, messages.
-#include "codegen/primitives/control.h"
+#include "codegen/operations/control.h"
 
 #include <limits>
 

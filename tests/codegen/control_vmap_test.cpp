@@ -1,7 +1,7 @@
 // tests/codegen/control_vmap_test.cpp -- loops and branches under vmap against running every lane
 // on its own.
 #include <limits>
-#include "codegen/primitives/control.h"
+#include "codegen/operations/control.h"
 
 #include "gnomon/indexing.h"
 #include "tests/codegen/graph_host.h"

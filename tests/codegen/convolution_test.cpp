@@ -7,8 +7,8 @@
 #include <cmath>
 #include <random>
 
-#include "codegen/lower/split.h"
-#include "codegen/primitives/window.h"
+#include "codegen/operations/window.h"
+#include "codegen/optimize/split.h"
 #include "tests/codegen/graph_host.h"
 #include "tests/support/lowering.h"
 

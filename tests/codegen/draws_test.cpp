@@ -7,7 +7,7 @@
 #include <limits>
 #include <numbers>
 
-#include "codegen/primitives/special_host.h"
+#include "codegen/primitives/elementwise/special_host.h"
 #include "gnomon/control.h"
 #include "gnomon/ops.h"
 #include "gnomon/random.h"

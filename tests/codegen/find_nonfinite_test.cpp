@@ -1,5 +1,5 @@
 // tests/codegen/find_nonfinite_test.cpp -- the operation that made the first NaN or infinity.
-#include "codegen/transforms/find_nonfinite.h"
+#include "codegen/checks/find_nonfinite.h"
 
 #include <limits>
 

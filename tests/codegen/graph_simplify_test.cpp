@@ -1,5 +1,5 @@
 // tests/codegen/graph_simplify_test.cpp -- text in, text out; what must not change does not.
-#include "codegen/graph/simplify.h"
+#include "codegen/simplify/simplify.h"
 
 #include <random>
 

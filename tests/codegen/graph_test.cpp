@@ -1,7 +1,7 @@
 // tests/codegen/graph_test.cpp -- canonical order, identity, text, verification and evaluation.
 #include "codegen/graph/graph.h"
 
-#include "codegen/primitives/lax.h"
+#include "codegen/lax/lax.h"
 #include "tests/codegen/graph_host.h"
 
 namespace gnomon::test {

@@ -1,11 +1,11 @@
 // tests/codegen/hoist_test.cpp -- what iterations have in common leaves loops on the device, and
 // nothing else does.
-#include "codegen/lower/hoist.h"
+#include "codegen/optimize/hoist.h"
 
 #include <gtest/gtest.h>
 
-#include "codegen/graph/simplify.h"
-#include "codegen/primitives/control.h"
+#include "codegen/operations/control.h"
+#include "codegen/simplify/simplify.h"
 #include "gnomon/debug.h"
 #include "gnomon/loops.h"
 #include "gnomon/ops.h"

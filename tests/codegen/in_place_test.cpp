@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "codegen/graph/simplify.h"
-#include "codegen/lower/narrow_choices.h"
+#include "codegen/optimize/narrow_choices.h"
+#include "codegen/simplify/simplify.h"
 #include "gnomon/buffer.h"
 #include "gnomon/control.h"
 #include "gnomon/indexing.h"

@@ -1,12 +1,12 @@
 // tests/codegen/input_products_test.cpp -- products with what a scan is given leave it, and nothing
 // else does.
-#include "codegen/lower/input_products.h"
+#include "codegen/optimize/input_products.h"
 
 #include <gtest/gtest.h>
 
-#include "codegen/graph/simplify.h"
-#include "codegen/primitives/control.h"
-#include "codegen/primitives/table.h"
+#include "codegen/operations/control.h"
+#include "codegen/operations/table.h"
+#include "codegen/simplify/simplify.h"
 #include "gnomon/checkpoint.h"
 #include "gnomon/loops.h"
 #include "gnomon/ops.h"

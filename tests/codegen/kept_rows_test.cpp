@@ -1,10 +1,10 @@
 // tests/codegen/kept_rows_test.cpp -- the backward pass of a loop takes what the forward pass
 // computed, where that took long.
-#include "codegen/lower/kept_rows.h"
+#include "codegen/optimize/kept_rows.h"
 
-#include "codegen/graph/simplify.h"
-#include "codegen/primitives/control.h"
-#include "codegen/primitives/table.h"
+#include "codegen/operations/control.h"
+#include "codegen/operations/table.h"
+#include "codegen/simplify/simplify.h"
 #include "gnomon/checkpoint.h"
 #include "gnomon/loops.h"
 #include "tests/codegen/graph_host.h"

@@ -1,5 +1,5 @@
 // tests/codegen/linalg_cases.cpp -- the examples of linear algebra.
-#include "codegen/primitives/linalg.h"
+#include "codegen/primitives/linalg/linalg.h"
 #include "tests/codegen/case_maker.h"
 
 namespace gnomon::test {

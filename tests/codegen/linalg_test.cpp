@@ -2,7 +2,7 @@
 // reconstruction, closed forms, errors.
 #include "gnomon/linalg.h"
 
-#include "codegen/lower/expand.h"
+#include "codegen/optimize/expand.h"
 #include "codegen/program/target.h"
 #include "tests/codegen/graph_host.h"
 #include "tests/codegen/matrices.h"

@@ -2,7 +2,7 @@
 // loops, masks, messages.
 #include "gnomon/loops.h"
 
-#include "codegen/primitives/control.h"
+#include "codegen/operations/control.h"
 #include "gnomon/cumulative.h"
 #include "gnomon/masks.h"
 #include "gnomon/random.h"

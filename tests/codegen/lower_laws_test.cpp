@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "codegen/primitives/control.h"
+#include "codegen/operations/control.h"
 #include "codegen/transforms/vmap.h"
 #include "tests/codegen/primitive_cases.h"
 #include "tests/support/lowering.h"

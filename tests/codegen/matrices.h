@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "codegen/lower/expand.h"
+#include "codegen/optimize/expand.h"
 #include "codegen/program/target.h"
 #include "tests/codegen/graph_host.h"
 

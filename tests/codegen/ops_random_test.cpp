@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "codegen/primitives/table.h"
+#include "codegen/operations/table.h"
 #include "codegen/transforms/vmap.h"
 #include "gnomon/ops.h"
 #include "gnomon/random.h"

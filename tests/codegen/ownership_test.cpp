@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "codegen/lower/pipeline.h"
+#include "codegen/compile/pipeline.h"
 #include "gnomon/control.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"

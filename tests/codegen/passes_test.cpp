@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/lower/graph_passes.h"
+#include "codegen/compile/graph_passes.h"
 #include "codegen/optimize/kernel_passes.h"
 #include "gnomon/loops.h"
 #include "gnomon/ops.h"

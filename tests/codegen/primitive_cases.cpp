@@ -6,16 +6,16 @@
 #include <functional>
 #include <map>
 
-#include "codegen/primitives/buffer.h"
-#include "codegen/primitives/control.h"
-#include "codegen/primitives/csr.h"
-#include "codegen/primitives/cumulative.h"
-#include "codegen/primitives/effects.h"
-#include "codegen/primitives/gather_scatter.h"
-#include "codegen/primitives/lax.h"
-#include "codegen/primitives/sort.h"
-#include "codegen/primitives/special.h"
-#include "codegen/primitives/window.h"
+#include "codegen/lax/lax.h"
+#include "codegen/operations/buffer.h"
+#include "codegen/operations/control.h"
+#include "codegen/operations/csr.h"
+#include "codegen/operations/cumulative.h"
+#include "codegen/operations/effects.h"
+#include "codegen/operations/gather_scatter.h"
+#include "codegen/operations/sort.h"
+#include "codegen/operations/special.h"
+#include "codegen/operations/window.h"
 #include "codegen/trace/trace.h"
 #include "tests/codegen/case_maker.h"
 

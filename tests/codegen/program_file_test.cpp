@@ -8,8 +8,8 @@
 #include <functional>
 #include <random>
 
+#include "codegen/compile/pipeline.h"
 #include "codegen/graph/text.h"
-#include "codegen/lower/pipeline.h"
 #include "codegen/modules/module.h"
 #include "gnomon/error.h"
 #include "tests/support/loop_goldens.h"

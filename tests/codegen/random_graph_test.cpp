@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/graph/simplify.h"
 #include "codegen/graph/verify.h"
+#include "codegen/simplify/simplify.h"
 #include "gnomon/ops.h"
 #include "tests/support/host_check.h"
 

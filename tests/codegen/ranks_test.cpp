@@ -1,6 +1,6 @@
 // tests/codegen/ranks_test.cpp -- operations that take arrays apart and put them together again do
 // so with arrays of eight axes as well: what they use inside may not need a ninth.
-#include "codegen/lower/expand.h"
+#include "codegen/optimize/expand.h"
 #include "codegen/program/target.h"
 #include "gnomon/arrange.h"
 #include "gnomon/cumulative.h"

@@ -2,9 +2,9 @@
 // same numbers, fewer values kept.
 #include "gnomon/checkpoint.h"
 
-#include "codegen/graph/simplify.h"
-#include "codegen/lower/expand.h"
-#include "codegen/lower/pipeline.h"
+#include "codegen/compile/pipeline.h"
+#include "codegen/optimize/expand.h"
+#include "codegen/simplify/simplify.h"
 #include "gnomon/custom.h"
 #include "gnomon/debug.h"
 #include "gnomon/jacobian.h"

@@ -1,8 +1,8 @@
 // tests/codegen/reports.h -- what a graph's statements say, by the reference and by every way of
 // running compiled programs on the host.
 #pragma once
-#include "codegen/lower/pipeline.h"
-#include "codegen/lower/record.h"
+#include "codegen/compile/pipeline.h"
+#include "codegen/optimize/record.h"
 #include "tests/codegen/graph_host.h"
 #include "tests/support/lowering.h"
 

@@ -1,7 +1,7 @@
 // tests/codegen/reverse_test.cpp -- reverse mode of loops and branches: against closed forms, and
 // against forward mode in every direction.
-#include "codegen/primitives/buffer.h"
-#include "codegen/primitives/control.h"
+#include "codegen/operations/buffer.h"
+#include "codegen/operations/control.h"
 #include "gnomon/debug.h"
 #include "gnomon/loops.h"
 #include "gnomon/special.h"

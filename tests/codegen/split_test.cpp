@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/primitives/gather_scatter.h"
-#include "codegen/primitives/table.h"
+#include "codegen/operations/gather_scatter.h"
+#include "codegen/operations/table.h"
 #include "gnomon/ops.h"
 #include "shaders/kernel/kernel.h"
 #include "shaders/kernel/text.h"

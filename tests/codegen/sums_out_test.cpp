@@ -1,10 +1,10 @@
 // tests/codegen/sums_out_test.cpp -- sums over lanes leave loops, and give what they gave inside.
-#include "codegen/lower/sums_out.h"
+#include "codegen/optimize/sums_out.h"
 
-#include "codegen/graph/simplify.h"
-#include "codegen/primitives/control.h"
-#include "codegen/primitives/op_params.h"
-#include "codegen/primitives/table.h"
+#include "codegen/operations/control.h"
+#include "codegen/operations/op_params.h"
+#include "codegen/operations/table.h"
+#include "codegen/simplify/simplify.h"
 #include "gnomon/loops.h"
 #include "tests/codegen/graph_host.h"
 

@@ -2,7 +2,7 @@
 // values, from weights and rows that lie as lanes read them.
 #include <gmock/gmock.h>
 
-#include "codegen/lower/residence.h"
+#include "codegen/partition/residence.h"
 #include "gnomon/control.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"

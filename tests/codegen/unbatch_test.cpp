@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "codegen/primitives/table.h"
+#include "codegen/operations/table.h"
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/vmap.h"
 #include "gnomon/indexing.h"

@@ -2,7 +2,7 @@
 // buffer is kept or gone over by a step.
 #include <algorithm>
 
-#include "codegen/graph/simplify.h"
+#include "codegen/simplify/simplify.h"
 #include "gnomon/buffer.h"
 #include "gnomon/indexing.h"
 #include "gnomon/loops.h"

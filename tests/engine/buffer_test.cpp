@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "codegen/checks/check_buffers.h"
+#include "codegen/compile/pipeline.h"
 #include "codegen/graph/evaluate.h"
-#include "codegen/lower/pipeline.h"
-#include "codegen/lower/record.h"
+#include "codegen/optimize/record.h"
 #include "codegen/trace/function.h"
-#include "codegen/transforms/check_buffers.h"
 #include "gnomon/control.h"
 #include "gnomon/debug.h"
 #include "gnomon/indexing.h"

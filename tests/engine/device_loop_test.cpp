@@ -2,8 +2,8 @@
 // ones in chunks, nests, barriers.
 #include <gtest/gtest.h>
 
+#include "codegen/compile/pipeline.h"
 #include "codegen/graph/evaluate.h"
-#include "codegen/lower/pipeline.h"
 #include "engine/runtime/loop_scheduler.h"
 #include "gnomon/control.h"
 #include "gnomon/indexing.h"

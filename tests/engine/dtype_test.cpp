@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "codegen/compile/pipeline.h"
 #include "codegen/graph/evaluate.h"
-#include "codegen/lower/pipeline.h"
 #include "gnomon/gnomon.h"
 #include "tests/engine/fixture.h"
 #include "tests/support/dtype_programs.h"

@@ -2,9 +2,9 @@
 // ones.
 #include <gtest/gtest.h>
 
+#include "codegen/compile/pipeline.h"
 #include "codegen/graph/evaluate.h"
 #include "codegen/graph/text.h"
-#include "codegen/lower/pipeline.h"
 #include "gnomon/indexing.h"
 #include "gnomon/jit.h"
 #include "gnomon/loops.h"

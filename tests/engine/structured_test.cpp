@@ -7,8 +7,8 @@
 #include <random>
 #include <string>
 
+#include "codegen/compile/pipeline.h"
 #include "codegen/graph/evaluate.h"
-#include "codegen/lower/pipeline.h"
 #include "codegen/trace/function.h"
 #include "gnomon/jit.h"
 #include "gnomon/ops.h"

@@ -2,7 +2,7 @@
 // whatever the slices are, and slices that grow into their time.
 #include <gtest/gtest.h>
 
-#include "codegen/lower/pipeline.h"
+#include "codegen/compile/pipeline.h"
 #include "engine/runtime/pace.h"
 #include "gnomon/control.h"
 #include "gnomon/debug.h"

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "codegen/compile/pipeline.h"
 #include "codegen/graph/text.h"
-#include "codegen/lower/pipeline.h"
 #include "engine/vulkan/quirks.h"
 #include "gnomon/error.h"
 

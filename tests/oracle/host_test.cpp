@@ -4,7 +4,7 @@
 #include "check.h"
 #include "codegen/graph/evaluate.h"
 #include "codegen/graph/primitive.h"
-#include "codegen/graph/simplify.h"
+#include "codegen/simplify/simplify.h"
 #include "codegen/trace/function.h"
 #include "coverage.h"
 

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/graph/host_array.h"
+#include "codegen/base/host_array.h"
 #include "gnomon/array.h"
 #include "gnomon/random.h"
 #include "real.h"

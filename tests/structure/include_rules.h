@@ -23,6 +23,10 @@ std::vector<Include> includes_of(std::string_view source);
 std::optional<std::string> violation(std::string_view file, std::string_view include,
                                      std::string_view public_floor);
 
+/// Whether the folder of `path` has a place in the order of rooms, and so a say in what it may
+/// include.
+bool has_room(std::string_view path);
+
 /// Whether the file at `path` is installed.
 bool is_public(std::string_view path);
 

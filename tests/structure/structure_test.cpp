@@ -70,11 +70,15 @@ TEST(Structure, APlantedIncludeThatPointsUpIsFound) {
       {"shaders/kernel/a.h", "#include <gnomon/runtime.h>\n"},
       {"codegen/graph/a.cpp", "#  include \"engine/vulkan/device.h\"\n"},
       {"codegen/graph/a.cpp", "#include <vulkan/vulkan.h>\n"},
-      {"codegen/lower/a.cpp", "#include <spirv/unified1/spirv.hpp>\n"},
+      {"codegen/emit/a.cpp", "#include <spirv/unified1/spirv.hpp>\n"},
+      {"codegen/graph/a.h", "#include \"codegen/emit/emitter.h\"\n"},
+      {"codegen/lax/a.cpp", "#include \"codegen/primitives/families.h\"\n"},
+      {"codegen/primitives/families.h", "#include \"codegen/primitives/linalg/fft.h\"\n"},
+      {"shaders/kernel/a.h", "#include \"shaders/spirv/emit.h\"\n"},
       {"engine/vulkan/a.cpp", "#include \"engine/runtime/runtime.h\"\n"},
       {"engine/runtime/a.cpp", "#include <volk.h>\n"},
       {"engine/runtime/a.cpp", "#include \"engine/jit/jit.h\"\n"},
-      {"engine/runtime/a.cpp", "#include \"codegen/lower/pipeline.h\"\n"},
+      {"engine/runtime/a.cpp", "#include \"codegen/compile/pipeline.h\"\n"},
       {"engine/runtime/a.cpp", "#include \"codegen/graph/graph.h\"\n"},
       {"engine/vulkan/a.cpp", "#include \"codegen/modules/module.h\"\n"},
       {"codegen/program/a.cpp", "#include \"codegen/graph/graph.h\"\n"},
@@ -93,7 +97,8 @@ TEST(Structure, APlantedIncludeThatPointsUpIsFound) {
 TEST(Structure, IncludesThatPointDownAreAccepted) {
   const std::vector<Source> fine = {
       {"shaders/spirv/a.cpp", "#include <spirv/unified1/spirv.hpp>\n#include <vector>\n"},
-      {"codegen/lower/a.cpp", "#include \"shaders/kernel/kernel.h\"\n"},
+      {"codegen/emit/a.cpp", "#include \"shaders/kernel/kernel.h\"\n"},
+      {"codegen/primitives/linalg/a.cpp", "#include \"codegen/primitives/families.h\"\n"},
       {"engine/vulkan/a.cpp", "#include <volk.h>\n#include \"codegen/program/target.h\"\n"},
       {"engine/runtime/a.cpp", "#include \"engine/vulkan/device.h\"\n"},
       {"samples/a/main.cpp", "#include <gnomon/gnomon.h>\n#include \"samples/a/table.h\"\n"},
@@ -101,6 +106,15 @@ TEST(Structure, IncludesThatPointDownAreAccepted) {
       {"shaders/a.h", "// #include \"codegen/graph/graph.h\"\n"},
   };
   for (const Source& source : fine) EXPECT_EQ(violations(source), std::vector<std::string>{});
+}
+
+TEST(Structure, EveryFolderHasItsPlaceInTheOrderOfRooms) {
+  for (const Source& source : sources({"shaders", "codegen", "engine"}))
+    if (!source.path.starts_with("engine/library/")) {
+      EXPECT_TRUE(has_room(source.path)) << source.path;
+    }
+  EXPECT_FALSE(has_room("codegen/attic/a.cpp"));
+  EXPECT_FALSE(has_room("codegen/graph/attic/a.cpp"));
 }
 
 TEST(Structure, PublicHeadersIncludePublicHeadersOnly) {

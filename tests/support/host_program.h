@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "codegen/graph/host_array.h"
+#include "codegen/base/host_array.h"
 #include "codegen/program/program.h"
 
 namespace gnomon::testing {

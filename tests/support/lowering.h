@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "codegen/compile/pipeline.h"
 #include "codegen/graph/evaluate.h"
 #include "codegen/graph/text.h"
-#include "codegen/lower/pipeline.h"
 #include "codegen/trace/function.h"
 #include "tests/support/host_program.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "codegen/base/host_array.h"
 #include "codegen/graph/graph.h"
-#include "codegen/graph/host_array.h"
 
 namespace gnomon::testing {
 

@@ -6,10 +6,10 @@
 
 #include "codegen/graph/evaluate.h"
 #include "codegen/graph/primitive.h"
-#include "codegen/primitives/control_graphs.h"
-#include "codegen/primitives/lax.h"
-#include "codegen/primitives/table.h"
+#include "codegen/lax/lax.h"
+#include "codegen/operations/table.h"
 #include "codegen/trace/trace.h"
+#include "codegen/transforms/control_graphs.h"
 #include "tests/support/lowering.h"
 
 namespace gnomon::testing {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/graph/host_array.h"
+#include "codegen/base/host_array.h"
 #include "tests/support/random_graph.h"
 
 namespace gnomon::testing {

@@ -11,8 +11,8 @@
 #include "codegen/graph/evaluate.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/graph/verify.h"
-#include "codegen/primitives/control.h"
-#include "codegen/primitives/lax.h"
+#include "codegen/lax/lax.h"
+#include "codegen/operations/control.h"
 #include "codegen/trace/trace.h"
 
 namespace gnomon::testing {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "codegen/primitives/special_host.h"
+#include "codegen/primitives/elementwise/special_host.h"
 #include "gnomon/special.h"
 #include "tests/support/mpfr_functions.h"
 

@@ -1,0 +1,58 @@
+// codegen/analysis/cone.cpp -- walks from a value back to memory.
+#include "codegen/analysis/cone.h"
+
+#include "codegen/graph/primitive.h"
+
+namespace gnomon {
+
+Cone cone_of(const Placement& p, ValueId root) {
+  Cone c;
+  std::vector<ValueId> open{root};
+  std::set<ValueId> seen;
+  while (!open.empty()) {
+    const ValueId v = open.back();
+    open.pop_back();
+    if (!seen.insert(v).second) continue;
+    if (p.in_memory[v] && v != root) {
+      c.memory.insert(v);
+      continue;
+    }
+    const std::uint32_t e = p.uses.producer[v];
+    if (e == Uses::none) continue;
+    c.equations.insert(e);
+    if (is_loop(p.graph.equations[e])) c.loops.insert(e);
+    for (ValueId in : p.graph.equations[e].inputs) open.push_back(in);
+  }
+  return c;
+}
+
+bool pointwise(const Placement& p, ValueId root, ValueId target) {
+  std::vector<ValueId> open{root};
+  std::set<ValueId> seen;
+  bool found = false;
+  while (!open.empty()) {
+    const ValueId v = open.back();
+    open.pop_back();
+    if (!seen.insert(v).second) continue;
+    if (v == target) {
+      found = true;
+      continue;
+    }
+    if (p.in_memory[v] && v != root) continue;
+    const std::uint32_t i = p.uses.producer[v];
+    if (i == Uses::none) continue;
+    const Equation& e = p.graph.equations[i];
+    const Lowering& lower = e.primitive->lower;
+    const bool elementwise = lower.kind == Lowering::Kind::element && lower.reuse == Reuse::once &&
+                             lower.cost != Cost::view &&
+                             p.graph.avals[e.outputs[0]].shape == p.graph.avals[target].shape;
+    if (elementwise) {
+      open.insert(open.end(), e.inputs.begin(), e.inputs.end());
+    } else if (cone_of(p, v).memory.contains(target)) {
+      return false;
+    }
+  }
+  return found;
+}
+
+}  // namespace gnomon

@@ -1,0 +1,31 @@
+// codegen/analysis/cone.h -- what a value in memory is computed from.
+#pragma once
+#include <set>
+#include <vector>
+
+#include "codegen/analysis/layout.h"
+#include "codegen/analysis/uses.h"
+
+namespace gnomon {
+
+struct Cone {
+  std::set<std::uint32_t> equations;  // what computes a root, up to memory
+  std::set<ValueId> memory;           // what it reads
+  std::set<std::uint32_t> loops;
+};
+
+/// A graph, which of its values lie in memory, and how.
+struct Placement {
+  const Graph& graph;
+  const Uses& uses;
+  const std::vector<bool>& in_memory;
+  const std::vector<Layout>& layouts;
+};
+
+Cone cone_of(const Placement&, ValueId root);
+
+/// Whether `root` reaches `target` in memory, and through elementwise equations only: its element
+/// at a position needs that of `target` at the same position and no other.
+bool pointwise(const Placement&, ValueId root, ValueId target);
+
+}  // namespace gnomon

@@ -1,0 +1,161 @@
+// codegen/emit/workgroup_turn.cpp -- a square of a root per workgroup, where memory is read in
+// another order than it is written.
+#include <algorithm>
+
+#include "codegen/analysis/follow.h"
+#include "codegen/base/lists.h"
+#include "codegen/emit/workgroup.h"
+#include "codegen/emit/workshop.h"
+#include "codegen/graph/primitive.h"
+#include "shaders/library/turn.h"
+
+namespace gnomon {
+
+using kernel::Op;
+using kernel::Value;
+using kernel::Values;
+
+namespace {
+
+/// A value in memory whose neighbours are a root's along an axis that is not its own innermost.
+struct Source {
+  ValueId value = 0;
+  int axis = -1;   // of the root
+  Axes root_axis;  // per axis of the value; -1 where it has length 1
+};
+
+std::vector<Source> sources(const DraftRequest& r, const Placement& p, int inner) {
+  std::vector<Source> found;
+  for (ValueId root : r.roots)
+    walk(p, root, [&](ValueId v, const Axes& axes) {
+      // What this kernel computes itself is not there to be read.
+      if (!p.in_memory[v] || std::find(r.roots.begin(), r.roots.end(), v) != r.roots.end())
+        return true;
+      if (r.iterations != nullptr && r.iterations->contains(v)) return false;
+      const Shape& shape = p.graph.avals[v].shape;
+      Source s{v, -1, {}};
+      const int neighbours = innermost(shape, p.layouts[v]);
+      for (int a = 0; a < shape.rank(); ++a) {
+        const auto mine = std::find(axes.begin(), axes.end(), a);
+        if (mine == axes.end() && shape[a] > 1) return false;
+        s.root_axis.push_back(shape[a] > 1 ? static_cast<int>(mine - axes.begin()) : -1);
+        if (a == neighbours) s.axis = s.root_axis.back();
+      }
+      const bool known =
+          std::any_of(found.begin(), found.end(), [&](const Source& x) { return x.value == v; });
+      if (s.axis >= 0 && s.axis != inner && !known && (found.empty() || found[0].axis == s.axis))
+        found.push_back(std::move(s));
+      return false;
+    });
+  return found;
+}
+
+}  // namespace
+
+std::optional<WorkgroupDraft> draft_turn(const DraftRequest& r, const Placement& p) {
+  const Shape& shape = r.graph.avals[r.roots[0]].shape;
+  const int inner = innermost(shape, r.layouts[r.roots[0]]);
+  if (inner < 0) return std::nullopt;
+  // Lanes for themselves own whole words of small elements; here each would need an atomic.
+  for (ValueId v : r.roots)
+    if (size_of(r.graph.avals[v].dtype) < 4) return std::nullopt;
+  const std::vector<Source> from = sources(r, p, inner);
+  const kernel::Square square = kernel::Square::of(r.target.team);
+  const Dim side = square.side;
+  if (from.empty() || 2 * shape[inner] < side || 2 * shape[from[0].axis] < side || side < 2 ||
+      shape.size() < 4 * side * side)
+    return std::nullopt;
+  const int outer = from[0].axis;
+
+  DraftRequest request = r;
+  request.mapping = Mapping::group;
+  request.tile.reset();
+  Workshop w(request);
+  auto& k = w.k;
+  k.kernel().group_size = r.target.team;
+  Frame f(w.emitter, r.graph);
+  w.bind_inputs(f);
+
+  Shape walked;
+  for (int a = 0; a < shape.rank(); ++a)
+    walked.append(a == inner || a == outer ? (shape[a] + side - 1) / side : shape[a]);
+  const Index group = Index::flat(walked, k.source(Op::group_index));
+  Values base;
+  for (int a = 0; a < shape.rank(); ++a)
+    base.push_back(a == inner || a == outer ? k.mul(group(k, a), k.u32(square.side)) : group(k, a));
+  const auto ragged = [&](int axis) { return shape[axis] % side != 0; };
+  const auto beyond = [&](int axis, Value offset) { return k.add(base[at(axis)], offset); };
+  const auto within = [&](int axis, Value offset) {
+    const Value v = beyond(axis, offset);
+    return ragged(axis) ? k.binary(Op::minimum, v, k.u32(word(shape[axis] - 1))) : v;
+  };
+  const auto place = [&](Value along_outer, Value along_inner) {
+    Values c = base;
+    c[at(outer)] = within(outer, along_outer);
+    c[at(inner)] = within(inner, along_inner);
+    return c;
+  };
+
+  std::vector<std::function<Value(Value, Value)>> loads;
+  for (const Source& s : from)
+    loads.push_back([&](Value slow, Value fast) {
+      const Values c = place(fast, slow);
+      const Shape& own = r.graph.avals[s.value].shape;
+      Values position;
+      for (int root : s.root_axis) position.push_back(root < 0 ? k.u32(0) : c[at(root)]);
+      return w.emitter.load(w.memory(s.value, kernel::Access::read), own,
+                            Index::coordinates(own, std::move(position)));
+    });
+  const std::vector<kernel::Turned> turned = kernel::turn(k, square, loads);
+  std::vector<Values> places;
+  for (std::uint32_t i = 0; i < square.places(); ++i)
+    places.push_back(place(square.slow(k, i), square.fast(k)));
+  for (std::size_t n = 0; n < from.size(); ++n)
+    f.bind(from[n].value, [&, n](const Index& index) {
+      const Source& s = from[n];
+      const auto asked = [&](const Values& c) {
+        for (int a = 0; a < index.rank(); ++a)
+          if (s.root_axis[at(a)] >= 0 && index(k, a) != c[at(s.root_axis[at(a)])]) return false;
+        return true;
+      };
+      const auto mine = std::find_if(places.begin(), places.end(), asked);
+      if (mine != places.end()) return turned[n](static_cast<std::uint32_t>(mine - places.begin()));
+      // The same array the other way round, or another part of it.
+      return w.emitter.load(w.memory(s.value, kernel::Access::read), r.graph.avals[s.value].shape,
+                            index);
+    });
+
+  std::vector<Values> elements;
+  for (const Values& c : places) {
+    Values values;
+    for (ValueId v : r.roots) values.push_back(f.element(v, Index::coordinates(shape, c)));
+    elements.push_back(std::move(values));
+  }
+  for (std::uint32_t i = 0; i < square.places(); ++i) {
+    Value exists = k.boolean(true);
+    const auto below = [&](int axis, Value offset) {
+      if (ragged(axis))
+        exists = k.land(exists, k.compare(Op::lt, beyond(axis, offset), k.u32(word(shape[axis]))));
+    };
+    below(outer, square.slow(k, i));
+    below(inner, square.fast(k));
+    k.if_(
+        exists,
+        [&] {
+          for (std::size_t n = 0; n < r.roots.size(); ++n)
+            if (r.stored[n])
+              w.emitter.store(w.memory(r.roots[n], kernel::Access::write), shape,
+                              Index::coordinates(shape, places[i]), elements[i][n]);
+          return Values{};
+        },
+        [] { return Values{}; });
+  }
+  Draft d = w.finish("group");
+  d.disjoint = false;
+  d.groups = word(walked.size());
+  return WorkgroupDraft{std::move(d), "turned: a workgroup per " + std::to_string(side) + " by " +
+                                          std::to_string(side) + " elements of " +
+                                          to_string(shape)};
+}
+
+}  // namespace gnomon

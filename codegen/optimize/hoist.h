@@ -1,0 +1,21 @@
+// codegen/optimize/hoist.h -- what iterations have in common is computed once.
+#pragma once
+#include <optional>
+#include <set>
+
+#include "codegen/graph/graph.h"
+#include "codegen/program/target.h"
+
+namespace gnomon {
+
+/// Moves out of the loops with these bodies, and the loops inside them, what follows from constants
+/// alone and costs more than reading it: it becomes a constant too. On a device whose lanes read
+/// runs, matrices that such a loop multiplies vectors with are turned around first, so that
+/// neighbouring lanes read neighbours: a copy of the matrix for the time of the loop.
+///
+/// Worth it only where every iteration would compute the same again: kernels that hold the whole
+/// loop keep it in registers anyway. None when there is nothing to move. The result is simplified.
+std::optional<Graph> hoist_invariants(const Graph&, const std::set<const Graph*>& bodies,
+                                      const Target&);
+
+}  // namespace gnomon

@@ -1,0 +1,343 @@
+// codegen/partition/companions.cpp -- groups roots that share loops, positions or a dispatch.
+#include "codegen/partition/companions.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <optional>
+
+#include "codegen/base/lists.h"
+#include "codegen/cost/device_model.h"
+#include "codegen/cost/work.h"
+#include "codegen/emit/mapping.h"
+#include "codegen/graph/primitive.h"
+#include "codegen/operations/table.h"
+#include "codegen/partition/cut_long.h"
+
+namespace gnomon {
+
+void Companions::set(const std::vector<ValueId>& roots) {
+  for (ValueId v : roots) {
+    if (group_of_.size() <= v) group_of_.resize(v + 1, alone);
+    group_of_[v] = static_cast<std::uint32_t>(groups_.size());
+  }
+  groups_.push_back(roots);
+}
+
+namespace {
+
+bool is_marked(const Companions::Marks& marks, ValueId v) { return v < marks.size() && marks[v]; }
+
+/// False where it was marked already.
+bool mark(Companions::Marks& marks, ValueId v) {
+  if (is_marked(marks, v)) return false;
+  if (marks.size() <= v) marks.resize(v + 1);
+  return marks[v] = true;
+}
+
+}  // namespace
+
+// Roots are many, and so are groups: each value and each group is gone over once.
+Companions::Marks Companions::behind(const Cones& cones, const std::set<ValueId>& from) const {
+  Marks seen, expanded;
+  std::vector<ValueId> open;
+  const auto reach = [&](const std::set<ValueId>& values) {
+    for (ValueId v : values)
+      if (mark(seen, v)) open.push_back(v);
+  };
+  reach(from);
+  while (!open.empty()) {
+    const std::uint32_t group = group_of(open.back());
+    open.pop_back();
+    if (group == alone || !mark(expanded, group)) continue;
+    for (ValueId mate : groups_[group]) reach(cones.at(mate).memory);
+  }
+  return seen;
+}
+
+Companions::Marks Companions::waiting_for(ValueId v, const Readers& readers) const {
+  Marks waiting, expanded;
+  std::vector<ValueId> open{v};
+  while (!open.empty()) {
+    const ValueId read = open.back();
+    open.pop_back();
+    for (ValueId reader : readers[read]) {
+      const std::uint32_t group = group_of(reader);
+      if (group == alone || !mark(expanded, group)) continue;
+      for (ValueId mate : groups_[group])
+        if (mark(waiting, mate)) open.push_back(mate);
+    }
+  }
+  return waiting;
+}
+
+bool Companions::depends_on(const Cones& cones, const std::set<ValueId>& from,
+                            const std::vector<ValueId>& targets) const {
+  const Marks seen = behind(cones, from);
+  return std::any_of(targets.begin(), targets.end(), [&](ValueId v) { return is_marked(seen, v); });
+}
+
+std::map<ValueId, std::vector<ValueId>> group_by_loops(const std::vector<ValueId>& roots,
+                                                       const Cones& cones) {
+  std::map<ValueId, ValueId> leader;
+  for (ValueId v : roots) leader[v] = v;
+  const std::function<ValueId(ValueId)> find = [&](ValueId v) {
+    return leader[v] == v ? v : leader[v] = find(leader[v]);
+  };
+  std::map<std::uint32_t, ValueId> first_of_loop;
+  for (ValueId v : roots)
+    for (std::uint32_t l : cones.at(v).loops) {
+      auto [it, fresh] = first_of_loop.try_emplace(l, v);
+      if (!fresh) leader[find(v)] = find(it->second);
+    }
+  std::map<ValueId, std::vector<ValueId>> groups;
+  for (ValueId v : roots) groups[find(v)].push_back(v);
+  return groups;
+}
+
+namespace {
+
+/// Whether `v` is a large product, or follows from one, and its kernel has tiles.
+bool in_tiles(const Placement& place, const Cones& cones, ValueId v) {
+  const auto& equations = cones.at(v).equations;
+  return std::any_of(equations.begin(), equations.end(), [&](std::uint32_t i) {
+    const Equation& e = place.graph.equations[i];
+    return e.primitive == &dot_general_p && large_product(place.graph, e);
+  });
+}
+
+/// Whether `v` reads arrays as large as itself that are not of the group.
+bool reads_more(const Placement& place, const Cones& cones, ValueId v,
+                const std::vector<ValueId>& group) {
+  const auto& memory = cones.at(v).memory;
+  return std::any_of(memory.begin(), memory.end(), [&](ValueId m) {
+    return place.graph.avals[m].shape.size() == place.graph.avals[v].shape.size() &&
+           std::find(group.begin(), group.end(), m) == group.end();
+  });
+}
+
+/// Whether elements of `v` need those of what it reads at their own place, or numbers.
+bool elementwise(const Placement& place, const Cones& cones, ValueId v) {
+  const auto& equations = cones.at(v).equations;
+  return std::all_of(equations.begin(), equations.end(), [&](std::uint32_t i) {
+    const Equation& e = place.graph.equations[i];
+    const Lowering& lower = e.primitive->lower;
+    if (lower.kind != Lowering::Kind::element || e.outputs.size() > 1) return false;
+    if (e.primitive == &broadcast_p) return place.graph.avals[e.inputs[0]].shape.size() == 1;
+    return (lower.reuse == Reuse::once && lower.cost != Cost::view) ||
+           place.graph.avals[e.outputs[0]].shape.size() == 1;
+  });
+}
+
+/// Whether `v` and one of the group read the same array, as large as they are, element by element:
+/// one kernel loads it once. Moments of a gradient, say.
+bool shares_operand(const Placement& place, const Cones& cones, ValueId v,
+                    const std::vector<ValueId>& group) {
+  constexpr std::size_t most_arrays = 12;  // streams that a CPU's caches still follow
+  const Shape& shape = place.graph.avals[v].shape;
+  const auto as_large = [&](ValueId m) { return place.graph.avals[m].shape == shape; };
+  const std::set<ValueId>& read = cones.at(v).memory;
+  const auto shared_with = [&](ValueId r) {
+    const std::set<ValueId>& others = cones.at(r).memory;
+    return std::any_of(read.begin(), read.end(),
+                       [&](ValueId m) { return as_large(m) && others.contains(m); });
+  };
+  if (std::none_of(group.begin(), group.end(), shared_with)) return false;
+  std::set<ValueId> arrays(group.begin(), group.end());
+  arrays.insert(v);
+  const auto insert = [&](const std::set<ValueId>& values) {
+    std::copy_if(values.begin(), values.end(), std::inserter(arrays, arrays.end()), as_large);
+  };
+  insert(read);
+  for (ValueId r : group) insert(cones.at(r).memory);
+  return arrays.size() <= most_arrays && elementwise(place, cones, v) &&
+         std::all_of(group.begin(), group.end(),
+                     [&](ValueId r) { return elementwise(place, cones, r); });
+}
+
+/// Rows that one kernel writes into histories, at most: a device binds so many buffers.
+constexpr std::size_t most_updates = 8;
+/// Elements of an array whose kernel costs more to start than to run, and how many of them share
+/// one.
+constexpr Dim small_array = 4096;
+constexpr std::size_t most_small = 8;
+
+/// Groups of roots, to which each root is added in turn: to the first that it belongs to.
+class ElementGroups {
+ public:
+  ElementGroups(const Roots& known, Companions& companions)
+      : place_(known.place),
+        g_(known.place.graph),
+        target_(known.target),
+        updates_(known.updates),
+        cones_(known.cones),
+        readers_(known.readers),
+        longest_(known.longest),
+        companions_(companions) {}
+
+  void add(ValueId v) {
+    const auto found = updates_.contains(v) ? group_of_update(v) : group_of_elements(v);
+    if (!found) groups_.emplace_back();
+    const std::size_t at = found.value_or(groups_.size() - 1);
+    groups_[at].push_back(v);
+    if (found) companions_.set(groups_[at]);
+    if (!updates_.contains(v)) index(v, at);
+  }
+
+  std::vector<std::vector<ValueId>> take() { return std::move(groups_); }
+
+ private:
+  using Group = std::vector<ValueId>;
+
+  const std::set<ValueId>& reads(ValueId v) const { return cones_.at(v).memory; }
+  const Equation& equation(ValueId v) const { return g_.equations[place_.uses.producer[v]]; }
+  bool by_element(ValueId v) const {
+    return equation(v).primitive->lower.kind == Lowering::Kind::element;
+  }
+  bool is_small(ValueId v) const { return g_.avals[v].shape.size() <= small_array; }
+
+  // ---- rows of histories, which nobody reads before the loop is over
+
+  std::optional<std::size_t> group_of_update(ValueId v) const {
+    for (std::size_t i = 0; i < groups_.size(); ++i)
+      if (joins_updates(v, groups_[i]) && !companions_.depends_on(cones_, reads(v), groups_[i]) &&
+          !is_marked(companions_.waiting_for(v, readers_), groups_[i][0]))
+        return i;
+    return std::nullopt;
+  }
+
+  bool joins_updates(ValueId v, const Group& group) const {
+    if (!updates_.contains(group[0]) || group.size() >= most_updates ||
+        g_.avals[equation(group[0]).inputs[1]].shape != g_.avals[equation(v).inputs[1]].shape)
+      return false;
+    const auto only_written = [&](ValueId to) {
+      const ValueId old = updates_.operands().at(to);
+      std::ptrdiff_t own = 0;  // reads of what it overwrites
+      for (std::uint32_t i : cones_.at(to).equations)
+        own += std::count(g_.equations[i].inputs.begin(), g_.equations[i].inputs.end(), old);
+      return own == place_.uses.count[old] && place_.uses.count[to] == 1 &&
+             contains(g_.outputs, to);
+    };
+    return only_written(v) && std::all_of(group.begin(), group.end(), only_written);
+  }
+
+  // ---- what lanes have an element each of
+
+  std::optional<std::size_t> group_of_elements(ValueId v) const {
+    if (!by_element(v)) return std::nullopt;
+    std::optional<Order> order;  // found out where it is asked for
+    for (const std::size_t i : related(v)) {
+      if (!joins(v, groups_[i])) continue;
+      if (!order)
+        order = {companions_.behind(cones_, reads(v)), companions_.waiting_for(v, readers_)};
+      if (is_ready(v, groups_[i], *order)) return i;
+    }
+    return std::nullopt;
+  }
+
+  /// The groups that have anything to do with `v`, in order: a model has hundreds of arrays, and
+  /// looked at in pairs they would take seconds.
+  std::set<std::size_t> related(ValueId v) const {
+    std::set<std::size_t> all;
+    const auto add = [&](const auto& known, auto key) {
+      if (const auto at = known.find(key); at != known.end())
+        all.insert(at->second.begin(), at->second.end());
+    };
+    for (ValueId m : reads(v)) add(touching_, m);
+    add(of_equation_, place_.uses.producer[v]);
+    if (is_small(v)) add(small_, g_.avals[v].shape.size());
+    return all;
+  }
+
+  void index(ValueId v, std::size_t group) {
+    if (!by_element(v)) return;
+    touching_[v].insert(group);
+    for (ValueId m : reads(v)) touching_[m].insert(group);
+    if (groups_[group][0] == v) of_equation_[place_.uses.producer[v]].insert(group);
+    if (!is_small(v)) return;
+    std::set<std::size_t>& open = small_[g_.avals[v].shape.size()];
+    if (groups_[group].size() < most_small)
+      open.insert(group);
+    else
+      open.erase(group);
+  }
+
+  /// Whether it pays to compute `v` together with the group.
+  bool joins(ValueId v, const Group& group) const {
+    if (g_.avals[group[0]].shape != g_.avals[v].shape) return false;
+    const bool same_equation = place_.uses.producer[group[0]] == place_.uses.producer[v];
+    // Neighbours that need nothing of each other go together where they are small. A GPU runs
+    // them side by side as they are, and large products of few elements would only wait for one
+    // another's operands, and keep them.
+    const auto large = [&](ValueId r) {
+      return !runs_on_cores(target_) && in_tiles(place_, cones_, r);
+    };
+    const bool small = is_small(v) && group.size() < most_small && !large(v) && !large(group[0]);
+    const auto used = [&](ValueId r) { return reads(v).contains(r) && pointwise(place_, v, r); };
+    if (!same_equation && !small && std::none_of(group.begin(), group.end(), used) &&
+        !shares_operand(place_, cones_, v, group))
+      return false;
+    if (!same_equation && !fits(v, group)) return false;
+    return !runs_on_cores(target_) || small || same_equation ||
+           !in_tiles(place_, cones_, group[0]) || !reads_more(place_, cones_, v, group);
+  }
+
+  /// Whether the kernel of both is not too long.
+  bool fits(ValueId v, const Group& group) const {
+    std::set<std::uint32_t> all = cones_.at(v).equations;
+    for (ValueId r : group) {
+      const auto& equations = cones_.at(r).equations;
+      all.insert(equations.begin(), equations.end());
+    }
+    return straight_instructions(g_, all) <= longest_;
+  }
+
+  /// What has to be computed before a root, and after it.
+  struct Order {
+    Companions::Marks before, after;
+  };
+
+  /// Whether everything else that `v` reads is there before the group is computed.
+  bool is_ready(ValueId v, const Group& group, const Order& order) const {
+    if (is_marked(order.after, group[0])) return false;
+    std::set<ValueId> others;
+    for (ValueId m : reads(v)) {
+      if (!contains(group, m))
+        others.insert(m);
+      else if (!pointwise(place_, v, m))
+        return false;
+    }
+    if (others.size() < reads(v).size()) return !companions_.depends_on(cones_, others, group);
+    return std::none_of(group.begin(), group.end(),
+                        [&](ValueId r) { return is_marked(order.before, r); });
+  }
+
+  const Placement& place_;
+  const Graph& g_;
+  const Target& target_;
+  const Updates& updates_;
+  const Cones& cones_;
+  const Companions::Readers& readers_;
+  const double longest_;
+  Companions& companions_;
+  std::vector<Group> groups_;
+  // Which groups of elements write or read a value, begin with a result of an equation, take
+  // another small array of a size.
+  std::map<ValueId, std::set<std::size_t>> touching_;
+  std::map<std::uint32_t, std::set<std::size_t>> of_equation_;
+  std::map<Dim, std::set<std::size_t>> small_;
+};
+
+}  // namespace
+
+std::vector<std::vector<ValueId>> group_elements(const Roots& known, std::vector<ValueId> roots,
+                                                 Companions& companions) {
+  const auto& producer = known.place.uses.producer;
+  std::sort(roots.begin(), roots.end(),
+            [&](ValueId a, ValueId b) { return producer[a] < producer[b]; });
+  ElementGroups groups(known, companions);
+  for (ValueId v : roots) groups.add(v);
+  return groups.take();
+}
+
+}  // namespace gnomon

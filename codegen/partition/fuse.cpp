@@ -1,0 +1,647 @@
+// codegen/partition/fuse.cpp -- greedy partition of a graph into kernels.
+#include "codegen/partition/fuse.h"
+#include "codegen/partition/free_early.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "codegen/analysis/in_place.h"
+#include "codegen/analysis/loop_lanes.h"
+#include "codegen/analysis/updates.h"
+#include "codegen/base/lists.h"
+#include "codegen/cost/device_model.h"
+#include "codegen/cost/slicing.h"
+#include "codegen/cost/work.h"
+#include "codegen/emit/workgroup.h"
+#include "codegen/graph/primitive.h"
+#include "codegen/operations/control.h"
+#include "codegen/operations/gather_scatter.h"
+#include "codegen/operations/op_params.h"
+#include "codegen/operations/table.h"
+#include "codegen/optimize/open_branches.h"
+#include "codegen/partition/companions.h"
+#include "codegen/partition/cut_long.h"
+#include "codegen/partition/loop_placement.h"
+#include "codegen/partition/loop_region.h"
+#include "codegen/partition/residence.h"
+#include "codegen/partition/sharing.h"
+#include "shaders/passes/simplify.h"
+
+namespace gnomon {
+
+namespace {
+
+class Partitioner {
+ public:
+  Partitioner(const Graph& g, const Target& target, const CompileOptions& options, LoopNest nest)
+      : g_(g), target_(target), options_(options), nest_(std::move(nest)), uses_(analyse_uses(g)) {}
+
+  Partition run() {
+    Residence start = choose_residence(g_, uses_, target_, options_);
+    in_memory_ = std::move(start.in_memory);
+    layouts_ = std::move(start.layouts);
+    rows_ = std::move(start.rows);
+    updates_ = Updates(g_, uses_, nest_.carried);
+    for (ValueId v : updates_.outputs()) {
+      in_memory_[v] = true;
+      layouts_[v] = {};
+    }
+    if (options_.fuse)
+      cut_long(placement(), {longest_kernel(), options_.kept_row_bytes}, in_memory_);
+    if (options_.loops == LoopMapping::device || options_.loops == LoopMapping::workgroup)
+      for (std::uint32_t i = 0; i < g_.equations.size(); ++i) run_on_device(i, "asked for");
+    // Each round either succeeds, moves at least one more value to memory, or takes one loop apart.
+    while (!build()) {
+    }
+    return order();
+  }
+
+ private:
+  /// Instructions of a kernel without loops. What a loop starts in every iteration pays for a
+  /// driver that takes its time once.
+  double longest_kernel() const {
+    return device_model(target_).longest_straight * (nest_.inside ? 8 : 1);
+  }
+
+  Placement placement() const { return {g_, uses_, in_memory_, layouts_}; }
+  Cone cone_of(ValueId root) const { return gnomon::cone_of(placement(), root); }
+
+  /// Non-memory outputs of the loops in a cone go to memory. False when there were none.
+  bool cut(const Cone& c) {
+    bool changed = false;
+    for (std::uint32_t l : c.loops)
+      for (ValueId v : g_.equations[l].outputs)
+        if (!in_memory_[v] && uses_.count[v] > 0) changed = in_memory_[v] = true;
+    return changed;
+  }
+
+  bool direct_output(ValueId root) const {
+    const std::uint32_t p = uses_.producer[root];
+    return p != Uses::none && is_loop(g_.equations[p]);
+  }
+
+  bool build() {
+    clusters_.clear();
+    std::vector<ValueId> roots;
+    for (std::uint32_t i = 0; i < g_.equations.size(); ++i)
+      for (ValueId v : g_.equations[i].outputs)
+        if (in_memory_[v] && uses_.live[v] && !device_.contains(i)) roots.push_back(v);
+    Cones cones;
+    for (ValueId v : roots) {
+      cones[v] = cone_of(v);
+      if (updates_.contains(v) && !cones[v].loops.empty() && cut(cones[v])) return false;
+    }
+
+    const std::map<ValueId, std::vector<ValueId>> groups = group_by_loops(roots, cones);
+    companions_ = {};
+    for (const auto& [lead, members] : groups) companions_.set(members);
+    for (const auto& [i, device] : device_) {
+      const Cluster c = device.cluster();
+      for (ValueId v : c.writes) cones[v].memory.insert(c.reads.begin(), c.reads.end());
+      companions_.set(c.writes);
+    }
+
+    readers_.assign(g_.avals.size(), {});
+    for (const auto& [root, cone] : cones)
+      for (ValueId v : cone.memory) readers_[v].push_back(root);
+
+    std::vector<ValueId> plain;
+    for (const auto& [lead, members] : groups) {
+      std::set<std::uint32_t> loops;
+      for (ValueId v : members) loops.insert(cones[v].loops.begin(), cones[v].loops.end());
+      if (loops.empty()) {
+        plain.insert(plain.end(), members.begin(), members.end());
+        continue;
+      }
+      for (ValueId v : members)
+        if (companions_.depends_on(cones, cones[v].memory, members) && cut(cones[v])) return false;
+      try {
+        if (!loop_cluster(members, loops, cones)) return false;
+      } catch (const KernelTooLarge&) {
+        if (!fuse_less(members, cones) && !take_apart(loops)) throw_too_large(members);
+        return false;
+      }
+    }
+    if (!map_clusters(plain, cones)) return false;
+    for (const auto& [i, device] : device_) clusters_.push_back(device.cluster());
+    std::map<ValueId, ValueId> in_place = updates_.operands();
+    for (std::size_t i = 0; i < nest_.carried; ++i)
+      for (const Cluster& c : clusters_)
+        if (std::count(c.draft.in_place.begin(), c.draft.in_place.end(), g_.outputs[i]) > 0)
+          in_place.emplace(g_.outputs[i], g_.inputs[i]);
+    sharing_ = share_memory(placement(), clusters_, nest_.carried, in_place);
+    if (!sharing_.failed) {
+      // A small kernel in front costs less than to copy a large array in every iteration.
+      constexpr Dim large = 1024;
+      bool stored = false;
+      for (ValueId v : sharing_.late)
+        if (nest_.inside && g_.avals[v].shape.size() >= large)
+          stored = store_views(placement(), in_memory_, v) || stored;
+      return !stored;
+    }
+    if (updates_.contains(*sharing_.failed))
+      updates_.read_earlier(placement(), in_memory_, *sharing_.failed);
+    else
+      copied_.insert(*sharing_.failed);
+    return false;
+  }
+
+  /// Lanes that leave most of any device idle.
+  static constexpr Dim few_lanes = 16;
+
+  /// True when something was changed: so few lanes would do all the work of an iteration that many
+  /// could share, as with a batch of a few large matrices.
+  bool too_much_for(Dim lanes, const std::set<std::uint32_t>& loops,
+                    const std::vector<ValueId>& members, const Cones& cones) {
+    for (std::uint32_t loop : loops) {
+      const double work = work_per_iteration(g_.equations[loop]) / static_cast<double>(lanes);
+      if (!worth_kernels(g_.equations[loop], lanes, target_, may_play())) continue;
+      bool changed = false;
+      if (loops.size() > 1)
+        for (ValueId v : members) changed = cut(cones.at(v)) || changed;
+      if (changed || run_on_device(loop, std::to_string(static_cast<std::uint64_t>(work)) +
+                                             " operations per iteration for each of " +
+                                             std::to_string(lanes) + " lanes"))
+        return true;
+    }
+    return false;
+  }
+
+  bool loop_cluster(const std::vector<ValueId>& members, const std::set<std::uint32_t>& loops,
+                    const Cones& cones) {
+    const bool sequential = options_.loops == LoopMapping::sequential;
+    std::string why = sequential ? "asked for" : "";
+    if (!sequential) {
+      ValueId blamed = members[0];
+      bool only_consumers_failed = false;
+      for (Dim lanes : lane_candidates(g_, loops)) {
+        DraftFailure failure;
+        if (lanes <= few_lanes && too_much_for(lanes, loops, members, cones)) return false;
+        if (loops.size() == 1) {
+          const Equation& loop = g_.equations[*loops.begin()];
+          const std::optional<std::string> apart =
+              better_as_kernels(g_, loop, lanes, target_, nest_);
+          if (apart && run_on_device(*loops.begin(), *apart)) return false;
+        }
+        if (auto d = try_draft(members, Mapping::lane, lanes, failure)) {
+          if (!fits_a_dispatch(*d, loops, members, cones)) return false;
+          add(std::move(*d), members, cones, "every lane runs its own trips", live_out(members));
+          return true;
+        }
+        why = failure.why;
+        if (!direct_output(failure.root)) {
+          only_consumers_failed = true;
+          blamed = failure.root;
+        }
+      }
+      if (only_consumers_failed && cut(cones.at(blamed))) return false;
+      // Another loop of the cone may be what does not fit: give each its own kernel.
+      if (loops.size() > 1) {
+        bool changed = false;
+        for (ValueId v : members) changed = cut(cones.at(v)) || changed;
+        if (changed) return false;
+      }
+      const std::uint32_t loop = *loops.begin();
+      const double work = work_per_iteration(g_.equations[loop]);
+      if (worth_kernels(g_.equations[loop], 1, target_, may_play()) &&
+          run_on_device(loop, std::to_string(static_cast<std::uint64_t>(work)) +
+                                  " operations per iteration; " + why))
+        return false;
+    }
+    // One lane walks everything: only what the loops themselves give.
+    for (ValueId v : members)
+      if (!direct_output(v) && g_.avals[v].shape.size() > 1 && cut(cones.at(v))) return false;
+    DraftFailure failure;
+    auto d = try_draft(members, Mapping::sequential, 1, failure);
+    GNOMON_CHECK(d.has_value(), "the sequential mapping runs every graph, but: " + failure.why);
+    if (!sequential && !fits_a_dispatch(*d, loops, members, cones)) return false;
+    add(std::move(*d), members, cones, "sequential: " + (why.empty() ? "no lane axis" : why),
+        live_out(members));
+    return true;
+  }
+
+  /// The next kernel, which computes `roots`.
+  DraftRequest request(const std::vector<ValueId>& roots, Mapping mapping, Dim lanes) const {
+    return {g_,
+            uses_,
+            target_,
+            in_memory_,
+            layouts_,
+            roots,
+            std::vector<bool>(roots.size(), true),
+            mapping,
+            lanes,
+            options_.name + "_" + std::to_string(clusters_.size()),
+            {},
+            true,
+            &nest_.iterations};
+  }
+
+  /// Which roots of a kernel are live out of it: the others, which only it reads, stay in
+  /// registers.
+  std::vector<bool> live_out(const std::vector<ValueId>& roots) const {
+    const auto outside = [&](ValueId reader) { return !contains(roots, reader); };
+    std::vector<bool> live;
+    for (ValueId v : roots)
+      live.push_back(direct_output(v) || contains(g_.outputs, v) ||
+                     std::any_of(readers_[v].begin(), readers_[v].end(), outside));
+    return live;
+  }
+
+  std::optional<Draft> try_draft(const std::vector<ValueId>& roots, Mapping mapping, Dim lanes,
+                                 DraftFailure& failure) {
+    DraftRequest r = request(roots, mapping, lanes);
+    r.stored = live_out(roots);
+    r.takeovers = takeovers(roots);
+    auto d = draft(r, failure);
+    if (!d && !r.takeovers.empty()) {
+      r.takeovers.clear();
+      d = draft(r, failure);
+    }
+    if (d) d->has_loop = true;
+    return d;
+  }
+
+  /// Carried values of the loop around that loops of the kernel write slices into, and carry out as
+  /// the next ones.
+  std::map<ValueId, ValueId> takeovers(const std::vector<ValueId>& roots) const {
+    std::map<ValueId, ValueId> r;
+    for (std::size_t i = 0; i < nest_.carried; ++i) {
+      const ValueId v = g_.outputs[i], start = g_.inputs[i];
+      if (copied_.contains(v) || std::find(roots.begin(), roots.end(), v) == roots.end()) continue;
+      const std::uint32_t producer = uses_.producer[v];
+      if (producer == Uses::none || !layouts_[v].row_major() || !layouts_[start].row_major())
+        continue;
+      const Equation& e = g_.equations[producer];
+      if (e.primitive != &while_p && e.primitive != &scan_p) continue;
+      const LoopOperands operands = loop_operands(e);
+      const std::uint32_t o = uses_.output[v];
+      if (o < operands.carried && e.inputs[o] == start && written_in_slices(operands.body, o))
+        r.emplace(v, start);
+    }
+    return r;
+  }
+
+  /// `stored`: which of the roots the kernel leaves in memory; empty: all.
+  void add(Draft d, const std::vector<ValueId>& roots, const Cones& cones, std::string reason,
+           const std::vector<bool>& stored = {}) {
+    Cluster c;
+    std::set<ValueId> reads;
+    for (ValueId v : roots)
+      for (ValueId m : cones.at(v).memory)
+        if (std::find(roots.begin(), roots.end(), m) == roots.end()) reads.insert(m);
+    c.draft = std::move(d);
+    for (std::size_t i = 0; i < roots.size(); ++i)
+      if (stored.empty() || stored[i]) c.writes.push_back(roots[i]);
+    c.reads.assign(reads.begin(), reads.end());
+    c.reason = std::move(reason);
+    clusters_.push_back(std::move(c));
+  }
+
+  bool map_clusters(const std::vector<ValueId>& roots, const Cones& cones) {
+    std::vector<std::vector<ValueId>> groups;
+    if (options_.fuse)
+      groups = group_elements({placement(), target_, updates_, cones, readers_, longest_kernel()},
+                              roots, companions_);
+    else
+      for (ValueId v : roots) groups.push_back({v});
+    for (const std::vector<ValueId>& group : groups) {
+      try {
+        if (!map_cluster(group, cones)) return false;
+      } catch (const KernelTooLarge&) {
+        if (!fuse_less(group, cones) && !large_.insert(group[0]).second &&
+            !take_apart({uses_.producer[group[0]]}))
+          throw_too_large(group);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// A kernel of these roots is too large: what computes them goes through memory from here on.
+  /// False when it does already.
+  bool fuse_less(const std::vector<ValueId>& roots, const Cones& cones) {
+    bool changed = false;
+    for (ValueId root : roots)
+      for (std::uint32_t i : cones.at(root).equations)
+        for (ValueId v : g_.equations[i].outputs)
+          if (!in_memory_[v] && uses_.live[v]) changed = in_memory_[v] = true;
+    return changed;
+  }
+
+  /// The iterations of these loops, or the branches, become kernels of their own, which are cut in
+  /// turn. False when none has such a form.
+  bool take_apart(const std::set<std::uint32_t>& loops) {
+    bool changed = false;
+    for (std::uint32_t loop : loops)
+      changed = run_on_device(loop, "too many instructions for one kernel") || changed;
+    return changed;
+  }
+
+  [[noreturn]] void throw_too_large(const std::vector<ValueId>& roots) const {
+    const Equation& e = g_.equations[uses_.producer[roots[0]]];
+    if (opens(e)) throw BranchTooLarge{};
+    usage_error(options_.name,
+                "`" + std::string(e.primitive->name) +
+                    "` makes a kernel of more than 200,000 instructions; split what it computes",
+                e.loc);
+  }
+
+  /// A kernel of one lane per element.
+  static Draft draft_elements(DraftRequest r) {
+    DraftFailure failure;
+    auto d = draft(r, failure);
+    if (!d) {
+      // A branch asked for other positions than its lane's: every lane computes all it needs by
+      // itself.
+      r.pins = false;
+      d = draft(r, failure);
+    }
+    GNOMON_CHECK(d.has_value(), "an elementwise kernel has no loop to fail: " + failure.why);
+    return std::move(*d);
+  }
+
+  /// The kernel of a scatter or of an update in place.
+  template <class Drafting>
+  static Draft draft_in_place(DraftRequest r, Drafting drafting) {
+    try {
+      return drafting(r);
+    } catch (const NotLaneLocal&) {
+      r.pins = false;  // as in draft_elements
+      return drafting(r);
+    }
+  }
+
+  bool map_cluster(const std::vector<ValueId>& roots, const Cones& cones) {
+    const Equation& e = g_.equations[uses_.producer[roots[0]]];
+    const Shape& shape = g_.avals[roots[0]].shape;
+    if (shape.size() == 0) return true;
+    if (updates_.contains(roots[0])) return update_cluster(roots, cones);
+    if (e.primitive->lower.kind == Lowering::Kind::scatter) {
+      return scatter_cluster(roots[0], e, cones);
+    }
+    DraftRequest r = request(roots, Mapping::map, shape.size());
+    r.stored = live_out(roots);
+    for (ValueId v : roots)
+      if (const auto row = rows_.find(v); row != rows_.end()) r.row = row->second;
+    if (auto d = draft_workgroup(r, placement())) {
+      add(std::move(d->draft), roots, cones, std::move(d->reason), r.stored);
+      return true;
+    }
+    if (r.row == 0) r.tile = choose_tile(placement(), target_, roots);
+    if (r.row > 0) r.lanes = shape.size() / r.row;
+    // What is still larger when nothing is fused any more stays so.
+    if (!large_.contains(roots[0])) r.value_limit = pleasant_kernel;
+    if (r.tile) r.lanes = r.tile->lanes(shape);
+    Draft d = draft_elements(r);
+    if (too_many_trips(d.kernel) && walk_apart(roots, cones)) return false;
+    add(std::move(d), roots, cones,
+        r.row > 0 ? "one lane per " + std::to_string(r.row) + " elements of " + to_string(shape)
+        : r.tile  ? "tiles of " + std::to_string(r.tile->rows) + " by " +
+                       std::to_string(r.tile->columns) + " elements of " + to_string(shape)
+                 : "one lane per element of " + to_string(shape),
+        r.stored);
+    return true;
+  }
+
+  bool too_many_trips(const kernel::Kernel& k) const {
+    return target_.loop_budget > 0 && kernel::worst_case_trips(k) > target_.loop_budget &&
+           kernel::worst_case_trips(kernel::simplify(k)) > target_.loop_budget;
+  }
+
+  /// A kernel of these roots walks over what is walked over itself, a sum over sums: the inner ones
+  /// go through memory. False when there are none.
+  bool walk_apart(const std::vector<ValueId>& roots, const Cones& cones) {
+    bool changed = false;
+    for (ValueId root : roots)
+      for (std::uint32_t i : cones.at(root).equations)
+        if (g_.equations[i].primitive->lower.cost == Cost::heavy)
+          for (ValueId v : g_.equations[i].outputs)
+            if (!in_memory_[v] && uses_.live[v]) changed = in_memory_[v] = true;
+    return changed;
+  }
+
+  // ---- loops whose iterations are several kernels
+
+  struct Device {
+    std::shared_ptr<LoopRegion> loop;
+    std::shared_ptr<BranchRegion> branch;  // one of them
+    std::string reason;
+
+    Cluster cluster() const { return loop ? cluster_of(loop, reason) : cluster_of(branch, reason); }
+  };
+
+  /// Whether one workgroup may play loops of this graph.
+  bool may_play() const {
+    return options_.loops != LoopMapping::device && !target_.slow_barriers && !nest_.gated;
+  }
+
+  /// False when something was changed: a kernel of these loops would take more trips than the
+  /// driver lets it take, or might take long.
+  bool fits_a_dispatch(const Draft& d, const std::set<std::uint32_t>& loops,
+                       const std::vector<ValueId>& members, const Cones& cones) {
+    const auto too_many = [&](const kernel::Kernel& k) {
+      return target_.loop_budget > 0 && kernel::worst_case_trips(k) > target_.loop_budget;
+    };
+    std::optional<kernel::Kernel> merged;
+    if (too_many(d.kernel)) merged = loops_merged(kernel::simplify(d.kernel), d, target_);
+    const bool refused = merged && too_many(*merged);
+    const auto by_time = [&](std::uint32_t loop, std::uint64_t most) {
+      // Inside of another loop a slice would cost every one of its iterations a decision.
+      return nest_.outermost() ? slices_by_time(g_.equations[loop], d.kernel.lanes, target_, most)
+                               : Slicing{};
+    };
+    if (!refused && std::none_of(loops.begin(), loops.end(),
+                                 [&](std::uint32_t l) { return by_time(l, 0).steps > 0; }))
+      return true;
+    bool changed = false;
+    if (loops.size() > 1)
+      for (ValueId v : members) changed = cut(cones.at(v)) || changed;
+    if (changed) return false;
+    const std::string why =
+        refused ? "more loop trips than one kernel may take" : "might take long";
+    const auto in_slices = [&](std::uint32_t loop, const Slicing& s) {
+      return s.steps > 0 && run_on_device(loop,
+                                          why + ": slices of " + std::to_string(s.steps) +
+                                              (s.paced ? " steps at first" : " steps"),
+                                          s);
+    };
+    for (std::uint32_t loop : loops) {
+      const Equation& e = g_.equations[loop];
+      if (!refused) {
+        if (in_slices(loop, by_time(loop, 0))) return false;
+        continue;
+      }
+      // A lane that does a part of the steps would carry large arrays in and out for each part.
+      if (carries_much(e, d.kernel.lanes) && run_on_device(loop, why)) return false;
+      Slicing slices = slices_by_trips(e, *merged, target_, false);
+      if (slices.steps == 0) {
+        slices = slices_by_trips(e, *merged, target_, true);
+        if (slices.steps > 0 && !is_kernel(loop, slices)) slices = {};
+      }
+      if (slices.steps > 0 && most_steps(e) > 0 && in_slices(loop, by_time(loop, slices.steps)))
+        return false;
+      if (in_slices(loop, slices) || run_on_device(loop, why)) return false;
+      if (opens(e)) throw BranchTooLarge{};
+    }
+    return true;
+  }
+
+  bool carries_much(const Equation& loop, std::uint32_t lanes) const {
+    if (loop.primitive != &while_p && loop.primitive != &scan_p) return false;
+    const Dim much = Dim{4096} * std::max(1u, lanes);
+    const LoopOperands operands = loop_operands(loop);
+    for (std::size_t i = 0; i < operands.carried; ++i)
+      if (g_.avals[loop.outputs[i]].shape.size() > much && !written_in_slices(operands.body, i))
+        return true;
+    return false;
+  }
+
+  /// Whether such a slice of a loop is no loop of several kernels itself.
+  bool is_kernel(std::uint32_t loop, const Slicing& slices) const {
+    const auto region =
+        loop_region(g_, g_.equations[loop], uses_.live, target_, options_, nest_, slices);
+    return region && std::none_of(region->parts.clusters.begin(), region->parts.clusters.end(),
+                                  [](const Cluster& c) { return c.loop != nullptr; });
+  }
+
+  /// False when the loop or branch has no such form.
+  bool run_on_device(std::uint32_t equation, const std::string& reason,
+                     const Slicing& slices = {}) {
+    CompileOptions options = options_;
+    options.name += "_loop" + std::to_string(device_.size());
+    const Equation& e = g_.equations[equation];
+    Device device{loop_region(g_, e, uses_.live, target_, options, nest_, slices),
+                  branch_region(e, uses_.live, target_, options, nest_), reason};
+    if (!device.loop && !device.branch) return false;
+    if (device.loop && may_play() && slices.steps == 0 &&
+        choose_players(*device.loop, e, target_, options.loops)) {
+      device.reason += "; one workgroup, since starting kernels would take longer";
+      const auto again = [&](const Target& played) {
+        return loop_region(g_, e, uses_.live, played, options, nest_);
+      };
+      fit_players(*device.loop, target_, again);
+    }
+    const auto in_rows = [&](ValueId v) {
+      in_memory_[v] = true;
+      layouts_[v] = {};
+    };
+    const Cluster c = device.cluster();
+    for (ValueId v : c.reads) in_rows(v);
+    for (ValueId v : c.writes) in_rows(v);
+    device_.emplace(equation, std::move(device));
+    return true;
+  }
+
+  bool update_cluster(const std::vector<ValueId>& roots, const Cones& cones) {
+    std::vector<const Equation*> updates;
+    for (ValueId v : roots) updates.push_back(&g_.equations[uses_.producer[v]]);
+    bool changed = false;
+    for (const Equation* e : updates)
+      changed = updates_.store_operands(placement(), in_memory_, *e) || changed;
+    if (changed) return false;
+    Draft d = draft_in_place(request(roots, Mapping::map, 1),
+                             [&](const DraftRequest& r) { return draft_updates(r, updates); });
+    if (too_many_trips(d.kernel) && walk_apart(roots, cones)) return false;
+    add(std::move(d), roots, cones, "in place, one lane per element of the update");
+    return true;
+  }
+
+  bool scatter_cluster(ValueId v, const Equation& e, const Cones& cones) {
+    // First the operand is written to the output, as if the scatter were the identity; then updates
+    // accumulate in it.
+    Cone operand = in_memory_[e.inputs[0]] ? Cone{} : cone_of(e.inputs[0]);
+    if (in_memory_[e.inputs[0]]) operand.memory.insert(e.inputs[0]);
+    DraftRequest r = request({v}, Mapping::map, g_.avals[v].shape.size());
+    r.name += "_init";
+    r.stand_in = e.inputs[0];
+    Cluster init;
+    init.draft = draft_elements(r);
+    init.writes = {v};
+    init.reads.assign(operand.memory.begin(), operand.memory.end());
+    init.reason = "scatter: the operand first";
+    clusters_.push_back(std::move(init));
+    if (g_.avals[e.inputs[2]].shape.size() == 0) return true;
+
+    Cluster c;
+    c.draft = draft_in_place(request({v}, Mapping::lane, 1),
+                             [&](const DraftRequest& of) { return draft_scatter(of, e); });
+    if (too_many_trips(c.draft.kernel) && walk_apart({v}, cones)) return false;
+    std::set<ValueId> reads{v};
+    for (ValueId in : {e.inputs[1], e.inputs[2]}) {
+      if (in_memory_[in]) {
+        reads.insert(in);
+        continue;
+      }
+      const Cone cone = cone_of(in);
+      reads.insert(cone.memory.begin(), cone.memory.end());
+    }
+    c.writes = {v};
+    c.reads.assign(reads.begin(), reads.end());
+    c.reason = e.params.as<ScatterParams>().unique
+                   ? "updates that never meet, one lane per element of them"
+                   : "every lane owns a part of the output and walks all updates in order";
+    clusters_.push_back(std::move(c));
+    return true;
+  }
+
+  Partition order() {
+    // Depth first over who writes what a cluster reads; clusters that write the same value keep
+    // their order.
+    std::map<ValueId, std::vector<std::size_t>> writers;
+    for (std::size_t i = 0; i < clusters_.size(); ++i)
+      for (ValueId v : clusters_[i].writes) writers[v].push_back(i);
+    std::vector<std::vector<std::size_t>> before(clusters_.size());
+    for (const auto& [first, second] : sharing_.order) before[second].push_back(first);
+    std::vector<int> state(clusters_.size(), 0);
+    std::vector<std::size_t> sequence;
+    const std::function<void(std::size_t)> visit = [&](std::size_t i) {
+      if (state[i] == 2) return;
+      GNOMON_CHECK(state[i] == 0, "kernels depend on each other in a circle");
+      state[i] = 1;
+      for (ValueId v : clusters_[i].reads)
+        for (std::size_t w : writers[v])
+          if (w != i &&
+              !(w > i && std::count(clusters_[i].writes.begin(), clusters_[i].writes.end(), v) > 0))
+            visit(w);
+      for (std::size_t b : before[i]) visit(b);
+      state[i] = 2;
+      sequence.push_back(i);
+    };
+    for (std::size_t i = 0; i < clusters_.size(); ++i) visit(i);
+    if (nest_.outermost()) free_early(g_, clusters_, sharing_, sequence);
+    Partition p;
+    for (std::size_t i : sequence) p.clusters.push_back(std::move(clusters_[i]));
+    p.in_memory = in_memory_;
+    p.storage = sharing_.storage;
+    return p;
+  }
+
+  const Graph& g_;
+  const Target& target_;
+  const CompileOptions& options_;
+  LoopNest nest_;
+  Uses uses_;
+  std::vector<bool> in_memory_;
+  std::vector<Layout> layouts_;
+  Rows rows_;
+  Companions companions_;
+  Companions::Readers readers_;
+  std::vector<Cluster> clusters_;
+  std::map<std::uint32_t, Device> device_;  // per equation: loops taken apart
+  std::set<ValueId> large_;                 // roots of kernels that cannot be cut any more
+  std::set<ValueId> copied_;  // next values that loops cannot make where the carried ones lie
+  Updates updates_;
+  Sharing sharing_;
+};
+
+}  // namespace
+
+Partition partition(const Graph& g, const Target& target, const CompileOptions& options,
+                    const LoopNest& nest) {
+  return Partitioner(g, target, options, nest).run();
+}
+
+}  // namespace gnomon

@@ -1,0 +1,115 @@
+// codegen/partition/loop_placement.cpp -- estimates of what iterations cost here and there.
+#include "codegen/partition/loop_placement.h"
+
+#include "codegen/cost/device_model.h"
+#include "codegen/cost/work.h"
+#include "codegen/graph/primitive.h"
+#include "codegen/operations/control.h"
+#include "codegen/operations/table.h"
+
+namespace gnomon {
+
+namespace {
+
+/// Operations per iteration that pay for starting a kernel in each.
+constexpr double much_work = 1 << 20;
+
+/// Whether the lanes of a loop are rows of products with large matrices. A lane by itself would
+/// read a matrix once for a few rows, eight of which are a SIMD group, and written out in its
+/// kernel such products take drivers seconds to compile; in tiles over lanes and columns they
+/// pay for starting a kernel in every step. A GPU has other lanes to do while one waits, if there
+/// are as many as it wants: 256 lanes of a GRU took an H200 49 ms, one product after the other, and
+/// the driver four seconds to compile.
+bool shares_products(const Equation& loop, Dim lanes, const Target& target, const LoopNest& nest) {
+  constexpr double large = 8192;  // products per lane
+  if (!runs_on_cores(target) && lanes >= Dim{target.parallel_lanes}) return false;
+  if (!nest.outermost() || loop.primitive != &scan_p) return false;
+  const Graph& body = loop_operands(loop).body;
+  double products = 0;
+  for (const Equation& e : body.equations)
+    if (e.primitive == &dot_general_p) products += work(body, e);
+  return products >= large * static_cast<double>(lanes) && products >= much_work;
+}
+
+/// Whether the lanes of a loop carry so much that a SIMD group of them pushes its own values out
+/// of the caches before it needs them again, in every step. Each lane's part is a stream of its
+/// own besides, at the same distance from the next: cache sets and pages run out. Kernels over
+/// all elements read memory in one piece, and that much work pays for starting them.
+bool carries_too_much(const Graph& g, const Equation& loop, Dim lanes) {
+  constexpr Dim most_carried = 4096;  // elements of a lane
+  if (loop.primitive != &scan_p && loop.primitive != &while_p) return false;
+  const LoopOperands operands = loop_operands(loop);
+  Dim carried = 0;
+  for (std::size_t o = 0; o < operands.carried; ++o)
+    carried += g.avals[loop.outputs[o]].shape.size() / lanes;
+  return carried > most_carried && work_per_iteration(loop) >= much_work;
+}
+
+/// Values of all kernels of a partition.
+std::size_t values_of(const Partition& p) {
+  std::size_t sum = 0;
+  for (const Cluster& c : p.clusters) {
+    sum += c.draft.kernel.types.size();
+    if (c.loop) sum += values_of(c.loop->parts) + values_of(c.loop->condition);
+    if (c.branch)
+      for (const BranchRegion::Side& side : c.branch->sides) sum += values_of(side.parts);
+  }
+  return sum;
+}
+
+}  // namespace
+
+bool worth_kernels(const Equation& loop, Dim lanes, const Target& target, bool may_play) {
+  // Values of fewer elements give few invocations of a workgroup anything to do: the stages of a
+  // single stiff system.
+  constexpr Dim few_elements = 144;
+  const DeviceModel& m = device_model(target);
+  double work = work_per_iteration(loop) / static_cast<double>(lanes);
+  // What kernels would do one after the other as well, a lane does without starting them. A CPU's
+  // numbers are for all operations: its vectors do what is left of them in a lane.
+  if (m.execution == Execution::invocations) work -= span_per_iteration(loop, m.elements_per_stage);
+  return work >= (may_play && widest(loop) > few_elements * lanes ? m.iteration_in_a_group
+                                                                  : m.iteration_in_a_lane);
+}
+
+std::optional<std::string> better_as_kernels(const Graph& g, const Equation& loop, Dim lanes,
+                                             const Target& target, const LoopNest& nest) {
+  if (carries_too_much(g, loop, lanes)) return "a lane would carry more than caches hold";
+  if (shares_products(loop, lanes, target, nest))
+    return "products of all lanes with large matrices";
+  return std::nullopt;
+}
+
+bool choose_players(LoopRegion& loop, const Equation& e, const Target& target,
+                    LoopMapping asked_for) {
+  const DeviceModel& m = device_model(target);
+  const double start = m.start_microseconds, alone = work_per_iteration(e) / m.group_operations;
+  const double kernels = starting_per_iteration(loop, start);
+  loop.by_group = asked_for == LoopMapping::workgroup || alone < kernels;
+  loop.group_microseconds = alone + kernels / (20 * start);
+  return loop.by_group;
+}
+
+void fit_players(LoopRegion& loop, const Target& target,
+                 const std::function<std::shared_ptr<LoopRegion>(const Target&)>& again) {
+  // What is written out has to be compiled, and drivers take more than linear time for it (512 x
+  // 512 numbers and a vector on lavapipe: 0.25 s more, 10 % quicker): one product only.
+  constexpr std::size_t most_values = 3500;
+  if (!runs_on_cores(target) || !target.texel_reads || target.players > 0) return;
+  const Graph& body = loop.body.graph;
+  int products = 0;
+  for (const Equation& inner : body.equations)
+    if (inner.primitive == &dot_general_p)
+      products += size_of(body.avals[inner.outputs[0]].dtype) == 4 ? 1 : 2;
+  if (products != 1) return;
+  Target played = target;
+  played.players = device_model(target).group_alone;
+  played.player_rows = 64;
+  const std::shared_ptr<LoopRegion> fitted = again(played);
+  if (!fitted || values_of(fitted->parts) > most_values) return;
+  fitted->by_group = true;
+  fitted->group_microseconds = loop.group_microseconds;
+  loop = std::move(*fitted);
+}
+
+}  // namespace gnomon
