@@ -84,13 +84,20 @@ Array power_of_two(const Array& n, DType t, Loc loc) {
   return lax::bitcast(emit1(shl_p, {}, {biased, shift}, loc), t, loc);
 }
 
+/// x 2^n with one rounding. In three steps, so that no factor leaves the range; those before the
+/// last one keep what they would make subnormal, and so round, as many digits away from there: what
+/// is subnormal after all is less than half of the smallest number at the end.
 Array scaled(const Array& x, const Array& exponent, Loc loc) {
-  // In three steps, so that no factor leaves the range.
-  const double top = x.dtype() == DType::f64 ? 1022 : 126;
+  const bool wide = x.dtype() == DType::f64;
+  const double top = wide ? 1022 : 126, digits = wide ? 53 : 24;
   Array y = x, rest = exponent;
   for (int step = 0; step < 3; ++step) {
-    const Array part = emit1(
+    Array part = emit1(
         clamp_p, {}, {lax::full_like(rest, -top, loc), rest, lax::full_like(rest, top, loc)}, loc);
+    if (step < 2) {
+      const Array far = emit1(lt_p, {}, {rest, lax::full_like(rest, -top, loc)}, loc);
+      part = lax::select(far, lax::full_like(rest, digits - top, loc), part, loc);
+    }
     y = lax::mul(y, power_of_two(part, x.dtype(), loc), loc);
     rest = lax::sub(rest, part, loc);
   }

@@ -109,6 +109,13 @@ TEST(FloatParts, FrexpAndLdexpAreInverse) {
                   },
                   f32({1, 1, 1, 1})),
               {0x1p-149, inf, 0, inf});
+  // One rounding: 1.08 units, rounded to one and then halved to the tie, would be 0.
+  expect_same(run(
+                  [](const Array& a) {
+                    return ldexp(a, array({-127, -127, -150, -151}));
+                  },
+                  f32({0x1.16p-23f, -0x1.16p-23f, 1.5f, 0x1.fffffep127f})),
+              {0x1p-149, -0x1p-149, 0x1p-149, 0x1.fffffep-24});
   const auto g = [](const Array& a) {
     return grad([](const Array& v) { return sum(frexp(v).mantissa) + sum(ldexp(v, 3)); })(a);
   };

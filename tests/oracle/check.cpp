@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iomanip>
 #include <map>
+#include <span>
 #include <sstream>
 
 #include "check_general.h"
@@ -251,7 +252,7 @@ std::string at(const std::vector<double>& x, DType t) {
   return s;
 }
 
-std::vector<double> arguments_at(const std::vector<HostArray>& columns, Dim i) {
+std::vector<double> arguments_at(std::span<const HostArray> columns, Dim i) {
   std::vector<double> x;
   for (const HostArray& c : columns) x.push_back(c.number(i));
   return x;
@@ -376,8 +377,9 @@ void compare_exact(const Exact& row, DType t, const std::vector<HostArray>& colu
   if (got.aval.dtype != result)
     said.say("gives " + std::string(name(got.aval.dtype)) + " instead of " +
              std::string(name(result)));
+  const std::span operands(columns.begin(), columns.begin() + row.arity);
   for (Dim i = 0; i < got.size(); ++i) {
-    const std::vector<double> x = arguments_at({columns.begin(), columns.begin() + row.arity}, i);
+    const std::vector<double> x = arguments_at(operands, i);
     const double y = result_of(got.number(i), t, machine.flushes);
     bool right = false;
     for (const std::vector<double>& z : readings(x, t, machine.flushes)) {
