@@ -537,46 +537,6 @@ Draft draft_scatter(const DraftRequest& r, const Equation& e) {
   return d;
 }
 
-Draft draft_updates(const DraftRequest& r, const std::vector<const Equation*>& updates) {
-  const Shape& update = r.graph.avals[updates[0]->inputs[1]].shape;
-  const DraftRequest request = mapped(r, update.size());
-  Workshop w(request);
-  Frame f(w.emitter, r.graph);
-  w.bind_inputs(f);
-  auto& k = w.k;
-  const Index at = Index::flat(update, w.emitter.lane);
-  // All elements first, stores after, as in kernels of several roots.
-  std::vector<std::pair<Values, Value>> placed;
-  for (const Equation* e : updates) {
-    const int batch = e->params.as<DynamicUpdateSliceParams>().batch_dims;
-    const Shape& shape = r.graph.avals[e->outputs[0]].shape;
-    const Value value = f.element(e->inputs[1], at);
-    Values position;
-    for (int a = 0; a < shape.rank(); ++a) {
-      Value c = at(k, a);
-      if (a >= batch && update[a] != shape[a]) {
-        Values before;
-        for (int i = 0; i < batch; ++i) before.push_back(at(k, i));
-        const ValueId start = e->inputs[2 + static_cast<std::size_t>(a - batch)];
-        const Value asked =
-            f.element(start, Index::coordinates(r.graph.avals[start].shape, std::move(before)));
-        const Value low = k.binary(Op::maximum, asked, k.i32(0));
-        const Value last = k.i32(static_cast<std::int32_t>(shape[a] - update[a]));
-        c = k.add(c, k.convert(k.binary(Op::minimum, low, last), DType::u32));
-      }
-      position.push_back(c);
-    }
-    placed.emplace_back(std::move(position), value);
-  }
-  for (std::size_t i = 0; i < updates.size(); ++i) {
-    const ValueId v = updates[i]->outputs[0];
-    const Shape& shape = r.graph.avals[v].shape;
-    w.emitter.store(w.memory(v, kernel::Access::write), shape,
-                    Index::coordinates(shape, std::move(placed[i].first)), placed[i].second);
-  }
-  return w.finish("update");
-}
-
 namespace {
 
 void rename_buffer(kernel::Region& region, std::uint32_t from, std::uint32_t to) {

@@ -90,11 +90,6 @@ kernel::Kernel loops_merged(kernel::Kernel k, const Draft&, const Target&);
 /// Long walks are several dispatches. Unique updates have a lane each.
 Draft draft_scatter(const DraftRequest&, const Equation&);
 
-/// dynamic_update_slices whose outputs lie where their operands lie, with updates of one shape: one
-/// lane per element of these. What is read of an operand must be read by the lane that overwrites
-/// it.
-Draft draft_updates(const DraftRequest&, const std::vector<const Equation*>&);
-
 /// Values `from` and `to` share memory: one buffer of the kernel shows both. All loads of `from`
 /// come before the stores to `to`, or are the same lane's.
 void share_buffer(Draft&, ValueId from, ValueId to);

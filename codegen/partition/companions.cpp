@@ -10,6 +10,7 @@
 #include "codegen/cost/device_model.h"
 #include "codegen/cost/work.h"
 #include "codegen/emit/mapping.h"
+#include "codegen/emit/pieces.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/operations/table.h"
 #include "codegen/partition/cut_long.h"
@@ -116,25 +117,11 @@ bool reads_more(const Placement& place, const Cones& cones, ValueId v,
   });
 }
 
-/// Whether elements of `v` need those of what it reads at their own place, or numbers.
-bool elementwise(const Placement& place, const Cones& cones, ValueId v) {
-  const auto& equations = cones.at(v).equations;
-  return std::all_of(equations.begin(), equations.end(), [&](std::uint32_t i) {
-    const Equation& e = place.graph.equations[i];
-    const Lowering& lower = e.primitive->lower;
-    if (lower.kind != Lowering::Kind::element || e.outputs.size() > 1) return false;
-    if (e.primitive == &broadcast_p) return place.graph.avals[e.inputs[0]].shape.size() == 1;
-    return (lower.reuse == Reuse::once && lower.cost != Cost::view) ||
-           place.graph.avals[e.outputs[0]].shape.size() == 1;
-  });
-}
-
-/// Whether `v` and one of the group read the same array, as large as they are, element by element:
-/// one kernel loads it once. Moments of a gradient, say.
-bool shares_operand(const Placement& place, const Cones& cones, ValueId v,
+/// Whether `v` and one of the group read the same array, of `shape` as what they compute, element
+/// by element: one kernel loads it once. Moments of a gradient, say.
+bool shares_operand(const Placement& place, const Cones& cones, ValueId v, const Shape& shape,
                     const std::vector<ValueId>& group) {
   constexpr std::size_t most_arrays = 12;  // streams that a CPU's caches still follow
-  const Shape& shape = place.graph.avals[v].shape;
   const auto as_large = [&](ValueId m) { return place.graph.avals[m].shape == shape; };
   const std::set<ValueId>& read = cones.at(v).memory;
   const auto shared_with = [&](ValueId r) {
@@ -150,9 +137,8 @@ bool shares_operand(const Placement& place, const Cones& cones, ValueId v,
   };
   insert(read);
   for (ValueId r : group) insert(cones.at(r).memory);
-  return arrays.size() <= most_arrays && elementwise(place, cones, v) &&
-         std::all_of(group.begin(), group.end(),
-                     [&](ValueId r) { return elementwise(place, cones, r); });
+  return arrays.size() <= most_arrays && streams(place, v) &&
+         std::all_of(group.begin(), group.end(), [&](ValueId r) { return streams(place, r); });
 }
 
 /// Rows that one kernel writes into histories, at most: a device binds so many buffers.
@@ -181,10 +167,14 @@ class ElementGroups {
     const std::size_t at = found.value_or(groups_.size() - 1);
     groups_[at].push_back(v);
     if (found) companions_.set(groups_[at]);
-    if (!updates_.contains(v)) index(v, at);
+    index(v, at);
+    if (found) merge_into(at, v);
   }
 
-  std::vector<std::vector<ValueId>> take() { return std::move(groups_); }
+  std::vector<std::vector<ValueId>> take() {
+    std::erase_if(groups_, [](const Group& g) { return g.empty(); });
+    return std::move(groups_);
+  }
 
  private:
   using Group = std::vector<ValueId>;
@@ -194,31 +184,69 @@ class ElementGroups {
   bool by_element(ValueId v) const {
     return equation(v).primitive->lower.kind == Lowering::Kind::element;
   }
-  bool is_small(ValueId v) const { return g_.avals[v].shape.size() <= small_array; }
+  std::optional<std::vector<Pieces>> pieces(const Group& roots) const {
+    return pieces_of(place_, updates_.operands(), roots);
+  }
+  /// The shape that `v` alone has a lane for each element of.
+  const Shape& lanes(ValueId v) const {
+    return special(v) ? lanes_of(g_, (*pieces({v}))[0]) : g_.avals[v].shape;
+  }
+  /// Whether `v` is stored otherwise than element by element.
+  bool special(ValueId v) const {
+    return remembered(special_, v, [&] { return has_pieces(place_, updates_.operands(), v); });
+  }
+  bool in_streams(ValueId v) const {
+    return remembered(in_streams_, v, [&] { return streams(place_, v); });
+  }
+  bool in_streams(const Group& group) const {
+    return std::all_of(group.begin(), group.end(), [&](ValueId r) { return in_streams(r); });
+  }
+  template <class F>
+  static bool remembered(std::map<ValueId, bool>& known, ValueId v, F find) {
+    const auto at = known.find(v);
+    return at != known.end() ? at->second : known.emplace(v, find()).first->second;
+  }
+  bool is_small(ValueId v) const { return lanes(v).size() <= small_array; }
 
   // ---- rows of histories, which nobody reads before the loop is over
 
   std::optional<std::size_t> group_of_update(ValueId v) const {
-    for (std::size_t i = 0; i < groups_.size(); ++i)
-      if (joins_updates(v, groups_[i]) && !companions_.depends_on(cones_, reads(v), groups_[i]) &&
-          !is_marked(companions_.waiting_for(v, readers_), groups_[i][0]))
-        return i;
+    if (!only_written(v)) return std::nullopt;
+    std::set<std::size_t> candidates = related(v);
+    candidates.insert(with_updates_.begin(), with_updates_.end());
+    for (const std::size_t i : candidates)
+      if (joins_rows(v, groups_[i]) && may_unite(with(groups_[i], v))) return i;
     return std::nullopt;
   }
 
-  bool joins_updates(ValueId v, const Group& group) const {
-    if (!updates_.contains(group[0]) || group.size() >= most_updates ||
-        g_.avals[equation(group[0]).inputs[1]].shape != g_.avals[equation(v).inputs[1]].shape)
-      return false;
-    const auto only_written = [&](ValueId to) {
-      const ValueId old = updates_.operands().at(to);
-      std::ptrdiff_t own = 0;  // reads of what it overwrites
-      for (std::uint32_t i : cones_.at(to).equations)
-        own += std::count(g_.equations[i].inputs.begin(), g_.equations[i].inputs.end(), old);
-      return own == place_.uses.count[old] && place_.uses.count[to] == 1 &&
-             contains(g_.outputs, to);
-    };
-    return only_written(v) && std::all_of(group.begin(), group.end(), only_written);
+  /// Whether what the update overwrites is looked at for the sake of the update alone, and nobody
+  /// looks at the result but the next iteration.
+  bool only_written(ValueId to) const {
+    const ValueId old = updates_.operands().at(to);
+    std::ptrdiff_t own = 0;  // reads of what it overwrites
+    for (std::uint32_t i : cones_.at(to).equations)
+      own += std::count(g_.equations[i].inputs.begin(), g_.equations[i].inputs.end(), old);
+    return own == place_.uses.count[old] && place_.uses.count[to] == 1 && contains(g_.outputs, to);
+  }
+
+  /// Whether it pays to write the row of `v` in the kernel of the group: with other rows of its
+  /// shape, and where the elements are that it is computed from.
+  bool joins_rows(ValueId v, const Group& group) const {
+    const auto updates =
+        std::count_if(group.begin(), group.end(), [&](ValueId r) { return updates_.contains(r); });
+    if (static_cast<std::size_t>(updates) >= most_updates) return false;
+    const auto all = pieces(with(group, v));
+    if (!all || !fits(v, group)) return false;
+    if (static_cast<std::size_t>(updates) == group.size()) return true;
+    return shares_lanes(v, group, lanes_of(g_, all->back()));
+  }
+
+  /// Whether it pays to compute `v` with a group of other pieces, which are computed by one lane
+  /// for each element of `shape`.
+  bool shares_lanes(ValueId v, const Group& group, const Shape& shape) const {
+    return in_streams(v) && in_streams(group) &&
+           ((is_small(v) && group.size() < most_small) || uses_one_of(v, group) ||
+            shares_operand(place_, cones_, v, shape, group));
   }
 
   // ---- what lanes have an element each of
@@ -227,6 +255,10 @@ class ElementGroups {
     if (!by_element(v)) return std::nullopt;
     std::optional<Order> order;  // found out where it is asked for
     for (const std::size_t i : related(v)) {
+      if (special(v) || of_pieces_.contains(i)) {
+        if (joins_pieces(v, groups_[i])) return i;
+        continue;
+      }
       if (!joins(v, groups_[i])) continue;
       if (!order)
         order = {companions_.behind(cones_, reads(v)), companions_.waiting_for(v, readers_)};
@@ -235,27 +267,107 @@ class ElementGroups {
     return std::nullopt;
   }
 
+  bool joins_pieces(ValueId v, const Group& group) const {
+    const auto all = pieces(with(group, v));
+    return all && fits(v, group) && shares_lanes(v, group, lanes_of(g_, all->back())) &&
+           may_unite(with(group, v));
+  }
+
+  // ---- groups that turn out to be one
+
+  /// Group `at`, which `v` has joined, takes in others that `v` is computed from element by element
+  /// as well, or whose rows are written by lanes of its shape.
+  void merge_into(std::size_t at, ValueId v) {
+    if (!in_streams(v)) return;
+    std::set<std::size_t> others = related(v);
+    if (updates_.contains(v)) others.insert(with_updates_.begin(), with_updates_.end());
+    for (const std::size_t i : others) {
+      if (i == at || !merges(groups_[at], groups_[i], v)) continue;
+      const Group added = std::move(groups_[i]);
+      groups_[i].clear();
+      with_updates_.erase(i);
+      of_pieces_.erase(i);
+      groups_[at].insert(groups_[at].end(), added.begin(), added.end());
+      companions_.set(groups_[at]);
+      for (ValueId r : added) index(r, at);
+    }
+  }
+
+  bool merges(const Group& group, const Group& other, ValueId v) const {
+    const auto is_update = [&](ValueId r) { return updates_.contains(r); };
+    Group both = group;
+    both.insert(both.end(), other.begin(), other.end());
+    if (static_cast<std::size_t>(std::count_if(both.begin(), both.end(), is_update)) > most_updates)
+      return false;
+    if (!uses_one_of(v, other) &&
+        !(is_update(v) && std::any_of(other.begin(), other.end(), is_update)))
+      return false;
+    return in_streams(both) && fits(v, both) && may_unite(both);
+  }
+
+  /// Whether one kernel may compute all of these: nothing that it reads waits for it, its lanes
+  /// need nothing of one another, and see nothing that it overwrites.
+  bool may_unite(const Group& roots) const {
+    const auto all = pieces(roots);
+    if (!all) return false;
+    std::set<ValueId> others;
+    for (const Pieces& p : *all)
+      for (ValueId m : reads(p.root)) {
+        if (!contains(roots, m))
+          others.insert(m);
+        else if (!at_own_place(place_, p, m))
+          return false;
+      }
+    for (ValueId v : roots) {
+      if (!updates_.contains(v)) continue;
+      if (!only_written(v)) return false;
+      const ValueId old = updates_.operands().at(v);
+      if (std::any_of(roots.begin(), roots.end(),
+                      [&](ValueId r) { return r != v && reads(r).contains(old); }))
+        return false;
+    }
+    return !companions_.depends_on(cones_, others, roots);
+  }
+
+  static Group with(Group group, ValueId v) {
+    group.push_back(v);
+    return group;
+  }
+
+  /// Whether `v` is computed from one of the group, at every lane's own place.
+  bool uses_one_of(ValueId v, const Group& group) const {
+    const auto is_read = [&](ValueId r) { return reads(v).contains(r); };
+    if (std::none_of(group.begin(), group.end(), is_read)) return false;
+    const auto all = pieces(with(group, v));
+    return all && std::any_of(group.begin(), group.end(), [&](ValueId r) {
+             return is_read(r) && at_own_place(place_, all->back(), r);
+           });
+  }
+
   /// The groups that have anything to do with `v`, in order: a model has hundreds of arrays, and
   /// looked at in pairs they would take seconds.
   std::set<std::size_t> related(ValueId v) const {
     std::set<std::size_t> all;
     const auto add = [&](const auto& known, auto key) {
       if (const auto at = known.find(key); at != known.end())
-        all.insert(at->second.begin(), at->second.end());
+        for (const std::size_t i : at->second)
+          if (!groups_[i].empty()) all.insert(i);
     };
     for (ValueId m : reads(v)) add(touching_, m);
     add(of_equation_, place_.uses.producer[v]);
-    if (is_small(v)) add(small_, g_.avals[v].shape.size());
+    if (is_small(v)) add(small_, lanes(v).size());
     return all;
   }
 
   void index(ValueId v, std::size_t group) {
     if (!by_element(v)) return;
+    if (updates_.contains(v)) with_updates_.insert(group);
+    if (special(v)) of_pieces_.insert(group);
     touching_[v].insert(group);
     for (ValueId m : reads(v)) touching_[m].insert(group);
     if (groups_[group][0] == v) of_equation_[place_.uses.producer[v]].insert(group);
     if (!is_small(v)) return;
-    std::set<std::size_t>& open = small_[g_.avals[v].shape.size()];
+    std::set<std::size_t>& open = small_[lanes(v).size()];
     if (groups_[group].size() < most_small)
       open.insert(group);
     else
@@ -275,7 +387,7 @@ class ElementGroups {
     const bool small = is_small(v) && group.size() < most_small && !large(v) && !large(group[0]);
     const auto used = [&](ValueId r) { return reads(v).contains(r) && pointwise(place_, v, r); };
     if (!same_equation && !small && std::none_of(group.begin(), group.end(), used) &&
-        !shares_operand(place_, cones_, v, group))
+        !shares_operand(place_, cones_, v, g_.avals[v].shape, group))
       return false;
     if (!same_equation && !fits(v, group)) return false;
     return !runs_on_cores(target_) || small || same_equation ||
@@ -326,6 +438,8 @@ class ElementGroups {
   std::map<ValueId, std::set<std::size_t>> touching_;
   std::map<std::uint32_t, std::set<std::size_t>> of_equation_;
   std::map<Dim, std::set<std::size_t>> small_;
+  std::set<std::size_t> with_updates_, of_pieces_;
+  mutable std::map<ValueId, bool> special_, in_streams_;
 };
 
 }  // namespace

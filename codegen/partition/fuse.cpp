@@ -14,6 +14,7 @@
 #include "codegen/cost/device_model.h"
 #include "codegen/cost/slicing.h"
 #include "codegen/cost/work.h"
+#include "codegen/emit/pieces.h"
 #include "codegen/emit/workgroup.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/operations/control.h"
@@ -378,7 +379,11 @@ class Partitioner {
     const Equation& e = g_.equations[uses_.producer[roots[0]]];
     const Shape& shape = g_.avals[roots[0]].shape;
     if (shape.size() == 0) return true;
-    if (updates_.contains(roots[0])) return update_cluster(roots, cones);
+    if (std::any_of(roots.begin(), roots.end(),
+                    [&](ValueId v) { return has_pieces(placement(), updates_.operands(), v); })) {
+      const auto pieces = pieces_of(placement(), updates_.operands(), roots);
+      if (pieces && in_pieces(*pieces)) return piece_cluster(*pieces, roots, cones);
+    }
     if (e.primitive->lower.kind == Lowering::Kind::scatter) {
       return scatter_cluster(roots[0], e, cones);
     }
@@ -535,17 +540,34 @@ class Partitioner {
     return true;
   }
 
-  bool update_cluster(const std::vector<ValueId>& roots, const Cones& cones) {
-    std::vector<const Equation*> updates;
-    for (ValueId v : roots) updates.push_back(&g_.equations[uses_.producer[v]]);
-    bool changed = false;
-    for (const Equation* e : updates)
-      changed = updates_.store_operands(placement(), in_memory_, *e) || changed;
+  /// Whether it takes a kernel of pieces to store these.
+  bool in_pieces(const std::vector<Pieces>& all) const {
+    if (std::any_of(all.begin(), all.end(), [](const Pieces& p) { return p.update != nullptr; }))
+      return true;
+    return std::any_of(all.begin(), all.end(), [](const Pieces& p) { return p.in_parts(); }) &&
+           std::all_of(all.begin(), all.end(),
+                       [&](const Pieces& p) { return streams(placement(), p.root); });
+  }
+
+  bool piece_cluster(const std::vector<Pieces>& pieces, const std::vector<ValueId>& roots,
+                     const Cones& cones) {
+    bool changed = false, updates = false;
+    for (const Pieces& p : pieces)
+      if (p.update != nullptr) {
+        updates = true;
+        changed = updates_.store_operands(placement(), in_memory_, *p.update) || changed;
+      }
     if (changed) return false;
-    Draft d = draft_in_place(request(roots, Mapping::map, 1),
-                             [&](const DraftRequest& r) { return draft_updates(r, updates); });
+    const Shape& lanes = lanes_of(g_, pieces[0]);
+    DraftRequest r = request(roots, Mapping::map, lanes.size());
+    r.stored = live_out(roots);
+    if (!large_.contains(roots[0]) && roots.size() > 1) r.value_limit = pleasant_kernel;
+    Draft d = draft_in_place(r, [&](const DraftRequest& of) { return draft_pieces(of, pieces); });
     if (too_many_trips(d.kernel) && walk_apart(roots, cones)) return false;
-    add(std::move(d), roots, cones, "in place, one lane per element of the update");
+    add(std::move(d), roots, cones,
+        updates ? "in place, one lane per element of the update"
+                : "one lane per element of each part, " + to_string(lanes),
+        r.stored);
     return true;
   }
 

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "codegen/base/lists.h"
+#include "codegen/emit/pieces.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/partition/loop_region.h"
 
@@ -15,9 +16,11 @@ namespace {
 
 class Sharer {
  public:
-  Sharer(const Placement& p, std::vector<Cluster>& clusters, std::size_t carried)
+  Sharer(const Placement& p, std::vector<Cluster>& clusters, std::size_t carried,
+         const std::map<ValueId, ValueId>& updates)
       : p_(p),
         clusters_(clusters),
+        updates_(updates),
         after_(clusters.size()),
         writers_(p.graph.avals.size()),
         kept_(p.graph.avals.size(), false),
@@ -42,8 +45,8 @@ class Sharer {
         }
   }
 
-  Sharing run(const std::map<ValueId, ValueId>& updates) {
-    for (const auto& [v, operand] : updates) {
+  Sharing run() {
+    for (const auto& [v, operand] : updates_) {
       const auto k = writer(v);
       if (!k) continue;
       if (!take_over(v, operand, *k)) {
@@ -113,20 +116,32 @@ class Sharer {
   }
 
   bool elementwise(const Cluster& c, ValueId carry) const {
-    if (c.loop || !c.draft.disjoint) return false;
-    if (c.draft.mapping != "map" && c.draft.mapping != "tile") return false;
-    return std::all_of(c.writes.begin(), c.writes.end(), [&](ValueId root) {
-      return p_.graph.avals[root].shape == p_.graph.avals[carry].shape &&
-             p_.layouts[root].row_major() &&
-             (pointwise(p_, root, carry) || !cone_of(p_, root).memory.contains(carry));
-    });
+    if (c.loop || c.branch || !c.draft.disjoint) return false;
+    if (c.draft.mapping != "map" && c.draft.mapping != "tile" && c.draft.mapping != "update")
+      return false;
+    const std::vector<ValueId> roots = roots_of(c);
+    const auto all = pieces_of(p_, updates_, roots);
+    return all && lanes_of(p_.graph, (*all)[0]) == p_.graph.avals[carry].shape &&
+           std::all_of(all->begin(), all->end(), [&](const Pieces& p) {
+             return p_.layouts[p.root].row_major() && at_own_place(p_, p, carry);
+           });
+  }
+
+  /// What a kernel computes: what it leaves in memory, and what only it reads.
+  std::vector<ValueId> roots_of(const Cluster& c) const {
+    std::vector<ValueId> roots = c.writes;
+    for (std::size_t i = 0; i < roots.size(); ++i)
+      for (ValueId v : cone_of(p_, roots[i]).memory)
+        if (p_.uses.producer[v] != Uses::none && writers_[v].empty() && !contains(roots, v))
+          roots.push_back(v);
+    return roots;
   }
 
   /// Whether a kernel of one lane, which alone gives `fresh`, has read all of `old` when it begins
   /// to write.
   static bool read_first(const Draft& d, ValueId old, ValueId fresh) {
     if (d.kernel.lanes != 1 || d.parameters.size() != 1) return false;
-    if (d.mapping == "scatter" || d.mapping == "update") return false;  // others began to write it
+    if (d.mapping == "scatter") return false;  // another kernel began to write it
     const auto buffer = [&](ValueId v) {
       const auto at = std::find_if(d.operands.begin(), d.operands.end(),
                                    [&](const auto& o) { return !o.scratch && o.value == v; });
@@ -168,6 +183,7 @@ class Sharer {
 
   const Placement& p_;
   std::vector<Cluster>& clusters_;
+  const std::map<ValueId, ValueId>& updates_;  // in place, by output: what is updated
   std::vector<std::vector<std::size_t>> after_;
   std::vector<std::vector<std::size_t>> writers_;  // of a value, in order
   std::vector<bool> kept_;                         // inputs that are not carried, and outputs
@@ -181,7 +197,7 @@ class Sharer {
 
 Sharing share_memory(const Placement& p, std::vector<Cluster>& clusters, std::size_t carried,
                      const std::map<ValueId, ValueId>& updates) {
-  return Sharer(p, clusters, carried).run(updates);
+  return Sharer(p, clusters, carried, updates).run();
 }
 
 }  // namespace gnomon

@@ -49,6 +49,9 @@ class Identities {
     if (auto v = neutral_operand()) return v;
     if (auto v = equal_operands()) return v;
     if (auto v = inverse()) return v;
+    if (auto v = zero_again()) return v;
+    if (is(add_p))
+      if (auto v = joined_sum(r_, in_[0], in_[1], loc_)) return v;
     if (auto v = negation()) return v;
     if (auto v = choice()) return v;
     if (auto v = cast()) return v;
@@ -109,6 +112,17 @@ class Identities {
       if (const Equation* e = r_.maker(in_[0], *p)) return e->inputs[0];
     }
     if (is(integer_pow_p) && params_.as<IntegerPowParams>().exponent == 1) return in_[0];
+    return std::nullopt;
+  }
+
+  /// What 0 was added to is not -0 any more.
+  std::optional<ValueId> zero_again() {
+    if (!is(add_p) || !is_float(out_.dtype)) return std::nullopt;
+    const auto zero = [&](ValueId v) { return r_.is_uniform(v, 0.0); };
+    for (const auto& [sum, other] : {std::pair(in_[0], in_[1]), std::pair(in_[1], in_[0])}) {
+      const Equation* inner = zero(other) ? r_.maker(sum, add_p) : nullptr;
+      if (inner && std::any_of(inner->inputs.begin(), inner->inputs.end(), zero)) return sum;
+    }
     return std::nullopt;
   }
 

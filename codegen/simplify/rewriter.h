@@ -57,6 +57,10 @@ class Rewriter {
 std::optional<ValueId> apply_identities(Rewriter&, const Primitive&, const Params&,
                                         const std::vector<ValueId>& inputs, const Aval& out, Loc);
 
+/// The sum of two arrays, of which each is a number around a part of it, as one array joined of the
+/// sums of their parts; nothing where parts meet, or it has another form. In join_sums.cpp.
+std::optional<ValueId> joined_sum(Rewriter&, ValueId left, ValueId right, Loc);
+
 /// What a loop of no steps gives: the state it begins with, and stacked outputs of length 0.
 /// Nothing for anything else. In simplify_control.cpp.
 std::optional<std::vector<ValueId>> without_steps(Rewriter&, const Primitive&, const Params&,

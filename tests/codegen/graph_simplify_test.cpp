@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "codegen/graph/host.h"
 #include "tests/codegen/graph_host.h"
 #include "tests/support/lowering.h"
 
@@ -60,6 +61,43 @@ TEST(Simplify, KeepsAPositiveZeroThatTurnsMinusZero) {
                  "%2: f32[2,3] = add %0 %9 return %2"),
             "return %0");
   EXPECT_NE(body(zero + "%2: f32[2,3] = mul %0 %9 return %2"), "return %9");  // 0 * inf
+}
+
+// Cotangents of slices: each with zeros around.
+TEST(Simplify, JoinsWhatLiesBesideOneAnother) {
+  const std::string zero_pad = "%9: f32[] = constant[value=f32(0)] ";
+  const auto pad = [](int to, int from, Dim lo, Dim hi) {
+    return "%" + std::to_string(to) + ": f32[4,48] = pad[lo=(0," + std::to_string(lo) + ") hi=(0," +
+           std::to_string(hi) + ") interior=(0,0)] %" + std::to_string(from) + " %9 ";
+  };
+  const auto of_inputs = [&](const std::string& equations) {
+    return simplified("graph(%0: f32[4,16], %1: f32[4,16], %2: f32[4,16], %3: f32[4,32]) {" +
+                      zero_pad + equations + "}");
+  };
+  using ::testing::HasSubstr;
+  using ::testing::Not;
+  const std::string three =
+      of_inputs(pad(10, 0, 16, 16) + pad(11, 1, 32, 0) + "%12: f32[4,48] = add %10 %11 " +
+                pad(13, 2, 0, 32) + "%14: f32[4,48] = add %12 %13 return %14");
+  EXPECT_THAT(three, HasSubstr("concatenate"));
+  EXPECT_THAT(three, Not(HasSubstr("pad")));
+  // Where they meet, and along different axes, they are a sum.
+  const std::string meeting =
+      of_inputs(pad(10, 0, 16, 16) + pad(11, 3, 16, 0) + "%12: f32[4,48] = add %10 %11 return %12");
+  EXPECT_THAT(meeting, Not(HasSubstr("concatenate")));
+  // -0 + 0 is 0, in a part as well.
+  const Graph before = parse_graph(
+      "graph(%0: f32[16], %1: f32[16]) { %9: f32[] = constant[value=f32(0)] %2: f32[32] = "
+      "pad[lo=(0) hi=(16) interior=(0)] %0 %9 %3: f32[32] = pad[lo=(16) hi=(0) interior=(0)] %1 %9 "
+      "%4: f32[32] = add %2 %3 return %4 }");
+  const Graph after = simplify(before);
+  EXPECT_THAT(print(after), HasSubstr("concatenate"));
+  const HostArray minus = f32(Numbers(16, -0.0)), plus = f32(Numbers(16, 3));
+  const HostArray sum = evaluate(after, {minus, plus})[0];
+  for (Dim i = 0; i < 32; ++i) {
+    EXPECT_EQ(gnomon::host::get<float>(sum, i), i < 16 ? 0.0f : 3.0f);
+    EXPECT_FALSE(std::signbit(gnomon::host::get<float>(sum, i)));
+  }
 }
 
 TEST(Simplify, UndoesInverses) {

@@ -127,6 +127,98 @@ TEST(Histories, OfOneShapeAreWrittenByOneKernel) {
   }
 }
 
+/// The kernels of a loop's iterations, by their lines.
+std::vector<std::string> kernels_inside(const Program& p) {
+  std::vector<std::string> r;
+  std::istringstream lines(p.fusion_text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.rfind("  kernel", 0) == 0) r.push_back(line);
+  return r;
+}
+
+template <class F, class... A>
+Program iterations_as_kernels(F f, const Target& target, const A&... inputs) {
+  Trace outer;
+  return compile(make_graph(f, outer.input(inputs)...).graph, target,
+                 {.name = "test", .loops = LoopMapping::device, .keep_text = true});
+}
+
+// A recurrent cell: a product, and one kernel for the next state and all rows that the steps stack.
+TEST(Histories, AreWrittenWhereTheirRowsAreComputed) {
+  const auto f = [](const Array& h, const Array& xs, const Array& w) {
+    return scan(
+        [&](const Array& state, const Array& x) {
+          const Array z = matmul(state, w);
+          const Array gate = sigmoid(slice_axis(z, 1, 0, 32) + x);
+          const Array next = tanh(slice_axis(z, 1, 32, 64) * gate);
+          const Array new_state = next + gate * (state - next);
+          return std::pair{new_state, std::tuple{state, gate, next, gate * x}};
+        },
+        h, xs);
+  };
+  const Aval h = f32({24, 32}), xs = f32({6, 24, 32}), w = f32({32, 64});
+  for (const Target& t : {Target::lavapipe(), Target::gpu()}) {
+    const Program p = iterations_as_kernels(f, t, h, xs, w);
+    EXPECT_EQ(kernels_inside(p).size(), 2u) << p.fusion_text;
+    // The product has read the state: the next one lies where it lay.
+    EXPECT_EQ(p.fusion_text.find("by turns"), std::string::npos) << p.fusion_text;
+  }
+  expect_function_lowers(f, h, xs, w);
+}
+
+// Rows that lanes of another shape or order compute have kernels of their own, and so has what
+// reads the history that is written.
+TEST(Histories, ThatAreReadAreWrittenByThemselves) {
+  const auto f = [](const Array& x, const Array& w) {
+    return fori_loop(
+        0, 6,
+        [&](const Array& i, std::tuple<Array, Array, Array> s) {
+          const auto& [state, a, b] = s;
+          const Array y = sin(0.05f * matmul(state, w)), before = a.at(maximum(i - 1, 0)).get();
+          return std::tuple{y + 0.5f * flip(before), a.at(i).set(cos(y)),
+                            b.at(i).set(transpose(y * 0.25f))};
+        },
+        std::tuple{x, zeros({6, 32, 32}, DType::f32), zeros({6, 32, 32}, DType::f32)});
+  };
+  expect_function_lowers(f, f32({32, 32}), f32({32, 32}));
+}
+
+// The other lanes of the kernel read the carried value too, for a value that only they need.
+TEST(Histories, ACarryThatOtherLanesReadIsNotOverwritten) {
+  const auto f = [](const Array& x) {
+    return fori_loop(
+        0, 5,
+        [](const Array&, const std::pair<Array, Array>& s) {
+          const Array shared = sin(flip(s.first) * 0.5f);
+          return std::pair{cos(shared) + tanh(shared) * s.first, s.second + exp(shared)};
+        },
+        std::pair{x, x * 2.0f});
+  };
+  const Program p = iterations_as_kernels(f, Target::lavapipe(), f32({4096}));
+  EXPECT_NE(p.fusion_text.find("by turns"), std::string::npos) << p.fusion_text;
+  expect_function_lowers(f, f32({100}));
+}
+
+// Parts of a joined array that cost something: every lane writes its element of each, into the
+// array that a product reads and into the rows of a history.
+TEST(Histories, PartsOfTheirRowsAreWrittenSideBySide) {
+  const auto f = [](const Array& d, const Array& gates, const Array& w) {
+    return scan(
+        [&](const Array& c, const Array& g) {
+          const Array a = c * sin(g), b = c * exp(-g * g), e = a * (1.0f - b);
+          const Array all = concatenate({a, b, e}, 1), other = concatenate({a, b, e * g}, 1);
+          return std::pair{0.5f * c + 0.02f * matmul(all, w), std::pair{all, other}};
+        },
+        d, gates);
+  };
+  const Aval d = f32({24, 32}), gates = f32({6, 24, 32}), w = f32({96, 32});
+  for (const Target& t : {Target::lavapipe(), Target::gpu()}) {
+    const Program p = iterations_as_kernels(f, t, d, gates, w);
+    EXPECT_EQ(kernels_inside(p).size(), 2u) << p.fusion_text;
+  }
+  expect_function_lowers(f, d, gates, w);
+}
+
 TEST(LoopsInLoops, MeanTheSameWhereverTheyAre) {
   expect_function_lowers([](const Array& x) { return filled(x, 64); }, f32({}));
   expect_function_lowers([](const Array& x) { return filled_by_scans(x, 64); }, f32({}));
