@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "codegen/analysis/cone.h"
+#include "codegen/analysis/backward_slice.h"
 
 namespace gnomon {
 

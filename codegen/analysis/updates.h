@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "codegen/analysis/cone.h"
+#include "codegen/analysis/backward_slice.h"
 
 namespace gnomon {
 

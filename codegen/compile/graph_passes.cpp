@@ -10,13 +10,13 @@
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/operations/table.h"
 #include "codegen/optimize/expand.h"
-#include "codegen/optimize/hoist.h"
+#include "codegen/optimize/if_convert.h"
 #include "codegen/optimize/input_products.h"
-#include "codegen/optimize/kept_rows.h"
+#include "codegen/optimize/licm.h"
 #include "codegen/optimize/narrow_choices.h"
-#include "codegen/optimize/open_branches.h"
+#include "codegen/optimize/save_residuals.h"
+#include "codegen/optimize/sink_accumulations.h"
 #include "codegen/optimize/split.h"
-#include "codegen/optimize/sums_out.h"
 #include "codegen/optimize/turned.h"
 #include "codegen/partition/loop_region.h"
 #include "codegen/simplify/simplify.h"
@@ -107,7 +107,7 @@ Made fits(const Graph& g, const GraphContext& c) {
 
 Made opened(const Graph& g, const GraphContext& c) {
   if (!c.division->branch_too_large) return std::nullopt;
-  return simplify(narrow_choices(open_branches(g)));
+  return simplify(narrow_choices(if_convert(g)));
 }
 
 Made turned(const Graph& g, const GraphContext& c) {
@@ -122,22 +122,22 @@ constexpr GraphPass table[] = {
      canonical},
     // What no step of a loop or no output asks for need not fit the device.
     {"fit", fits, canonical, fitting},
-    {"keep_rows",
+    {"save_residuals",
      [](const Graph& g, const GraphContext& c) -> Made {
-       return keep_rows(g, c.options.kept_row_bytes);
+       return save_residuals(g, c.options.kept_row_bytes);
      },
      canonical},
-    {"sums_out", [](const Graph& g, const GraphContext&) -> Made { return sums_out_of_loops(g); },
-     canonical},
+    {"sink_accumulations",
+     [](const Graph& g, const GraphContext&) -> Made { return sink_accumulations(g); }, canonical},
     {"narrow_choices",
      [](const Graph& g, const GraphContext&) -> Made { return narrow_choices(g); }, canonical},
-    {"open_branches", opened, canonical | divided, divisible},
+    {"if_convert", opened, canonical | divided, divisible},
     {"input_products",
      [](const Graph& g, const GraphContext& c) {
        return input_products_in_front(g, bodies_in_kernels(*c.division));
      },
      divisible | divided},
-    {"hoist",
+    {"licm",
      [](const Graph& g, const GraphContext& c) {
        return hoist_invariants(g, bodies_in_kernels(*c.division), c.target);
      },

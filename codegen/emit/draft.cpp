@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "codegen/analysis/cone.h"
+#include "codegen/analysis/backward_slice.h"
 #include "codegen/cost/device_model.h"
 #include "codegen/emit/workshop.h"
 #include "codegen/graph/primitive.h"
@@ -11,7 +11,7 @@
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/operations/table.h"
 #include "codegen/optimize/split_scatter.h"
-#include "shaders/passes/jam.h"
+#include "shaders/passes/fuse_loops.h"
 #include "shaders/passes/simplify.h"
 
 namespace gnomon {
@@ -288,7 +288,7 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
   std::set<std::uint32_t> equations;  // of this kernel
   if (!r.takeovers.empty())
     for (ValueId v : r.roots)
-      equations.merge(cone_of({r.graph, r.uses, r.in_memory, r.layouts}, v).equations);
+      equations.merge(backward_slice_of({r.graph, r.uses, r.in_memory, r.layouts}, v).equations);
   if (r.stand_in)
     f.bind(r.roots.at(0),
            [&f, v = *r.stand_in](const Index& index) { return f.element(v, index); });
@@ -401,7 +401,7 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
 kernel::Kernel loops_merged(kernel::Kernel k, const Draft& d, const Target& t) {
   const std::uint32_t of_lane =
       d.has_loop ? std::max(1u, t.accumulators / t.loop_coarsening) : t.accumulators;
-  return kernel::simplify(kernel::jam(std::move(k), {d.carried > 0 ? d.carried : of_lane}));
+  return kernel::simplify(kernel::fuse_loops(std::move(k), {d.carried > 0 ? d.carried : of_lane}));
 }
 
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/analysis/cone.h"
+#include "codegen/analysis/backward_slice.h"
 #include "codegen/graph/graph.h"
 #include "codegen/program/target.h"
 

@@ -95,7 +95,7 @@ std::optional<std::vector<Pieces>> pieces_of(const Placement& p, const InPlace& 
 }
 
 bool streams(const Placement& p, ValueId root) {
-  const auto equations = cone_of(p, root).equations;
+  const auto equations = backward_slice_of(p, root).equations;
   return std::all_of(equations.begin(), equations.end(), [&](std::uint32_t i) {
     const Equation& e = p.graph.equations[i];
     const Lowering& lower = e.primitive->lower;
@@ -111,7 +111,7 @@ bool streams(const Placement& p, ValueId root) {
 bool at_own_place(const Placement& p, const Pieces& pieces, ValueId target) {
   if (pieces.value == target || contains(pieces.parts, target)) return true;
   const auto reads = [&](ValueId v) {
-    return p.in_memory[v] ? v == target : cone_of(p, v).memory.contains(target);
+    return p.in_memory[v] ? v == target : backward_slice_of(p, v).memory.contains(target);
   };
   if (pieces.update != nullptr &&
       std::any_of(pieces.update->inputs.begin() + 2, pieces.update->inputs.end(), reads))
@@ -120,7 +120,7 @@ bool at_own_place(const Placement& p, const Pieces& pieces, ValueId target) {
   const bool root = !pieces.in_parts() && pieces.update == nullptr;
   return std::all_of(pieces.parts.begin(), pieces.parts.end(), [&](ValueId v) {
     if (!root && p.in_memory[v]) return true;
-    return pointwise(p, v, target) || !cone_of(p, v).memory.contains(target);
+    return pointwise(p, v, target) || !backward_slice_of(p, v).memory.contains(target);
   });
 }
 

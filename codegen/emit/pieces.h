@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/analysis/cone.h"
+#include "codegen/analysis/backward_slice.h"
 #include "codegen/emit/draft.h"
 
 namespace gnomon {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "codegen/analysis/cone.h"
+#include "codegen/analysis/backward_slice.h"
 #include "codegen/emit/draft.h"
 
 namespace gnomon {

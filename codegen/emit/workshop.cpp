@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "shaders/passes/unloop.h"
+#include "shaders/passes/loop_to_branch.h"
 
 namespace gnomon {
 
@@ -94,7 +94,7 @@ Draft Workshop::finish(std::string mapping) {
   const std::uint64_t budget = request.target.loop_budget;
   if (budget > 0 && request.mapping != Mapping::group &&
       kernel::worst_case_trips(d.kernel) > budget)
-    d.kernel = unloop(d.kernel);
+    d.kernel = loop_to_branch(d.kernel);
   d.operands.resize(d.kernel.buffers.size());
   d.mapping = std::move(mapping);
   d.parameters.push_back(std::vector<std::uint32_t>(d.kernel.parameters, 0));

@@ -551,7 +551,7 @@ class Splitter {
     const Dim out = std::max<Dim>(
         1, a.size() / n * (b.size() / n) / std::max<Dim>(1, a.shape().part(0, batches).size()));
     // Every part costs memory of the size of the result. Fewer than four would be computed where
-    // they are summed (Residence), where no tile fits.
+    // they are summed (Materialization), where no tile fits.
     const Dim parts = std::max<Dim>(4, lanes_for(n, out, target_, 1));
     const auto in_parts = [&](const Array& x) {
       const int last = x.rank() - 1;

@@ -23,10 +23,10 @@ class Cutter {
         last_use_(g_.avals.size(), 0) {}
 
   void cut(ValueId root) {
-    const Cone cone = cone_of(p_, root);
-    if (!cone.loops.empty() || straight_instructions(g_, cone.equations) <= limits_.instructions)
+    const BackwardSlice slice = backward_slice_of(p_, root);
+    if (!slice.loops.empty() || straight_instructions(g_, slice.equations) <= limits_.instructions)
       return;
-    equations_.assign(cone.equations.begin(), cone.equations.end());
+    equations_.assign(slice.equations.begin(), slice.equations.end());
     size_ = g_.avals[root].shape.size();
     stored_.clear();
     for (std::size_t i = 0; i < equations_.size(); ++i)

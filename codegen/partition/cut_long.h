@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "codegen/analysis/cone.h"
+#include "codegen/analysis/backward_slice.h"
 
 namespace gnomon {
 

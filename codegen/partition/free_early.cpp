@@ -8,11 +8,11 @@ namespace {
 
 class Order {
  public:
-  Order(const Graph& g, const std::vector<Cluster>& clusters, const Sharing& sharing,
+  Order(const Graph& g, const std::vector<Cluster>& clusters, const Aliasing& aliasing,
         std::vector<std::size_t>& sequence)
       : g_(g),
         clusters_(clusters),
-        sharing_(sharing),
+        aliasing_(aliasing),
         sequence_(sequence),
         position_(clusters.size()),
         users_(g.avals.size()),
@@ -21,7 +21,7 @@ class Order {
         before_(clusters.size()) {
     for (ValueId v : g.inputs) kept_[memory_of(v)] = true;
     for (ValueId v : g.outputs) kept_[memory_of(v)] = true;
-    for (const auto& [first, second] : sharing.order) before_[second].push_back(first);
+    for (const auto& [first, second] : aliasing.order) before_[second].push_back(first);
     for (std::size_t i = 0; i < clusters.size(); ++i) {
       for (ValueId v : clusters[i].writes) writers_[v].push_back(i);
       for (const auto* values : {&clusters[i].reads, &clusters[i].writes})
@@ -45,7 +45,7 @@ class Order {
 
  private:
   ValueId memory_of(ValueId v) const {
-    return v < sharing_.storage.size() ? sharing_.storage[v] : v;
+    return v < aliasing_.storage.size() ? aliasing_.storage[v] : v;
   }
 
   void place(std::size_t first, std::size_t end) {
@@ -87,7 +87,7 @@ class Order {
 
   const Graph& g_;
   const std::vector<Cluster>& clusters_;
-  const Sharing& sharing_;
+  const Aliasing& aliasing_;
   std::vector<std::size_t>& sequence_;
   std::vector<std::size_t> position_;              // of a cluster
   std::vector<std::vector<std::size_t>> users_;    // clusters, of a value's memory
@@ -98,9 +98,9 @@ class Order {
 
 }  // namespace
 
-void free_early(const Graph& g, const std::vector<Cluster>& clusters, const Sharing& sharing,
+void free_early(const Graph& g, const std::vector<Cluster>& clusters, const Aliasing& aliasing,
                 std::vector<std::size_t>& sequence) {
-  Order(g, clusters, sharing, sequence).free_early();
+  Order(g, clusters, aliasing, sequence).free_early();
 }
 
 }  // namespace gnomon

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "codegen/partition/aliasing.h"
 #include "codegen/partition/fuse.h"
-#include "codegen/partition/sharing.h"
 
 namespace gnomon {
 
@@ -12,7 +12,7 @@ namespace gnomon {
 /// what others wrote: gradients of weights, which a backward pass names at its end, together would
 /// keep every activation until then. `sequence` holds indices of clusters in an order that respects
 /// their dependencies and those of `sharing`, as the result does.
-void free_early(const Graph&, const std::vector<Cluster>& clusters, const Sharing&,
+void free_early(const Graph&, const std::vector<Cluster>& clusters, const Aliasing&,
                 std::vector<std::size_t>& sequence);
 
 }  // namespace gnomon

@@ -21,13 +21,13 @@
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/operations/op_params.h"
 #include "codegen/operations/table.h"
-#include "codegen/optimize/open_branches.h"
-#include "codegen/partition/companions.h"
+#include "codegen/optimize/if_convert.h"
+#include "codegen/partition/aliasing.h"
 #include "codegen/partition/cut_long.h"
+#include "codegen/partition/fusion_groups.h"
 #include "codegen/partition/loop_placement.h"
 #include "codegen/partition/loop_region.h"
-#include "codegen/partition/residence.h"
-#include "codegen/partition/sharing.h"
+#include "codegen/partition/materialization.h"
 #include "shaders/passes/simplify.h"
 
 namespace gnomon {
@@ -40,7 +40,7 @@ class Partitioner {
       : g_(g), target_(target), options_(options), nest_(std::move(nest)), uses_(analyse_uses(g)) {}
 
   Partition run() {
-    Residence start = choose_residence(g_, uses_, target_, options_);
+    Materialization start = choose_materialization(g_, uses_, target_, options_);
     in_memory_ = std::move(start.in_memory);
     layouts_ = std::move(start.layouts);
     rows_ = std::move(start.rows);
@@ -67,10 +67,12 @@ class Partitioner {
   }
 
   Placement placement() const { return {g_, uses_, in_memory_, layouts_}; }
-  Cone cone_of(ValueId root) const { return gnomon::cone_of(placement(), root); }
+  BackwardSlice backward_slice_of(ValueId root) const {
+    return gnomon::backward_slice_of(placement(), root);
+  }
 
   /// Non-memory outputs of the loops in a cone go to memory. False when there were none.
-  bool cut(const Cone& c) {
+  bool cut(const BackwardSlice& c) {
     bool changed = false;
     for (std::uint32_t l : c.loops)
       for (ValueId v : g_.equations[l].outputs)
@@ -89,63 +91,64 @@ class Partitioner {
     for (std::uint32_t i = 0; i < g_.equations.size(); ++i)
       for (ValueId v : g_.equations[i].outputs)
         if (in_memory_[v] && uses_.live[v] && !device_.contains(i)) roots.push_back(v);
-    Cones cones;
+    BackwardSlices slices;
     for (ValueId v : roots) {
-      cones[v] = cone_of(v);
-      if (updates_.contains(v) && !cones[v].loops.empty() && cut(cones[v])) return false;
+      slices[v] = backward_slice_of(v);
+      if (updates_.contains(v) && !slices[v].loops.empty() && cut(slices[v])) return false;
     }
 
-    const std::map<ValueId, std::vector<ValueId>> groups = group_by_loops(roots, cones);
-    companions_ = {};
-    for (const auto& [lead, members] : groups) companions_.set(members);
+    const std::map<ValueId, std::vector<ValueId>> groups = group_by_loops(roots, slices);
+    fusion_groups_ = {};
+    for (const auto& [lead, members] : groups) fusion_groups_.set(members);
     for (const auto& [i, device] : device_) {
       const Cluster c = device.cluster();
-      for (ValueId v : c.writes) cones[v].memory.insert(c.reads.begin(), c.reads.end());
-      companions_.set(c.writes);
+      for (ValueId v : c.writes) slices[v].memory.insert(c.reads.begin(), c.reads.end());
+      fusion_groups_.set(c.writes);
     }
 
     readers_.assign(g_.avals.size(), {});
-    for (const auto& [root, cone] : cones)
-      for (ValueId v : cone.memory) readers_[v].push_back(root);
+    for (const auto& [root, slice] : slices)
+      for (ValueId v : slice.memory) readers_[v].push_back(root);
 
     std::vector<ValueId> plain;
     for (const auto& [lead, members] : groups) {
       std::set<std::uint32_t> loops;
-      for (ValueId v : members) loops.insert(cones[v].loops.begin(), cones[v].loops.end());
+      for (ValueId v : members) loops.insert(slices[v].loops.begin(), slices[v].loops.end());
       if (loops.empty()) {
         plain.insert(plain.end(), members.begin(), members.end());
         continue;
       }
       for (ValueId v : members)
-        if (companions_.depends_on(cones, cones[v].memory, members) && cut(cones[v])) return false;
+        if (fusion_groups_.depends_on(slices, slices[v].memory, members) && cut(slices[v]))
+          return false;
       try {
-        if (!loop_cluster(members, loops, cones)) return false;
+        if (!loop_cluster(members, loops, slices)) return false;
       } catch (const KernelTooLarge&) {
-        if (!fuse_less(members, cones) && !take_apart(loops)) throw_too_large(members);
+        if (!fuse_less(members, slices) && !take_apart(loops)) throw_too_large(members);
         return false;
       }
     }
-    if (!map_clusters(plain, cones)) return false;
+    if (!map_clusters(plain, slices)) return false;
     for (const auto& [i, device] : device_) clusters_.push_back(device.cluster());
     std::map<ValueId, ValueId> in_place = updates_.operands();
     for (std::size_t i = 0; i < nest_.carried; ++i)
       for (const Cluster& c : clusters_)
         if (std::count(c.draft.in_place.begin(), c.draft.in_place.end(), g_.outputs[i]) > 0)
           in_place.emplace(g_.outputs[i], g_.inputs[i]);
-    sharing_ = share_memory(placement(), clusters_, nest_.carried, in_place);
-    if (!sharing_.failed) {
+    aliasing_ = share_memory(placement(), clusters_, nest_.carried, in_place);
+    if (!aliasing_.failed) {
       // A small kernel in front costs less than to copy a large array in every iteration.
       constexpr Dim large = 1024;
       bool stored = false;
-      for (ValueId v : sharing_.late)
+      for (ValueId v : aliasing_.late)
         if (nest_.inside && g_.avals[v].shape.size() >= large)
           stored = store_views(placement(), in_memory_, v) || stored;
       return !stored;
     }
-    if (updates_.contains(*sharing_.failed))
-      updates_.read_earlier(placement(), in_memory_, *sharing_.failed);
+    if (updates_.contains(*aliasing_.failed))
+      updates_.read_earlier(placement(), in_memory_, *aliasing_.failed);
     else
-      copied_.insert(*sharing_.failed);
+      copied_.insert(*aliasing_.failed);
     return false;
   }
 
@@ -155,13 +158,13 @@ class Partitioner {
   /// True when something was changed: so few lanes would do all the work of an iteration that many
   /// could share, as with a batch of a few large matrices.
   bool too_much_for(Dim lanes, const std::set<std::uint32_t>& loops,
-                    const std::vector<ValueId>& members, const Cones& cones) {
+                    const std::vector<ValueId>& members, const BackwardSlices& slices) {
     for (std::uint32_t loop : loops) {
       const double work = work_per_iteration(g_.equations[loop]) / static_cast<double>(lanes);
       if (!worth_kernels(g_.equations[loop], lanes, target_, may_play())) continue;
       bool changed = false;
       if (loops.size() > 1)
-        for (ValueId v : members) changed = cut(cones.at(v)) || changed;
+        for (ValueId v : members) changed = cut(slices.at(v)) || changed;
       if (changed || run_on_device(loop, std::to_string(static_cast<std::uint64_t>(work)) +
                                              " operations per iteration for each of " +
                                              std::to_string(lanes) + " lanes"))
@@ -171,7 +174,7 @@ class Partitioner {
   }
 
   bool loop_cluster(const std::vector<ValueId>& members, const std::set<std::uint32_t>& loops,
-                    const Cones& cones) {
+                    const BackwardSlices& slices) {
     const bool sequential = options_.loops == LoopMapping::sequential;
     std::string why = sequential ? "asked for" : "";
     if (!sequential) {
@@ -179,7 +182,7 @@ class Partitioner {
       bool only_consumers_failed = false;
       for (Dim lanes : lane_candidates(g_, loops)) {
         DraftFailure failure;
-        if (lanes <= few_lanes && too_much_for(lanes, loops, members, cones)) return false;
+        if (lanes <= few_lanes && too_much_for(lanes, loops, members, slices)) return false;
         if (loops.size() == 1) {
           const Equation& loop = g_.equations[*loops.begin()];
           const std::optional<std::string> apart =
@@ -187,8 +190,8 @@ class Partitioner {
           if (apart && run_on_device(*loops.begin(), *apart)) return false;
         }
         if (auto d = try_draft(members, Mapping::lane, lanes, failure)) {
-          if (!fits_a_dispatch(*d, loops, members, cones)) return false;
-          add(std::move(*d), members, cones, "every lane runs its own trips", live_out(members));
+          if (!fits_a_dispatch(*d, loops, members, slices)) return false;
+          add(std::move(*d), members, slices, "every lane runs its own trips", live_out(members));
           return true;
         }
         why = failure.why;
@@ -197,11 +200,11 @@ class Partitioner {
           blamed = failure.root;
         }
       }
-      if (only_consumers_failed && cut(cones.at(blamed))) return false;
+      if (only_consumers_failed && cut(slices.at(blamed))) return false;
       // Another loop of the cone may be what does not fit: give each its own kernel.
       if (loops.size() > 1) {
         bool changed = false;
-        for (ValueId v : members) changed = cut(cones.at(v)) || changed;
+        for (ValueId v : members) changed = cut(slices.at(v)) || changed;
         if (changed) return false;
       }
       const std::uint32_t loop = *loops.begin();
@@ -213,12 +216,12 @@ class Partitioner {
     }
     // One lane walks everything: only what the loops themselves give.
     for (ValueId v : members)
-      if (!direct_output(v) && g_.avals[v].shape.size() > 1 && cut(cones.at(v))) return false;
+      if (!direct_output(v) && g_.avals[v].shape.size() > 1 && cut(slices.at(v))) return false;
     DraftFailure failure;
     auto d = try_draft(members, Mapping::sequential, 1, failure);
     GNOMON_CHECK(d.has_value(), "the sequential mapping runs every graph, but: " + failure.why);
-    if (!sequential && !fits_a_dispatch(*d, loops, members, cones)) return false;
-    add(std::move(*d), members, cones, "sequential: " + (why.empty() ? "no lane axis" : why),
+    if (!sequential && !fits_a_dispatch(*d, loops, members, slices)) return false;
+    add(std::move(*d), members, slices, "sequential: " + (why.empty() ? "no lane axis" : why),
         live_out(members));
     return true;
   }
@@ -286,12 +289,12 @@ class Partitioner {
   }
 
   /// `stored`: which of the roots the kernel leaves in memory; empty: all.
-  void add(Draft d, const std::vector<ValueId>& roots, const Cones& cones, std::string reason,
-           const std::vector<bool>& stored = {}) {
+  void add(Draft d, const std::vector<ValueId>& roots, const BackwardSlices& slices,
+           std::string reason, const std::vector<bool>& stored = {}) {
     Cluster c;
     std::set<ValueId> reads;
     for (ValueId v : roots)
-      for (ValueId m : cones.at(v).memory)
+      for (ValueId m : slices.at(v).memory)
         if (std::find(roots.begin(), roots.end(), m) == roots.end()) reads.insert(m);
     c.draft = std::move(d);
     for (std::size_t i = 0; i < roots.size(); ++i)
@@ -301,18 +304,18 @@ class Partitioner {
     clusters_.push_back(std::move(c));
   }
 
-  bool map_clusters(const std::vector<ValueId>& roots, const Cones& cones) {
+  bool map_clusters(const std::vector<ValueId>& roots, const BackwardSlices& slices) {
     std::vector<std::vector<ValueId>> groups;
     if (options_.fuse)
-      groups = group_elements({placement(), target_, updates_, cones, readers_, longest_kernel()},
-                              roots, companions_);
+      groups = group_elements({placement(), target_, updates_, slices, readers_, longest_kernel()},
+                              roots, fusion_groups_);
     else
       for (ValueId v : roots) groups.push_back({v});
     for (const std::vector<ValueId>& group : groups) {
       try {
-        if (!map_cluster(group, cones)) return false;
+        if (!map_cluster(group, slices)) return false;
       } catch (const KernelTooLarge&) {
-        if (!fuse_less(group, cones) && !large_.insert(group[0]).second &&
+        if (!fuse_less(group, slices) && !large_.insert(group[0]).second &&
             !take_apart({uses_.producer[group[0]]}))
           throw_too_large(group);
         return false;
@@ -323,10 +326,10 @@ class Partitioner {
 
   /// A kernel of these roots is too large: what computes them goes through memory from here on.
   /// False when it does already.
-  bool fuse_less(const std::vector<ValueId>& roots, const Cones& cones) {
+  bool fuse_less(const std::vector<ValueId>& roots, const BackwardSlices& slices) {
     bool changed = false;
     for (ValueId root : roots)
-      for (std::uint32_t i : cones.at(root).equations)
+      for (std::uint32_t i : slices.at(root).equations)
         for (ValueId v : g_.equations[i].outputs)
           if (!in_memory_[v] && uses_.live[v]) changed = in_memory_[v] = true;
     return changed;
@@ -375,24 +378,24 @@ class Partitioner {
     }
   }
 
-  bool map_cluster(const std::vector<ValueId>& roots, const Cones& cones) {
+  bool map_cluster(const std::vector<ValueId>& roots, const BackwardSlices& slices) {
     const Equation& e = g_.equations[uses_.producer[roots[0]]];
     const Shape& shape = g_.avals[roots[0]].shape;
     if (shape.size() == 0) return true;
     if (std::any_of(roots.begin(), roots.end(),
                     [&](ValueId v) { return has_pieces(placement(), updates_.operands(), v); })) {
       const auto pieces = pieces_of(placement(), updates_.operands(), roots);
-      if (pieces && in_pieces(*pieces)) return piece_cluster(*pieces, roots, cones);
+      if (pieces && in_pieces(*pieces)) return piece_cluster(*pieces, roots, slices);
     }
     if (e.primitive->lower.kind == Lowering::Kind::scatter) {
-      return scatter_cluster(roots[0], e, cones);
+      return scatter_cluster(roots[0], e, slices);
     }
     DraftRequest r = request(roots, Mapping::map, shape.size());
     r.stored = live_out(roots);
     for (ValueId v : roots)
       if (const auto row = rows_.find(v); row != rows_.end()) r.row = row->second;
     if (auto d = draft_workgroup(r, placement())) {
-      add(std::move(d->draft), roots, cones, std::move(d->reason), r.stored);
+      add(std::move(d->draft), roots, slices, std::move(d->reason), r.stored);
       return true;
     }
     if (r.row == 0) r.tile = choose_tile(placement(), target_, roots);
@@ -401,8 +404,8 @@ class Partitioner {
     if (!large_.contains(roots[0])) r.value_limit = pleasant_kernel;
     if (r.tile) r.lanes = r.tile->lanes(shape);
     Draft d = draft_elements(r);
-    if (too_many_trips(d.kernel) && walk_apart(roots, cones)) return false;
-    add(std::move(d), roots, cones,
+    if (too_many_trips(d.kernel) && walk_apart(roots, slices)) return false;
+    add(std::move(d), roots, slices,
         r.row > 0 ? "one lane per " + std::to_string(r.row) + " elements of " + to_string(shape)
         : r.tile  ? "tiles of " + std::to_string(r.tile->rows) + " by " +
                        std::to_string(r.tile->columns) + " elements of " + to_string(shape)
@@ -418,10 +421,10 @@ class Partitioner {
 
   /// A kernel of these roots walks over what is walked over itself, a sum over sums: the inner ones
   /// go through memory. False when there are none.
-  bool walk_apart(const std::vector<ValueId>& roots, const Cones& cones) {
+  bool walk_apart(const std::vector<ValueId>& roots, const BackwardSlices& slices) {
     bool changed = false;
     for (ValueId root : roots)
-      for (std::uint32_t i : cones.at(root).equations)
+      for (std::uint32_t i : slices.at(root).equations)
         if (g_.equations[i].primitive->lower.cost == Cost::heavy)
           for (ValueId v : g_.equations[i].outputs)
             if (!in_memory_[v] && uses_.live[v]) changed = in_memory_[v] = true;
@@ -446,7 +449,7 @@ class Partitioner {
   /// False when something was changed: a kernel of these loops would take more trips than the
   /// driver lets it take, or might take long.
   bool fits_a_dispatch(const Draft& d, const std::set<std::uint32_t>& loops,
-                       const std::vector<ValueId>& members, const Cones& cones) {
+                       const std::vector<ValueId>& members, const BackwardSlices& slices) {
     const auto too_many = [&](const kernel::Kernel& k) {
       return target_.loop_budget > 0 && kernel::worst_case_trips(k) > target_.loop_budget;
     };
@@ -463,7 +466,7 @@ class Partitioner {
       return true;
     bool changed = false;
     if (loops.size() > 1)
-      for (ValueId v : members) changed = cut(cones.at(v)) || changed;
+      for (ValueId v : members) changed = cut(slices.at(v)) || changed;
     if (changed) return false;
     const std::string why =
         refused ? "more loop trips than one kernel may take" : "might take long";
@@ -481,14 +484,14 @@ class Partitioner {
       }
       // A lane that does a part of the steps would carry large arrays in and out for each part.
       if (carries_much(e, d.kernel.lanes) && run_on_device(loop, why)) return false;
-      Slicing slices = slices_by_trips(e, *merged, target_, false);
-      if (slices.steps == 0) {
-        slices = slices_by_trips(e, *merged, target_, true);
-        if (slices.steps > 0 && !is_kernel(loop, slices)) slices = {};
+      Slicing slicing = slices_by_trips(e, *merged, target_, false);
+      if (slicing.steps == 0) {
+        slicing = slices_by_trips(e, *merged, target_, true);
+        if (slicing.steps > 0 && !is_kernel(loop, slicing)) slicing = {};
       }
-      if (slices.steps > 0 && most_steps(e) > 0 && in_slices(loop, by_time(loop, slices.steps)))
+      if (slicing.steps > 0 && most_steps(e) > 0 && in_slices(loop, by_time(loop, slicing.steps)))
         return false;
-      if (in_slices(loop, slices) || run_on_device(loop, why)) return false;
+      if (in_slices(loop, slicing) || run_on_device(loop, why)) return false;
       if (opens(e)) throw BranchTooLarge{};
     }
     return true;
@@ -550,7 +553,7 @@ class Partitioner {
   }
 
   bool piece_cluster(const std::vector<Pieces>& pieces, const std::vector<ValueId>& roots,
-                     const Cones& cones) {
+                     const BackwardSlices& slices) {
     bool changed = false, updates = false;
     for (const Pieces& p : pieces)
       if (p.update != nullptr) {
@@ -563,18 +566,19 @@ class Partitioner {
     r.stored = live_out(roots);
     if (!large_.contains(roots[0]) && roots.size() > 1) r.value_limit = pleasant_kernel;
     Draft d = draft_in_place(r, [&](const DraftRequest& of) { return draft_pieces(of, pieces); });
-    if (too_many_trips(d.kernel) && walk_apart(roots, cones)) return false;
-    add(std::move(d), roots, cones,
+    if (too_many_trips(d.kernel) && walk_apart(roots, slices)) return false;
+    add(std::move(d), roots, slices,
         updates ? "in place, one lane per element of the update"
                 : "one lane per element of each part, " + to_string(lanes),
         r.stored);
     return true;
   }
 
-  bool scatter_cluster(ValueId v, const Equation& e, const Cones& cones) {
+  bool scatter_cluster(ValueId v, const Equation& e, const BackwardSlices& slices) {
     // First the operand is written to the output, as if the scatter were the identity; then updates
     // accumulate in it.
-    Cone operand = in_memory_[e.inputs[0]] ? Cone{} : cone_of(e.inputs[0]);
+    BackwardSlice operand =
+        in_memory_[e.inputs[0]] ? BackwardSlice{} : backward_slice_of(e.inputs[0]);
     if (in_memory_[e.inputs[0]]) operand.memory.insert(e.inputs[0]);
     DraftRequest r = request({v}, Mapping::map, g_.avals[v].shape.size());
     r.name += "_init";
@@ -590,15 +594,15 @@ class Partitioner {
     Cluster c;
     c.draft = draft_in_place(request({v}, Mapping::lane, 1),
                              [&](const DraftRequest& of) { return draft_scatter(of, e); });
-    if (too_many_trips(c.draft.kernel) && walk_apart({v}, cones)) return false;
+    if (too_many_trips(c.draft.kernel) && walk_apart({v}, slices)) return false;
     std::set<ValueId> reads{v};
     for (ValueId in : {e.inputs[1], e.inputs[2]}) {
       if (in_memory_[in]) {
         reads.insert(in);
         continue;
       }
-      const Cone cone = cone_of(in);
-      reads.insert(cone.memory.begin(), cone.memory.end());
+      const BackwardSlice slice = backward_slice_of(in);
+      reads.insert(slice.memory.begin(), slice.memory.end());
     }
     c.writes = {v};
     c.reads.assign(reads.begin(), reads.end());
@@ -616,7 +620,7 @@ class Partitioner {
     for (std::size_t i = 0; i < clusters_.size(); ++i)
       for (ValueId v : clusters_[i].writes) writers[v].push_back(i);
     std::vector<std::vector<std::size_t>> before(clusters_.size());
-    for (const auto& [first, second] : sharing_.order) before[second].push_back(first);
+    for (const auto& [first, second] : aliasing_.order) before[second].push_back(first);
     std::vector<int> state(clusters_.size(), 0);
     std::vector<std::size_t> sequence;
     const std::function<void(std::size_t)> visit = [&](std::size_t i) {
@@ -633,11 +637,11 @@ class Partitioner {
       sequence.push_back(i);
     };
     for (std::size_t i = 0; i < clusters_.size(); ++i) visit(i);
-    if (nest_.outermost()) free_early(g_, clusters_, sharing_, sequence);
+    if (nest_.outermost()) free_early(g_, clusters_, aliasing_, sequence);
     Partition p;
     for (std::size_t i : sequence) p.clusters.push_back(std::move(clusters_[i]));
     p.in_memory = in_memory_;
-    p.storage = sharing_.storage;
+    p.storage = aliasing_.storage;
     return p;
   }
 
@@ -649,14 +653,14 @@ class Partitioner {
   std::vector<bool> in_memory_;
   std::vector<Layout> layouts_;
   Rows rows_;
-  Companions companions_;
-  Companions::Readers readers_;
+  FusionGroups fusion_groups_;
+  FusionGroups::Readers readers_;
   std::vector<Cluster> clusters_;
   std::map<std::uint32_t, Device> device_;  // per equation: loops taken apart
   std::set<ValueId> large_;                 // roots of kernels that cannot be cut any more
   std::set<ValueId> copied_;  // next values that loops cannot make where the carried ones lie
   Updates updates_;
-  Sharing sharing_;
+  Aliasing aliasing_;
 };
 
 }  // namespace

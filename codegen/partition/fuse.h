@@ -55,7 +55,7 @@ struct LoopNest {
 /// Throws BranchTooLarge.
 Partition partition(const Graph&, const Target&, const CompileOptions&, const LoopNest& = {});
 
-/// A branch by lanes is more than one kernel can hold; `open_branches` makes it part of the graph.
+/// A branch by lanes is more than one kernel can hold; `if_convert` makes it part of the graph.
 struct BranchTooLarge {};
 
 /// Text of the decisions, one line per kernel (GNOMON_DUMP=fusion).

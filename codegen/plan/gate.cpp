@@ -3,8 +3,8 @@
 
 #include "codegen/optimize/kernel_passes.h"
 #include "shaders/passes/coarsen.h"
-#include "shaders/passes/jam.h"
-#include "shaders/passes/recount.h"
+#include "shaders/passes/fuse_loops.h"
+#include "shaders/passes/merge_counters.h"
 #include "shaders/passes/rewrite.h"
 #include "shaders/passes/simplify.h"
 #include "shaders/support/check.h"
@@ -118,8 +118,8 @@ Gate gate_kernel(const GateKernel& g, const Target& target) {
         k.buffer({DType::i32, kernel::Access::write, false, false, "counter" + std::to_string(c)});
     k.store(counter, zero, k.i32(-1));
   }
-  kernel::Kernel made = kernel::simplify(kernel::jam(kernel::simplify(k.take())));
-  made = kernel::coarsen(kernel::simplify(kernel::recount(made)), {1, 1, 1});
+  kernel::Kernel made = kernel::simplify(kernel::fuse_loops(kernel::simplify(k.take())));
+  made = kernel::coarsen(kernel::simplify(kernel::merge_counters(made)), {1, 1, 1});
   PassLog log;
   made = run_kernel_passes(std::move(made), {.target = target, .alone = true, .gate = true}, log);
   return {std::move(made), std::move(parameters)};

@@ -17,13 +17,13 @@ constexpr int one_bits = 0x3f800000, significand_mask = 0x007fffff, smallest_nor
 Real magnitude_bits(Real x) { return x.bits(DType::u32) & 0x7fffffff; }
 
 /// A finite number other than zero as significand times 2^exponent; anything for the others.
-struct Parts {
+struct FloatParts {
   Real significand;  // in [1, 2)
   Real exponent;     // i32
 };
 
 /// From the bits of a magnitude. Subnormals never meet float arithmetic.
-Parts parts_of(Real bits) {
+FloatParts parts_of(Real bits) {
   const Real subnormal = bits < smallest_normal_bits;
   const Real normal = select(subnormal, bits.to(DType::f32).bits(DType::u32), bits);
   const Real field = (normal >> 23).bits(DType::i32);
@@ -66,7 +66,7 @@ Real quotient(Real x, Real y) {
   Builder& b = *x.b;
   const Real sign = sign_bit(x) ^ sign_bit(y);
   const Real xs = magnitude_bits(x), ys = magnitude_bits(y);
-  const Parts p = parts_of(xs), d = parts_of(ys);
+  const FloatParts p = parts_of(xs), d = parts_of(ys);
   const Real first = p.significand / d.significand;
   const Real near = first + remainder(p.significand, first, d.significand) / d.significand;
   const Real rest = remainder(p.significand, near, d.significand);
@@ -96,7 +96,7 @@ Real quotient(Real x, Real y) {
 
 Real root(Real x) {
   const Real bits = x.bits(DType::u32), size = magnitude_bits(x);
-  const Parts p = parts_of(size);
+  const FloatParts p = parts_of(size);
   // The exponent made even.
   const Real odd = (p.exponent & 1) != 0;
   const Real m = select(odd, p.significand + p.significand, p.significand);

@@ -39,7 +39,7 @@ Ref Emitter::carried_variable(Ref value_type) {
 // The body stores the next values and leaves the continue block empty. What is in there (moves that
 // stand for phis, too), Mesa 22.3 guards by a branch at the top of every trip: loops of the same
 // arithmetic take a fifth longer. A loop of one trip at most is a branch that drivers should skip
-// (passes/unloop): there, an empty continue block would let Mesa find out that it is one.
+// (passes/loop_to_branch): there, an empty continue block would let Mesa find out that it is one.
 //
 // Where a float starts from a constant, drivers for CPUs (those whose stores are paired) are not to
 // know: LLVM shares registers among equal starts, and pays for it with copies in every trip, 35 of

@@ -2,7 +2,7 @@
 // values, from weights and rows that lie as lanes read them.
 #include <gmock/gmock.h>
 
-#include "codegen/partition/residence.h"
+#include "codegen/partition/materialization.h"
 #include "gnomon/control.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"
@@ -76,7 +76,7 @@ TEST(Turned, RowsOfManyLanesLieInBlocks) {
     Trace outer;
     const Graph g = make_graph(rows_turned, outer.input(f32({n, 5}))).graph;
     Dim found = 0;
-    for (const Layout& l : choose_residence(g, analyse_uses(g), target, {}).layouts)
+    for (const Layout& l : choose_materialization(g, analyse_uses(g), target, {}).layouts)
       found = std::max(found, l.block);
     return found;
   };

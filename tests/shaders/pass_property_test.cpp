@@ -10,8 +10,8 @@
 #include "shaders/kernel/text.h"
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
-#include "shaders/passes/jam.h"
-#include "shaders/passes/recount.h"
+#include "shaders/passes/fuse_loops.h"
+#include "shaders/passes/merge_counters.h"
 #include "shaders/passes/schedule.h"
 #include "shaders/passes/simplify.h"
 #include "shaders/passes/vectorize.h"
@@ -58,17 +58,17 @@ TEST_P(Passes, KeepEveryBitOfARandomKernel) {
     const Kernel simple = simplify(kernel);
     ASSERT_EQ(run(simple, lanes, 0, seed), expected) << "seed " << seed << "\n" << print(kernel);
 
-    const Kernel jammed = jam(simple);
-    ASSERT_EQ(run(jammed, lanes, 0, seed), expected) << "seed " << seed << "\n"
-                                                     << print(simple) << print(jammed);
+    const Kernel fused = fuse_loops(simple);
+    ASSERT_EQ(run(fused, lanes, 0, seed), expected) << "seed " << seed << "\n"
+                                                    << print(simple) << print(fused);
 
-    const Kernel recounted = recount(simple);
-    ASSERT_EQ(run(recounted, lanes, 0, seed), expected) << "seed " << seed << "\n"
-                                                        << print(simple) << print(recounted);
+    const Kernel merged = merge_counters(simple);
+    ASSERT_EQ(run(merged, lanes, 0, seed), expected) << "seed " << seed << "\n"
+                                                     << print(simple) << print(merged);
 
     const std::uint32_t groups = (invocations(lanes, width) + group_size - 1) / group_size;
     const std::uint32_t deal = seed % 3 == 0 ? 2 : 1;
-    const Kernel wide = coarsen(seed % 2 == 0 ? recounted : jammed, {width, group_size, deal});
+    const Kernel wide = coarsen(seed % 2 == 0 ? merged : fused, {width, group_size, deal});
     ASSERT_EQ(run(wide, lanes, groups, seed), expected) << "seed " << seed << "\n"
                                                         << print(kernel) << print(wide);
     const Kernel reached = vectorize(wide, {.texel_reads = true});

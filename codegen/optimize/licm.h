@@ -1,4 +1,5 @@
-// codegen/optimize/hoist.h -- what iterations have in common is computed once.
+// codegen/optimize/licm.h -- loop-invariant code motion: what iterations have in common is computed
+// once.
 #pragma once
 #include <optional>
 #include <set>

@@ -1,4 +1,4 @@
-// codegen/partition/residence.h -- which values live in memory, and how they lie there.
+// codegen/partition/materialization.h -- which values live in memory, and how they lie there.
 #pragma once
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace gnomon {
 
-struct Residence {
+struct Materialization {
   std::vector<bool> in_memory;  // per value
   std::vector<Layout> layouts;  // per value
   Rows rows;                    // roots whose lanes compute a row each
@@ -19,6 +19,7 @@ struct Residence {
 /// Where the values of a graph should live before any kernel was tried: in memory are inputs,
 /// outputs, what several kernels need and costs something, what a consumer asks for repeatedly, and
 /// what a reduction would compute with too few lanes.
-Residence choose_residence(const Graph&, const Uses&, const Target&, const CompileOptions&);
+Materialization choose_materialization(const Graph&, const Uses&, const Target&,
+                                       const CompileOptions&);
 
 }  // namespace gnomon

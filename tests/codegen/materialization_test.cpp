@@ -1,5 +1,5 @@
-// tests/codegen/residence_test.cpp -- what lies in memory, in which order: the number of kernels
-// and of copies between them.
+// tests/codegen/materialization_test.cpp -- what lies in memory, in which order: the number of
+// kernels and of copies between them.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -26,7 +26,7 @@ Program on_cpu(F f, const A&... inputs) {
 // Rows of both operands are summed: the product wants one of them turned around. An input is
 // copied, what a kernel writes anyway is written that way at once, although somebody reads it the
 // other way.
-TEST(Residence, WhatAProductWantsTurnedIsWrittenTurned) {
+TEST(Materialization, WhatAProductWantsTurnedIsWrittenTurned) {
   const auto forms = [](const Array& a, const Array& x) {
     const Array z = exp(x);
     return z * einsum("ij,pj->pi", a, z);
@@ -42,7 +42,7 @@ TEST(Residence, WhatAProductWantsTurnedIsWrittenTurned) {
   expect_function_lowers(forms_of_input, a, x);
 }
 
-TEST(Residence, AResultKeepsItsOrder) {
+TEST(Materialization, AResultKeepsItsOrder) {
   const auto with_draws = [](const Array& a, const Array& x) {
     const Array z = exp(x);
     return std::pair{z, einsum("ij,pj->pi", a, z)};
@@ -53,7 +53,7 @@ TEST(Residence, AResultKeepsItsOrder) {
 
 // A product that is a result as well as an update that follows from it: the tiles of the product
 // compute what needs nothing else as large.
-TEST(Residence, AnUpdateThatReadsMoreIsNotPartOfAProductsTiles) {
+TEST(Materialization, AnUpdateThatReadsMoreIsNotPartOfAProductsTiles) {
   const auto doubled = [](const Array& a, const Array& b) {
     const Array p = matmul(a, b);
     return std::pair{p, p * 2.0f};
@@ -68,7 +68,7 @@ TEST(Residence, AnUpdateThatReadsMoreIsNotPartOfAProductsTiles) {
 }
 
 // What several sums need and costs a lot is stored once, and the rest computed in their lanes.
-TEST(Residence, SumsShareWhatCostsThem) {
+TEST(Materialization, SumsShareWhatCostsThem) {
   const auto f = [](const Array& x, const Array& w) {
     const Array y = reshape(matmul(x, w), {64, 8, 4});
     return std::tuple{sum(y * 2.0f, 0), sum(y + 1.0f, 0), sum(-y, 0)};
@@ -79,7 +79,7 @@ TEST(Residence, SumsShareWhatCostsThem) {
 }
 
 // An update of Adam: moments that read one gradient, and what follows from both, are one kernel.
-TEST(Residence, MomentsOfAGradientAreOneKernel) {
+TEST(Materialization, MomentsOfAGradientAreOneKernel) {
   const auto step = [](const Array& p, const Array& m, const Array& v, const Array& g,
                        const Array& factor) {
     const Array mean = 0.9f * m + 0.1f * g, square = 0.999f * v + 0.001f * g * g;
@@ -92,7 +92,7 @@ TEST(Residence, MomentsOfAGradientAreOneKernel) {
 }
 
 // A power that all elements divide by is computed in front of many of them, and beside few.
-TEST(Residence, ANumberOfManyElementsIsComputedInFrontOfThem) {
+TEST(Materialization, ANumberOfManyElementsIsComputedInFrontOfThem) {
   const auto unbiased = [](const Array& m, const Array& count) {
     return m / (1 - pow(full({}, 0.9f), count));
   };
@@ -103,7 +103,7 @@ TEST(Residence, ANumberOfManyElementsIsComputedInFrontOfThem) {
 }
 
 // What reads one array goes together as far as caches follow: so many arrays in one kernel.
-TEST(Residence, ReadersOfOneArrayShareAKernelUpToALimit) {
+TEST(Materialization, ReadersOfOneArrayShareAKernelUpToALimit) {
   const auto shifted = [](const Array& x, const std::vector<Array>& ys) {
     std::vector<Array> all;
     for (const Array& y : ys) all.push_back(x * 2.0f + y);
@@ -122,7 +122,7 @@ TEST(Residence, ReadersOfOneArrayShareAKernelUpToALimit) {
 }
 
 // Two results need `s` and `t`, one kernel computes all four: nothing but the results is stored.
-TEST(Residence, WhatOnlyTheKernelReadsStaysInItsRegisters) {
+TEST(Materialization, WhatOnlyTheKernelReadsStaysInItsRegisters) {
   const auto f = [](const Array& x) {
     const Array s = sin(x), t = exp(s * x);
     return std::pair{cos(s) + tanh(t), s * atan(t)};
@@ -168,7 +168,7 @@ std::size_t longest(const Program& p) {
 
 // A driver takes more than linear time for a kernel: several hundred instructions are several,
 // which differ in arrays only.
-TEST(Residence, ProgramsWrittenOutAtLengthAreSeveralKernels) {
+TEST(Materialization, ProgramsWrittenOutAtLengthAreSeveralKernels) {
   const auto steps = [](const Array& x) { return written_out(200, x); };
   const auto slope = [](const Array& x) {
     return grad([](const Array& a) { return sum(std::get<0>(written_out(60, a))); })(x);
@@ -195,7 +195,7 @@ TEST(Residence, ProgramsWrittenOutAtLengthAreSeveralKernels) {
   expect_function_lowers(chain, f32({40}));
 }
 
-TEST(Residence, ALongKernelIsNotCutWhereThatTakesMuchMemory) {
+TEST(Materialization, ALongKernelIsNotCutWhereThatTakesMuchMemory) {
   const auto chain = [](const Array& x) {
     Array y = x;
     for (int i = 0; i < 300; ++i) y = tanh(y) - 0.25f;

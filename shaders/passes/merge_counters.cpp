@@ -1,5 +1,6 @@
-// shaders/passes/recount.cpp -- carried integers that grow by one are found, their bounds joined.
-#include "shaders/passes/recount.h"
+// shaders/passes/merge_counters.cpp -- carried integers that grow by one are found, their bounds
+// joined.
+#include "shaders/passes/merge_counters.h"
 
 #include <algorithm>
 #include <set>
@@ -10,10 +11,10 @@
 namespace gnomon::kernel {
 namespace {
 
-class Recount : public Rewriter {
+class MergeCounters : public Rewriter {
  public:
   using Rewriter::copy;
-  Recount(const Kernel& source, Builder& out)
+  MergeCounters(const Kernel& source, Builder& out)
       : Rewriter(source, out), definitions_(definitions(source)) {}
 
  protected:
@@ -138,6 +139,6 @@ class Recount : public Rewriter {
 
 }  // namespace
 
-Kernel recount(const Kernel& source) { return rewritten_by<Recount>(source); }
+Kernel merge_counters(const Kernel& source) { return rewritten_by<MergeCounters>(source); }
 
 }  // namespace gnomon::kernel

@@ -1,31 +1,31 @@
-// codegen/partition/companions.h -- which values that go to memory are computed by one kernel.
+// codegen/partition/fusion_groups.h -- which values that go to memory are computed by one kernel.
 #pragma once
 #include <cstdint>
 #include <map>
 #include <set>
 #include <vector>
 
-#include "codegen/analysis/cone.h"
+#include "codegen/analysis/backward_slice.h"
 #include "codegen/analysis/updates.h"
 #include "codegen/program/target.h"
 
 namespace gnomon {
 
-using Cones = std::map<ValueId, Cone>;  // per root: what it is computed from
+using BackwardSlices = std::map<ValueId, BackwardSlice>;  // per root: what it is computed from
 
 /// Who shares a kernel with whom, as far as it was decided.
-class Companions {
+class FusionGroups {
  public:
   void set(const std::vector<ValueId>& roots);
   /// Whether any of `from` is computed from a root in `targets`; what shares a kernel waits for all
   /// that kernel reads.
-  bool depends_on(const Cones&, const std::set<ValueId>& from,
+  bool depends_on(const BackwardSlices&, const std::set<ValueId>& from,
                   const std::vector<ValueId>& targets) const;
 
   using Marks = std::vector<bool>;                    // per value; beyond its end there is none
   using Readers = std::vector<std::vector<ValueId>>;  // per value: the roots that read it
   /// `from` and all that it is computed from.
-  Marks behind(const Cones&, const std::set<ValueId>& from) const;
+  Marks behind(const BackwardSlices&, const std::set<ValueId>& from) const;
   /// The roots whose kernels wait for that of `v`.
   Marks waiting_for(ValueId v, const Readers&) const;
 
@@ -40,15 +40,15 @@ class Companions {
 
 /// Roots that share a loop share a kernel: a loop is never run twice. By one root of each group.
 std::map<ValueId, std::vector<ValueId>> group_by_loops(const std::vector<ValueId>& roots,
-                                                       const Cones&);
+                                                       const BackwardSlices&);
 
 /// What is known of the roots of a graph.
 struct Roots {
   const Placement& place;
   const Target& target;
   const Updates& updates;
-  const Cones& cones;
-  const Companions::Readers& readers;
+  const BackwardSlices& slices;
+  const FusionGroups::Readers& readers;
   double longest;  // instructions of a kernel (partition/cut_long.h)
 };
 
@@ -56,6 +56,6 @@ struct Roots {
 /// what is computed element by element from a root of the group, and small neighbours that need
 /// nothing of each other. Adds the groups to `companions`.
 std::vector<std::vector<ValueId>> group_elements(const Roots&, std::vector<ValueId> roots,
-                                                 Companions& companions);
+                                                 FusionGroups& fusion_groups);
 
 }  // namespace gnomon

@@ -1,6 +1,6 @@
-// codegen/optimize/kept_rows.cpp -- finds what the steps of a loop repeat of those of an earlier
-// one.
-#include "codegen/optimize/kept_rows.h"
+// codegen/optimize/save_residuals.cpp -- finds what the steps of a loop repeat of those of an
+// earlier one.
+#include "codegen/optimize/save_residuals.h"
 
 #include <algorithm>
 #include <map>
@@ -218,14 +218,14 @@ Graph inside(const Graph& g, std::uint64_t most_bytes) {
   return replay(g, [&](const Equation& e, const Arrays& in) {
     std::vector<GraphPtr> graphs = e.params.graphs();
     for (GraphPtr& sub : graphs)
-      if (holds_two_scans(*sub)) sub = control::share(keep_rows(*sub, most_bytes));
+      if (holds_two_scans(*sub)) sub = control::share(save_residuals(*sub, most_bytes));
     return emit(*e.primitive, graphs.empty() ? e.params : e.params.with_graphs(graphs), in, e.loc);
   });
 }
 
 }  // namespace
 
-Graph keep_rows(const Graph& graph, std::uint64_t most_bytes) {
+Graph save_residuals(const Graph& graph, std::uint64_t most_bytes) {
   if (!holds_two_scans(graph)) return graph;
   const Graph g = inside(graph, most_bytes);
   const Plan p = plan(g, most_bytes);

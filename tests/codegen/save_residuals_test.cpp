@@ -1,6 +1,6 @@
-// tests/codegen/kept_rows_test.cpp -- the backward pass of a loop takes what the forward pass
+// tests/codegen/save_residuals_test.cpp -- the backward pass of a loop takes what the forward pass
 // computed, where that took long.
-#include "codegen/optimize/kept_rows.h"
+#include "codegen/optimize/save_residuals.h"
 
 #include "codegen/operations/control.h"
 #include "codegen/operations/table.h"
@@ -62,7 +62,7 @@ TEST(KeptRows, AProductOfTheForwardPassIsNotTakenAgain) {
   for (const bool reverse : {false, true}) {
     const Graph g = gradient(
         [&](const Array& v, const Array& start) { return repeated(v, start, reverse); }, w, x);
-    const Graph kept = keep_rows(g, plenty);
+    const Graph kept = save_residuals(g, plenty);
     verify(kept);
     const auto before = scans(g), after = scans(kept);
     ASSERT_EQ(before.size(), 2u) << print(g);
@@ -73,7 +73,7 @@ TEST(KeptRows, AProductOfTheForwardPassIsNotTakenAgain) {
     // The same operations on the same numbers.
     EXPECT_EQ(evaluate(kept, {w, x}), evaluate(g, {w, x}));
     testing::expect_lowering(g, {w, x});
-    EXPECT_EQ(print(keep_rows(kept, plenty)), print(kept));
+    EXPECT_EQ(print(save_residuals(kept, plenty)), print(kept));
   }
 }
 
@@ -84,7 +84,7 @@ TEST(KeptRows, InsideOfLoopsToo) {
         grad([](const Array& v, const Array& start) { return repeated(v, start, false); });
     return map_each([&](const Array& start) { return df(weights, start); }, starts);
   };
-  const Graph g = simplify(graph_of(each, w, x)), kept = keep_rows(g, plenty);
+  const Graph g = simplify(graph_of(each, w, x)), kept = save_residuals(g, plenty);
   verify(kept);
   EXPECT_NE(print(kept), print(g));
   EXPECT_EQ(evaluate(kept, {w, x}), evaluate(g, {w, x}));
@@ -101,7 +101,7 @@ TEST(KeptRows, WhatIsNoProductIsComputedAgain) {
   };
   const HostArray w = waves({width}, 0), x = waves({width}, 1);
   const Graph g = gradient(f, w, x);
-  EXPECT_EQ(print(keep_rows(g, plenty)), print(g));
+  EXPECT_EQ(print(save_residuals(g, plenty)), print(g));
 }
 
 // The author of a checkpoint would rather have the time pass than the memory taken.
@@ -113,7 +113,7 @@ TEST(KeptRows, ACheckpointedStepIsComputedAgain) {
     return sum(scan(step, x, none, {.length = steps, .kind = LoopKind::stored}).first);
   };
   const HostArray w = waves({width, width}, 0), x = waves({width}, 1);
-  const Graph g = gradient(f, w, x), kept = keep_rows(g, plenty);
+  const Graph g = gradient(f, w, x), kept = save_residuals(g, plenty);
   const auto before = scans(g), after = scans(kept);
   ASSERT_EQ(after.size(), before.size());
   EXPECT_EQ(products(*after.back()), products(*before.back())) << print(kept);
@@ -124,8 +124,8 @@ TEST(KeptRows, NotAtAnyPriceInMemory) {
   const Graph g =
       gradient([](const Array& v, const Array& start) { return repeated(v, start, false); }, w, x);
   constexpr std::uint64_t needed = steps * width * sizeof(float);
-  EXPECT_NE(print(keep_rows(g, needed)), print(g));
-  EXPECT_EQ(print(keep_rows(g, needed - 1)), print(g));
+  EXPECT_NE(print(save_residuals(g, needed)), print(g));
+  EXPECT_EQ(print(save_residuals(g, needed - 1)), print(g));
 }
 
 }  // namespace

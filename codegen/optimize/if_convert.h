@@ -1,4 +1,4 @@
-// codegen/optimize/open_branches.h -- branches by lanes as operations of the graph around them.
+// codegen/optimize/if_convert.h -- branches by lanes as operations of the graph around them.
 #pragma once
 #include "codegen/graph/graph.h"
 
@@ -12,6 +12,6 @@ bool opens(const Equation&);
 /// Every `cond` that opens, sub-graphs included, as its branches' operations and a choice among
 /// their results. The values stay the same; every lane does the work of all branches. For branches
 /// that are too much for one kernel: as operations of the graph they may go through memory.
-Graph open_branches(const Graph&);
+Graph if_convert(const Graph&);
 
 }  // namespace gnomon

@@ -1,4 +1,4 @@
-// shaders/passes/jam.h -- one loop instead of several that count alike.
+// shaders/passes/fuse_loops.h -- one loop instead of several that count alike.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace gnomon::kernel {
 
-struct JamOptions {
+struct FuseLoopsOptions {
   /// Values that one loop may carry beside its counter; 0 leaves the kernel as it is.
   std::uint32_t most_carried = 64;
 };
@@ -19,10 +19,11 @@ struct JamOptions {
 /// Every loop still does the same in the same order, so no bit changes. Loads that the merged body
 /// repeats are left to `simplify`. O(n).
 /// Kernels that synchronise are returned as they are.
-Kernel jam(Kernel, JamOptions = {});
+Kernel fuse_loops(Kernel, FuseLoopsOptions = {});
 
 /// The most values that a loop of the kernel's own body carries beside its counter. A loop of one
-/// trip at most is a branch that drivers skip (passes/unloop), and its values stay in no register.
+/// trip at most is a branch that drivers skip (passes/loop_to_branch), and its values stay in no
+/// register.
 std::uint32_t most_carried(const Kernel&);
 
 }  // namespace gnomon::kernel

@@ -1,6 +1,6 @@
-// codegen/optimize/sums_out.cpp -- finds sums that a loop only adds to, and replays it without
-// them.
-#include "codegen/optimize/sums_out.h"
+// codegen/optimize/sink_accumulations.cpp -- finds sums that a loop only adds to, and replays it
+// without them.
+#include "codegen/optimize/sink_accumulations.h"
 
 #include <algorithm>
 #include <map>
@@ -297,13 +297,13 @@ bool holds_scan(const Graph& g) {
 
 }  // namespace
 
-Graph sums_out_of_loops(const Graph& g) {
+Graph sink_accumulations(const Graph& g) {
   if (!holds_scan(g)) return g;
   return simplify(replay(g, [](const Equation& e, const Arrays& in) {
     Equation inner = e;
     std::vector<GraphPtr> graphs = e.params.graphs();
     for (GraphPtr& sub : graphs)
-      if (holds_scan(*sub)) sub = control::share(simplify(sums_out_of_loops(*sub)));
+      if (holds_scan(*sub)) sub = control::share(simplify(sink_accumulations(*sub)));
     if (!graphs.empty()) inner.params = e.params.with_graphs(graphs);
     std::optional<Loop> loop;
     if (e.primitive == &scan_p) loop.emplace(inner);

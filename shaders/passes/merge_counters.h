@@ -1,4 +1,4 @@
-// shaders/passes/recount.h -- one counter per loop, and one bound for all that it counts.
+// shaders/passes/merge_counters.h -- one counter per loop, and one bound for all that it counts.
 #pragma once
 #include "shaders/kernel/kernel.h"
 
@@ -12,6 +12,6 @@ namespace gnomon::kernel {
 ///
 /// The results and the number of trips stay what they are. Loops that count one thing against at
 /// most one bound are left alone.
-Kernel recount(const Kernel&);
+Kernel merge_counters(const Kernel&);
 
 }  // namespace gnomon::kernel

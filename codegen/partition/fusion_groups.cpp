@@ -1,5 +1,5 @@
-// codegen/partition/companions.cpp -- groups roots that share loops, positions or a dispatch.
-#include "codegen/partition/companions.h"
+// codegen/partition/fusion_groups.cpp -- groups roots that share loops, positions or a dispatch.
+#include "codegen/partition/fusion_groups.h"
 
 #include <algorithm>
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace gnomon {
 
-void Companions::set(const std::vector<ValueId>& roots) {
+void FusionGroups::set(const std::vector<ValueId>& roots) {
   for (ValueId v : roots) {
     if (group_of_.size() <= v) group_of_.resize(v + 1, alone);
     group_of_[v] = static_cast<std::uint32_t>(groups_.size());
@@ -27,10 +27,10 @@ void Companions::set(const std::vector<ValueId>& roots) {
 
 namespace {
 
-bool is_marked(const Companions::Marks& marks, ValueId v) { return v < marks.size() && marks[v]; }
+bool is_marked(const FusionGroups::Marks& marks, ValueId v) { return v < marks.size() && marks[v]; }
 
 /// False where it was marked already.
-bool mark(Companions::Marks& marks, ValueId v) {
+bool mark(FusionGroups::Marks& marks, ValueId v) {
   if (is_marked(marks, v)) return false;
   if (marks.size() <= v) marks.resize(v + 1);
   return marks[v] = true;
@@ -39,7 +39,8 @@ bool mark(Companions::Marks& marks, ValueId v) {
 }  // namespace
 
 // Roots are many, and so are groups: each value and each group is gone over once.
-Companions::Marks Companions::behind(const Cones& cones, const std::set<ValueId>& from) const {
+FusionGroups::Marks FusionGroups::behind(const BackwardSlices& slices,
+                                         const std::set<ValueId>& from) const {
   Marks seen, expanded;
   std::vector<ValueId> open;
   const auto reach = [&](const std::set<ValueId>& values) {
@@ -51,12 +52,12 @@ Companions::Marks Companions::behind(const Cones& cones, const std::set<ValueId>
     const std::uint32_t group = group_of(open.back());
     open.pop_back();
     if (group == alone || !mark(expanded, group)) continue;
-    for (ValueId mate : groups_[group]) reach(cones.at(mate).memory);
+    for (ValueId mate : groups_[group]) reach(slices.at(mate).memory);
   }
   return seen;
 }
 
-Companions::Marks Companions::waiting_for(ValueId v, const Readers& readers) const {
+FusionGroups::Marks FusionGroups::waiting_for(ValueId v, const Readers& readers) const {
   Marks waiting, expanded;
   std::vector<ValueId> open{v};
   while (!open.empty()) {
@@ -72,14 +73,14 @@ Companions::Marks Companions::waiting_for(ValueId v, const Readers& readers) con
   return waiting;
 }
 
-bool Companions::depends_on(const Cones& cones, const std::set<ValueId>& from,
-                            const std::vector<ValueId>& targets) const {
-  const Marks seen = behind(cones, from);
+bool FusionGroups::depends_on(const BackwardSlices& slices, const std::set<ValueId>& from,
+                              const std::vector<ValueId>& targets) const {
+  const Marks seen = behind(slices, from);
   return std::any_of(targets.begin(), targets.end(), [&](ValueId v) { return is_marked(seen, v); });
 }
 
 std::map<ValueId, std::vector<ValueId>> group_by_loops(const std::vector<ValueId>& roots,
-                                                       const Cones& cones) {
+                                                       const BackwardSlices& slices) {
   std::map<ValueId, ValueId> leader;
   for (ValueId v : roots) leader[v] = v;
   const std::function<ValueId(ValueId)> find = [&](ValueId v) {
@@ -87,7 +88,7 @@ std::map<ValueId, std::vector<ValueId>> group_by_loops(const std::vector<ValueId
   };
   std::map<std::uint32_t, ValueId> first_of_loop;
   for (ValueId v : roots)
-    for (std::uint32_t l : cones.at(v).loops) {
+    for (std::uint32_t l : slices.at(v).loops) {
       auto [it, fresh] = first_of_loop.try_emplace(l, v);
       if (!fresh) leader[find(v)] = find(it->second);
     }
@@ -99,8 +100,8 @@ std::map<ValueId, std::vector<ValueId>> group_by_loops(const std::vector<ValueId
 namespace {
 
 /// Whether `v` is a large product, or follows from one, and its kernel has tiles.
-bool in_tiles(const Placement& place, const Cones& cones, ValueId v) {
-  const auto& equations = cones.at(v).equations;
+bool in_tiles(const Placement& place, const BackwardSlices& slices, ValueId v) {
+  const auto& equations = slices.at(v).equations;
   return std::any_of(equations.begin(), equations.end(), [&](std::uint32_t i) {
     const Equation& e = place.graph.equations[i];
     return e.primitive == &dot_general_p && large_product(place.graph, e);
@@ -108,9 +109,9 @@ bool in_tiles(const Placement& place, const Cones& cones, ValueId v) {
 }
 
 /// Whether `v` reads arrays as large as itself that are not of the group.
-bool reads_more(const Placement& place, const Cones& cones, ValueId v,
+bool reads_more(const Placement& place, const BackwardSlices& slices, ValueId v,
                 const std::vector<ValueId>& group) {
-  const auto& memory = cones.at(v).memory;
+  const auto& memory = slices.at(v).memory;
   return std::any_of(memory.begin(), memory.end(), [&](ValueId m) {
     return place.graph.avals[m].shape.size() == place.graph.avals[v].shape.size() &&
            std::find(group.begin(), group.end(), m) == group.end();
@@ -119,13 +120,13 @@ bool reads_more(const Placement& place, const Cones& cones, ValueId v,
 
 /// Whether `v` and one of the group read the same array, of `shape` as what they compute, element
 /// by element: one kernel loads it once. Moments of a gradient, say.
-bool shares_operand(const Placement& place, const Cones& cones, ValueId v, const Shape& shape,
-                    const std::vector<ValueId>& group) {
+bool shares_operand(const Placement& place, const BackwardSlices& slices, ValueId v,
+                    const Shape& shape, const std::vector<ValueId>& group) {
   constexpr std::size_t most_arrays = 12;  // streams that a CPU's caches still follow
   const auto as_large = [&](ValueId m) { return place.graph.avals[m].shape == shape; };
-  const std::set<ValueId>& read = cones.at(v).memory;
+  const std::set<ValueId>& read = slices.at(v).memory;
   const auto shared_with = [&](ValueId r) {
-    const std::set<ValueId>& others = cones.at(r).memory;
+    const std::set<ValueId>& others = slices.at(r).memory;
     return std::any_of(read.begin(), read.end(),
                        [&](ValueId m) { return as_large(m) && others.contains(m); });
   };
@@ -136,7 +137,7 @@ bool shares_operand(const Placement& place, const Cones& cones, ValueId v, const
     std::copy_if(values.begin(), values.end(), std::inserter(arrays, arrays.end()), as_large);
   };
   insert(read);
-  for (ValueId r : group) insert(cones.at(r).memory);
+  for (ValueId r : group) insert(slices.at(r).memory);
   return arrays.size() <= most_arrays && streams(place, v) &&
          std::all_of(group.begin(), group.end(), [&](ValueId r) { return streams(place, r); });
 }
@@ -151,22 +152,22 @@ constexpr std::size_t most_small = 8;
 /// Groups of roots, to which each root is added in turn: to the first that it belongs to.
 class ElementGroups {
  public:
-  ElementGroups(const Roots& known, Companions& companions)
+  ElementGroups(const Roots& known, FusionGroups& fusion_groups)
       : place_(known.place),
         g_(known.place.graph),
         target_(known.target),
         updates_(known.updates),
-        cones_(known.cones),
+        slices_(known.slices),
         readers_(known.readers),
         longest_(known.longest),
-        companions_(companions) {}
+        fusion_groups_(fusion_groups) {}
 
   void add(ValueId v) {
     const auto found = updates_.contains(v) ? group_of_update(v) : group_of_elements(v);
     if (!found) groups_.emplace_back();
     const std::size_t at = found.value_or(groups_.size() - 1);
     groups_[at].push_back(v);
-    if (found) companions_.set(groups_[at]);
+    if (found) fusion_groups_.set(groups_[at]);
     index(v, at);
     if (found) merge_into(at, v);
   }
@@ -179,7 +180,7 @@ class ElementGroups {
  private:
   using Group = std::vector<ValueId>;
 
-  const std::set<ValueId>& reads(ValueId v) const { return cones_.at(v).memory; }
+  const std::set<ValueId>& reads(ValueId v) const { return slices_.at(v).memory; }
   const Equation& equation(ValueId v) const { return g_.equations[place_.uses.producer[v]]; }
   bool by_element(ValueId v) const {
     return equation(v).primitive->lower.kind == Lowering::Kind::element;
@@ -224,7 +225,7 @@ class ElementGroups {
   bool only_written(ValueId to) const {
     const ValueId old = updates_.operands().at(to);
     std::ptrdiff_t own = 0;  // reads of what it overwrites
-    for (std::uint32_t i : cones_.at(to).equations)
+    for (std::uint32_t i : slices_.at(to).equations)
       own += std::count(g_.equations[i].inputs.begin(), g_.equations[i].inputs.end(), old);
     return own == place_.uses.count[old] && place_.uses.count[to] == 1 && contains(g_.outputs, to);
   }
@@ -246,7 +247,7 @@ class ElementGroups {
   bool shares_lanes(ValueId v, const Group& group, const Shape& shape) const {
     return in_streams(v) && in_streams(group) &&
            ((is_small(v) && group.size() < most_small) || uses_one_of(v, group) ||
-            shares_operand(place_, cones_, v, shape, group));
+            shares_operand(place_, slices_, v, shape, group));
   }
 
   // ---- what lanes have an element each of
@@ -261,7 +262,7 @@ class ElementGroups {
       }
       if (!joins(v, groups_[i])) continue;
       if (!order)
-        order = {companions_.behind(cones_, reads(v)), companions_.waiting_for(v, readers_)};
+        order = {fusion_groups_.behind(slices_, reads(v)), fusion_groups_.waiting_for(v, readers_)};
       if (is_ready(v, groups_[i], *order)) return i;
     }
     return std::nullopt;
@@ -288,7 +289,7 @@ class ElementGroups {
       with_updates_.erase(i);
       of_pieces_.erase(i);
       groups_[at].insert(groups_[at].end(), added.begin(), added.end());
-      companions_.set(groups_[at]);
+      fusion_groups_.set(groups_[at]);
       for (ValueId r : added) index(r, at);
     }
   }
@@ -326,7 +327,7 @@ class ElementGroups {
                       [&](ValueId r) { return r != v && reads(r).contains(old); }))
         return false;
     }
-    return !companions_.depends_on(cones_, others, roots);
+    return !fusion_groups_.depends_on(slices_, others, roots);
   }
 
   static Group with(Group group, ValueId v) {
@@ -382,23 +383,23 @@ class ElementGroups {
     // them side by side as they are, and large products of few elements would only wait for one
     // another's operands, and keep them.
     const auto large = [&](ValueId r) {
-      return !runs_on_cores(target_) && in_tiles(place_, cones_, r);
+      return !runs_on_cores(target_) && in_tiles(place_, slices_, r);
     };
     const bool small = is_small(v) && group.size() < most_small && !large(v) && !large(group[0]);
     const auto used = [&](ValueId r) { return reads(v).contains(r) && pointwise(place_, v, r); };
     if (!same_equation && !small && std::none_of(group.begin(), group.end(), used) &&
-        !shares_operand(place_, cones_, v, g_.avals[v].shape, group))
+        !shares_operand(place_, slices_, v, g_.avals[v].shape, group))
       return false;
     if (!same_equation && !fits(v, group)) return false;
     return !runs_on_cores(target_) || small || same_equation ||
-           !in_tiles(place_, cones_, group[0]) || !reads_more(place_, cones_, v, group);
+           !in_tiles(place_, slices_, group[0]) || !reads_more(place_, slices_, v, group);
   }
 
   /// Whether the kernel of both is not too long.
   bool fits(ValueId v, const Group& group) const {
-    std::set<std::uint32_t> all = cones_.at(v).equations;
+    std::set<std::uint32_t> all = slices_.at(v).equations;
     for (ValueId r : group) {
-      const auto& equations = cones_.at(r).equations;
+      const auto& equations = slices_.at(r).equations;
       all.insert(equations.begin(), equations.end());
     }
     return straight_instructions(g_, all) <= longest_;
@@ -406,7 +407,7 @@ class ElementGroups {
 
   /// What has to be computed before a root, and after it.
   struct Order {
-    Companions::Marks before, after;
+    FusionGroups::Marks before, after;
   };
 
   /// Whether everything else that `v` reads is there before the group is computed.
@@ -419,7 +420,7 @@ class ElementGroups {
       else if (!pointwise(place_, v, m))
         return false;
     }
-    if (others.size() < reads(v).size()) return !companions_.depends_on(cones_, others, group);
+    if (others.size() < reads(v).size()) return !fusion_groups_.depends_on(slices_, others, group);
     return std::none_of(group.begin(), group.end(),
                         [&](ValueId r) { return is_marked(order.before, r); });
   }
@@ -428,10 +429,10 @@ class ElementGroups {
   const Graph& g_;
   const Target& target_;
   const Updates& updates_;
-  const Cones& cones_;
-  const Companions::Readers& readers_;
+  const BackwardSlices& slices_;
+  const FusionGroups::Readers& readers_;
   const double longest_;
-  Companions& companions_;
+  FusionGroups& fusion_groups_;
   std::vector<Group> groups_;
   // Which groups of elements write or read a value, begin with a result of an equation, take
   // another small array of a size.
@@ -445,11 +446,11 @@ class ElementGroups {
 }  // namespace
 
 std::vector<std::vector<ValueId>> group_elements(const Roots& known, std::vector<ValueId> roots,
-                                                 Companions& companions) {
+                                                 FusionGroups& fusion_groups) {
   const auto& producer = known.place.uses.producer;
   std::sort(roots.begin(), roots.end(),
             [&](ValueId a, ValueId b) { return producer[a] < producer[b]; });
-  ElementGroups groups(known, companions);
+  ElementGroups groups(known, fusion_groups);
   for (ValueId v : roots) groups.add(v);
   return groups.take();
 }

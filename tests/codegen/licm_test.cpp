@@ -1,6 +1,6 @@
-// tests/codegen/hoist_test.cpp -- what iterations have in common leaves loops on the device, and
+// tests/codegen/licm_test.cpp -- what iterations have in common leaves loops on the device, and
 // nothing else does.
-#include "codegen/optimize/hoist.h"
+#include "codegen/optimize/licm.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// tests/shaders/pass_recount_test.cpp -- loops that count several things count once.
-#include "shaders/passes/recount.h"
+// tests/shaders/pass_merge_counters_test.cpp -- loops that count several things count once.
+#include "shaders/passes/merge_counters.h"
 
 #include <gtest/gtest.h>
 
@@ -77,8 +77,8 @@ const Instruction* loop_of(const Kernel& k) {
   return nullptr;
 }
 
-TEST(Recount, OneCounterAndOneBoundAreLeft) {
-  const Kernel before = simplify(counting()), after = simplify(recount(before));
+TEST(MergeCounters, OneCounterAndOneBoundAreLeft) {
+  const Kernel before = simplify(counting()), after = simplify(merge_counters(before));
   verify(after);
   ASSERT_NE(loop_of(after), nullptr);
   EXPECT_EQ(loop_of(before)->operands.size(), 4u);
@@ -87,8 +87,8 @@ TEST(Recount, OneCounterAndOneBoundAreLeft) {
   EXPECT_EQ(worst_case_trips(after), worst_case_trips(before));
 }
 
-TEST(Recount, EveryBoundEndsTheLoop) {
-  const Kernel before = counting(), after = simplify(recount(before));
+TEST(MergeCounters, EveryBoundEndsTheLoop) {
+  const Kernel before = counting(), after = simplify(merge_counters(before));
   constexpr std::int32_t low = std::numeric_limits<std::int32_t>::min(),
                          high = std::numeric_limits<std::int32_t>::max();
   // Starts of both counters, their limits, and the sum's.
@@ -110,7 +110,7 @@ TEST(Recount, EveryBoundEndsTheLoop) {
     EXPECT_EQ(run(after, in), run(before, in)) << in[0] << " " << in[1] << " " << in[2];
 }
 
-TEST(Recount, LoopsThatCountOnceStayAsTheyAre) {
+TEST(MergeCounters, LoopsThatCountOnceStayAsTheyAre) {
   Builder b("once");
   const std::uint32_t out = b.buffer({DType::u32, Access::write, false, false, "y"});
   b.kernel().lanes = 4;
@@ -119,7 +119,7 @@ TEST(Recount, LoopsThatCountOnceStayAsTheyAre) {
       lane, 8, init, [&](Value i, std::span<const Value> s) { return Values{b.add(s[0], i)}; });
   b.store(out, lane, sum[0]);
   const Kernel k = b.take();
-  EXPECT_EQ(print(recount(k)), print(k));
+  EXPECT_EQ(print(merge_counters(k)), print(k));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// tests/shaders/pass_unloop_test.cpp -- loops of at most one trip become branches.
-#include "shaders/passes/unloop.h"
+// tests/shaders/pass_loop_to_branch_test.cpp -- loops of at most one trip become branches.
+#include "shaders/passes/loop_to_branch.h"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ std::vector<float> run(const Kernel& k) {
   return y;
 }
 
-TEST(Unloop, LeavesOtherLoopsAlone) {
+TEST(LoopToBranch, LeavesOtherLoopsAlone) {
   Builder b("two");
   const std::uint32_t out = b.buffer({DType::u32, Access::write, false, false, "y"});
   b.kernel().lanes = 4;
@@ -41,11 +41,11 @@ TEST(Unloop, LeavesOtherLoopsAlone) {
       lane, 2, init, [&](Value i, std::span<const Value> s) { return Values{b.add(s[0], i)}; });
   b.store(out, lane, sum[0]);
   const Kernel k = b.take();
-  EXPECT_EQ(print(unloop(k)), print(k));
+  EXPECT_EQ(print(loop_to_branch(k)), print(k));
 }
 
-TEST(Unloop, MakesABranchThatGivesTheSame) {
-  const Kernel looped = sines(), branched = unloop(looped);
+TEST(LoopToBranch, MakesABranchThatGivesTheSame) {
+  const Kernel looped = sines(), branched = loop_to_branch(looped);
   EXPECT_EQ(worst_case_trips(looped), 2u);
   EXPECT_EQ(worst_case_trips(branched), 0u);
   EXPECT_EQ(run(branched), run(looped));

@@ -1,4 +1,4 @@
-// codegen/optimize/sums_out.h -- sums over lanes leave the loops that add to them.
+// codegen/optimize/sink_accumulations.h -- sums over lanes leave the loops that add to them.
 #pragma once
 #include "codegen/graph/graph.h"
 
@@ -11,6 +11,6 @@ namespace gnomon {
 /// What is left in the loop knows nothing of other lanes, so that it may be a kernel of its own,
 /// and the product is a large one. The rows take memory: sums of which they would take more than
 /// 256 MiB stay.
-Graph sums_out_of_loops(const Graph&);
+Graph sink_accumulations(const Graph&);
 
 }  // namespace gnomon

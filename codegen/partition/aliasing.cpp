@@ -1,6 +1,6 @@
-// codegen/partition/sharing.cpp -- one overwriting at a time, as long as an order of the kernels is
-// left.
-#include "codegen/partition/sharing.h"
+// codegen/partition/aliasing.cpp -- one overwriting at a time, as long as an order of the kernels
+// is left.
+#include "codegen/partition/aliasing.h"
 
 #include <algorithm>
 #include <functional>
@@ -45,7 +45,7 @@ class Sharer {
         }
   }
 
-  Sharing run() {
+  Aliasing run() {
     for (const auto& [v, operand] : updates_) {
       const auto k = writer(v);
       if (!k) continue;
@@ -131,7 +131,7 @@ class Sharer {
   std::vector<ValueId> roots_of(const Cluster& c) const {
     std::vector<ValueId> roots = c.writes;
     for (std::size_t i = 0; i < roots.size(); ++i)
-      for (ValueId v : cone_of(p_, roots[i]).memory)
+      for (ValueId v : backward_slice_of(p_, roots[i]).memory)
         if (p_.uses.producer[v] != Uses::none && writers_[v].empty() && !contains(roots, v))
           roots.push_back(v);
     return roots;
@@ -190,13 +190,13 @@ class Sharer {
   std::vector<bool> taken_;
   std::map<ValueId, ValueId> home_;  // per next carried value: the carried one
   std::vector<bool> is_home_;
-  Sharing result_;
+  Aliasing result_;
 };
 
 }  // namespace
 
-Sharing share_memory(const Placement& p, std::vector<Cluster>& clusters, std::size_t carried,
-                     const std::map<ValueId, ValueId>& updates) {
+Aliasing share_memory(const Placement& p, std::vector<Cluster>& clusters, std::size_t carried,
+                      const std::map<ValueId, ValueId>& updates) {
   return Sharer(p, clusters, carried, updates).run();
 }
 

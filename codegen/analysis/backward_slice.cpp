@@ -1,12 +1,12 @@
-// codegen/analysis/cone.cpp -- walks from a value back to memory.
-#include "codegen/analysis/cone.h"
+// codegen/analysis/backward_slice.cpp -- walks from a value back to memory.
+#include "codegen/analysis/backward_slice.h"
 
 #include "codegen/graph/primitive.h"
 
 namespace gnomon {
 
-Cone cone_of(const Placement& p, ValueId root) {
-  Cone c;
+BackwardSlice backward_slice_of(const Placement& p, ValueId root) {
+  BackwardSlice c;
   std::vector<ValueId> open{root};
   std::set<ValueId> seen;
   while (!open.empty()) {
@@ -48,7 +48,7 @@ bool pointwise(const Placement& p, ValueId root, ValueId target) {
                              p.graph.avals[e.outputs[0]].shape == p.graph.avals[target].shape;
     if (elementwise) {
       open.insert(open.end(), e.inputs.begin(), e.inputs.end());
-    } else if (cone_of(p, v).memory.contains(target)) {
+    } else if (backward_slice_of(p, v).memory.contains(target)) {
       return false;
     }
   }

@@ -1,5 +1,5 @@
-// shaders/passes/jam.cpp -- levels of dependence decide what may go together.
-#include "shaders/passes/jam.h"
+// shaders/passes/fuse_loops.cpp -- levels of dependence decide what may go together.
+#include "shaders/passes/fuse_loops.h"
 
 #include <algorithm>
 #include <iterator>
@@ -25,15 +25,15 @@ struct Footprint {
   bool synchronises = false;
 };
 
-class Jammer {
+class LoopFuser {
  public:
-  Jammer(const Kernel& k, JamOptions options)
+  LoopFuser(const Kernel& k, FuseLoopsOptions options)
       : kernel_(k), options_(options), definitions_(definitions(k)) {}
 
-  void jam(Region& region) {
+  void fuse_loops(Region& region) {
     merge(region);
     for (Instruction& i : region.body)
-      for (Region& inner : i.regions) jam(inner);
+      for (Region& inner : i.regions) fuse_loops(inner);
   }
 
   bool synchronises(const Region& region) const {
@@ -227,20 +227,20 @@ class Jammer {
   }
 
   const Kernel& kernel_;
-  JamOptions options_;
+  FuseLoopsOptions options_;
   std::vector<const Instruction*> definitions_;
   std::unordered_map<std::uint32_t, Value> renamed_;
 };
 
 }  // namespace
 
-Kernel jam(Kernel kernel, JamOptions options) {
+Kernel fuse_loops(Kernel kernel, FuseLoopsOptions options) {
   if (options.most_carried == 0) return kernel;
   const Kernel source = kernel;
-  Jammer jammer(source, options);
-  if (jammer.synchronises(source.body)) return kernel;
-  jammer.jam(kernel.body);
-  jammer.rename(kernel.body);
+  LoopFuser fuser(source, options);
+  if (fuser.synchronises(source.body)) return kernel;
+  fuser.fuse_loops(kernel.body);
+  fuser.rename(kernel.body);
   return kernel;
 }
 

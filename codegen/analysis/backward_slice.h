@@ -1,4 +1,5 @@
-// codegen/analysis/cone.h -- what a value in memory is computed from.
+// codegen/analysis/backward_slice.h -- the equations and arrays in memory that a value is computed
+// from.
 #pragma once
 #include <set>
 #include <vector>
@@ -8,7 +9,7 @@
 
 namespace gnomon {
 
-struct Cone {
+struct BackwardSlice {
   std::set<std::uint32_t> equations;  // what computes a root, up to memory
   std::set<ValueId> memory;           // what it reads
   std::set<std::uint32_t> loops;
@@ -22,7 +23,7 @@ struct Placement {
   const std::vector<Layout>& layouts;
 };
 
-Cone cone_of(const Placement&, ValueId root);
+BackwardSlice backward_slice_of(const Placement&, ValueId root);
 
 /// Whether `root` reaches `target` in memory, and through elementwise equations only: its element
 /// at a position needs that of `target` at the same position and no other.

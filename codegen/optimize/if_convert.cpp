@@ -1,5 +1,5 @@
-// codegen/optimize/open_branches.cpp -- see open_branches.h.
-#include "codegen/optimize/open_branches.h"
+// codegen/optimize/if_convert.cpp -- see if_convert.h.
+#include "codegen/optimize/if_convert.h"
 
 #include <algorithm>
 
@@ -61,11 +61,11 @@ bool opens(const Equation& e) {
                       [](const GraphPtr& g) { return waits(*g); });
 }
 
-Graph open_branches(const Graph& input) {
+Graph if_convert(const Graph& input) {
   return replay(input, [](const Equation& e, const Arrays& in) {
     std::vector<GraphPtr> graphs = e.params.graphs();
     for (GraphPtr& g : graphs)
-      if (any_opens(*g)) g = std::make_shared<const Graph>(open_branches(*g));
+      if (any_opens(*g)) g = std::make_shared<const Graph>(if_convert(*g));
     const Params params = e.params.with_graphs(graphs);
     return opens(e) ? chosen(params.as<CondParams>(), in) : emit(*e.primitive, params, in, e.loc);
   });

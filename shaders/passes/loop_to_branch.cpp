@@ -1,12 +1,12 @@
-// shaders/passes/unloop.cpp -- the condition of the only trip becomes a branch's predicate.
-#include "shaders/passes/unloop.h"
+// shaders/passes/loop_to_branch.cpp -- the condition of the only trip becomes a branch's predicate.
+#include "shaders/passes/loop_to_branch.h"
 
 #include "shaders/passes/rewrite.h"
 
 namespace gnomon::kernel {
 namespace {
 
-class Unloop : public Rewriter {
+class LoopToBranch : public Rewriter {
  public:
   using Rewriter::copy;
   using Rewriter::Rewriter;
@@ -28,6 +28,6 @@ class Unloop : public Rewriter {
 
 }  // namespace
 
-Kernel unloop(const Kernel& source) { return rewritten_by<Unloop>(source); }
+Kernel loop_to_branch(const Kernel& source) { return rewritten_by<LoopToBranch>(source); }
 
 }  // namespace gnomon::kernel

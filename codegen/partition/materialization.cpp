@@ -1,11 +1,11 @@
-// codegen/partition/residence.cpp -- weighs what an element costs against how often it is asked
-// for.
-#include "codegen/partition/residence.h"
+// codegen/partition/materialization.cpp -- weighs what an element costs against how often it is
+// asked for.
+#include "codegen/partition/materialization.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "codegen/analysis/cone.h"
+#include "codegen/analysis/backward_slice.h"
 #include "codegen/analysis/in_place.h"
 #include "codegen/cost/device_model.h"
 #include "codegen/cost/instructions.h"
@@ -46,7 +46,7 @@ class Chooser {
         demand_(g.avals.size(), Demand::once),
         asked_by_many_(g.avals.size(), false) {}
 
-  Residence run() {
+  Materialization run() {
     for (ValueId v : g_.inputs) in_memory_[v] = true;
     // Many windows show an element of an image: the border is put around it once.
     for (const Equation& e : g_.equations)
@@ -238,8 +238,8 @@ class Chooser {
 
   bool shows_large_product(ValueId v) const {
     if (in_memory_[v]) return false;
-    const Cone cone = cone_of({g_, uses_, in_memory_, layouts_}, v);
-    return std::any_of(cone.equations.begin(), cone.equations.end(), [&](std::uint32_t i) {
+    const BackwardSlice slice = backward_slice_of({g_, uses_, in_memory_, layouts_}, v);
+    return std::any_of(slice.equations.begin(), slice.equations.end(), [&](std::uint32_t i) {
       const Equation& e = g_.equations[i];
       return e.primitive == &dot_general_p && large_product(g_, e);
     });
@@ -249,8 +249,8 @@ class Chooser {
   /// itself, which a tile of the convolution then computes.
   void keep_convolutions(ValueId v) {
     if (in_memory_[v]) return;
-    const auto cone = cone_of({g_, uses_, in_memory_, layouts_}, v).equations;
-    for (std::uint32_t i : cone) {
+    const auto slice = backward_slice_of({g_, uses_, in_memory_, layouts_}, v).equations;
+    for (std::uint32_t i : slice) {
       const Equation& e = g_.equations[i];
       const ValueId result = e.outputs[0];
       if (e.primitive != &conv_p || cost_[result] < 64) continue;
@@ -260,7 +260,7 @@ class Chooser {
         keep_if_costly(v);
       }
     }
-    for (std::uint32_t i : cone)
+    for (std::uint32_t i : slice)
       for (ValueId o : g_.equations[i].outputs) cost_[o] = cost_of(g_.equations[i]);
   }
 
@@ -272,7 +272,7 @@ class Chooser {
     // Products have tiles of their own, and what is not computed element by element has no choice.
     for (ValueId v : e.inputs)
       if (!in_memory_[v])
-        for (std::uint32_t i : cone_of({g_, uses_, in_memory_, layouts_}, v).equations)
+        for (std::uint32_t i : backward_slice_of({g_, uses_, in_memory_, layouts_}, v).equations)
           if (g_.equations[i].primitive == &dot_general_p || g_.equations[i].primitive == &conv_p ||
               g_.equations[i].primitive->lower.kind != Lowering::Kind::element)
             return false;
@@ -460,8 +460,8 @@ class Chooser {
 
 }  // namespace
 
-Residence choose_residence(const Graph& g, const Uses& uses, const Target& target,
-                           const CompileOptions& options) {
+Materialization choose_materialization(const Graph& g, const Uses& uses, const Target& target,
+                                       const CompileOptions& options) {
   return Chooser(g, uses, target, options).run();
 }
 

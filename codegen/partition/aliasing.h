@@ -1,16 +1,17 @@
-// codegen/partition/sharing.h -- values that take over the memory of another one: updates in place.
+// codegen/partition/aliasing.h -- values that take over the memory of another one: updates in
+// place.
 #pragma once
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "codegen/analysis/cone.h"
+#include "codegen/analysis/backward_slice.h"
 #include "codegen/partition/fuse.h"
 
 namespace gnomon {
 
-struct Sharing {
+struct Aliasing {
   std::vector<ValueId> storage;  // per value: the value whose memory it lies in, mostly itself
   std::vector<std::pair<std::size_t, std::size_t>> order;  // cluster, one that must come after it
   std::optional<ValueId> failed;  // an update whose operand somebody reads too late
@@ -24,7 +25,7 @@ struct Sharing {
 /// `updates`: per output of a dynamic_update_slice drafted in place, its operand. Everything that
 /// reads the old value comes before the kernel that overwrites it; where that is impossible, an
 /// update is reported, and anything else keeps memory of its own.
-Sharing share_memory(const Placement&, std::vector<Cluster>& clusters, std::size_t carried,
-                     const std::map<ValueId, ValueId>& updates);
+Aliasing share_memory(const Placement&, std::vector<Cluster>& clusters, std::size_t carried,
+                      const std::map<ValueId, ValueId>& updates);
 
 }  // namespace gnomon

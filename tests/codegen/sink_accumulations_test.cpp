@@ -1,5 +1,6 @@
-// tests/codegen/sums_out_test.cpp -- sums over lanes leave loops, and give what they gave inside.
-#include "codegen/optimize/sums_out.h"
+// tests/codegen/sink_accumulations_test.cpp -- sums over lanes leave loops, and give what they gave
+// inside.
+#include "codegen/optimize/sink_accumulations.h"
 
 #include "codegen/operations/control.h"
 #include "codegen/operations/op_params.h"
@@ -68,7 +69,7 @@ TEST(SumsOut, GradientsOfWeightsAreOneProductOverStepsAndLanes) {
         return grad(loss)(Layer{weights, bias}, start);
       },
       w, b, x));
-  const Graph out = sums_out_of_loops(g);
+  const Graph out = sink_accumulations(g);
   expect_same(g, out, {w, b, x});
   EXPECT_THAT(carried(g), ::testing::Contains(Shape({width, width})));
   EXPECT_THAT(carried(out), ::testing::Each(Shape({lanes, width})));
@@ -109,7 +110,7 @@ TEST(SumsOut, WhatTheyDoNotUnderstandStays) {
   const auto stays = [&](const auto& step, Dim length, const HostArray& start) {
     const Graph g = adding(step, length, start);
     const std::size_t before = carried(g).size();
-    const Graph out = sums_out_of_loops(g);
+    const Graph out = sink_accumulations(g);
     if (length == steps) expect_same(g, out, {start});
     return carried(out).size() == before;
   };
@@ -135,7 +136,7 @@ TEST(SumsOut, OnlyTheSumsOfAStepLeave) {
         return was.shape() == s.shape() ? both : was + both;
       },
       steps, x);
-  const Graph out = sums_out_of_loops(g);
+  const Graph out = sink_accumulations(g);
   expect_same(g, out, {x});
   EXPECT_EQ(carried(out).size(), carried(g).size());
   const auto& body = *last_scan(out).params.as<ScanParams>().body;

@@ -1,5 +1,6 @@
-// tests/shaders/pass_jam_test.cpp -- which loops become one, and that the result is the same.
-#include "shaders/passes/jam.h"
+// tests/shaders/pass_fuse_loops_test.cpp -- which loops become one, and that the result is the
+// same.
+#include "shaders/passes/fuse_loops.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +29,7 @@ std::size_t count(const Region& r, Op op) {
 
 /// A kernel that reads x f32[lanes * length], w f32[length] and writes y f32[4 * lanes].
 struct Made {
-  Builder k{"jam"};
+  Builder k{"fuse_loops"};
   std::uint32_t x = k.buffer({DType::f32, Access::read, false, false, "x"});
   std::uint32_t w = k.buffer({DType::f32, Access::read, false, false, "w"});
   std::uint32_t y = k.buffer({DType::f32, Access::read_write, false, false, "y"});
@@ -64,22 +65,22 @@ std::vector<float> run(const Kernel& kernel) {
 }
 
 /// The number of loops after the pass; what the kernel computes must not change by a bit.
-std::size_t loops_left(const Kernel& kernel, JamOptions options = {}) {
-  const Kernel jammed = jam(kernel, options);
-  EXPECT_EQ(run(jammed), run(kernel)) << print(kernel) << print(jammed);
-  const Kernel simple = simplify(jammed);
+std::size_t loops_left(const Kernel& kernel, FuseLoopsOptions options = {}) {
+  const Kernel fused = fuse_loops(kernel, options);
+  EXPECT_EQ(run(fused), run(kernel)) << print(kernel) << print(fused);
+  const Kernel simple = simplify(fused);
   EXPECT_EQ(run(simple), run(kernel)) << print(simple);
-  return count(jammed.body, Op::loop);
+  return count(fused.body, Op::loop);
 }
 
-TEST(Jam, LeavesOneLoopAlone) {
+TEST(FuseLoops, LeavesOneLoopAlone) {
   Made m;
   m.put(0, m.total(m.k.f32(0), length, [&](Value n) { return m.element(n); }));
   const Kernel kernel = m.k.take();
-  EXPECT_EQ(print(jam(kernel)), print(kernel));
+  EXPECT_EQ(print(fuse_loops(kernel)), print(kernel));
 }
 
-TEST(Jam, SumsOverOneRangeShareALoopAndWhatTheyRead) {
+TEST(FuseLoops, SumsOverOneRangeShareALoopAndWhatTheyRead) {
   Made m;
   for (std::uint32_t slot = 0; slot < 3; ++slot)
     m.put(slot, m.total(m.k.f32(0), length, [&](Value n) {
@@ -87,12 +88,12 @@ TEST(Jam, SumsOverOneRangeShareALoopAndWhatTheyRead) {
     }));
   const Kernel kernel = m.k.take();
   EXPECT_EQ(loops_left(kernel), 1u);
-  const Kernel simple = simplify(jam(kernel));
+  const Kernel simple = simplify(fuse_loops(kernel));
   EXPECT_EQ(count(simple.body, Op::load), 2u) << print(simple);
   EXPECT_EQ(most_carried(simple), 3u);
 }
 
-TEST(Jam, WhatDoesNotFitInOneLoopIsSharedOutByWhatItReads) {
+TEST(FuseLoops, WhatDoesNotFitInOneLoopIsSharedOutByWhatItReads) {
   Made m;
   for (std::uint32_t slot = 0; slot < 4; ++slot)
     m.put(slot, m.total(m.k.f32(0), length, [&](Value n) {
@@ -101,11 +102,11 @@ TEST(Jam, WhatDoesNotFitInOneLoopIsSharedOutByWhatItReads) {
     }));
   const Kernel kernel = m.k.take();
   EXPECT_EQ(loops_left(kernel, {2}), 2u);
-  const Kernel simple = simplify(jam(kernel, {2}));
+  const Kernel simple = simplify(fuse_loops(kernel, {2}));
   EXPECT_EQ(count(simple.body, Op::load), 2u) << print(simple);
 }
 
-TEST(Jam, ALoopThatNeedsAnothersResultComesAfterIt) {
+TEST(FuseLoops, ALoopThatNeedsAnothersResultComesAfterIt) {
   Made m;
   const Value a = m.total(m.k.f32(0), length, [&](Value n) { return m.element(n); });
   const Value b = m.total(m.k.f32(1), length, [&](Value n) { return m.weight(n); });
@@ -116,7 +117,7 @@ TEST(Jam, ALoopThatNeedsAnothersResultComesAfterIt) {
   EXPECT_EQ(loops_left(m.k.take()), 2u);
 }
 
-TEST(Jam, OtherRangesAndLimitsKeepLoopsApart) {
+TEST(FuseLoops, OtherRangesAndLimitsKeepLoopsApart) {
   Made m;
   for (std::uint32_t slot = 0; slot < 4; ++slot)
     m.put(slot, m.total(m.k.f32(0), length - slot / 2, [&](Value n) { return m.element(n); }));
@@ -126,7 +127,7 @@ TEST(Jam, OtherRangesAndLimitsKeepLoopsApart) {
   EXPECT_EQ(loops_left(kernel, {0}), 4u);
 }
 
-TEST(Jam, StoresKeepTheirPlaceAmongReadersOfTheirMemory) {
+TEST(FuseLoops, StoresKeepTheirPlaceAmongReadersOfTheirMemory) {
   Made m;
   const auto mine = [&](Value) { return m.k.load(m.y, m.lane); };
   const Value before = m.total(m.k.f32(0), length, mine);
@@ -137,7 +138,7 @@ TEST(Jam, StoresKeepTheirPlaceAmongReadersOfTheirMemory) {
   EXPECT_EQ(loops_left(m.k.take()), 2u);
 }
 
-TEST(Jam, StoresElsewhereAreNoObstacle) {
+TEST(FuseLoops, StoresElsewhereAreNoObstacle) {
   Made m;
   const std::uint32_t spare = m.k.private_array({DType::f32, 2});
   for (std::uint32_t slot = 0; slot < 2; ++slot)
@@ -148,7 +149,7 @@ TEST(Jam, StoresElsewhereAreNoObstacle) {
   EXPECT_EQ(loops_left(m.k.take()), 1u);
 }
 
-TEST(Jam, InnerLoopsFollowTheirOuterOnes) {
+TEST(FuseLoops, InnerLoopsFollowTheirOuterOnes) {
   Made m;
   for (std::uint32_t slot = 0; slot < 2; ++slot)
     m.put(slot, m.total(m.k.f32(0), 3, [&](Value i) {
@@ -160,7 +161,7 @@ TEST(Jam, InnerLoopsFollowTheirOuterOnes) {
   EXPECT_EQ(loops_left(m.k.take()), 2u);
 }
 
-TEST(Jam, AConditionOnMoreThanTheCounterKeepsALoopByItself) {
+TEST(FuseLoops, AConditionOnMoreThanTheCounterKeepsALoopByItself) {
   Made m;
   for (std::uint32_t slot = 0; slot < 2; ++slot) {
     const Value start[] = {m.k.u32(0), m.k.f32(static_cast<float>(slot))};

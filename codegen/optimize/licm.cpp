@@ -1,6 +1,6 @@
-// codegen/optimize/hoist.cpp -- finds what follows from a loop's constants, and copies it in front
+// codegen/optimize/licm.cpp -- finds what follows from a loop's constants, and copies it in front
 // of the loop.
-#include "codegen/optimize/hoist.h"
+#include "codegen/optimize/licm.h"
 
 #include <algorithm>
 #include <map>
@@ -196,21 +196,21 @@ class Hoister {
   }
 
   /// What an iteration does for `v`, and the elements of the constants it follows from.
-  struct Cone {
+  struct BackwardSlice {
     std::set<ValueId> values;
     std::set<std::uint32_t> equations;
     double work = 0;
     Dim elements = 0;
   };
-  void gather(ValueId v, Cone& cone) const {
-    if (!cone.values.insert(v).second) return;
+  void gather(ValueId v, BackwardSlice& slice) const {
+    if (!slice.values.insert(v).second) return;
     if (producer_[v] == Uses::none) {
-      cone.elements += body_.avals[v].shape.size();
+      slice.elements += body_.avals[v].shape.size();
       return;
     }
     const Equation& e = body_.equations[producer_[v]];
-    if (cone.equations.insert(producer_[v]).second) cone.work += work(body_, e);
-    for (ValueId in : e.inputs) gather(in, cone);
+    if (slice.equations.insert(producer_[v]).second) slice.work += work(body_, e);
+    for (ValueId in : e.inputs) gather(in, slice);
   }
 
   /// `v` is read in every iteration; `by_loop`: by a loop inside, which reads it in memory.
@@ -225,12 +225,12 @@ class Hoister {
       return move(v);
     if (!considered_.insert(v).second) return;
     if (!view) {
-      Cone cone;
-      gather(v, cone);
-      if (cone.work < worth_moving) return;  // and so is that of all it follows from
+      BackwardSlice slice;
+      gather(v, slice);
+      if (slice.work < worth_moving) return;  // and so is that of all it follows from
       // What follows from positions alone takes no longer than reading it.
-      if (cone.elements == 0 && cone.work <= 4 * static_cast<double>(size)) return;
-      if (size <= std::max(small, cone.elements)) return move(v);
+      if (slice.elements == 0 && slice.work <= 4 * static_cast<double>(size)) return;
+      if (size <= std::max(small, slice.elements)) return move(v);
     }
     for (ValueId in : e.inputs) consider(in, false);
   }

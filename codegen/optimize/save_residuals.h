@@ -1,5 +1,5 @@
-// codegen/optimize/kept_rows.h -- what a loop computes is kept for a later one that would compute
-// it again.
+// codegen/optimize/save_residuals.h -- what a loop computes is kept for a later one that would
+// compute it again.
 #pragma once
 #include "codegen/graph/graph.h"
 
@@ -12,6 +12,6 @@ namespace gnomon {
 /// The values stay the same; they take memory instead of time. What would take more than so many
 /// bytes for one pair of loops is computed again, as is everything behind an optimization_barrier,
 /// which is what `checkpoint` puts there.
-Graph keep_rows(const Graph&, std::uint64_t most_bytes);
+Graph save_residuals(const Graph&, std::uint64_t most_bytes);
 
 }  // namespace gnomon
