@@ -174,7 +174,7 @@ class Splitter {
     if (!product)
       return in.size() / out >= long_reduction &&
              (out < target_.parallel_lanes || target_.loop_budget > 0);
-    if (parts_of(e).count > 1) return true;
+    if (parts_of(e).count > 1 || rows_in_cache(e) > 1) return true;
     if (large_product(g, e) && (turned(e, 0) || turned(e, 1) || worth_turning(e))) return true;
     return long_product(e) || turned_matrix(e);
   }
@@ -214,6 +214,7 @@ class Splitter {
     if (e.primitive == &dot_general_p) {
       if (const Parts parts = parts_of(e); parts.count > 1) return product_in_parts(e, env, parts);
       if (long_product(e)) return product(in[0], in[1], e.params.as<DotParams>(), e.loc);
+      if (const Dim parts = rows_in_cache(e); parts > 1) return product_by_rows(e, env, parts);
       return oriented(e, env);
     }
     if (wants_choices(g_, e, producer_)) return scatter_by_choice(e, in);
@@ -500,6 +501,79 @@ class Splitter {
     for (Dim parts = std::max(fewest_parts, bytes / cache); n / parts >= fewest_terms; ++parts)
       if (n % (4 * parts) == 0) return parts;
     return 1;
+  }
+
+  /// Parts of a long sum over rows, whose neighbours in memory are results: those that a core's
+  /// cache holds are gone over for all results before the next ones are. As one sum, tiles would
+  /// each walk all rows, and read a few neighbours of every one.
+  Dim rows_in_cache(const Equation& e) const {
+    if (target_.features.reads_together == 0) return 1;
+    const Plain d = plain(e);
+    const Aval &lhs = g_.avals[d.lhs], &rhs = g_.avals[d.rhs];
+    const auto& summed = d.p.lhs_contracting;
+    if (!d.p.lhs_batch.empty() || summed.empty() || size_of(lhs.dtype) != 4) return 1;
+    const auto results_inside = [](const Shape& s, const std::vector<int>& axes) {
+      return std::count(axes.begin(), axes.end(), s.rank() - 1) == 0;
+    };
+    const Dim n = terms(d.p, lhs.shape);
+    constexpr Dim cache = Dim{1} << 19, fewest_terms = 256;
+    if (n < 8 * fewest_terms || !results_inside(lhs.shape, summed) ||
+        !results_inside(rhs.shape, d.p.rhs_contracting))
+      return 1;
+    const Dim rows = lhs.shape.size() / n, columns = rhs.shape.size() / n;
+    if (rows < target_.tile_rows || columns % (simd_lanes * target_.tile_columns) != 0) return 1;
+    // Of the outermost axis, so that parts are walked first.
+    const Dim length = lhs.shape[*std::min_element(summed.begin(), summed.end())],
+              bytes = (rows + columns) * n * 4;
+    if (bytes < 4 * cache) return 1;
+    for (Dim parts = bytes / cache; parts <= length && n / parts >= fewest_terms; ++parts)
+      if (length % parts == 0) return parts;
+    return 1;
+  }
+
+  Array product_by_rows(const Equation& e, const Arrays& env, Dim parts) const {
+    const Plain d = plain(e);
+    DotParams p = d.p;
+    Array a = env[d.lhs], b = env[d.rhs];
+    // Rows that one operand has in another order would lie far apart there.
+    std::vector<std::size_t> pairs(p.lhs_contracting.size());
+    for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = i;
+    std::sort(pairs.begin(), pairs.end(), [&](std::size_t x, std::size_t y) {
+      return p.lhs_contracting[x] < p.lhs_contracting[y];
+    });
+    std::vector<int> left, right;
+    for (std::size_t i : pairs) {
+      left.push_back(p.lhs_contracting[i]);
+      right.push_back(p.rhs_contracting[i]);
+    }
+    if (!std::is_sorted(right.begin(), right.end())) {
+      std::vector<int> order = right;
+      for (int axis = 0; axis < b.rank(); ++axis)
+        if (std::count(right.begin(), right.end(), axis) == 0) order.push_back(axis);
+      b = permuted(d.rhs, order, env, e.loc);
+      for (std::size_t i = 0; i < right.size(); ++i) right[i] = static_cast<int>(i);
+    }
+    const auto divided = [&](const Array& x, std::vector<int>& batch, std::vector<int>& summed) {
+      const int axis = summed[0];
+      for (int& n : summed) n += n >= axis;
+      batch = {axis};
+      const Dim rest = x.dim(axis) / parts;
+      return lax::reshape(x, x.shape().with(axis, parts).with_inserted(axis + 1, rest), e.loc);
+    };
+    p.lhs_contracting = std::move(left);
+    p.rhs_contracting = std::move(right);
+    a = divided(a, p.lhs_batch, p.lhs_contracting);
+    b = divided(b, p.rhs_batch, p.rhs_contracting);
+    return finish(sum_p, lax::dot_general(a, b, p, e.loc), 0, e.loc);
+  }
+
+  /// A copy of `v` that the graph has already, or a new one.
+  Array permuted(ValueId v, const std::vector<int>& order, const Arrays& env, Loc loc) const {
+    for (const Equation& e : g_.equations)
+      if (e.primitive == &permute_p && e.inputs[0] == v && !env[e.outputs[0]].empty() &&
+          e.params.as<AxesParams>().axes == order)
+        return env[e.outputs[0]];
+    return lax::permute(env[v], order, loc);
   }
 
   /// A part has memory of the size of the result, and 64 trips or more.

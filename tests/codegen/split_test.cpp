@@ -211,6 +211,31 @@ TEST(Split, LongProductsOfWhatLiesSideBySide) {
   EXPECT_THAT(fusion(x, x, alone), HasSubstr("tiles of 8 by 4 elements of [8,64,64]"));
 }
 
+// Neighbours are results, and rows are summed: so many rows at a time as a cache holds.
+TEST(Split, LongProductsOfRowsGoPartByPart) {
+  const auto f = [](const Array& x, const Array& y) {
+    return einsum("tbi,tbj->ij", whole(x), whole(y));
+  };
+  const auto turned = [](const Array& x, const Array& y) {
+    return einsum("tbi,btj->ij", whole(x), whole(y));
+  };
+  const Aval x = f32({16, 256, 32}), y = f32({16, 256, 96}), across = f32({256, 16, 96});
+  expect_function_lowers(f, x, y);
+  expect_function_lowers(turned, x, across);
+  const auto fusion = [](auto product, const Aval& a, const Aval& b, const Target& target) {
+    Trace outer;
+    return compile(make_graph(product, outer.input(a), outer.input(b)).graph, target,
+                   {.keep_text = true})
+        .fusion_text;
+  };
+  const std::string parts = "tiles of 8 by 4 elements of [4,32,96]";
+  EXPECT_THAT(fusion(f, x, y, Target::lavapipe()), HasSubstr(parts));
+  EXPECT_THAT(fusion(turned, x, across, Target::lavapipe()), HasSubstr(parts));
+  // Those that a cache holds anyway are one sum.
+  EXPECT_THAT(fusion(f, f32({8, 256, 32}), f32({8, 256, 96}), Target::lavapipe()),
+              HasSubstr("elements of [32,96]"));
+}
+
 TEST(Split, SumsSeeThroughPermutations) {
   expect_function_lowers(
       [](const Array& x) {
