@@ -61,6 +61,11 @@ struct DeviceModel {
   /// Elements that a lane adds up rather than leave them to another stage of a reduction.
   Dim elements_per_stage = 128;
 
+  /// Bytes of a part of a long product's operands, which a core's own cache holds while all results
+  /// go over them, and terms that a part has at least. Cores had 2 MB (Granite Rapids, 4 MB on two).
+  Dim part_bytes = Dim{1} << 19;
+  Dim part_terms = 256;
+
   // ---- How many invocations a kernel takes.
 
   /// Workgroups that few invocations are spread over, since cores share workgroups and not

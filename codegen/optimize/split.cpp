@@ -493,7 +493,9 @@ class Splitter {
       return 1;
     // Few terms in so large a part mean few results: their memory, for all parts, is half that of
     // the operands at most.
-    constexpr Dim cache = Dim{1} << 19, fewest_terms = 256, fewest_parts = 8;
+    const DeviceModel& model = device_model(target_);
+    const Dim cache = model.part_bytes, fewest_terms = model.part_terms;
+    constexpr Dim fewest_parts = 8;
     if (n < fewest_parts * fewest_terms) return 1;
     const Dim rows = lhs.shape.size() / n, columns = rhs.shape.size() / n;
     if (rows < target_.tile_rows || columns % (simd_lanes * target_.tile_columns) != 0) return 1;
@@ -516,7 +518,8 @@ class Splitter {
       return std::count(axes.begin(), axes.end(), s.rank() - 1) == 0;
     };
     const Dim n = terms(d.p, lhs.shape);
-    constexpr Dim cache = Dim{1} << 19, fewest_terms = 256;
+    const DeviceModel& model = device_model(target_);
+    const Dim cache = model.part_bytes, fewest_terms = model.part_terms;
     if (n < 8 * fewest_terms || !results_inside(lhs.shape, summed) ||
         !results_inside(rhs.shape, d.p.rhs_contracting))
       return 1;
