@@ -62,7 +62,8 @@ struct DeviceModel {
   Dim elements_per_stage = 128;
 
   /// Bytes of a part of a long product's operands, which a core's own cache holds while all results
-  /// go over them, and terms that a part has at least. Cores had 2 MB (Granite Rapids, 4 MB on two).
+  /// go over them, and terms that a part has at least. Cores had 2 MB (Granite Rapids, 4 MB on
+  /// two).
   Dim part_bytes = Dim{1} << 19;
   Dim part_terms = 256;
 
