@@ -71,7 +71,7 @@ class Partitioner {
     return gnomon::backward_slice_of(placement(), root);
   }
 
-  /// Non-memory outputs of the loops in a cone go to memory. False when there were none.
+  /// Non-memory outputs of the loops in a slice go to memory. False when there were none.
   bool cut(const BackwardSlice& c) {
     bool changed = false;
     for (std::uint32_t l : c.loops)
@@ -201,7 +201,7 @@ class Partitioner {
         }
       }
       if (only_consumers_failed && cut(slices.at(blamed))) return false;
-      // Another loop of the cone may be what does not fit: give each its own kernel.
+      // Another loop of the slice may be what does not fit: give each its own kernel.
       if (loops.size() > 1) {
         bool changed = false;
         for (ValueId v : members) changed = cut(slices.at(v)) || changed;

@@ -54,7 +54,7 @@ struct Roots {
 
 /// Groups `roots`, none of which needs a loop, into kernels of one shape: outputs of one equation,
 /// what is computed element by element from a root of the group, and small neighbours that need
-/// nothing of each other. Adds the groups to `companions`.
+/// nothing of each other. Adds the groups to `fusion_groups`.
 std::vector<std::vector<ValueId>> group_elements(const Roots&, std::vector<ValueId> roots,
                                                  FusionGroups& fusion_groups);
 
