@@ -11,7 +11,6 @@ namespace gnomon::kernel {
 namespace {
 
 constexpr Type u32_type{DType::u32, 1};
-constexpr Type bool_type{DType::boolean, 1};
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t x) {
   hash ^= x + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);

@@ -52,6 +52,8 @@ struct Type {
   bool operator==(const Type&) const = default;
 };
 
+constexpr Type bool_type{DType::boolean, 1};
+
 using Value = Id<struct ValueTag>;
 
 // clang-format off

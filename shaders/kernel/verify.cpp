@@ -11,8 +11,6 @@
 namespace gnomon::kernel {
 namespace {
 
-constexpr Type bool_type{DType::boolean, 1};
-
 bool legal_width(std::uint32_t w) { return w == 1 || w == 2 || w == 4 || w == 8 || w == 16; }
 
 class Verifier {

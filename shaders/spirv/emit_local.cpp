@@ -11,14 +11,6 @@ namespace gnomon::spirv {
 
 using kernel::Op;
 
-namespace {
-
-std::uint32_t array_of(const kernel::Instruction& in) {
-  return static_cast<std::uint32_t>(in.immediate);
-}
-
-}  // namespace
-
 // One variable per component: one dynamically indexed array of vectors takes Mesa's coroutine pass
 // ten times as long. Declared at the end, when their lengths are known.
 Ref Emitter::private_variable(std::uint32_t array, std::uint32_t component) {

@@ -13,7 +13,6 @@ bool is_private(const Instruction& i) {
   return i.op == Op::private_load || i.op == Op::private_store;
 }
 bool is_word(DType t) { return size_of(in_local(t)) == 4; }
-std::uint32_t array_of(const Instruction& i) { return static_cast<std::uint32_t>(i.immediate); }
 
 /// Calls `use(instruction)` for every access of a private array.
 template <class Use>

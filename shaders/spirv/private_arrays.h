@@ -11,6 +11,11 @@ namespace gnomon::spirv {
 /// Operands of a load are (index, mask), of a store (index, value, mask).
 constexpr std::size_t load_mask = 1, store_mask = 2;
 
+/// The private array that an instruction loads from, stores to, or declares.
+inline std::uint32_t array_of(const kernel::Instruction& i) {
+  return static_cast<std::uint32_t>(i.immediate);
+}
+
 /// What local memory holds a truth value as.
 constexpr DType in_local(DType t) { return t == DType::boolean ? DType::u32 : t; }
 
