@@ -293,6 +293,7 @@ struct Executable::Building {
     dispatch.work = played.work;
     dispatch.windows = prepared[played.work].windows;
     dispatch.barrier_before = work.barrier_before || (extra[played.work] && !first);
+    dispatch.writes_counts = work.steers;
     return dispatch;
   }
 };
@@ -358,6 +359,7 @@ void Executable::add_joined(Building& to, std::span<const Played> stretch, const
     slots += slots_of(part);
   }
   vulkan::Dispatch dispatch = to.dispatch_of(lead, dispatches.empty());
+  for (const std::uint32_t w : works) dispatch.writes_counts |= to.schedule.works[w].steers;
   dispatch.pipeline =
       module(work.kernel, to.prepared[lead.work].window_of, std::bit_ceil(plan.rows))
           ->pipeline->handle();

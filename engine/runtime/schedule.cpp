@@ -67,6 +67,23 @@ std::vector<Touch> touches(const Program& program, std::uint32_t index) {
   return result;
 }
 
+// Per step, whether it writes where counts of others lie.
+std::vector<bool> steering(const Program& program) {
+  std::vector<Touch> counts;
+  for (const Step& step : program.steps)
+    if (step.counts)
+      counts.push_back(
+          {step.counts->kind, 0, step.counts->offset, step.counts->offset + 12, false});
+  std::vector<bool> result(program.steps.size(), false);
+  if (counts.empty()) return result;
+  for (std::uint32_t s = 0; s < program.steps.size(); ++s)
+    for (const Touch& touch : touches(program, s))
+      result[s] = result[s] ||
+                  (touch.writes && std::any_of(counts.begin(), counts.end(),
+                                               [&](const Touch& c) { return c.conflicts(touch); }));
+  return result;
+}
+
 // The steps in the order of execution, every loop's steps twice.
 std::vector<std::uint32_t> walk(const Program& program) {
   std::vector<std::uint32_t> order;
@@ -147,6 +164,8 @@ Schedule schedule_of(const Program& program, const Target& target) {
     return work;
   };
   for (const Step& step : program.steps) schedule.works.push_back(work_of(step));
+  const std::vector<bool> steers = steering(program);
+  for (std::size_t s = 0; s < steers.size(); ++s) schedule.works[s].steers = steers[s];
   schedule.steps = static_cast<std::uint32_t>(schedule.works.size());
   for (const LoopBlock& block : program.loops) {
     Loop loop{block.first, block.end,   block.phases,     block.trips,

@@ -20,6 +20,7 @@ struct Work {
   std::vector<IterationWord> iterations;
   std::optional<Place> counts;  // Step::counts
   bool barrier_before = false;
+  bool steers = false;  // writes the counts of others
   std::string label;
 };
 

@@ -17,22 +17,28 @@ void barrier(const DeviceTable& vk, VkCommandBuffer commands, VkPipelineStageFla
   vk.vkCmdPipelineBarrier(commands, from_stage, to_stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
 }
 
-/// What a barrier orders behind what, within the same stages.
+/// What a barrier orders behind what.
 struct Order {
-  VkPipelineStageFlags stages;
+  VkPipelineStageFlags before, after;
   VkAccessFlags from, to;
 };
-constexpr Order everything{VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT |
-                               VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT,
-                           VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
-                           VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                               VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT |
-                               VK_ACCESS_INDIRECT_COMMAND_READ_BIT};
-constexpr Order computed{VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+constexpr VkPipelineStageFlags all_stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
+                                            VK_PIPELINE_STAGE_TRANSFER_BIT |
+                                            VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
+constexpr Order everything{
+    all_stages, all_stages, VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+    VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
+        VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_INDIRECT_COMMAND_READ_BIT};
+constexpr Order computed{VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                         VK_ACCESS_SHADER_WRITE_BIT,
                          VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
-/// Numbers of groups are read by a stage of their own.
-constexpr Order counted{computed.stages | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, computed.from,
-                        computed.to | VK_ACCESS_INDIRECT_COMMAND_READ_BIT};
+/// Numbers of groups are read by a stage of their own: before they are written again, it has to
+/// have read them, and what was written has to get there. Only the latter costs something: a GPU's
+/// front end, which runs ahead otherwise, waits.
+constexpr Order counts_read{computed.before | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, computed.after,
+                            computed.from, computed.to};
+constexpr Order counts_written{counts_read.before, counts_read.before, computed.from,
+                               computed.to | VK_ACCESS_INDIRECT_COMMAND_READ_BIT};
 
 void begin(const DeviceTable& vk, VkCommandBuffer commands, VkCommandBufferUsageFlags usage,
            bool with_barrier) {
@@ -47,7 +53,7 @@ void begin(const DeviceTable& vk, VkCommandBuffer commands, VkCommandBufferUsage
 // Ranges change hands between submissions without a wait, so each begins after everything before
 // it.
 void after_everything(const DeviceTable& vk, VkCommandBuffer commands) {
-  barrier(vk, commands, everything.stages, everything.from, everything.stages, everything.to);
+  barrier(vk, commands, everything.before, everything.from, everything.after, everything.to);
 }
 
 void end_for_host(const DeviceTable& vk, VkCommandBuffer commands) {
@@ -195,9 +201,12 @@ Recording::Parameters Recording::parameters_in(const Range& range) {
 [[gnu::hot]] void BoundStretch::write(VkCommandBuffer commands, bool after_all) const {
   for (const Command& c : commands_) {
     if (barriers_ && (after_all || c.barrier_before)) {
-      const Order order = after_all ? everything : indirect_ ? counted : computed;
+      const Order& order = after_all              ? everything
+                           : c.barrier_for_counts ? counts_written
+                           : indirect_            ? counts_read
+                                                  : computed;
       const VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, order.from, order.to};
-      barrier_(commands, order.stages, order.stages, 0, 1, &memory, 0, nullptr, 0, nullptr);
+      barrier_(commands, order.before, order.after, 0, 1, &memory, 0, nullptr, 0, nullptr);
       after_all = false;
     }
     if (c.pipeline != VK_NULL_HANDLE)
@@ -252,11 +261,13 @@ BoundStretch::Command Recording::bind(const Parameters& parameters, const Dispat
 BoundStretch Recording::bind(const Parameters& parameters, std::uint32_t stretch) const {
   BoundStretch bound(device_, !drop_barriers_);
   VkPipeline last = VK_NULL_HANDLE;
+  bool counts_written = false;  // and no barrier since
   bound.commands_.reserve(dispatches(stretch).size());
   for (const Dispatch& d : dispatches(stretch)) {
-    bound.commands_.push_back(bind(parameters, d));
-    if (d.pipeline == std::exchange(last, d.pipeline))
-      bound.commands_.back().pipeline = VK_NULL_HANDLE;
+    BoundStretch::Command& command = bound.commands_.emplace_back(bind(parameters, d));
+    if (d.barrier_before) command.barrier_for_counts = std::exchange(counts_written, false);
+    counts_written |= d.writes_counts;
+    if (d.pipeline == std::exchange(last, d.pipeline)) command.pipeline = VK_NULL_HANDLE;
     bound.indirect_ |= d.counts != nullptr;
   }
   return bound;

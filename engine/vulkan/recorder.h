@@ -27,8 +27,9 @@ struct Dispatch {
   const Block* counts = nullptr;  // where the number of groups lies, if the device decides it
   std::uint64_t counts_offset = 0;
   bool barrier_before = false;
-  bool joined = false;     // its module wants push constants; see shaders/spirv/emit.h
-  std::uint32_t work = 0;  // what it is a part of: for profiles and labels
+  bool writes_counts = false;  // numbers of groups of later dispatches
+  bool joined = false;         // its module wants push constants; see shaders/spirv/emit.h
+  std::uint32_t work = 0;      // what it is a part of: for profiles and labels
 };
 
 /// Throw DeviceError.
@@ -73,7 +74,8 @@ class BoundStretch {
     std::uint32_t parameters = 0;  // where they begin in the block that the set shows
     std::uint32_t groups_x = 1, groups_y = 1;
     bool barrier_before = false, joined = false;
-    bool plain = true;  // nothing but its parameters and its groups
+    bool barrier_for_counts = false;  // which were written since the last such barrier
+    bool plain = true;                // nothing but its parameters and its groups
     const char* label = nullptr;
     VkBuffer counts = VK_NULL_HANDLE;  // null: the number of groups is known
     std::uint64_t counts_offset = 0;
