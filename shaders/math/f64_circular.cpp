@@ -99,7 +99,7 @@ Reduction reduce_large(Real64 a) {
   return {(p[5] >> 30) + above, {flip(rest.high, sign), flip(rest.low, sign)}};
 }
 
-Reduction reduce(Real64 a) {
+Reduction reduce_angle(Real64 a) {
   Builder& b = *a.b;
   const Reduction moderate = reduce_moderate(a);
   const Real large = a > 1e6;
@@ -137,7 +137,7 @@ SinCos small_sincos(Twofold<double> r) {
 
 /// sin(a + turns pi / 2).
 Real64 sin_turned(Real64 a, int turns, Real sign) {
-  const Reduction r = reduce(a);
+  const Reduction r = reduce_angle(a);
   const Real quadrant = r.quadrant + turns;
   const SinCos y = small_sincos(r.rest);
   const Twofold<double> picked = select((quadrant & 1) != 0, y.cos, y.sin);
@@ -206,7 +206,7 @@ Real64 cos(Real64 x) {
 
 Real64 tan(Real64 x) {
   const Real64 a = magnitude(x);
-  const Reduction r = reduce(a);
+  const Reduction r = reduce_angle(a);
   const SinCos y = small_sincos(r.rest);
   const auto rounded = [](Twofold<double> v) { return sum_ordered(v.high, v.low); };
   const Twofold<double> sin = rounded(y.sin), cos = rounded(y.cos);

@@ -11,9 +11,6 @@ inline constexpr float smallest_normal = std::numeric_limits<float>::min();
 inline constexpr float ln_two_high = 0.693115234375f;
 inline constexpr float ln_two_low = 3.194618329871446e-05f;
 
-/// 2^n for i32 n, -126 <= n <= 127.
-inline Real power_of_two(Real n) { return ((n + 127) << 23).bits(DType::f32); }
-
 /// x 2^n for 1/2 <= |x| <= 2 and i32 n, -180 <= n <= 200: in two products, of which the last alone
 /// may round (to a subnormal number), overflow or vanish.
 Real scaled(Real x, Real n);

@@ -77,6 +77,9 @@ inline Real sign_bit(Real x) { return x.bits(DType::u32) & std::numeric_limits<i
 /// `x` with the given sign bit (u32) flipped in.
 inline Real flip(Real x, Real sign) { return (x.bits(DType::u32) ^ sign).bits(DType::f32); }
 
+/// 2^n for an i32 n in [-126, 127].
+inline Real power_of_two(Real n) { return ((n + 127) << 23).bits(DType::f32); }
+
 /// `x` cut to its upper 12 bits: products of two such numbers are exact.
 inline Real upper_half(Real x) {
   return (x.bits(DType::u32) & static_cast<int>(0xfffff000u)).bits(DType::f32);

@@ -152,7 +152,6 @@ Scaled scaled(Words x) {
   const Words moved = shifted_left(x, shift);
   return {moved.high | one_if(moved.low != 0), shift};
 }
-Real power_of_two(Real exponent) { return ((exponent + 127) << 23).bits(DType::f32); }
 
 Real to_f32(Words x) {
   const Scaled s = scaled(x);

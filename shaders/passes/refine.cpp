@@ -37,9 +37,6 @@ Real remainder(Real x, Real q, Real y) {
   return (x - Real{q.b, p.high.v}) - Real{q.b, p.low.v};
 }
 
-/// 2^n for an i32 n in [-126, 127].
-Real power_of_two(Real n) { return ((n + 127) << 23).bits(DType::f32); }
-
 /// -1 or 1 as the sign of `remainder` says, where twice that is more than `gap`, else 0: the way to
 /// the nearest from a neighbour. Quotients of floats are never half way, but for subnormal ones,
 /// which were rounded to even already.
