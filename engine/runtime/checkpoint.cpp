@@ -3,12 +3,10 @@
 
 #include <algorithm>
 
+#include "engine/runtime/milliseconds.h"
+
 namespace gnomon {
 namespace {
-
-double milliseconds(Checkpoint::Clock::duration d) {
-  return std::chrono::duration<double, std::milli>(d).count();
-}
 
 DeviceStorage& storage_in(const std::shared_ptr<Storage>& s) {
   return static_cast<DeviceStorage&>(*s);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/runtime/milliseconds.h"
+
 namespace gnomon {
 namespace {
 
@@ -17,10 +19,6 @@ constexpr std::uint64_t few_slices = 4;
 /// What is submitted at once is to take about so long where somebody watches, so that cancelling
 /// works while a person waits.
 constexpr double part_ms = 30;
-
-double milliseconds(Pace::Clock::duration d) {
-  return std::chrono::duration<double, std::milli>(d).count();
-}
 
 }  // namespace
 

@@ -8,7 +8,7 @@ namespace gnomon {
 namespace {
 
 /// "`norm.running`".
-std::string quoted(const std::string& place) {
+std::string named(const std::string& place) {
   return place.empty() ? "the layer's value" : "`" + place + "`";
 }
 
@@ -17,7 +17,7 @@ std::string where(Loc loc) { return loc.line > 0 ? " (" + to_string(loc) + ")" :
 std::string list(const detail::StateEntries& entries) {
   if (entries.empty()) return "nothing";
   std::string text;
-  for (const detail::StateEntry& e : entries) text += (text.empty() ? "" : ", ") + quoted(e.place);
+  for (const detail::StateEntry& e : entries) text += (text.empty() ? "" : ", ") + named(e.place);
   return text;
 }
 
@@ -89,7 +89,7 @@ StateEntries initial_states(tree::detail::AnyTree model, bool strip, Loc loc) {
     const std::string place = place_of(index.path);
     if (*index.mark == StateMark::placed) {
       usage_error(op,
-                  quoted(place) +
+                  named(place) +
                       " has no initial value any more, make_with_state took it out; go on with the "
                       "State that it gave, or make the model anew",
                   loc);
@@ -97,7 +97,7 @@ StateEntries initial_states(tree::detail::AnyTree model, bool strip, Loc loc) {
     StateEntry entry{place, {}};
     for (const Array* a : index.values) {
       if (a->empty() && !a->is_hole()) {
-        usage_error(op, quoted(place) + " begins with an empty Array; give its StateIndex a value",
+        usage_error(op, named(place) + " begins with an empty Array; give its StateIndex a value",
                     loc);
       }
       entry.values.push_back(*a);
@@ -122,7 +122,7 @@ void check_same_state(const std::string& place, tree::detail::AnyTree before,
                       tree::detail::AnyTree now, const void* type, Loc loc) {
   const auto fail = [&](const std::string& path, const std::string& was, const std::string& is) {
     usage_error("State::set",
-                quoted(path) + " is " + was + " in the state and " + is +
+                named(path) + " is " + was + " in the state and " + is +
                     " in the new value; a state keeps its structure, shapes and dtypes",
                 loc);
   };
@@ -186,11 +186,11 @@ void State::given_away(Loc loc) noexcept {
 void State::check_unused(std::string_view op, const std::string& place, Loc loc) const {
   if (!gone_) return;
   const std::string asked =
-      place.empty() ? "this state" : quoted(place) + " is asked of a state that";
+      place.empty() ? "this state" : named(place) + " is asked of a state that";
   const bool updated = past_ && !past_->updated.empty();
   usage_error(op,
               asked + " was used before: " +
-                  (updated ? quoted(past_->updated) + " was updated from it" + where(past_->loc)
+                  (updated ? named(past_->updated) + " was updated from it" + where(past_->loc)
                            : "it was moved away" + where(moved_)) +
                   "; go on with the State that came back",
               loc);
@@ -209,13 +209,13 @@ const detail::StateEntry& State::find(std::string_view op, detail::StateMark mar
                                [&](const detail::StateEntry& e) { return e.place == place; });
   if (at == entries_.end()) {
     usage_error(op,
-                quoted(place) + " is not in this state, which has " + list(entries_) +
+                named(place) + " is not in this state, which has " + list(entries_) +
                     "; make_with_state gives a model and the State that belongs to it",
                 loc);
   }
   if (at->values.size() != arrays) {
     usage_error(op,
-                quoted(place) + " is " + std::to_string(at->values.size()) +
+                named(place) + " is " + std::to_string(at->values.size()) +
                     (at->values.size() == 1 ? " array" : " arrays") + " in this state and " +
                     std::to_string(arrays) +
                     " in the model; make_with_state gives a model and the State that belongs to it",
@@ -224,7 +224,7 @@ const detail::StateEntry& State::find(std::string_view op, detail::StateMark mar
   for (const Array& a : at->values) {
     if (!a.empty() || a.is_hole()) continue;
     usage_error(op,
-                quoted(place) +
+                named(place) +
                     " is asked of a state whose arrays were moved into the call of a compiled "
                     "function; go on with the State that it gave back",
                 loc);

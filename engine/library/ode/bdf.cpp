@@ -19,10 +19,10 @@ using roots::detail::minus;
 using roots::detail::plus;
 using roots::detail::times;
 
-constexpr int most = 5;            // the highest order
-constexpr int carried = most + 2;  // differences
+constexpr int highest_order = 5;
+constexpr int kept_differences = highest_order + 2;
 /// The part of the next difference that each formula adds to the backward differentiation one.
-constexpr std::array<double, most + 1> kappa{0, -0.1850, -1.0 / 9, -0.0823, -0.0415, 0};
+constexpr std::array<double, highest_order + 1> kappa{0, -0.1850, -1.0 / 9, -0.0823, -0.0415, 0};
 
 double gamma(int order) {
   double sum = 0;
@@ -77,7 +77,7 @@ struct BdfHistory {
   BdfHistory() = default;
   BdfHistory(const Arrays& state, std::size_t leaves) {
     auto at = state.begin();
-    for (int j = 0; j < carried; ++j, at += static_cast<std::ptrdiff_t>(leaves))
+    for (int j = 0; j < kept_differences; ++j, at += static_cast<std::ptrdiff_t>(leaves))
       differences.emplace_back(at, at + static_cast<std::ptrdiff_t>(leaves));
     order = *at++;
     since = *at++;
@@ -107,7 +107,7 @@ class Bdf final : public Method {
   int evaluations_per_step() const override { return 0; }
 
   std::shared_ptr<const Method> prepared(const Request& r) const override {
-    if (options_.max_order < 1 || options_.max_order > most)
+    if (options_.max_order < 1 || options_.max_order > highest_order)
       usage_error("diffeqsolve",
                   "max_order of BDF is " + std::to_string(options_.max_order) +
                       "; there are formulas of orders 1 to 5",
@@ -118,7 +118,7 @@ class Bdf final : public Method {
   Arrays begin(const Fields& f, const Array& t, const Arrays& y) const override {
     BdfHistory history;
     history.differences.push_back(f(0, t, y));
-    for (int j = 1; j < carried; ++j) history.differences.push_back(zeros_of(y));
+    for (int j = 1; j < kept_differences; ++j) history.differences.push_back(zeros_of(y));
     history.order = ones({}, DType::i32);
     history.since = zeros({}, DType::i32);
     history.h = ones({}, t.dtype());
@@ -173,10 +173,10 @@ class Bdf final : public Method {
     BdfHistory next;
     next.differences = d;
     Arrays sum = change;
-    for (int j = carried; j >= 1; --j) {
+    for (int j = kept_differences; j >= 1; --j) {
       Arrays& dj = next.differences[static_cast<std::size_t>(j - 1)];
       const Arrays& old = d[static_cast<std::size_t>(j - 1)];
-      if (j <= most) {
+      if (j <= highest_order) {
         const Arrays longer = plus(old, sum);
         sum = choose(order >= j, longer, sum);
       }
@@ -273,7 +273,7 @@ class Bdf final : public Method {
     };
     const auto estimate = [&](int ahead) {
       const auto constant = [&](int k) {
-        return k + ahead < 1 || k + ahead > most ? 0.0 : error_constant(k + ahead);
+        return k + ahead < 1 || k + ahead > highest_order ? 0.0 : error_constant(k + ahead);
       };
       return size_of(weighted(by_order(order, constant, dtype), {1},
                               {difference(next.differences, order, ahead + 1)}));

@@ -23,10 +23,6 @@
 namespace gnomon::ode::detail {
 namespace {
 
-[[noreturn]] void fail(const Request& r, const std::string& what) {
-  usage_error("diffeqsolve", what, r.loc);
-}
-
 void check_undone(const Request& r) {
   const Method& method = r.solver.method();
   if (!method.is_reversible())

@@ -20,13 +20,11 @@
 namespace gnomon::ode::detail {
 namespace {
 
-[[noreturn]] void fail(const Request& r, const std::string& what) {
-  usage_error("diffeqsolve", what, r.loc);
-}
-
 Array code(Result r) { return full({}, static_cast<int>(r), DType::i32); }
 
 }  // namespace
+
+void fail(const Request& r, const std::string& what) { usage_error("diffeqsolve", what, r.loc); }
 
 DType time_dtype(const Request& r) {
   bool wide = false;

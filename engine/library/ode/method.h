@@ -37,6 +37,9 @@ class Fields {
   std::optional<Array> sign_;
 };
 
+/// Throws UsageError: what diffeqsolve was asked cannot be.
+[[noreturn]] void fail(const Request&, const std::string& what);
+
 /// The dtype of time: f64 where the state or a time is.
 DType time_dtype(const Request&);
 /// What times are multiplied by so that they grow; nothing where they do for sure.

@@ -50,8 +50,8 @@ class ReversibleHeunMethod final : public DrivenMethod {
     const Carried here = split(f, y, state);
     auto [noise, end] = noise_of(f, span, here.paths);
     const Arrays before = moves(f, span, here, noise, y);
-    Carried there{std::move(end), plus(before, -1, here.second), {}, {}};
-    there.second = plus(std::move(there.second), 2, y);
+    Carried there{std::move(end), plus_weighted(before, -1, here.second), {}, {}};
+    there.second = plus_weighted(std::move(there.second), 2, y);
     look(f, span.t1, there);
     const Arrays behind = moves(f, span, there, noise, y);
 
@@ -133,7 +133,7 @@ class ReversibleHeunMethod final : public DrivenMethod {
     for (std::size_t part = 0; part < f.size(); ++part) {
       if (!f.drive(part)) continue;
       Arrays by = product(c.factors[at++], noise[part].w, y);
-      all = all.empty() ? std::move(by) : plus(std::move(all), 1, by);
+      all = all.empty() ? std::move(by) : plus_weighted(std::move(all), 1, by);
     }
     return all;
   }

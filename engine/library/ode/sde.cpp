@@ -54,7 +54,7 @@ Arrays product(const Arrays& g, const Arrays& w, const Arrays& y) {
   return result;
 }
 
-Arrays plus(Arrays y, double weight, const Arrays& x) {
+Arrays plus_weighted(Arrays y, double weight, const Arrays& x) {
   for (std::size_t i = 0; i < y.size(); ++i)
     y[i] = weight == 1 ? y[i] + x[i] : weight == -1 ? y[i] - x[i] : y[i] + weight * x[i];
   return y;
@@ -99,7 +99,7 @@ Arrays DrivenMethod::begin(const Fields& f, const Array& t, const Arrays& y) con
 }
 
 Polynomial DrivenMethod::interpolant(const Span&, const Arrays& y, const Stepped& s) const {
-  return {plus(s.y1, -1, y)};
+  return {plus_weighted(s.y1, -1, y)};
 }
 
 std::pair<std::vector<Noise>, Arrays> DrivenMethod::noise_of(const Fields& f, const Span& span,
@@ -124,7 +124,7 @@ Arrays DrivenMethod::drift(const Fields& f, const Array& t, const Arrays& y) {
   for (std::size_t part = 0; part < f.size(); ++part) {
     if (f.drive(part)) continue;
     Arrays slope = f(part, t, y);
-    all = all.empty() ? std::move(slope) : plus(std::move(all), 1, slope);
+    all = all.empty() ? std::move(slope) : plus_weighted(std::move(all), 1, slope);
   }
   return all;
 }
@@ -197,8 +197,9 @@ class DrivenRungeKutta final : public DrivenMethod {
       // The integral of a linear function along the path.
       for (std::size_t part = 0; part < f.size(); ++part) {
         if (!f.drive(part)) continue;
-        const Arrays change = plus(f.factor(part, span.t1, y), -1, f.factor(part, span.t0, y));
-        result.y1 = plus(result.y1, 1, product(change, mixed(0.5, -1, noise[part]), y));
+        const Arrays change =
+            plus_weighted(f.factor(part, span.t1, y), -1, f.factor(part, span.t0, y));
+        result.y1 = plus_weighted(result.y1, 1, product(change, mixed(0.5, -1, noise[part]), y));
       }
     }
     if (error_order() > 0) {
@@ -255,8 +256,8 @@ class DrivenRungeKutta final : public DrivenMethod {
     }
     Arrays all = weights.empty() ? y : advance(y, span.h, weights, used);
     for (std::size_t j = 0; j < moved.size(); ++j) {
-      if (weight(w, j) != 0) all = plus(std::move(all), w[j], moved[j].w);
-      if (weight(h, j) != 0) all = plus(std::move(all), h[j], moved[j].h);
+      if (weight(w, j) != 0) all = plus_weighted(std::move(all), w[j], moved[j].w);
+      if (weight(h, j) != 0) all = plus_weighted(std::move(all), h[j], moved[j].h);
     }
     return all;
   }
@@ -269,7 +270,7 @@ class DrivenRungeKutta final : public DrivenMethod {
       const Arrays g = f.factor(part, t, at);
       const auto add = [&](Arrays& to, const Arrays& x) {
         Arrays by = product(g, x, y);
-        to = to.empty() ? std::move(by) : plus(std::move(to), 1, by);
+        to = to.empty() ? std::move(by) : plus_weighted(std::move(to), 1, by);
       };
       if (uses_w(stage)) add(all.w, noise[part].w);
       if (uses_h(stage)) add(all.h, noise[part].h);
@@ -314,8 +315,8 @@ class Milstein final : public DrivenMethod {
     };
     const Arrays slope = drift(f, span.t0, y);
     result.y1 = slope.empty() ? y : advance(y, span.h, {1}, {slope});
-    result.y1 = plus(std::move(result.y1), 1, along(noise.w)(y));
-    result.y1 = plus(std::move(result.y1), 0.5, twice(noise.w));
+    result.y1 = plus_weighted(std::move(result.y1), 1, along(noise.w)(y));
+    result.y1 = plus_weighted(std::move(result.y1), 0.5, twice(noise.w));
     if (ito_)
       for (const Arrays& unit : units(noise.w, y, f.factor(part, span.t0, y))) {
         const Arrays d = twice(unit);

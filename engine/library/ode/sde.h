@@ -11,7 +11,7 @@ namespace gnomon::ode::detail {
 std::shared_ptr<const Method> driven_runge_kutta(const Tableau&, const Request&);
 
 /// y + weight x.
-Arrays plus(Arrays y, double weight, const Arrays& x);
+Arrays plus_weighted(Arrays y, double weight, const Arrays& x);
 
 /// What methods for driven parts share: paths are looked up at the ends of steps, once each. The
 /// state that a method carries begins with what the paths remember of that time.

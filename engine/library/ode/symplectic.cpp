@@ -39,7 +39,7 @@ std::vector<Move> verlet(const std::vector<double>& lengths) {
 /// Operations of the fields in a step, for each number of the state, from which on moves are a
 /// loop. (Of 4,096 pendulums, on two cores by lavapipe: Yoshida8, 105 operations, takes 1.8 times
 /// as long written out as by a loop, Yoshida6, 49, 1.3 times, and Yoshida4, 21, three quarters.)
-constexpr double many_operations = 40;
+constexpr double looped_moves = 40;
 
 std::vector<double> there_and_back(std::vector<double> lengths) {
   for (std::size_t i = lengths.size() - 1; i-- > 0;) lengths.push_back(lengths[i]);
@@ -146,7 +146,7 @@ class SymplecticMethod final : public Method {
       return all;
     };
     const double fields = static_cast<double>(moves_.size() / 2);
-    return fields * count_operations(both, span.t0, y) > many_operations * std::max(1.0, numbers);
+    return fields * count_operations(both, span.t0, y) > looped_moves * std::max(1.0, numbers);
   }
 
   /// The moves as a loop over those of both halves, with the field of the first one behind them.

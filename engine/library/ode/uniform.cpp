@@ -14,7 +14,7 @@ namespace {
 /// Operations of a field for each number of the state from which on its stages are a loop: four
 /// fields one behind the other, and what goes back through them, take compilers seconds, and more
 /// registers than there are. A network of one hidden layer of eight units has as many.
-constexpr double many_operations = 64;
+constexpr double looped_stages = 64;
 
 Array in_dtype_of(const Array& x, const Array& a) {
   return x.dtype() == a.dtype() ? x : cast(x, a.dtype());
@@ -191,7 +191,7 @@ bool is_large(const Uniform& u) {
   for (const Array& a : u.request.y0) numbers += static_cast<double>(a.size());
   const double operations = count_operations(
       [&](const Array& t, const Arrays& y) { return u.fields(0, t, y); }, u.t0, u.request.y0);
-  return operations > many_operations * std::max(1.0, numbers);
+  return operations > looped_stages * std::max(1.0, numbers);
 }
 
 }  // namespace
