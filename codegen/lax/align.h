@@ -1,6 +1,7 @@
 // codegen/lax/align.h -- from what the user passes to what the strict operations take.
 #pragma once
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "gnomon/ops.h"
 
 namespace gnomon::align {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// The dtype of a C++ number that nothing says more about.
 DType default_dtype(Scalar::Kind);

@@ -29,24 +29,24 @@ AxisIndex::AxisIndex(const Operand& x) : kind_(Kind::integer) {
 
 namespace {
 
-using Kind = AxisIndex::Kind;
+using IndexKind = AxisIndex::Kind;
 
 /// A static slice of one axis: `count` elements from `first` on, `stride` > 0 apart, perhaps
 /// backwards.
-struct Range {
+struct AxisRange {
   Dim first = 0, count = 0, stride = 1;
   bool reversed = false;
   bool drop = false;  // an integer: the axis does not reach the result
   Dim limit() const { return count == 0 ? first : first + (count - 1) * stride + 1; }
 };
 
-Range range_of(std::string_view op, const Slice& s, Dim length, Loc loc) {
+AxisRange axis_range(std::string_view op, const Slice& s, Dim length, Loc loc) {
   if (s.step == 0) usage_error(op, "a slice has step 0; use 1, or -1 to go backwards", loc);
   const auto clamped = [&](std::optional<Dim> at, Dim otherwise, Dim low, Dim high) {
     if (!at) return otherwise;
     return std::clamp<Dim>(*at < 0 ? *at + length : *at, low, high);
   };
-  Range r;
+  AxisRange r;
   if (s.step > 0) {
     r.first = clamped(s.start, 0, 0, length);
     const Dim stop = clamped(s.stop, length, 0, length);
@@ -68,7 +68,7 @@ struct Named {
   Array x;      // with the new axes
   Shape given;  // its shape without them
   Array part;   // of x, behind the static slices
-  std::vector<Range> ranges;
+  std::vector<AxisRange> ranges;
   std::vector<int> indexed;  // axes with index arrays
   Arrays at;                 // those, i32, negative ones resolved
   bool outside = false;      // a static integer is out of range
@@ -102,7 +102,7 @@ struct Named {
   }
 };
 
-Array sliced(const Array& x, const std::vector<Range>& ranges, Loc loc) {
+Array sliced(const Array& x, const std::vector<AxisRange>& ranges, Loc loc) {
   std::vector<Dim> starts, limits, strides;
   std::vector<int> backwards;
   for (std::size_t a = 0; a < ranges.size(); ++a) {
@@ -115,14 +115,14 @@ Array sliced(const Array& x, const std::vector<Range>& ranges, Loc loc) {
 }
 
 /// x with `part` in place of what `ranges` name.
-Array put_back(const Array& x, Array part, const std::vector<Range>& ranges, Loc loc) {
+Array put_back(const Array& x, Array part, const std::vector<AxisRange>& ranges, Loc loc) {
   if (part.size() == 0) return x;
   std::vector<int> backwards;
   bool runs = true, whole = true;
   PadParams pad;
   Arrays operands{x, part};
   for (std::size_t a = 0; a < ranges.size(); ++a) {
-    const Range& r = ranges[a];
+    const AxisRange& r = ranges[a];
     const Dim length = x.shape()[static_cast<int>(a)];
     if (r.reversed) backwards.push_back(static_cast<int>(a));
     runs &= r.stride == 1;
@@ -142,7 +142,7 @@ Array put_back(const Array& x, Array part, const std::vector<Range>& ranges, Loc
 }
 
 bool is_mask(const AxisIndex& i) {
-  return i.kind() == Kind::array && i.array().dtype() == DType::boolean;
+  return i.kind() == IndexKind::array && i.array().dtype() == DType::boolean;
 }
 
 /// The mask when it is the only index, else nothing. Throws UsageError for a mask among others.
@@ -165,9 +165,9 @@ Named resolve(std::string_view op, const Array& x, const std::vector<AxisIndex>&
   int used = 0, open = 0;
   bool arrays = false;
   for (const AxisIndex& i : indices) {
-    used += i.kind() != Kind::rest && i.kind() != Kind::inserted;
-    open += i.kind() == Kind::rest;
-    arrays |= i.kind() == Kind::array;
+    used += i.kind() != IndexKind::rest && i.kind() != IndexKind::inserted;
+    open += i.kind() == IndexKind::rest;
+    arrays |= i.kind() == IndexKind::array;
   }
   if (used > x.rank())
     usage_error(op, std::to_string(used) + " indices for " + to_string(x.aval()), loc);
@@ -177,7 +177,7 @@ Named resolve(std::string_view op, const Array& x, const std::vector<AxisIndex>&
     all.insert(all.end(), static_cast<std::size_t>(x.rank() - used), every);
   };
   for (const AxisIndex& i : indices) {
-    if (i.kind() == Kind::rest)
+    if (i.kind() == IndexKind::rest)
       rest();
     else
       all.push_back(i);
@@ -192,11 +192,11 @@ Named resolve(std::string_view op, const Array& x, const std::vector<AxisIndex>&
   std::vector<Operand> scalars_and_arrays;
   for (std::size_t a = 0; a < all.size(); ++a) {
     const AxisIndex& i = all[a];
-    const Dim length = i.kind() == Kind::inserted ? 1 : x.shape()[axis++];
+    const Dim length = i.kind() == IndexKind::inserted ? 1 : x.shape()[axis++];
     shape.append(length);
-    Range r{0, length};
-    if (i.kind() == Kind::slice) r = range_of(op, i.slice(), length, loc);
-    if (i.kind() == Kind::integer && !arrays) {
+    AxisRange r{0, length};
+    if (i.kind() == IndexKind::slice) r = axis_range(op, i.slice(), length, loc);
+    if (i.kind() == IndexKind::integer && !arrays) {
       const Dim at = positions::resolve(i.integer(), length, wrap);
       n.outside |= at < 0 || at >= length;
       if (length == 0)
@@ -205,11 +205,11 @@ Named resolve(std::string_view op, const Array& x, const std::vector<AxisIndex>&
                         " has no element to index",
                     loc);
       r = {std::clamp<Dim>(at, 0, length - 1), 1, 1, false, true};
-    } else if (i.kind() == Kind::integer || i.kind() == Kind::array) {
+    } else if (i.kind() == IndexKind::integer || i.kind() == IndexKind::array) {
       n.indexed.push_back(static_cast<int>(a));
       n.at.push_back(positions::of(
-          op, i.kind() == Kind::array ? Operand(i.array(), loc) : Operand(i.integer(), loc), length,
-          wrap));
+          op, i.kind() == IndexKind::array ? Operand(i.array(), loc) : Operand(i.integer(), loc),
+          length, wrap));
       scalars_and_arrays.emplace_back(n.at.back(), loc);
     }
     n.ranges.push_back(r);

@@ -46,17 +46,17 @@ Array infinite(const Term& x) { return equals(magnitude(x), inf); }
 /// a b, and a zero with the sign of that where either is zero: next to infinities and NaN, too.
 Term product_of(const Term& a, const Term& b) {
   const Array zero = either(equals(a, 0), equals(b, 0));
-  const Term one = number_like(a, 1), none = number_like(a, 0);
-  return choose(zero, with_sign(none, with_sign(one, a) * with_sign(one, b)), a * b);
+  const Term one = number_like(a, 1), nothing = number_like(a, 0);
+  return choose(zero, with_sign(nothing, with_sign(one, a) * with_sign(one, b)), a * b);
 }
 
 /// What is large or small in a type of floats.
-struct Range {
+struct FloatRange {
   int digits, least, most;  // of normal numbers: 2^least <= |x| < 2^most
   double exponential;       // e to this is well in range
   double saturated;         // from here on sinh is cosh, and their squares are in range
 };
-Range range_of(const Term& x) {
+FloatRange float_range(const Term& x) {
   switch (x.a.dtype()) {
     case DType::f16:
       return {11, -14, 16, 10, 5};
@@ -73,7 +73,7 @@ Range range_of(const Term& x) {
 
 Z exp_of(const Z& z) {
   // Of large arguments as the product of two halves: the cosine may bring the result into range.
-  const Array large = greater(z.re, range_of(z.re).exponential);
+  const Array large = exceeds(z.re, float_range(z.re).exponential);
   const Term part = function(exp_p, choose(large, z.re * 0.5, z.re));
   const Term rest = choose(large, part, number_like(part, 1));
   const Array wild = emit1(not_p, {}, {lax::unary(isfinite_p, z.im)}, {});
@@ -88,14 +88,14 @@ Z expm1_of(const Z& z) {
   const Z e = exp_of(z);
   const Term half = function(sin_p, z.im * 0.5);
   const Term near = function(expm1_p, z.re) * function(cos_p, z.im) - half * half * 2.0;
-  return {choose(greater(z.re, 1.0), e.re + -1.0, near), e.im};
+  return {choose(exceeds(z.re, 1.0), e.re + -1.0, near), e.im};
 }
 
 /// log|z|.
 Term log_length(const Z& z) {
   const Term x = magnitude(z.re), y = magnitude(z.im), a = larger(x, y), b = smaller(x, y);
   // Near 1 the length's distance from it counts, which the length itself has lost.
-  const Array near = both(greater(a, 0.5), greater(number_like(a, 2), a));
+  const Array near = both(exceeds(a, 0.5), exceeds(number_like(a, 2), a));
   const Array pole = either(equals(a, 0), equals(a, inf));
   const Term ratio = choose(pole, number_like(a, 0), b / choose(pole, number_like(a, 1), a));
   const Term beyond = choose(near, (a + -1.0) * (a + 1.0) + b * b, ratio * ratio);
@@ -106,7 +106,7 @@ Term log_length(const Z& z) {
 Z log_of(const Z& z) { return {log_length(z), angle_of(z.im, z.re)}; }
 Z log1p_of(const Z& z) {
   const Z w = one_plus(z);
-  const Array near = greater(number_like(z.re, 0.5), larger(magnitude(z.re), magnitude(z.im)));
+  const Array near = exceeds(number_like(z.re, 0.5), larger(magnitude(z.re), magnitude(z.im)));
   const Term beyond = z.re * (z.re + 2.0) + z.im * z.im;
   const Term small = function(log1p_p, choose(near, beyond, number_like(beyond, 0))) * 0.5;
   return {choose(near, small, log_length(w)), angle_of(w.im, w.re)};
@@ -114,11 +114,11 @@ Z log1p_of(const Z& z) {
 
 Z sqrt_of(const Z& given) {
   // By a power of 4, so that sums stay in range and keep their digits.
-  const Range range = range_of(given.re);
+  const FloatRange range = float_range(given.re);
   const Term size = larger(magnitude(given.re), magnitude(given.im));
   const int even = range.digits + range.digits % 2;
-  const Array huge = greater(size, std::ldexp(1.0, range.most - 4));
-  const Array tiny = greater(number_like(size, std::ldexp(1.0, range.least + range.digits)), size);
+  const Array huge = exceeds(size, std::ldexp(1.0, range.most - 4));
+  const Array tiny = exceeds(number_like(size, std::ldexp(1.0, range.least + range.digits)), size);
   const auto by = [&](double of_huge, double of_tiny) {
     const Term one = number_like(size, 1);
     return choose(huge, number_like(one, of_huge), choose(tiny, number_like(one, of_tiny), one));
@@ -140,7 +140,7 @@ struct Hyperbolic {
   Term s, c, f;
 };
 Hyperbolic hyperbolic(const Term& x) {
-  const Array large = greater(magnitude(x), range_of(x).saturated);
+  const Array large = exceeds(magnitude(x), float_range(x).saturated);
   const Term one = number_like(x, 1);
   const Term f = function(exp_p, choose(large, magnitude(x) * 0.5, number_like(x, 0)));
   return {choose(large, with_sign(f * 0.5, x), function(sinh_p, x)),
@@ -157,7 +157,7 @@ Z cosh_of(const Z& z) {
           product_of(product_of(h.s, function(sin_p, z.im)), h.f)};
 }
 Z tanh_of(const Z& z) {
-  const Array large = greater(magnitude(z.re), range_of(z.re).saturated);
+  const Array large = exceeds(magnitude(z.re), float_range(z.re).saturated);
   const Term s = function(sinh_p, z.re), c = function(cosh_p, z.re);
   const Term sine = function(sin_p, z.im), cosine = function(cos_p, z.im);
   const Term whole = s * s + cosine * cosine;
@@ -185,7 +185,7 @@ Z acosh_of(const Z& z) {
 Z atanh_of(const Z& z) {
   // Far away squares are out of range, and the result is i pi / 2 + 1 / z.
   const Term x = magnitude(z.re), y = magnitude(z.im), size = larger(x, y);
-  const Array far = greater(size, std::ldexp(1.0, range_of(z.re).most / 2 - 2));
+  const Array far = exceeds(size, std::ldexp(1.0, float_range(z.re).most / 2 - 2));
   const Term none = number_like(x, 0), one = number_like(x, 1);
   const Term u = choose(far, none, x), v = choose(far, none, z.im), gap = -u + 1.0;
   const Term near = function(log1p_p, u * 4.0 / (gap * gap + v * v)) * 0.25;
@@ -212,7 +212,7 @@ Z pow_of(const Z& z, const Term& c, const Term* d) {
   // Of 0.
   const Term none = number_like(c, 0), one = number_like(c, 1);
   const Array zero = equals(length, 0);
-  const Array vanishes = greater(c, 0);
+  const Array vanishes = exceeds(c, 0);
   const Term unknown = number_like(c, nan);
   const Term re = choose(vanishes, none, choose(nothing, one, unknown));
   const Term im = choose(either(vanishes, nothing), none, unknown);

@@ -352,7 +352,7 @@ Array fftfreq(Dim n, double d, DType dtype, Loc loc) {
   return made("fft::fftfreq", loc, [&] {
     const At at(loc);
     const Array i = lax::iota(DType::i32, {n}, 0);
-    const Array folded = matrix::choose(matrix::greater(i, static_cast<double>((n - 1) / 2)),
+    const Array folded = matrix::choose(matrix::exceeds(i, static_cast<double>((n - 1) / 2)),
                                         lax::add(i, static_cast<double>(-n)), i);
     return lax::mul(lax::convert(folded, dtype), 1 / (static_cast<double>(n) * d));
   });

@@ -59,13 +59,13 @@ Balanced balanced(const Array& a) {
     };
     const Term r = sum_beside(row_at(x, i));
     const Term c = sum_beside(lax::slice_axis(column_at(x, i), 0, 0, n)), one = number_like(r, 1);
-    const Array counts = both(matrix::greater(r, 0), matrix::greater(c, 0));
+    const Array counts = both(exceeds(r, 0), exceeds(c, 0));
     // 2^k nearest to sqrt(r / c): the exponents of both are halved, not the numbers.
     const auto exponent = [](const Term& v) -> Term { return frexp({v.a, {}}).exponent; };
     const Term apart = exponent(choose(counts, r, one)) - exponent(choose(counts, c, one));
     const Term half = emit1(shr_p, {}, {(apart + 1.0).a, number_like(apart, 1)}, {});
     const Term up = ldexp({one.a, {}}, {half.a, {}}), down = ldexp({one.a, {}}, {(-half).a, {}});
-    const Array helps = both(counts, matrix::greater((r + c) * 0.95, r * down + c * up));
+    const Array helps = both(counts, exceeds((r + c) * 0.95, r * down + c * up));
     const Shape& shape = x.shape();
     const auto factor = [&](const Array& at, const Term& by) {
       const Array here = both(lax::eq(at, spread(i, shape)), spread(helps, shape));
@@ -114,7 +114,7 @@ Array hessenberg(const Array& stacked, const Stack& stack) {
     const Array& m = s[0];
     const Array place = lax::iota(DType::i32, {n}, 0);
     const Array own = lax::eq(place, spread(lax::add(k, 1), place.shape()));
-    const Array behind = matrix::greater(place, spread(lax::add(k, 1), place.shape()));
+    const Array behind = exceeds(place, spread(lax::add(k, 1), place.shape()));
     const Term column = lax::slice_axis(column_at(m, k), 0, 0, n), none = number_like(column, 0);
     const Term alpha = lax::sum(choose(own, column, none), {0});
     const Term rest = choose(behind, column, none);
@@ -131,8 +131,8 @@ Array hessenberg(const Array& stacked, const Stack& stack) {
     // What was reflected away is zero, not what rounding left.
     const Array here = lax::eq(column_index(m.shape()), spread(k, m.shape()));
     const Array row = row_index(m.shape());
-    const Array below = both(matrix::greater(row, spread(lax::add(k, 1), m.shape())),
-                             matrix::greater(number_like(row, static_cast<double>(n)), row));
+    const Array below = both(exceeds(row, spread(lax::add(k, 1), m.shape())),
+                             exceeds(number_like(row, static_cast<double>(n)), row));
     return Arrays{choose(both(here, below), number_like(next, 0), next)};
   })[0];
 }
@@ -191,9 +191,9 @@ Schur schur(const Array& a, bool vectors, Loc loc) {
     const Term sizes = magnitude(above) + magnitude(below);
     // Elements of the matrix are below 2: what is below eps^2 is nothing in any case.
     const Array small =
-        opposite(matrix::greater(magnitude(e), larger(sizes * eps, number_like(sizes, eps * eps))));
+        opposite(exceeds(magnitude(e), larger(sizes * eps, number_like(sizes, eps * eps))));
     const Array place = lax::iota(DType::i32, {n - 1}, 0), next = lax::add(place, 1);
-    const Array mine = both(small, matrix::greater(spread(end, {n - 1}), Term(place)));
+    const Array mine = both(small, exceeds(spread(end, {n - 1}), Term(place)));
     // The block starts here: nothing stands to the left of it.
     const Array first =
         emit1(reduce_max_p, AxesParams{{0}}, {choose(mine, next, lax::zeros_like(next)).a}, {});
@@ -203,7 +203,7 @@ Schur schur(const Array& a, bool vectors, Loc loc) {
     // The first column of (H - s1)(H - s2) for the eigenvalues of the last two rows, divided by
     // the second element of H's; shifts of no meaning where those got nowhere.
     const Array rest = emit1(rem_p, {}, {s.tries, whole(10)}, {});
-    const Array exceptional = both(equals(rest, 0), matrix::greater(s.tries, 0));
+    const Array exceptional = both(equals(rest, 0), exceeds(s.tries, 0));
     const Term last = element(m, end, end), side = element(m, end, behind);
     const Term far = magnitude(side) + magnitude(element(m, behind, two_behind));
     const Term x = choose(exceptional, last + far * 0.75, last);
@@ -222,7 +222,7 @@ Schur schur(const Array& a, bool vectors, Loc loc) {
     // Rows k to k + 2; the last two of all have a row of zeros behind them.
     const Array room = whole(static_cast<double>(n - 2));
     const Array k = kept(smaller(first, room), s.k), before = lax::add(k, -1);
-    const Array third_row = matrix::greater(end, lax::add(k, 1));
+    const Array third_row = exceeds(end, lax::add(k, 1));
     const Term none = number_like(p, 0);
     const auto entry = [&](double down, const Term& fresh) {
       return choose(done, none, kept(fresh, element(m, lax::add(k, down), before)));
@@ -233,8 +233,7 @@ Schur schur(const Array& a, bool vectors, Loc loc) {
     const Array at = column_index(three);
     const Array row = lax::add(row_index(three), spread(k, three));
     const auto everywhere = [&](const Array& flag) { return spread(flag, three); };
-    const Array passed =
-        both(matrix::greater(row_index(three), 0), matrix::greater(everywhere(k), Term(at)));
+    const Array passed = both(exceeds(row_index(three), 0), exceeds(everywhere(k), Term(at)));
     const Array corner = both(lax::eq(row, everywhere(first)), lax::eq(lax::add(at, 1), row));
     const Array gone =
         either(both(passed, everywhere(opposite(done))), both(corner, everywhere(begins)));
@@ -248,13 +247,13 @@ Schur schur(const Array& a, bool vectors, Loc loc) {
   const auto finite = [](const Array& m) {
     return lax::unary(isfinite_p, element(m, whole(0), whole(0)));
   };
-  const auto open = [&](const State& s) { return both(matrix::greater(s.end, 0), finite(s.m)); };
+  const auto open = [&](const State& s) { return both(exceeds(s.end, 0), finite(s.m)); };
   const Dim limit = 30 * std::max<Dim>(n, 10) * n;
   const State end = while_loop(
       open, body,
       State{start, whole(static_cast<double>(n - 1)), whole(static_cast<double>(n)), whole(0)},
       {.max_steps = limit}, loc);
-  Schur r{stack.matrix(end.m), {}, both(finite(end.m), opposite(matrix::greater(end.end, 0)))};
+  Schur r{stack.matrix(end.m), {}, both(finite(end.m), opposite(exceeds(end.end, 0)))};
   if (vectors) r.q = stack.product(end.m);
   return r;
 }
@@ -375,8 +374,8 @@ Pair triangular_vectors(const Array& t, const Spectrum& s) {
     const Array top = lax::zeros_like(i);
     const Array two = block_at(tall, i, top, 2, n);
     const auto entry = [&](double r, const Array& at) { return element(two, whole(r), at); };
-    const Array is_lower = both(matrix::greater(i, 0), opposite(equals(entry(1, before), 0)));
-    const Array is_upper = both(matrix::greater(number_like(i, static_cast<double>(n - 1)), i),
+    const Array is_lower = both(exceeds(i, 0), opposite(equals(entry(1, before), 0)));
+    const Array is_upper = both(exceeds(number_like(i, static_cast<double>(n - 1)), i),
                                 opposite(equals(element(tall, lax::add(i, 2), i), 0)));
     const Array sums = lax::neg(product(two, row_range(x, 1, n + 1)));
     const auto part = [&](const Array& of, Dim r, bool imaginary) {
@@ -406,13 +405,13 @@ Pair triangular_vectors(const Array& t, const Spectrum& s) {
     const Pair factor = over(p21, p11);
     const Pair last_pivot = chosen(pair, minus(p22, times(factor, p12)), own);
     const Pair rest = chosen(pair, minus(y2, times(factor, y1)), s2);
-    const Array lost = matrix::greater(spread(floor, line),
-                                       larger(magnitude(last_pivot.re), magnitude(last_pivot.im)));
+    const Array lost =
+        exceeds(spread(floor, line), larger(magnitude(last_pivot.re), magnitude(last_pivot.im)));
     const Pair x2 = over(rest, chosen(lost, real(floor), last_pivot));
     const Pair x1 = over(minus(y1, times(p12, x2)), p11);
 
     // Into the columns behind.
-    const Array solved = both(matrix::greater(lax::iota(DType::i32, line, 0), spread(i, line)),
+    const Array solved = both(exceeds(lax::iota(DType::i32, line, 0), spread(i, line)),
                               opposite(spread(is_upper, line)));
     const Array old = block_at(x, i, top, 2, 2 * n);
     const auto merged = [&](const Pair& value, const Array& where, Dim r) {
@@ -426,7 +425,7 @@ Pair triangular_vectors(const Array& t, const Spectrum& s) {
     // Columns that grow are scaled by powers of two.
     const auto largest_of = [&](const Pair& v) { return larger(magnitude(v.re), magnitude(v.im)); };
     const Term most = larger(largest_of(x2), choose(pair, largest_of(x1), none_here));
-    const Array grows = both(solved, matrix::greater(most, growth));
+    const Array grows = both(solved, exceeds(most, growth));
     const Term one_here = number_like(most, 1);
     const Array exponent = frexp({choose(grows, most, one_here).a, {}}).exponent;
     const Term scale =

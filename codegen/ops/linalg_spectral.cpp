@@ -39,7 +39,7 @@ Array last_of(const Array& s) {
 Array count_above(const Array& s, double rtol) {
   if (s.size() == 0) return lax::full({DType::i32, s.shape().without(s.rank() - 1)}, 0);
   const Term top = spread(first_of(s), s.shape());
-  return lax::sum(lax::convert(greater(s, top * rtol), DType::i32), {s.rank() - 1});
+  return lax::sum(lax::convert(exceeds(s, top * rtol), DType::i32), {s.rank() - 1});
 }
 
 Array values_of(const Array& a, Loc loc) { return emit(svd_p, {}, {a}, loc)[1]; }

@@ -132,7 +132,7 @@ double largest(DType t) {
   return t == DType::f64 ? std::numeric_limits<double>::max()
                          : static_cast<double>(std::numeric_limits<float>::max());
 }
-constexpr double infinity = std::numeric_limits<double>::infinity();
+using align::infinity;
 
 Array equals(const Array& a, double x, Loc loc) {
   return lax::eq(a, lax::full_like(a, x, loc), loc);

@@ -18,7 +18,7 @@
 namespace gnomon {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+using align::infinity;
 constexpr double quiet_nan = std::numeric_limits<double>::quiet_NaN();
 
 Array is_number(const Array& a, Loc loc) {

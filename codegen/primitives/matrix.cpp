@@ -252,7 +252,7 @@ Arrays sweep(const Rounds& rounds, const Arrays& init, const Shape& batch,
     const Array per_sweep = lax::full(count, static_cast<double>(rounds.per_sweep));
     const Array ended = lax::eq(emit1(rem_p, {}, {following, per_sweep}, {}), lax::full(count, 0));
     // A NaN ends the iteration as well: nothing will change it.
-    const Array small = emit1(not_p, {}, {greater(worst, rounds.tolerance)}, {});
+    const Array small = emit1(not_p, {}, {exceeds(worst, rounds.tolerance)}, {});
     next.push_back(following);
     next.push_back(choose(ended, number_like(met, 0), worst));
     next.push_back(lax::logical_and(ended, small));

@@ -31,8 +31,8 @@ inline Term square_root(const Term& x) { return lax::unary(sqrt_p, x.a); }
 inline Term magnitude(const Term& x) { return lax::unary(abs_p, x.a); }
 inline Term larger(const Term& x, const Term& y) { return emit1(max_p, {}, {x.a, y.a}, {}); }
 inline Term smaller(const Term& x, const Term& y) { return emit1(min_p, {}, {x.a, y.a}, {}); }
-inline Array greater(const Term& x, const Term& y) { return lax::lt(y.a, x.a); }
-inline Array greater(const Term& x, double y) { return lax::lt(number_like(x, y), x.a); }
+inline Array exceeds(const Term& x, const Term& y) { return lax::lt(y.a, x.a); }
+inline Array exceeds(const Term& x, double y) { return lax::lt(number_like(x, y), x.a); }
 inline Array equals(const Term& x, double y) { return lax::eq(x.a, number_like(x, y)); }
 inline Array at_least(const Term& x, const Term& y) { return emit1(ge_p, {}, {x.a, y.a}, {}); }
 inline Array either(const Array& x, const Array& y) { return emit1(or_p, {}, {x, y}, {}); }

@@ -31,8 +31,8 @@ std::vector<ValueId> kept_values(const CheckpointParams& p, const Graph& body) {
   return r;
 }
 
-Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& active,
-               const Buffers& buffers, Loc loc) {
+Arrays forward_checkpoint(const Params& params, const Arrays& x, const std::vector<bool>& active,
+                          const Buffers& buffers, Loc loc) {
   auto p = params.as<CheckpointParams>();
   if (p.keep == Keep::everything) return control::forward_by(*p.body, x, active, buffers);
   const bool speaks = has_effects(*p.body);
@@ -46,7 +46,7 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
   return speaks ? joined(said, part(all, said.size(), all.size() - said.size())) : all;
 }
 
-Tangents backward(const ReverseArgs& a) {
+Tangents backward_checkpoint(const ReverseArgs& a) {
   const auto& p = a.params.as<CheckpointParams>();
   if (p.keep == Keep::everything) return control::backward_by(*p.body, a);
   Arrays cotangents;
@@ -64,9 +64,9 @@ Tangents backward(const ReverseArgs& a) {
   return pull_back(run_forward(body, inputs, a.active, a.buffers, given), a.cotangents);
 }
 
-const ReverseMode reverse{forward, backward};
+const ReverseMode reverse_of_checkpoint{forward_checkpoint, backward_checkpoint};
 
-Tangents jvp(const Params& params, const Arrays& x, const Arrays& y, const Tangents& d) {
+Tangents jvp_checkpoint(const Params& params, const Arrays& x, const Arrays& y, const Tangents& d) {
   auto p = params.as<CheckpointParams>();
   std::vector<bool> active;
   Arrays inputs = x;
@@ -87,7 +87,7 @@ Tangents jvp(const Params& params, const Arrays& x, const Arrays& y, const Tange
   return r;
 }
 
-Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim n) {
+Batched batch_checkpoint(const Params& params, const Arrays& x, const BatchAxes& axes, Dim n) {
   auto p = params.as<CheckpointParams>();
   std::vector<bool> in;
   Arrays inputs;
@@ -111,13 +111,13 @@ const Primitive checkpoint_p{
           control::check_inputs("checkpoint", "body", *p.body, in, loc);
           return p.body->output_avals();
         },
-    .jvp = jvp,
+    .jvp = jvp_checkpoint,
     .transpose =
         [](const TransposeArgs& t) {
           return transpose_linear(*t.params.as<CheckpointParams>().body, t.inputs, t.linear,
                                   t.cotangents);
         },
-    .batch = batch,
+    .batch = batch_checkpoint,
     .lower = Lowering::expanded([](const Params& params, const Arrays& x, const Target&, Loc) {
       return inline_graph(*params.as<CheckpointParams>().body, x);
     }),
@@ -125,7 +125,7 @@ const Primitive checkpoint_p{
         [](const Params& params, std::span<const Aval>, std::span<const HostArray> in) {
           return evaluate(*params.as<CheckpointParams>().body, {in.begin(), in.end()});
         },
-    .reverse = &reverse,
+    .reverse = &reverse_of_checkpoint,
 };
 
 }  // namespace gnomon

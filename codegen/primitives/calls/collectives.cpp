@@ -28,7 +28,7 @@ Shape gathered(const Shape& s, const GatherAxisParams& p) {
 /// What an operation computes when no vmap maps its axis, as operations.
 using Alike = Arrays(const Params&, const Arrays&);
 template <Alike* F>
-Arrays expand(const Params& params, const Arrays& x, const Target&, Loc) {
+Arrays expand_collective(const Params& params, const Arrays& x, const Target&, Loc) {
   return F(params, x);
 }
 template <Alike* F>
@@ -80,7 +80,7 @@ const Primitive psum_p{
           return Batched{{axes[0] ? lax::sum(x[0], {*axes[0]}) : times(x[0], size)},
                          {std::nullopt}};
         },
-    .lower = Lowering::expanded(expand<sum_alike>),
+    .lower = Lowering::expanded(expand_collective<sum_alike>),
     .reference = evaluate_alike<sum_alike>,
 };
 
@@ -121,7 +121,7 @@ const Primitive all_gather_p{
           ++p.position;
           return Batched{{emit1(all_gather_p, p, {batch_front(x[0], axes[0], size)}, {})}, {0}};
         },
-    .lower = Lowering::expanded(expand<gather_alike>),
+    .lower = Lowering::expanded(expand_collective<gather_alike>),
     .reference = evaluate_alike<gather_alike>,
 };
 
@@ -141,7 +141,7 @@ const Primitive axis_index_p{
             return Batched{emit(axis_index_p, params, {}, {}), {std::nullopt}};
           return Batched{{lax::iota(DType::i32, Shape(size), 0)}, {0}};
         },
-    .lower = Lowering::expanded(expand<index_alike>),
+    .lower = Lowering::expanded(expand_collective<index_alike>),
     .reference = evaluate_alike<index_alike>,
 };
 

@@ -12,7 +12,7 @@ namespace {
 using control::joined;
 using control::part;
 
-std::vector<Aval> shape(const Params& params, std::span<const Aval> in, Loc loc) {
+std::vector<Aval> shape_of_custom_jvp(const Params& params, std::span<const Aval> in, Loc loc) {
   const auto& p = params.as<CustomJvpParams>();
   control::check_inputs("custom_jvp", "body", *p.body, in, loc);
   const std::vector<Aval> out = p.body->output_avals();
@@ -41,7 +41,7 @@ Tangents spread(const Arrays& tangents, const std::vector<Aval>& outputs) {
   return r;
 }
 
-Tangents jvp(const Params& params, const Arrays& x, const Arrays& y, const Tangents& d) {
+Tangents jvp_custom_jvp(const Params& params, const Arrays& x, const Arrays& y, const Tangents& d) {
   const auto& p = params.as<CustomJvpParams>();
   const auto arguments = static_cast<std::size_t>(p.arguments);
   std::vector<bool> moves;
@@ -54,7 +54,7 @@ Tangents jvp(const Params& params, const Arrays& x, const Arrays& y, const Tange
   return spread(inline_graph(*p.rule, inputs), p.body->output_avals());
 }
 
-Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim n) {
+Batched batch_custom_jvp(const Params& params, const Arrays& x, const BatchAxes& axes, Dim n) {
   auto p = params.as<CustomJvpParams>();
   std::vector<bool> in;
   Arrays inputs;
@@ -96,14 +96,14 @@ Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim 
 const Primitive custom_jvp_p{
     .name = "custom_jvp",
     .parse = parse_params<CustomJvpParams>,
-    .shape = shape,
-    .jvp = jvp,
+    .shape = shape_of_custom_jvp,
+    .jvp = jvp_custom_jvp,
     .transpose =
         [](const TransposeArgs& t) {
           return transpose_linear(*t.params.as<CustomJvpParams>().body, t.inputs, t.linear,
                                   t.cotangents);
         },
-    .batch = batch,
+    .batch = batch_custom_jvp,
     .lower = Lowering::expanded([](const Params& params, const Arrays& x, const Target&, Loc) {
       return inline_graph(*params.as<CustomJvpParams>().body, x);
     }),

@@ -30,7 +30,7 @@ struct Counts {
   std::size_t arguments, constants, outputs, residuals, cotangents;
 };
 
-std::vector<Aval> shape(const Params& params, std::span<const Aval> in, Loc loc) {
+std::vector<Aval> shape_of_custom_vjp(const Params& params, std::span<const Aval> in, Loc loc) {
   const auto& p = params.as<CustomVjpParams>();
   control::check_inputs("custom_vjp", "body", *p.body, in, loc);
   const auto arguments = static_cast<std::size_t>(p.arguments);
@@ -57,8 +57,8 @@ std::vector<Aval> shape(const Params& params, std::span<const Aval> in, Loc loc)
   return out;
 }
 
-Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& active,
-               const Buffers&, Loc) {
+Arrays forward_custom_vjp(const Params& params, const Arrays& x, const std::vector<bool>& active,
+                          const Buffers&, Loc) {
   const auto& p = params.as<CustomVjpParams>();
   const Counts n(p);
   calls::check_constants("custom_vjp", n.arguments, active);
@@ -74,7 +74,7 @@ Arrays backward_inputs(const Counts& n, const Arrays& residuals, const Arrays& c
                        calls::flag_constants(active, part(x, 0, n.arguments))));
 }
 
-Tangents backward(const ReverseArgs& a) {
+Tangents backward_custom_vjp(const ReverseArgs& a) {
   const auto& p = a.params.as<CustomVjpParams>();
   const Counts n(p);
   const std::vector<Aval> out = p.body->output_avals();
@@ -95,12 +95,12 @@ Tangents backward(const ReverseArgs& a) {
 }
 
 /// <backward(cotangents), dx> = <cotangents, dy>.
-Tangents jvp(const Params& params, const Arrays& x, const Arrays& y, const Tangents& d) {
+Tangents jvp_custom_vjp(const Params& params, const Arrays& x, const Arrays& y, const Tangents& d) {
   const auto& p = params.as<CustomVjpParams>();
   const Counts n(p);
   std::vector<bool> active;
   for (const auto& t : d) active.push_back(t.has_value());
-  const Arrays all = forward(params, x, active, {}, {});
+  const Arrays all = forward_custom_vjp(params, x, active, {}, {});
   Arrays cotangents;
   for (const Array& a : calls::only_floats(y, y.size()))
     cotangents.push_back(placeholder(a.aval()));
@@ -127,7 +127,7 @@ Tangents jvp(const Params& params, const Arrays& x, const Arrays& y, const Tange
   return r;
 }
 
-Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim size) {
+Batched batch_custom_vjp(const Params& params, const Arrays& x, const BatchAxes& axes, Dim size) {
   auto p = params.as<CustomVjpParams>();
   const Counts n(p);
   const std::vector<Aval> avals = p.body->input_avals(), results = p.body->output_avals();
@@ -176,7 +176,7 @@ Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim 
   return {emit(custom_vjp_p, p, inputs, {}), control::front_axes(out)};
 }
 
-std::vector<bool> moving(const Params& params, const std::vector<bool>& active) {
+std::vector<bool> moving_of_custom_vjp(const Params& params, const std::vector<bool>& active) {
   const std::vector<Aval> out = params.as<CustomVjpParams>().body->output_avals();
   const bool any = std::find(active.begin(), active.end(), true) != active.end();
   std::vector<bool> r;
@@ -184,21 +184,22 @@ std::vector<bool> moving(const Params& params, const std::vector<bool>& active) 
   return r;
 }
 
-const ReverseMode reverse{forward, backward, moving};
+const ReverseMode reverse_of_custom_vjp{forward_custom_vjp, backward_custom_vjp,
+                                        moving_of_custom_vjp};
 
 }  // namespace
 
 const Primitive custom_vjp_p{
     .name = "custom_vjp",
     .parse = parse_params<CustomVjpParams>,
-    .shape = shape,
-    .jvp = jvp,
+    .shape = shape_of_custom_vjp,
+    .jvp = jvp_custom_vjp,
     .transpose =
         [](const TransposeArgs& t) {
           return transpose_linear(*t.params.as<CustomVjpParams>().body, t.inputs, t.linear,
                                   t.cotangents);
         },
-    .batch = batch,
+    .batch = batch_custom_vjp,
     .lower = Lowering::expanded([](const Params& params, const Arrays& x, const Target&, Loc) {
       return inline_graph(*params.as<CustomVjpParams>().body, x);
     }),
@@ -206,7 +207,7 @@ const Primitive custom_vjp_p{
         [](const Params& params, std::span<const Aval>, std::span<const HostArray> in) {
           return evaluate(*params.as<CustomVjpParams>().body, {in.begin(), in.end()});
         },
-    .reverse = &reverse,
+    .reverse = &reverse_of_custom_vjp,
 };
 
 }  // namespace gnomon

@@ -24,7 +24,8 @@ BatchCodeRef BatchCodeRef::parse(ParamParser& p) {
 
 namespace {
 
-Tangents jvp(const Params& params, const Arrays& x, const Arrays& y, const Tangents& d) {
+Tangents jvp_custom_vmap(const Params& params, const Arrays& x, const Arrays& y,
+                         const Tangents& d) {
   const Graph& body = *params.as<CustomVmapParams>().body;
   std::vector<bool> active;
   Arrays inputs = x;
@@ -40,7 +41,7 @@ Tangents jvp(const Params& params, const Arrays& x, const Arrays& y, const Tange
   return r;
 }
 
-Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim size) {
+Batched batch_custom_vmap(const Params& params, const Arrays& x, const BatchAxes& axes, Dim size) {
   const auto& p = params.as<CustomVmapParams>();
   std::vector<bool> in;
   Arrays inputs;
@@ -85,13 +86,13 @@ const Primitive custom_vmap_p{
           control::check_inputs("custom_vmap", "body", *p.body, in, loc);
           return p.body->output_avals();
         },
-    .jvp = jvp,
+    .jvp = jvp_custom_vmap,
     .transpose =
         [](const TransposeArgs& t) {
           return transpose_linear(*t.params.as<CustomVmapParams>().body, t.inputs, t.linear,
                                   t.cotangents);
         },
-    .batch = batch,
+    .batch = batch_custom_vmap,
     .lower = Lowering::expanded([](const Params& params, const Arrays& x, const Target&, Loc) {
       return inline_graph(*params.as<CustomVmapParams>().body, x);
     }),

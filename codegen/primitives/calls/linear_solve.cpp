@@ -15,7 +15,7 @@ namespace {
 using control::joined;
 using control::part;
 
-std::vector<Aval> shape(const Params& params, std::span<const Aval> in, Loc loc) {
+std::vector<Aval> shape_of_linear_solve(const Params& params, std::span<const Aval> in, Loc loc) {
   const auto& p = params.as<LinearSolveParams>();
   const auto size = static_cast<std::size_t>(p.size);
   if (in.size() < size) usage_error("custom_linear_solve", "lacks right-hand sides", loc);
@@ -33,7 +33,8 @@ std::vector<Aval> shape(const Params& params, std::span<const Aval> in, Loc loc)
 }
 
 /// A x = b moves by A dx = db - dA x.
-Tangents jvp(const Params& params, const Arrays& in, const Arrays& x, const Tangents& d) {
+Tangents jvp_linear_solve(const Params& params, const Arrays& in, const Arrays& x,
+                          const Tangents& d) {
   const auto& p = params.as<LinearSolveParams>();
   const std::size_t size = x.size();
   const Arrays constants = part(in, size, in.size() - size);
@@ -110,7 +111,7 @@ Tangents transpose(const TransposeArgs& t) {
   return r;
 }
 
-Batched batch(const Params& params, const Arrays& in, const BatchAxes& axes, Dim n) {
+Batched batch_linear_solve(const Params& params, const Arrays& in, const BatchAxes& axes, Dim n) {
   auto p = params.as<LinearSolveParams>();
   const auto size = static_cast<std::size_t>(p.size);
   std::vector<bool> batched;
@@ -134,10 +135,10 @@ Batched batch(const Params& params, const Arrays& in, const BatchAxes& axes, Dim
 const Primitive custom_linear_solve_p{
     .name = "custom_linear_solve",
     .parse = parse_params<LinearSolveParams>,
-    .shape = shape,
-    .jvp = jvp,
+    .shape = shape_of_linear_solve,
+    .jvp = jvp_linear_solve,
     .transpose = transpose,
-    .batch = batch,
+    .batch = batch_linear_solve,
     .lower = Lowering::expanded([](const Params& params, const Arrays& x, const Target&, Loc) {
       return inline_graph(*params.as<LinearSolveParams>().solve, x);
     }),

@@ -13,7 +13,7 @@
 namespace gnomon {
 namespace {
 
-std::vector<Aval> shape(const Params& params, std::span<const Aval> in, Loc loc) {
+std::vector<Aval> shape_of_cond(const Params& params, std::span<const Aval> in, Loc loc) {
   const auto& p = params.as<CondParams>();
   if (p.branches.empty()) usage_error("cond", "needs at least one branch", loc);
   const Shape lanes = p.lanes > 0 ? Shape(p.lanes) : Shape();
@@ -66,7 +66,7 @@ std::vector<bool> any_branch(const CondParams& p, F&& flags_of) {
   return r;
 }
 
-Tangents jvp(const Params& params, const Arrays& x, const Arrays&, const Tangents& d) {
+Tangents jvp_cond(const Params& params, const Arrays& x, const Arrays&, const Tangents& d) {
   auto p = params.as<CondParams>();
   std::vector<bool> active;
   for (std::size_t i = 1; i < d.size(); ++i) active.push_back(d[i].has_value());
@@ -102,7 +102,7 @@ Graph merged_branch(const Graph& branch, const std::vector<bool>& batched, Dim n
   return trace.finish(outputs);
 }
 
-Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim n) {
+Batched batch_cond(const Params& params, const Arrays& x, const BatchAxes& axes, Dim n) {
   auto p = params.as<CondParams>();
   std::vector<bool> batched;
   Arrays inputs;
@@ -130,8 +130,8 @@ Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim 
   return {emit(cond_p, p, inputs, {}), control::front_axes(out)};
 }
 
-std::vector<HostArray> reference(const Params& params, std::span<const Aval> out,
-                                 std::span<const HostArray> in) {
+std::vector<HostArray> reference_cond(const Params& params, std::span<const Aval> out,
+                                      std::span<const HostArray> in) {
   const auto& p = params.as<CondParams>();
   const std::vector<HostArray> operands(in.begin() + 1, in.end());
   const auto last = static_cast<Dim>(p.branches.size()) - 1;
@@ -160,12 +160,12 @@ std::vector<HostArray> reference(const Params& params, std::span<const Aval> out
 const Primitive cond_p{
     .name = "cond",
     .parse = parse_params<CondParams>,
-    .shape = shape,
-    .jvp = jvp,
+    .shape = shape_of_cond,
+    .jvp = jvp_cond,
     .transpose = [](const TransposeArgs& t) { return control::transposed(cond_reverse, t); },
-    .batch = batch,
+    .batch = batch_cond,
     .lower = Lowering::structured(Lowering::Kind::cond),
-    .reference = reference,
+    .reference = reference_cond,
     .reverse = &cond_reverse,
 };
 

@@ -77,7 +77,7 @@ std::vector<Aval> error_if_shape(const Params& params, std::span<const Aval> in,
 }
 
 template <const Primitive& P>
-Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim size) {
+Batched batch_statement(const Params& params, const Arrays& x, const BatchAxes& axes, Dim size) {
   auto p = params.as<StatementParams>();
   Arrays operands;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -102,7 +102,7 @@ constexpr Primitive statement(
         return {};
       },
       .transpose = rules::not_linear<P>,
-      .batch = batch<P>,
+      .batch = batch_statement<P>,
       .lower = Lowering::recorded(
           [](const Params&, const Arrays&, const Target&, Loc) -> Arrays { return {}; }),
       .reference = [](const Params&, std::span<const Aval>,

@@ -27,7 +27,7 @@ constexpr int most_added = 2;
 constexpr std::size_t most_residuals = 8;
 
 using Place = std::size_t;
-constexpr Place none = std::numeric_limits<Place>::max();
+constexpr Place no_place = std::numeric_limits<Place>::max();
 
 /// Two graphs over the same first inputs as one: what they have in common is there once.
 struct Merged {
@@ -55,7 +55,7 @@ class Demand {
  public:
   Demand(const Merged& m, const std::vector<bool>& kept) : g_(m.graph), kept_(kept) {
     const std::size_t n = g_.equations.size();
-    definer_.assign(g_.avals.size(), none);
+    definer_.assign(g_.avals.size(), no_place);
     for (Place e = 0; e < n; ++e)
       for (ValueId v : g_.equations[e].outputs) definer_[v] = e;
     for (std::size_t i = 0; i < g_.inputs.size(); ++i) definer_[g_.inputs[i]] = n + 1 + i;
@@ -83,7 +83,7 @@ class Demand {
     std::vector<double> saved(n + 1 + g_.inputs.size(), 0);
     std::vector<int> histories(saved.size(), 0);
     for (std::size_t i = 0; i < kept_.size(); ++i)
-      if (kept_[i] && parent_[n + 1 + i] != none) {
+      if (kept_[i] && parent_[n + 1 + i] != no_place) {
         saved[n + 1 + i] = history_cost * static_cast<double>(g_.avals[g_.inputs[i]].shape.size());
         histories[n + 1 + i] = 1;
       }
@@ -92,11 +92,11 @@ class Demand {
       histories[parent_[from]] += histories[from];
     };
     for (std::size_t i = 0; i < g_.inputs.size(); ++i)
-      if (parent_[n + 1 + i] != none) give(n + 1 + i);
+      if (parent_[n + 1 + i] != no_place) give(n + 1 + i);
     std::optional<Choice> choice;
     double most = history_cost;
     for (Place e = 0; e < n; ++e) {
-      if (parent_[e] == none) continue;
+      if (parent_[e] == no_place) continue;
       const Equation& eq = g_.equations[e];
       saved[e] += operations(g_, eq);
       const ValueId v = eq.outputs[0];
@@ -117,17 +117,17 @@ class Demand {
   void find_dominators() {
     const std::size_t n = g_.equations.size();
     const Place root = n;
-    parent_.assign(n + 1 + g_.inputs.size(), none);
+    parent_.assign(n + 1 + g_.inputs.size(), no_place);
     depth_.assign(parent_.size(), 0);
     const auto used_by = [&](ValueId v, Place user) {
       const Place d = definer_[v];
-      if (given_[v] || d == none) return;
-      parent_[d] = parent_[d] == none ? user : common(parent_[d], user);
+      if (given_[v] || d == no_place) return;
+      parent_[d] = parent_[d] == no_place ? user : common(parent_[d], user);
       depth_[d] = depth_[parent_[d]] + 1;
     };
     for (ValueId v : roots_) used_by(v, root);
     for (Place e = n; e-- > 0;)
-      if (parent_[e] != none)
+      if (parent_[e] != no_place)
         for (ValueId v : g_.equations[e].inputs) used_by(v, e);
   }
   Place common(Place a, Place b) const {

@@ -20,10 +20,12 @@ Tangents transposed(const ReverseMode& reverse, const TransposeArgs& t) {
   Arrays at_zero;
   for (std::size_t i = 0; i < t.inputs.size(); ++i)
     at_zero.push_back(t.linear[i] ? lax::full(t.inputs[i].aval(), 0) : t.inputs[i]);
-  const Buffers none(at_zero.size(), Buffered::no);
-  const Arrays all = reverse.forward(t.params, at_zero, t.linear, none, trace ? trace->loc : Loc{});
+  const Buffers no_buffers(at_zero.size(), Buffered::no);
+  const Arrays all =
+      reverse.forward(t.params, at_zero, t.linear, no_buffers, trace ? trace->loc : Loc{});
   const Arrays saved(all.begin() + static_cast<std::ptrdiff_t>(t.cotangents.size()), all.end());
-  return reverse.backward(ReverseArgs{t.params, at_zero, t.linear, saved, t.cotangents, none});
+  return reverse.backward(
+      ReverseArgs{t.params, at_zero, t.linear, saved, t.cotangents, no_buffers});
 }
 
 Arrays dense(const Tangents& cotangents, const std::vector<bool>& flags,

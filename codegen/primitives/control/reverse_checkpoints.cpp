@@ -172,14 +172,14 @@ class Schedule {
     const Array kept =
         emit1(max_p, {}, {emit1(min_p, {}, {minus(minus(count, one), begin), room}, {}), zero}, {});
     const auto each = [&](const Array& a) { return slots_.each(a); };
-    const Array q = slots_.numbers(), none = slots_.full(0), unit = slots_.full(1);
+    const Array q = slots_.numbers(), zero_each = slots_.full(0), unit = slots_.full(1);
     // What is left of the pass before, and this one's.
     const Array r = minus(q, each(minus(all, room)));
     const Array left = each(minus(room, kept)), own = minus(r, left);
     const Array old = plus(r, each(emit1(max_p, {}, {kept, one}, {})));
     const Array before = minus(minus(begin, room), one);  // P(k - 1) + 1
     Order o{
-        lax::select(lax::lt(r, left), old, lax::select(lax::eq(own, none), each(room), own)),
+        lax::select(lax::lt(r, left), old, lax::select(lax::eq(own, zero_each), each(room), own)),
         lax::select(lax::lt(r, left), plus(each(before), old), plus(each(plus(begin, one)), own))};
     // The first ones of earlier passes. Half of a product of neighbours, one of which is even.
     const Array a = minus(q, unit), b = minus(a, unit);
@@ -187,11 +187,11 @@ class Schedule {
     const Array odd = lax::eq(emit1(and_p, {}, {a, unit}, {}), unit);
     const Array triangle = lax::mul(lax::select(odd, a, half(a)), lax::select(odd, half(b), b));
     const Array first = plus(minus(lax::mul(q, each(all)), triangle), unit);
-    const Array earlier = lax::lt(r, none);
+    const Array earlier = lax::lt(r, zero_each);
     o.slots = lax::select(earlier, minus(each(all), q), o.slots);
     o.steps = lax::select(earlier, first, o.steps);
-    const Array start = lax::eq(q, none);
-    o = {lax::select(start, none, o.slots), lax::select(start, none, o.steps)};
+    const Array start = lax::eq(q, zero_each);
+    o = {lax::select(start, zero_each, o.slots), lax::select(start, zero_each, o.steps)};
     // Pass 0: a step a slot.
     const Array few = each(lax::eq(room, all));
     const Array taken = lax::select(lax::lt(q, each(count)), q, slots_.full(no_step));
@@ -360,9 +360,9 @@ Tangents checkpointed_backward(const ReverseArgs& a) {
     const Array half = plus(at, emit1(shr_p, {}, {way, lanes.integer(1)}, {}));
     const Array next = lax::select(lax::lt(room, few), half, plus(at, lanes.integer(1)));
     // 1 or 2 to go, or no room: none.
-    const Array none =
+    const Array ends =
         emit1(or_p, {}, {lax::lt(way, lanes.integer(3)), lax::lt(room, lanes.integer(1))}, {});
-    return lax::select(none, lanes.integer(no_step), next);
+    return lax::select(ends, lanes.integer(no_step), next);
   };
 
   // A search of many steps is made of several where a step is small and lanes do not wait for one

@@ -15,8 +15,8 @@ namespace {
 using control::joined;
 using control::part;
 
-Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>&,
-               const Buffers& buffers, Loc loc) {
+Arrays forward_cond(const Params& params, const Arrays& x, const std::vector<bool>&,
+                    const Buffers& buffers, Loc loc) {
   return emit(cond_p, settled(cond_p, params, buffers), x, loc);
 }
 
@@ -30,13 +30,13 @@ Array branch_taken(const CondParams& p, const Array& index) {
 }
 
 /// Operands of lanes, and what the branches do with one of them.
-struct OneLane {
+struct LaneBranches {
   std::vector<Graph> branches;
   std::vector<bool> varies;  // per operand: it has the lanes in front
 };
 
-std::optional<OneLane> one_lane(const CondParams& p, std::vector<bool> varies) {
-  OneLane one{{}, std::move(varies)};
+std::optional<LaneBranches> lane_branches(const CondParams& p, std::vector<bool> varies) {
+  LaneBranches one{{}, std::move(varies)};
   for (const GraphPtr& branch : p.branches) {
     auto g = unbatch(*branch, one.varies, p.lanes);
     if (!g) return std::nullopt;
@@ -46,26 +46,26 @@ std::optional<OneLane> one_lane(const CondParams& p, std::vector<bool> varies) {
 }
 
 /// Nothing when lanes know of one another, or that cannot be told.
-std::optional<OneLane> one_lane(const CondParams& p, const Arrays& operands) {
+std::optional<LaneBranches> lane_branches(const CondParams& p, const Arrays& operands) {
   std::vector<bool> varies;
   std::vector<std::size_t> candidates;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     varies.push_back(operands[i].rank() > 0 && operands[i].shape()[0] == p.lanes);
     if (varies.back()) candidates.push_back(i);
   }
-  if (auto one = one_lane(p, varies)) return one;
+  if (auto one = lane_branches(p, varies)) return one;
   // What lanes share may be as long as there are lanes, by chance.
   constexpr std::size_t most_tried = 8;
   if (candidates.size() > most_tried) return std::nullopt;
   for (const std::size_t i : candidates) {
     std::vector<bool> fewer = varies;
     fewer[i] = false;
-    if (auto one = one_lane(p, fewer)) return one;
+    if (auto one = lane_branches(p, fewer)) return one;
     for (const std::size_t j : candidates) {
       if (j <= i) continue;
       std::vector<bool> fewest = fewer;
       fewest[j] = false;
-      if (auto one = one_lane(p, fewest)) return one;
+      if (auto one = lane_branches(p, fewest)) return one;
     }
   }
   return std::nullopt;
@@ -75,7 +75,8 @@ std::optional<OneLane> one_lane(const CondParams& p, const Arrays& operands) {
 /// summed up.
 constexpr Dim most_shared = Dim{1} << 22;
 
-Dim shared_elements(const OneLane& one, const Arrays& operands, const std::vector<bool>& active) {
+Dim shared_elements(const LaneBranches& one, const Arrays& operands,
+                    const std::vector<bool>& active) {
   Dim n = 0;
   for (std::size_t i = 0; i < operands.size(); ++i)
     if (active[i] && !one.varies[i]) n += operands[i].size();
@@ -84,7 +85,7 @@ Dim shared_elements(const OneLane& one, const Arrays& operands, const std::vecto
 
 /// A cond again, by lane: every lane goes back through the branch that it took. What lanes share is
 /// summed up behind it.
-Arrays by_own_branch(CondParams p, const OneLane& one, const Arrays& inputs,
+Arrays by_own_branch(CondParams p, const LaneBranches& one, const Arrays& inputs,
                      const std::vector<bool>& active, const std::vector<bool>& given,
                      const Buffers& buffers, const Arrays& cotangents) {
   std::vector<bool> varies = one.varies;
@@ -106,8 +107,8 @@ Arrays by_own_branch(CondParams p, const OneLane& one, const Arrays& inputs,
 /// All branches for all lanes. Lane i of every cotangent is there for branch b if i takes it; a
 /// lane that takes another one has the operands of one that takes b meanwhile, because zero times
 /// the slope of a branch at a place that it is not meant for may be NaN.
-Arrays by_all_branches(const CondParams& p, const std::optional<OneLane>& one, const Array& index,
-                       const Arrays& operands, const Arrays& cotangents,
+Arrays by_all_branches(const CondParams& p, const std::optional<LaneBranches>& one,
+                       const Array& index, const Arrays& operands, const Arrays& cotangents,
                        const std::vector<Graph>& back) {
   const Array chosen = branch_taken(p, index);
   Arrays sum;
@@ -148,7 +149,7 @@ Arrays by_all_branches(const CondParams& p, const std::optional<OneLane>& one, c
   return sum;
 }
 
-Tangents backward(const ReverseArgs& a) {
+Tangents backward_cond(const ReverseArgs& a) {
   CondParams p = a.params.as<CondParams>();
   const std::vector<bool> active(a.active.begin() + 1, a.active.end());
   std::vector<bool> given;
@@ -163,7 +164,7 @@ Tangents backward(const ReverseArgs& a) {
   for (const GraphPtr& branch : p.branches)
     back.push_back(pullback(*branch, active, given, buffers));
   Arrays found;
-  const auto one = p.lanes > 0 ? one_lane(p, operands) : std::nullopt;
+  const auto one = p.lanes > 0 ? lane_branches(p, operands) : std::nullopt;
   if (one && p.lanes * shared_elements(*one, operands, active) <= most_shared) {
     found = by_own_branch(p, *one, a.inputs, active, given, buffers, cotangents);
   } else if (p.lanes > 0) {
@@ -180,6 +181,6 @@ Tangents backward(const ReverseArgs& a) {
 
 }  // namespace
 
-const ReverseMode cond_reverse{forward, backward};
+const ReverseMode cond_reverse{forward_cond, backward_cond};
 
 }  // namespace gnomon

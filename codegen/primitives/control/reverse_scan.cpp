@@ -133,8 +133,8 @@ Buffers of_body(const ScanParams& p, Buffers operands) {
   return operands;
 }
 
-Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& active,
-               const Buffers& buffers, Loc loc) {
+Arrays forward_scan(const Params& params, const Arrays& x, const std::vector<bool>& active,
+                    const Buffers& buffers, Loc loc) {
   ScanParams p = params.as<ScanParams>();
   control::check_kind("scan or fori_loop", p.kind, p.length, loc);
   if (keeps_some(p)) return control::forward_by(checkpointed(p, x, loc), x, active, buffers);
@@ -150,7 +150,7 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
   return joined(out, control::settled_of(step, carried, out));
 }
 
-Tangents backward(const ReverseArgs& a) {
+Tangents backward_scan(const ReverseArgs& a) {
   ScanParams p = a.params.as<ScanParams>();
   if (keeps_some(p)) return control::backward_by(checkpointed(p, a.inputs, Trace::where()), a);
   const auto carried = static_cast<std::size_t>(p.carried);
@@ -236,6 +236,6 @@ Tangents backward(const ReverseArgs& a) {
 
 }  // namespace
 
-const ReverseMode scan_reverse{forward, backward};
+const ReverseMode scan_reverse{forward_scan, backward_scan};
 
 }  // namespace gnomon

@@ -21,14 +21,14 @@ using control::StepBack;
 
 /// The loop of one lane of many that know nothing of one another, so that each goes back on its
 /// own count.
-struct OneLane {
+struct LaneLoop {
   WhileParams loop;
   std::vector<bool> varies;  // per input: it has the lanes in front
 };
 
-std::optional<OneLane> one_lane(const WhileParams& p, const Arrays& x) {
+std::optional<LaneLoop> lane_loop(const WhileParams& p, const Arrays& x) {
   if (p.lanes == 0) return std::nullopt;
-  OneLane one{p, {}};
+  LaneLoop one{p, {}};
   for (const Array& v : x) one.varies.push_back(v.rank() > 0 && v.shape()[0] == p.lanes);
   const auto condition = unbatch(*p.condition, one.varies, p.lanes);
   const auto body = condition ? unbatch(*p.body, one.varies, p.lanes) : std::nullopt;
@@ -106,14 +106,14 @@ bool keeps_all(const WhileParams& p) {
          (p.max_steps >= 0 && p.checkpoints >= std::max<Dim>(1, p.max_steps));
 }
 
-Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& active,
-               const Buffers& buffers, Loc loc) {
+Arrays forward_while(const Params& params, const Arrays& x, const std::vector<bool>& active,
+                     const Buffers& buffers, Loc loc) {
   const auto& p = params.as<WhileParams>();
   control::check_kind("while_loop", p.kind, p.max_steps, loc);
   if (!keeps_all(p)) return control::checkpointed_forward(p, x, active, buffers, loc);
-  if (const auto one = one_lane(p, x))
+  if (const auto one = lane_loop(p, x))
     return for_each_lane(p.lanes, x, one->varies, [&](const Arrays& in) {
-      return forward(one->loop, in, active, buffers, loc);
+      return forward_while(one->loop, in, active, buffers, loc);
     });
   const auto carried = static_cast<std::size_t>(p.carried);
   const StepBack step(*p.body, carried, active, buffers, p.lanes == 0);
@@ -164,10 +164,10 @@ Arrays forward(const Params& params, const Arrays& x, const std::vector<bool>& a
   return joined(out, control::settled_of(step, carried, out));
 }
 
-Tangents backward(const ReverseArgs&);
+Tangents backward_while(const ReverseArgs&);
 
 /// The backward pass of many lanes by that of one.
-Tangents backward_by_lane(const OneLane& one, Dim lanes, const ReverseArgs& a) {
+Tangents backward_by_lane(const LaneLoop& one, Dim lanes, const ReverseArgs& a) {
   Arrays x = joined(a.inputs, a.saved);
   std::vector<bool> varies = one.varies;
   for (const auto& c : a.cotangents)
@@ -181,7 +181,7 @@ Tangents backward_by_lane(const OneLane& one, Dim lanes, const ReverseArgs& a) {
     for (std::size_t i = 0, next = inputs.size() + saved.size(); i < cotangents.size(); ++i)
       if (a.cotangents[i]) cotangents[i] = in[next++];
     const Tangents r =
-        backward(ReverseArgs{one.loop, inputs, a.active, saved, cotangents, a.buffers});
+        backward_while(ReverseArgs{one.loop, inputs, a.active, saved, cotangents, a.buffers});
     Arrays present;
     for (std::size_t i = 0; i < r.size(); ++i) {
       if (!r[i]) continue;
@@ -196,10 +196,10 @@ Tangents backward_by_lane(const OneLane& one, Dim lanes, const ReverseArgs& a) {
   return r;
 }
 
-Tangents backward(const ReverseArgs& a) {
+Tangents backward_while(const ReverseArgs& a) {
   const auto& p = a.params.as<WhileParams>();
   if (!keeps_all(p)) return control::checkpointed_backward(a);
-  if (const auto one = one_lane(p, a.inputs)) return backward_by_lane(*one, p.lanes, a);
+  if (const auto one = lane_loop(p, a.inputs)) return backward_by_lane(*one, p.lanes, a);
   const auto carried = static_cast<std::size_t>(p.carried);
   const StepBack full(*p.body, carried, a.active, a.buffers, p.lanes == 0);
   if (const auto s = segments_of(p, full); s.steps > 0)
@@ -228,6 +228,6 @@ Tangents backward(const ReverseArgs& a) {
 
 }  // namespace
 
-const ReverseMode while_reverse{forward, backward};
+const ReverseMode while_reverse{forward_while, backward_while};
 
 }  // namespace gnomon

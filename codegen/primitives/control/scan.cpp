@@ -25,7 +25,7 @@ struct Parts {
   std::size_t carried, sequences, constants, outputs;
 };
 
-std::vector<Aval> shape(const Params& params, std::span<const Aval> in, Loc loc) {
+std::vector<Aval> shape_of_scan(const Params& params, std::span<const Aval> in, Loc loc) {
   const auto& p = params.as<ScanParams>();
   if (!p.body) usage_error("scan", "needs a body", loc);
   if (p.length < 0)
@@ -61,7 +61,7 @@ std::vector<bool> output_flags(std::vector<bool> out, const std::vector<bool>& i
   return out;
 }
 
-Tangents jvp(const Params& params, const Arrays& x, const Arrays&, const Tangents& d) {
+Tangents jvp_scan(const Params& params, const Arrays& x, const Arrays&, const Tangents& d) {
   auto p = params.as<ScanParams>();
   const Parts n(p, x.size());
   std::vector<bool> active;
@@ -106,7 +106,7 @@ Tangents jvp(const Params& params, const Arrays& x, const Arrays&, const Tangent
   return r;
 }
 
-Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim size) {
+Batched batch_scan(const Params& params, const Arrays& x, const BatchAxes& axes, Dim size) {
   auto p = params.as<ScanParams>();
   const Parts n(p, x.size());
   std::vector<bool> batched;
@@ -133,8 +133,8 @@ Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim 
   return r;
 }
 
-std::vector<HostArray> reference(const Params& params, std::span<const Aval> out,
-                                 std::span<const HostArray> in) {
+std::vector<HostArray> reference_scan(const Params& params, std::span<const Aval> out,
+                                      std::span<const HostArray> in) {
   const auto& p = params.as<ScanParams>();
   const Parts n(p, in.size());
   std::vector<HostArray> values(in.begin(), in.begin() + p.carried);
@@ -168,12 +168,12 @@ std::vector<HostArray> reference(const Params& params, std::span<const Aval> out
 const Primitive scan_p{
     .name = "scan",
     .parse = parse_params<ScanParams>,
-    .shape = shape,
-    .jvp = jvp,
+    .shape = shape_of_scan,
+    .jvp = jvp_scan,
     .transpose = [](const TransposeArgs& t) { return control::transposed(scan_reverse, t); },
-    .batch = batch,
+    .batch = batch_scan,
     .lower = Lowering::structured(Lowering::Kind::scan),
-    .reference = reference,
+    .reference = reference_scan,
     .reverse = &scan_reverse,
 };
 

@@ -16,7 +16,7 @@ namespace {
 using control::joined;
 using control::part;
 
-std::vector<Aval> shape(const Params& params, std::span<const Aval> in, Loc loc) {
+std::vector<Aval> shape_of_while(const Params& params, std::span<const Aval> in, Loc loc) {
   const auto& p = params.as<WhileParams>();
   const auto carried = static_cast<std::size_t>(p.carried);
   if (!p.condition || !p.body) usage_error("while", "needs a condition and a body", loc);
@@ -46,7 +46,7 @@ std::vector<Aval> shape(const Params& params, std::span<const Aval> in, Loc loc)
   return {in.begin(), in.begin() + p.carried};
 }
 
-Tangents jvp(const Params& params, const Arrays& x, const Arrays&, const Tangents& d) {
+Tangents jvp_while(const Params& params, const Arrays& x, const Arrays&, const Tangents& d) {
   auto p = params.as<WhileParams>();
   const auto carried = static_cast<std::size_t>(p.carried);
   const std::size_t constants = x.size() - carried;
@@ -104,7 +104,7 @@ Graph more_lanes(const Graph& graph, std::size_t laned, std::vector<bool> batche
   return trace.finish(outputs);
 }
 
-Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim n) {
+Batched batch_while(const Params& params, const Arrays& x, const BatchAxes& axes, Dim n) {
   auto p = params.as<WhileParams>();
   const auto carried = static_cast<std::size_t>(p.carried);
   if (const auto h = control::hoist(*p.body, carried, 0)) {
@@ -121,7 +121,7 @@ Batched batch(const Params& params, const Arrays& x, const BatchAxes& axes, Dim 
     Batched r{part(x, 0, carried),
               {axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(carried)}};
     if (h->kept.empty() && !has_effects(*p.body)) return r;
-    const Batched loop = batch(p, inner, inner_axes, n);
+    const Batched loop = batch_while(p, inner, inner_axes, n);
     for (std::size_t i = 0; i < h->kept.size(); ++i) {
       r.values[h->kept[i]] = loop.values[i];
       r.axes[h->kept[i]] = loop.axes[i];
@@ -169,8 +169,8 @@ void take_lanes(HostArray& value, const HostArray& next, const std::vector<bool>
       std::copy_n(next.bytes.data() + lane * row, row, value.bytes.data() + lane * row);
 }
 
-std::vector<HostArray> reference(const Params& params, std::span<const Aval>,
-                                 std::span<const HostArray> in) {
+std::vector<HostArray> reference_while(const Params& params, std::span<const Aval>,
+                                       std::span<const HostArray> in) {
   const auto& p = params.as<WhileParams>();
   std::vector<HostArray> values(in.begin(), in.end());
   // Without lanes the loop is one lane that is never empty.
@@ -199,12 +199,12 @@ std::vector<HostArray> reference(const Params& params, std::span<const Aval>,
 const Primitive while_p{
     .name = "while",
     .parse = parse_params<WhileParams>,
-    .shape = shape,
-    .jvp = jvp,
+    .shape = shape_of_while,
+    .jvp = jvp_while,
     .transpose = [](const TransposeArgs& t) { return control::transposed(while_reverse, t); },
-    .batch = batch,
+    .batch = batch_while,
     .lower = Lowering::structured(Lowering::Kind::while_loop),
-    .reference = reference,
+    .reference = reference_while,
     .reverse = &while_reverse,
 };
 

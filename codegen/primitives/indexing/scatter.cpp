@@ -87,7 +87,8 @@ Tangents transpose_add(const TransposeArgs& t) {
 
 // Of several factors on one element each has a derivative that holds all the others, which a
 // scatter does not see.
-Tangents jvp_mul(const Params& params, const Arrays& x, const Arrays&, const Tangents& d) {
+Tangents jvp_scattered_product(const Params& params, const Arrays& x, const Arrays&,
+                               const Tangents& d) {
   const auto& p = params.as<ScatterParams>();
   std::optional<Array> sum;
   if (d[0]) sum = emit1(scatter_mul_p, p, {*d[0], x[1], x[2]}, {});
@@ -104,7 +105,7 @@ Tangents jvp_mul(const Params& params, const Arrays& x, const Arrays&, const Tan
   return {sum};
 }
 
-Tangents transpose_mul(const TransposeArgs& t) {
+Tangents transpose_scattered_product(const TransposeArgs& t) {
   Tangents r(3);
   if (!t.cotangents[0]) return r;
   GNOMON_CHECK(!t.linear[2], "scatter_mul is not linear in its factors");
@@ -113,7 +114,8 @@ Tangents transpose_mul(const TransposeArgs& t) {
 }
 
 /// All operands and updates that equal the result share the derivative.
-Tangents jvp_extremum(const Params& params, const Arrays& x, const Arrays& out, const Tangents& d) {
+Tangents jvp_scattered_extremum(const Params& params, const Arrays& x, const Arrays& out,
+                                const Tangents& d) {
   const auto& p = params.as<ScatterParams>();
   const DType t = x[0].dtype();
   const Array kept = lax::convert(lax::eq(x[0], out[0]), t);
@@ -212,11 +214,11 @@ const Primitive scatter_set_p =
     scatter<scatter_set_p, Accepts::any, Last>("scatter_set", jvp_set, transpose_set);
 const Primitive scatter_add_p =
     scatter<scatter_add_p, Accepts::numbers, Sum>("scatter_add", jvp_add, transpose_add);
-const Primitive scatter_mul_p =
-    scatter<scatter_mul_p, Accepts::numbers, Product>("scatter_mul", jvp_mul, transpose_mul);
+const Primitive scatter_mul_p = scatter<scatter_mul_p, Accepts::numbers, Product>(
+    "scatter_mul", jvp_scattered_product, transpose_scattered_product);
 const Primitive scatter_min_p = scatter<scatter_min_p, Accepts::numbers, Minimum>(
-    "scatter_min", jvp_extremum, rules::not_linear<scatter_min_p>);
+    "scatter_min", jvp_scattered_extremum, rules::not_linear<scatter_min_p>);
 const Primitive scatter_max_p = scatter<scatter_max_p, Accepts::numbers, Maximum>(
-    "scatter_max", jvp_extremum, rules::not_linear<scatter_max_p>);
+    "scatter_max", jvp_scattered_extremum, rules::not_linear<scatter_max_p>);
 
 }  // namespace gnomon

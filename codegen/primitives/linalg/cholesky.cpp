@@ -11,15 +11,9 @@ using host::Dense;
 namespace linalg {
 namespace {
 
-/// Columns that are eliminated one by one; more are factored in panels of so many.
-constexpr Dim panel = 32;
-/// Larger matrices are halved first: the loop over panels multiplies with columns that are not
-/// known yet.
-constexpr Dim by_panels = 512;
-
 /// The root of a pivot; NaN, which spoils all later pivots, unless it is positive.
 Term pivot_root(const Term& pivot) {
-  return choose(greater(pivot, 0), square_root(pivot), number_like(pivot, nan));
+  return choose(exceeds(pivot, 0), square_root(pivot), number_like(pivot, nan));
 }
 
 /// The factor.
@@ -42,7 +36,7 @@ Array tiny_factor(const Array& a) {
 
 /// The matrix that the lower triangle stands for.
 Array from_lower(const Array& a) {
-  const Array above = greater(column_index(a.shape()), row_index(a.shape()));
+  const Array above = exceeds(column_index(a.shape()), row_index(a.shape()));
   return choose(above, transposed(a), a);
 }
 
@@ -56,8 +50,8 @@ Array eliminated(const Array& both) {
     const Array pivot = lax::reshape(block_at(x, j, j, 1, 1), batch_of(x));
     const Term root = pivot_root(pivot);
     const Term own = Term(row_at(x, j)) / spread(root, x.shape().without(x.rank() - 2));
-    const Array behind = greater(row, spread(j, column_shape));
-    const Term column = column_at(x, j) / spread(root, column_shape);
+    const Array behind = exceeds(row, spread(j, column_shape));
+    const Term column = Term(column_at(x, j)) / spread(root, column_shape);
     const Term factor = choose(behind, column, number_like(column, 0));
     const Array here = lax::eq(row_index(x.shape()), spread(j, x.shape()));
     const Term next = Term(x) - Term(as_columns(factor, columns(x))) * as_rows(own, n);
@@ -89,14 +83,14 @@ Array factor_by_panels(const Array& a) {
     const Array row = lax::sub(row_index(rest.shape()), spread(first, rest.shape()));
     const Array local = lax::iota(DType::i32, extended(batch_of(a), {n}), a.rank() - 2);
     const Array own = rows_taken(transposed(upper), lax::sub(local, spread(first, local.shape())));
-    const Array in_block = greater(number_like(row, static_cast<double>(panel)), row);
+    const Array in_block = exceeds(number_like(row, static_cast<double>(panel)), row);
     const Array kept = at_least(row, column_index(rest.shape()));
     const Array next = choose(kept, choose(in_block, own, below), lax::zeros_like(below));
     return Arrays{with_block(l, next, zero, first)};
   })[0];
 }
 
-Array factor(const Array& a) {
+Array lower_factor(const Array& a) {
   const Dim n = rows(a);
   if (n <= tiny)
     return by_matrix({a}, [](const Arrays& in) { return Arrays{tiny_factor(in[0])}; })[0];
@@ -107,18 +101,18 @@ Array factor(const Array& a) {
   }
   // The panels of a half touch a quarter of the elements.
   const Dim h = (n / 2 + panel - 1) / panel * panel;
-  const Array first = factor(block(a, 0, h, 0, h));
+  const Array first = lower_factor(block(a, 0, h, 0, h));
   const Array below =
       solve_triangular(first, block(a, h, n, 0, h), {.left = false, .transposed = true});
   const Array rest = lax::sub(block(a, h, n, h, n), product(below, below, false, true));
-  return lower_blocks(first, below, factor(rest));
+  return lower_blocks(first, below, lower_factor(rest));
 }
 
 std::vector<Array> expand_cholesky(const Params&, const Arrays& in, const Target&, Loc) {
   const Array& a = in[0];
   const Dim n = rows(a);
   if (a.size() == 0) return {a};
-  const Array l = factor(a);
+  const Array l = lower_factor(a);
   const Array last = diagonal(l);
   // A pivot that is not positive leaves NaN on the diagonal from there on.
   const Array pivot = lax::reshape(lax::slice_axis(last, last.rank() - 1, n - 1, n), batch_of(a));
@@ -126,8 +120,8 @@ std::vector<Array> expand_cholesky(const Params&, const Arrays& in, const Target
   return {lower_part(choose(failed, lax::full_like(a, nan), l))};
 }
 
-std::vector<HostArray> reference(const Params&, std::span<const Aval> out,
-                                 std::span<const HostArray> in) {
+std::vector<HostArray> reference_cholesky(const Params&, std::span<const Aval> out,
+                                          std::span<const HostArray> in) {
   HostArray r(out[0]);
   for (Dim b = 0; r.size() > 0 && b < host::matrices(out[0]); ++b) {
     const Dense a = host::matrix_at(in[0], b);
@@ -179,7 +173,7 @@ const Primitive cholesky_p{
     .transpose = rules::not_linear<cholesky_p>,
     .batch = linalg::batch_in_front<cholesky_p>,
     .lower = Lowering::expanded(linalg::over_stacks<linalg::expand_cholesky>),
-    .reference = linalg::reference,
+    .reference = linalg::reference_cholesky,
 };
 
 }  // namespace gnomon

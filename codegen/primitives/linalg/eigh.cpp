@@ -49,10 +49,10 @@ Array order_of_many(const Array& keys, bool descending) {
   const Array all_keys = own(keys), mine = lax::reshape(keys, {lanes});
   const Array place = repeat(n, {none}, [&](const Array& j, const Arrays& state) {
     const Array other = at(all_keys, j), i = number();
-    const Array ahead = descending ? greater(other, mine) : greater(mine, other);
+    const Array ahead = descending ? exceeds(other, mine) : exceeds(mine, other);
     // NaN compares with nothing: all elements are equal then, and the order stays.
-    const Array equal = emit1(not_p, {}, {either(greater(other, mine), greater(mine, other))}, {});
-    const Array earlier = lax::logical_and(equal, greater(i, spread(j, i.shape())));
+    const Array equal = emit1(not_p, {}, {either(exceeds(other, mine), exceeds(mine, other))}, {});
+    const Array earlier = lax::logical_and(equal, exceeds(i, spread(j, i.shape())));
     return Arrays{lax::add(state[0], lax::convert(either(ahead, earlier), DType::i32))};
   })[0];
   // .. and each place looks for who says so.
@@ -77,10 +77,10 @@ Sorted sort_columns(const Array& keys, const Array& vectors, bool descending) {
   // Place of element i: how many come before it. Element of place k: the i whose place is k.
   const Term mine = as_columns(keys, n), other = as_rows(keys, n);
   const Array i = row_index(mine.a.shape()), j = column_index(mine.a.shape());
-  const Array ahead = descending ? greater(other, mine) : greater(mine, other);
+  const Array ahead = descending ? exceeds(other, mine) : exceeds(mine, other);
   // NaN compares with nothing: all elements are equal then, and the order stays.
-  const Array equal = emit1(not_p, {}, {either(greater(other, mine), greater(mine, other))}, {});
-  const Array before = either(ahead, lax::logical_and(equal, greater(i, j)));
+  const Array equal = emit1(not_p, {}, {either(exceeds(other, mine), exceeds(mine, other))}, {});
+  const Array before = either(ahead, lax::logical_and(equal, exceeds(i, j)));
   const Array place = lax::sum(lax::convert(before, DType::i32), {axis + 1});
   const Array hit = lax::eq(as_rows(place, n), i);
   const Array source = lax::sum(choose(hit, j, lax::zeros_like(j)), {axis + 1});
@@ -131,7 +131,7 @@ Array size_over(const Array& a, std::vector<int> axes) {
 }
 
 /// An element up to here, next to 1 for the size of its matrix, is rounding.
-double negligible(DType t) { return 8 * unit_roundoff(t); }
+double negligible_element(DType t) { return 8 * unit_roundoff(t); }
 
 /// Column by column; an odd n gets a row and a column of zeros, which no rotation touches.
 Pairs pairs_by_columns(const Array& symmetric) {
@@ -139,7 +139,7 @@ Pairs pairs_by_columns(const Array& symmetric) {
   const Shape batch = batch_of(symmetric);
   const Arrays init{padded(symmetric, size, size), identity(symmetric.dtype(), batch, size),
                     size_over(symmetric, {symmetric.rank() - 2, symmetric.rank() - 1})};
-  const Rounds rounds{1, most_sweeps, negligible(symmetric.dtype())};
+  const Rounds rounds{1, most_sweeps, negligible_element(symmetric.dtype())};
   const Arrays end = sweep(rounds, init, batch, [](const Arrays& state) {
     const Swept s = swept(state[0], state[1]);
     return Arrays{s.a, s.v, state[2], lax::div(s.met, state[2])};
@@ -192,7 +192,7 @@ Pairs pairs_by_blocks(const Array& symmetric, Dim n) {
         emit1(reduce_max_p, AxesParams{{0}}, {lax::div(largest_off_diagonal(met), size_met)}, {})};
   };
   const Array start = in_panels(padded(identity(dtype, {count}, n), n, size), cut);
-  const Rounds rounds{cut.count() - 1, most_sweeps, negligible(dtype)};
+  const Rounds rounds{cut.count() - 1, most_sweeps, negligible_element(dtype)};
   const Arrays end = sweep(rounds, {symmetric, start}, {}, round);
   const Array vectors = orthonormalized(column_range(out_of_panels(end[1]), 0, n));
   // Rayleigh's quotients err by the square of what the vectors err by.
@@ -205,7 +205,7 @@ Arrays ordered(const Pairs& p) {
   return {s.keys, lax::mul(s.vectors, as_rows(column_signs(s.vectors), rows(s.vectors)))};
 }
 
-std::vector<Array> expand(const Params&, const Arrays& in, const Target&, Loc) {
+std::vector<Array> expand_eigh(const Params&, const Arrays& in, const Target&, Loc) {
   const Array& a = in[0];
   if (a.size() == 0) return {lax::full({a.dtype(), a.shape().without(a.rank() - 1)}, 0), a};
   const Shape batch = batch_of(a);
@@ -229,8 +229,8 @@ std::vector<Array> expand(const Params&, const Arrays& in, const Target&, Loc) {
 }
 
 /// Jacobi's method, one rotation after the other.
-std::vector<HostArray> reference(const Params&, std::span<const Aval> out,
-                                 std::span<const HostArray> in) {
+std::vector<HostArray> reference_eigh(const Params&, std::span<const Aval> out,
+                                      std::span<const HostArray> in) {
   std::vector<HostArray> result{HostArray(out[0]), HostArray(out[1])};
   for (Dim b = 0; result[1].size() > 0 && b < host::matrices(out[1]); ++b) {
     Dense a = host::matrix_at(in[0], b);
@@ -300,8 +300,8 @@ const Primitive eigh_p{
     },
     .transpose = rules::not_linear<eigh_p>,
     .batch = linalg::batch_in_front<eigh_p>,
-    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand>),
-    .reference = linalg::reference,
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand_eigh>),
+    .reference = linalg::reference_eigh,
 };
 
 }  // namespace gnomon

@@ -67,7 +67,7 @@ Array approximant(const Array& a) {
 Array squared(const Array& r, const Array& times, Dim most) {
   const Shape batch = batch_of(r);
   const bool by_lane = batch.rank() == 1 && rows(r) <= squared_in_lanes;
-  const auto wanted = [](const Array& left) { return greater(left, 0); };
+  const auto wanted = [](const Array& left) { return exceeds(left, 0); };
   const auto open = [&](const Arrays& c) -> Array {
     const Array any = wanted(c[1]);
     if (by_lane || batch.rank() == 0) return any;
@@ -92,7 +92,7 @@ Array exponential(const Array& a, Dim most) {
   Term times = lax::full({DType::i32, norm.shape()}, 0);
   for (Dim s = 1; s <= most; ++s) {
     const auto power = static_cast<int>(s);
-    const Array more = greater(norm, theta * std::ldexp(1.0, power - 1));
+    const Array more = exceeds(norm, theta * std::ldexp(1.0, power - 1));
     scale = choose(more, number_like(scale, std::ldexp(1.0, -power)), scale);
     times = choose(more, number_like(times, static_cast<double>(s)), times);
   }
@@ -103,11 +103,11 @@ Array exponential(const Array& a, Dim most) {
 /// NaN where `a` is out of reach of so many squarings.
 Array where_in_reach(const Array& a, const Array& result, Dim most) {
   const double limit = reach(a.dtype()) * std::ldexp(1.0, static_cast<int>(most));
-  const Array outside = greater(one_norm(a), limit);
+  const Array outside = exceeds(one_norm(a), limit);
   return choose(spread(outside, result.shape()), lax::full_like(result, nan), result);
 }
 
-std::vector<Array> expand(const Params& params, const Arrays& in, const Target&, Loc) {
+std::vector<Array> expand_expm(const Params& params, const Arrays& in, const Target&, Loc) {
   const Array& a = in[0];
   if (a.size() == 0) return {a};
   const Dim most = params.as<ExpmParams>().max_squarings;
@@ -197,8 +197,8 @@ std::vector<HostArray> on_host(const Params& params, const Aval& out,
   }
   return {std::move(r)};
 }
-std::vector<HostArray> reference(const Params& params, std::span<const Aval> out,
-                                 std::span<const HostArray> in) {
+std::vector<HostArray> reference_expm(const Params& params, std::span<const Aval> out,
+                                      std::span<const HostArray> in) {
   return on_host(params, out[0], in);
 }
 
@@ -221,8 +221,8 @@ const Primitive expm_p{
     },
     .transpose = rules::not_linear<expm_p>,
     .batch = linalg::batch_in_front<expm_p>,
-    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand>),
-    .reference = linalg::reference,
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand_expm>),
+    .reference = linalg::reference_expm,
 };
 
 /// The derivative L(a, e) of the exponential at a in direction e is the upper right block of
@@ -258,7 +258,7 @@ const Primitive expm_tangent_p{
     },
     .batch = linalg::batch_in_front<expm_tangent_p>,
     .lower = Lowering::expanded(linalg::over_stacks<linalg::expand_tangent>),
-    .reference = linalg::reference,
+    .reference = linalg::reference_expm,
 };
 
 }  // namespace gnomon

@@ -151,7 +151,7 @@ class Stage {
     const Term s = sign(1), t = sign(2);
     const Term even_re = Term(a.re) + s * c.re, even_im = Term(a.im) + s * c.im;
     const Term odd_re = Term(b.re) + s * d.re, odd_im = Term(b.im) + s * d.im;
-    const Array straight = greater(s, 0);
+    const Array straight = exceeds(s, 0);
     return {even_re + t * choose(straight, odd_re, odd_im),
             even_im + t * choose(straight, odd_im, -odd_re)};
   }

@@ -29,7 +29,7 @@ Array largest(const Array& a, std::vector<int> axes) {
 Rotation rotation(const Term& p, const Term& q, const Term& r) {
   // Smaller elements would lose their sign or vanish when they are doubled or squared.
   const double least = p.a.dtype() == DType::f64 ? 0x1p-500 : 0x1p-100;
-  const Array counts = greater(magnitude(q), least);
+  const Array counts = exceeds(magnitude(q), least);
   const Term zero = number_like(q, 0), one = number_like(q, 1);
   const Term theta = (r - p) / choose(counts, q * 2, one);
   // The square may be infinite; t is zero then, as it should.
@@ -72,7 +72,7 @@ Array at_indices(const Array& x, const Array& indices) {
 Turn turn(const Array& own, const Array& between, const Array& partner) {
   const Array index = lax::iota(DType::i32, own.shape(), own.rank() - 1);
   const Term whom = lax::broadcast(partner, own.shape(), {own.rank() - 1});
-  const Array first = greater(whom, Term(index));
+  const Array first = exceeds(whom, Term(index));
   const Term other = at_indices(own, partner);
   const Rotation g = rotation(choose(first, own, other), between, choose(first, other, own));
   return {partner, g.rest, choose(first, -g.s, g.s)};
@@ -92,7 +92,7 @@ Swept swept(const Array& a, const Array& v) {
   const Arrays end = repeat(w - 1, {a, v, none}, [&](const Array& round, const Arrays& state) {
     const Array partner = partners(round, w);
     const Term i = lax::iota(DType::i32, partner.shape(), 0);
-    const Array first = greater(Term(partner), i);
+    const Array first = exceeds(Term(partner), i);
     // Both of a pair read the same element: the matrix is symmetric up to rounding only.
     const Term place =
         choose(first, i, partner) * static_cast<double>(w) + choose(first, partner, i);
@@ -182,7 +182,7 @@ Bases completed(const Array& u, const Array& known, const Array& v) {
     const Array weighted = (ahead * 0.5 + 0.5) * gap;
     // How far the squares of the others' singular values are from 1, halved.
     const Term left = lax::sum(lax::mul(diagonal(weighted), lax::sub_from(1.0, share)), {0, 1});
-    const Array far = greater(left, 8 * unit_roundoff(dtype) * static_cast<double>(n));
+    const Array far = exceeds(left, 8 * unit_roundoff(dtype) * static_cast<double>(n));
     return Arrays{lax::add(x, product(x, weighted)), c[1], emit1(not_p, {}, {far}, {})};
   };
   const Arrays first{start, known, lax::full({DType::boolean, {}}, 0)};

@@ -97,6 +97,13 @@ Arrays over_stacks(const Params& params, const Arrays& in, const Target& target,
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// Systems up to this size are written out element by element.
 inline constexpr Dim tiny = 8;
+/// Matrices of up to this many rows and columns are orthogonalized element by element.
+inline constexpr Dim tiny_rows = 6, tiny_columns = 4;
+/// Columns that a factorisation eliminates one by one; more are taken in panels of so many.
+inline constexpr Dim panel = 32;
+/// Up to here panels update all columns; more columns are halved, and the right half waits for the
+/// left one: the loop over panels multiplies with columns that are not known yet.
+inline constexpr Dim by_panels = 512;
 
 Array solve_triangular(const Array& a, const Array& b, const TriangularParams&);
 /// The inverses of small lower triangular matrices by forward substitution, a lane for each column;

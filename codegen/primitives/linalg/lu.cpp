@@ -14,12 +14,8 @@ namespace {
 
 /// Matrices up to this size are factored element by element.
 constexpr Dim tiny_lu = 6;
-constexpr Dim panel = 32;
 /// Up to here all columns are one panel.
 constexpr Dim one_panel = 64;
-/// Up to here panels update all columns; more columns are halved, and the right half waits for the
-/// left one.
-constexpr Dim by_panels = 512;
 
 Dim steps(const Array& a) { return std::min(rows(a), columns(a)); }
 
@@ -28,7 +24,9 @@ struct Factors {
 };
 
 /// x / pivot; x itself, which is zero then, when the pivot is.
-Term divided(const Term& x, const Term& pivot) { return choose(equals(pivot, 0), x, x / pivot); }
+Term divided_by_pivot(const Term& x, const Term& pivot) {
+  return choose(equals(pivot, 0), x, x / pivot);
+}
 
 /// Swaps rows k and p (p >= k, traced) of all columns.
 void swap_rows(std::vector<std::vector<Term>>& a, std::size_t k, const Term& p) {
@@ -48,7 +46,7 @@ Term pivot_row(const Elements& a, std::size_t k, const Term& like_index) {
   Term best = magnitude(a[k][k]), row = number_like(like_index, static_cast<double>(k));
   for (std::size_t i = k + 1; i < a.size(); ++i) {
     const Term x = magnitude(a[i][k]);
-    const Array better = greater(x, best);
+    const Array better = exceeds(x, best);
     best = choose(better, x, best);
     row = choose(better, number_like(row, static_cast<double>(i)), row);
   }
@@ -58,7 +56,7 @@ Term pivot_row(const Elements& a, std::size_t k, const Term& like_index) {
 /// Eliminates below pivot k in the columns behind it; the factors of L take the place of the zeros.
 void eliminate(Elements& a, std::size_t k) {
   for (std::size_t i = k + 1; i < a.size(); ++i) {
-    a[i][k] = divided(a[i][k], a[k][k]);
+    a[i][k] = divided_by_pivot(a[i][k], a[k][k]);
     for (std::size_t j = k + 1; j < a[i].size(); ++j) a[i][j] = a[i][j] - a[i][k] * a[k][j];
   }
 }
@@ -124,12 +122,12 @@ Panel factor_panel(const Array& a, const Array& first, Dim m0, Dim n0) {
     Array candidate = at_least(row, top);
     if (m0 < m)
       candidate =
-          lax::logical_and(candidate, greater(number_like(row, static_cast<double>(m0)), row));
+          lax::logical_and(candidate, exceeds(number_like(row, static_cast<double>(m0)), row));
     const Term size = choose(candidate, magnitude(column), number_like(column, -1));
     Array p = emit1(argmax_p, AxisParams{column_shape.rank() - 1}, {size.a}, {});
     if (m0 < m) {
       const Array place = spread(own, p.shape());
-      p = choose(greater(number_like(place, static_cast<double>(n0)), place), p, place);
+      p = choose(exceeds(number_like(place, static_cast<double>(n0)), place), p, place);
     }
     const Array pivot_of_row = spread(p, column_shape);
     const Array source =
@@ -139,15 +137,16 @@ Panel factor_panel(const Array& a, const Array& first, Dim m0, Dim n0) {
     const Array pivot_row = lax::reshape(pivots, extended(batch_of(a), {w}));
     const Array pivot = taken(column, lax::reshape(p, extended(p.shape(), {1})));  // [.., 1]
     const Array pivot_here = spread(lax::reshape(pivot, p.shape()), column_shape);
-    const Term below = choose(greater(row, top), divided(taken(column, source), pivot_here),
-                              number_like(column, 0));
+    const Term below =
+        choose(exceeds(row, top), divided_by_pivot(taken(column, source), pivot_here),
+               number_like(column, 0));
     const Array at = column_index(x.shape()), here = spread(j, x.shape());
     const Array below_rows = as_columns(below, w);
     const Term updated = Term(swapped) - Term(below_rows) * as_rows(pivot_row, m);
-    const Array is_below = greater(as_columns(row, w), as_columns(top, w));
+    const Array is_below = exceeds(as_columns(row, w), as_columns(top, w));
     const Array kept = choose(lax::logical_and(lax::eq(at, here), is_below), below_rows, swapped);
     return Arrays{
-        choose(greater(at, here), updated, kept), taken(state[1], source),
+        choose(exceeds(at, here), updated, kept), taken(state[1], source),
         choose(lax::eq(pivot_index, spread(j, pivot_shape)), spread(p, pivot_shape), state[2])};
   };
   const Arrays r = repeat(w, {a, rows_in_order(), lax::full({DType::i32, pivot_shape}, 0)}, body);
@@ -176,7 +175,7 @@ Factors with_panel(const Factors& f, const Array& first, Dim width, Dim m0, Dim 
   const Array at = lax::iota(DType::i32, whole, whole.rank() - 1);
   const Array local = lax::sub(at, spread(first, whole));
   const Array inside =
-      lax::logical_and(at_least(at, spread(first, whole)), greater(spread(end, whole), at));
+      lax::logical_and(at_least(at, spread(first, whole)), exceeds(spread(end, whole), at));
   return {a, choose(inside, taken(p.pivots, local), f.pivots), taken(f.permutation, p.order)};
 }
 

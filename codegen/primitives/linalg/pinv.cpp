@@ -13,21 +13,21 @@ using host::Dense;
 namespace linalg {
 namespace {
 
-std::vector<Array> expand(const Params& params, const Arrays& in, const Target&, Loc) {
+std::vector<Array> expand_pinv(const Params& params, const Arrays& in, const Target&, Loc) {
   const Array& a = in[0];
   if (a.size() == 0) return {transposed(a)};
   const Arrays f = emit(svd_p, {}, {a}, {});
   const Array &u = f[0], &s = f[1], &vt = f[2];
   const int axis = s.rank() - 1;
   const Term top = spread(lax::reshape(lax::slice_axis(s, axis, 0, 1), batch_of(a)), s.shape());
-  const Array counts = greater(s, top * params.as<PinvParams>().rtol);
+  const Array counts = exceeds(s, top * params.as<PinvParams>().rtol);
   const Term scale = choose(counts, 1.0 / choose(counts, s, number_like(s, 1)), number_like(s, 0));
   return {product(lax::mul(vt, as_columns(scale, columns(vt))), u, true, true)};
 }
 
 /// As the expansion, from the reference of svd.
-std::vector<HostArray> reference(const Params& params, std::span<const Aval> out,
-                                 std::span<const HostArray> in) {
+std::vector<HostArray> reference_pinv(const Params& params, std::span<const Aval> out,
+                                      std::span<const HostArray> in) {
   HostArray r(out[0]);
   if (r.size() == 0) return {std::move(r)};
   HostArray wide(Aval{DType::f64, in[0].aval.shape});
@@ -77,8 +77,8 @@ const Primitive pinv_p{
     },
     .transpose = rules::not_linear<pinv_p>,
     .batch = linalg::batch_in_front<pinv_p>,
-    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand>),
-    .reference = linalg::reference,
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand_pinv>),
+    .reference = linalg::reference_pinv,
 };
 
 }  // namespace gnomon

@@ -14,12 +14,8 @@ using host::Dense;
 namespace linalg {
 namespace {
 
-/// Matrices of up to this many elements are factored element by element.
-constexpr Dim tiny_rows = 6, tiny_columns = 4;
-constexpr Dim panel = 32;
-/// Up to here reflections are applied one by one; beyond in panels, and beyond that by halves.
+/// Up to here reflections are applied one by one; beyond in panels.
 constexpr Dim one_by_one = 64;
-constexpr Dim by_panels = 512;
 
 // A reflection is I - tau v v^T with v zero above its own row and one there. For a column with
 // nothing below its own row tau is zero, as in LAPACK's larfg.
@@ -83,7 +79,7 @@ Reflections reflect(const Array& a, const Array& first) {
     const Array tau_index = lax::iota(DType::i32, tau_shape, tau_shape.rank() - 1);
     const Array own = spread(lax::add(first, j), column_shape);
     const Term column = column_at(x, j), zero = number_like(column, 0);
-    const Array is_own = lax::eq(row, own), is_below = greater(row, own);
+    const Array is_own = lax::eq(row, own), is_below = exceeds(row, own);
     const Term alpha = lax::sum(choose(is_own, column, zero), last);
     const Term rest = choose(is_below, column, zero);
     const Term below = lax::sum(rest * rest, last);
@@ -102,7 +98,7 @@ Reflections reflect(const Array& a, const Array& first) {
     const Array at = column_index(x.shape()), here = spread(j, x.shape());
     const Array made = choose(is_own, spread(beta, column_shape), choose(is_below, zero, column));
     const Array next =
-        choose(greater(at, here), updated, choose(lax::eq(at, here), as_columns(made, w), x));
+        choose(exceeds(at, here), updated, choose(lax::eq(at, here), as_columns(made, w), x));
     const Array mine = lax::eq(tau_index, spread(j, tau_shape));
     const Array own_column = lax::reshape(v.a, extended(column_shape, {1}));
     return Arrays{next, with_block(state[1], own_column, lax::zeros_like(j), j),
@@ -249,14 +245,14 @@ Reduced qr_by_panels(const Array& a, Dim width) {
   return {q, upper_part(r)};
 }
 
-std::vector<Array> expand(const Params& params, const Arrays& in, const Target&, Loc) {
+std::vector<Array> expanded_qr(const Params& params, const Arrays& in, const Target&, Loc) {
   const Reduced f = expand_qr(in[0], params.as<QrParams>().complete);
   return {f.q, f.r};
 }
 
 /// Reflections, each applied to the whole of r and q.
-std::vector<HostArray> reference(const Params&, std::span<const Aval> out,
-                                 std::span<const HostArray> in) {
+std::vector<HostArray> reference_qr(const Params&, std::span<const Aval> out,
+                                    std::span<const HostArray> in) {
   std::vector<HostArray> result{HostArray(out[0]), HostArray(out[1])};
   const int rank = out[0].shape.rank();
   const Dim width = out[0].shape[rank - 1];
@@ -299,7 +295,7 @@ std::vector<HostArray> reference(const Params&, std::span<const Aval> out,
 }
 
 /// Of a with full rank; see qr_p.
-Tangents tangents(const Array& a, const Array& q, const Array& r, const Array& da) {
+Tangents tangents_of_qr(const Array& a, const Array& q, const Array& r, const Array& da) {
   const Dim m = rows(a), n = columns(a), k = std::min(m, n);
   const Array square = column_range(r, 0, k), own = column_range(da, 0, k);
   const Array ratio =
@@ -361,12 +357,12 @@ const Primitive qr_p{
                     "the complete basis of " + to_string(in[0].aval()) +
                         " has no derivative: its last columns are arbitrary; take the reduced form",
                     {});
-      return linalg::tangents(in[0], out[0], out[1], *d[0]);
+      return linalg::tangents_of_qr(in[0], out[0], out[1], *d[0]);
     },
     .transpose = rules::not_linear<qr_p>,
     .batch = linalg::batch_in_front<qr_p>,
-    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand>),
-    .reference = linalg::reference,
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expanded_qr>),
+    .reference = linalg::reference_qr,
 };
 
 }  // namespace gnomon

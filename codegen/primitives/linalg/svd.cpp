@@ -14,8 +14,6 @@ using host::Dense;
 namespace linalg {
 namespace {
 
-constexpr Dim tiny_rows = 6, tiny_columns = 4;
-
 // What follows gives [a V; V], a V with orthogonal columns. Hestenes, Inversion of matrices by
 // biorthogonalization and related results (1958): the rotation of two columns is that of their Gram
 // matrix.
@@ -48,7 +46,7 @@ Array tiny_orthogonal(const Array& a) {
 /// are more than rounding (longer than `floor`, a square; one number for all columns).
 Array largest_cosine(const Term& square, const Term& other, const Term& between, const Term& floor,
                      std::vector<int> axes) {
-  const Array counts = lax::logical_and(greater(square, floor), greater(other, floor));
+  const Array counts = lax::logical_and(exceeds(square, floor), exceeds(other, floor));
   const Term lengths = square_root(square) * square_root(other);
   const Term cosine =
       choose(counts, magnitude(between) / choose(counts, lengths, number_like(square, 1)),
@@ -58,7 +56,7 @@ Array largest_cosine(const Term& square, const Term& other, const Term& between,
 }
 
 /// Cosines up to here are rounding.
-double negligible(const Array& a) {
+double negligible_cosine(const Array& a) {
   return unit_roundoff(a.dtype()) * static_cast<double>(rows(a) + 16);
 }
 /// Squares of columns that are nothing but rounding, per matrix, from squares that add up to that
@@ -87,7 +85,7 @@ Array by_columns(const Array& a) {
   const Array none = lax::full({a.dtype(), batch}, 0);
   const Array start =
       lax::concatenate({padded(a, m, size), identity(a.dtype(), batch, size)}, axis);
-  const Rounds rounds{1, most_sweeps, negligible(a)};
+  const Rounds rounds{1, most_sweeps, negligible_cosine(a)};
   const Array floor = floor_of_squares(lax::mul(a, a), {axis, axis + 1});
   const Array end = sweep(rounds, {start, floor}, batch, [&](const Arrays& state) {
     const Arrays r = repeat(size - 1, {state[0], lax::zeros_like(state[1]), state[1]}, round);
@@ -119,7 +117,7 @@ Array by_blocks(const Array& a) {
   const Array basis = identity(a.dtype(), batch_of(a), n);
   const Array start =
       in_panels(lax::concatenate({padded(a, m, size), padded(basis, n, size)}, a.rank() - 2), cut);
-  const Rounds rounds{cut.count() - 1, most_sweeps, negligible(a)};
+  const Rounds rounds{cut.count() - 1, most_sweeps, negligible_cosine(a)};
   const Array no_floor = lax::full({a.dtype(), batch}, 0);
   return column_range(out_of_panels(sweep(rounds, {start, no_floor}, {}, round)[0]), 0, n);
 }
@@ -145,7 +143,7 @@ Arrays from_orthogonal(const Array& both, double eps) {
   const Array x = row_range(sorted.vectors, 0, m), v = row_range(sorted.vectors, m, m + n);
   // Columns of length zero, up to rounding, leave their place in u to any orthonormal ones.
   const Term top = spread(lax::reshape(lax::slice_axis(s, axis, 0, 1), batch_of(x)), s.shape());
-  const Array counts = greater(s, top * (eps * static_cast<double>(m)));
+  const Array counts = exceeds(s, top * (eps * static_cast<double>(m)));
   const Term scale = choose(counts, 1.0 / choose(counts, s, number_like(s, 1)), number_like(s, 0));
   const Array unit = lax::mul(x, as_rows(scale, m));
   if (n > in_one_piece) {
@@ -175,7 +173,7 @@ Arrays tall_svd(const Array& a) {
   return {product(f.q, inner[0]), inner[1], inner[2]};
 }
 
-std::vector<Array> expand(const Params&, const Arrays& in, const Target&, Loc) {
+std::vector<Array> expand_svd(const Params&, const Arrays& in, const Target&, Loc) {
   const Array& a = in[0];
   const Dim m = rows(a), n = columns(a), k = std::min(m, n);
   if (a.size() == 0) {
@@ -262,8 +260,8 @@ HostSvd tall_on_host(Dense a) {
   return r;
 }
 
-std::vector<HostArray> reference(const Params&, std::span<const Aval> out,
-                                 std::span<const HostArray> in) {
+std::vector<HostArray> reference_svd(const Params&, std::span<const Aval> out,
+                                     std::span<const HostArray> in) {
   std::vector<HostArray> result{HostArray(out[0]), HostArray(out[1]), HostArray(out[2])};
   for (Dim b = 0; in[0].size() > 0 && b < host::matrices(in[0].aval); ++b) {
     const Dense a = host::matrix_at(in[0], b);
@@ -289,7 +287,7 @@ std::vector<HostArray> reference(const Params&, std::span<const Aval> out,
   return result;
 }
 
-Tangents tangents(const Array& u, const Array& s, const Array& vt, const Array& da) {
+Tangents tangents_of_svd(const Array& u, const Array& s, const Array& vt, const Array& da) {
   const Dim m = rows(u), k = columns(u), n = columns(vt);
   const Array v = transposed(vt);
   const Array inner = product(u, product(da, v), true);  // [.., k, k]
@@ -334,12 +332,12 @@ const Primitive svd_p{
           {t, extended(batch, {m, k})}, {t, extended(batch, {k})}, {t, extended(batch, {k, n})}};
     },
     .jvp = [](const Params&, const Arrays&, const Arrays& out, const Tangents& d) -> Tangents {
-      return linalg::tangents(out[0], out[1], out[2], *d[0]);
+      return linalg::tangents_of_svd(out[0], out[1], out[2], *d[0]);
     },
     .transpose = rules::not_linear<svd_p>,
     .batch = linalg::batch_in_front<svd_p>,
-    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand>),
-    .reference = linalg::reference,
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand_svd>),
+    .reference = linalg::reference_svd,
 };
 
 }  // namespace gnomon

@@ -76,7 +76,7 @@ Array solve_by_blocks(const Array& a, const Array& b) {
     const Array first = smaller(lax::mul(step, static_cast<double>(s)),
                                 number_like(zero, static_cast<double>(n - s)));
     const Array all = block_at(a, first, zero, s, n);
-    const Array known = greater(spread(first, all.shape()), column_index(all.shape()));
+    const Array known = exceeds(spread(first, all.shape()), column_index(all.shape()));
     const Array rest = lax::sub(block_at(b, first, zero, s, columns(b)),
                                 product(choose(known, all, lax::zeros_like(all)), x));
     const Array now = product(inverse_of_lower(block_at(a, first, first, s, s), false), rest);
@@ -125,7 +125,7 @@ Array inverse_of_lower(const Array& a, bool unit) {
   const auto row = [&](const Array& i, const Arrays& state) {
     const Array &known = state[0], zero = lax::zeros_like(i);
     const Array l = lax::reshape(block_at(own, i, zero, 1, n), shape);
-    const Array in_front = greater(spread(i, shape), column_index(shape));
+    const Array in_front = exceeds(spread(i, shape), column_index(shape));
     const Term sum = lax::sum(choose(in_front, Term(l) * known, lax::zeros_like(known)), {last});
     const Array is_own =
         lax::eq(lax::iota(DType::i32, column_shape, last - 1), spread(i, column_shape));
@@ -156,12 +156,13 @@ Array solve_triangular(const Array& a, const Array& b, const TriangularParams& p
 
 namespace {
 
-std::vector<Array> expand(const Params& params, const Arrays& in, const Target&, Loc) {
+std::vector<Array> expand_triangular_solve(const Params& params, const Arrays& in, const Target&,
+                                           Loc) {
   return {solve_triangular(in[0], in[1], params.as<TriangularParams>())};
 }
 
-std::vector<HostArray> reference(const Params& params, std::span<const Aval> out,
-                                 std::span<const HostArray> in) {
+std::vector<HostArray> reference_triangular_solve(const Params& params, std::span<const Aval> out,
+                                                  std::span<const HostArray> in) {
   const auto& p = params.as<TriangularParams>();
   HostArray r(out[0]);
   for (Dim batch = 0; r.size() > 0 && batch < host::matrices(out[0]); ++batch) {
@@ -241,8 +242,8 @@ const Primitive triangular_solve_p{
       const Array x = emit1(triangular_solve_p, params, {in[0], lax::reshape(apart, merged)}, {});
       return {{lax::reshape(x, apart.shape())}, {to}};
     },
-    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand>),
-    .reference = linalg::reference,
+    .lower = Lowering::expanded(linalg::over_stacks<linalg::expand_triangular_solve>),
+    .reference = linalg::reference_triangular_solve,
 };
 
 }  // namespace gnomon

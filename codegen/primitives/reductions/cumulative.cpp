@@ -87,7 +87,7 @@ Tangents transpose_recurrence(const TransposeArgs& t) {
   return r;
 }
 
-Tangents transpose_sum(const TransposeArgs& t) {
+Tangents transpose_running_sum(const TransposeArgs& t) {
   Tangents r(1);
   if (t.cotangents[0]) r[0] = emit1(cumsum_p, reversed(t.params), {*t.cotangents[0]}, {});
   return r;
@@ -95,7 +95,7 @@ Tangents transpose_sum(const TransposeArgs& t) {
 
 // ---- on the device
 
-Array logaddexp(const Array& a, const Array& b) {
+Array join_logsumexp(const Array& a, const Array& b) {
   const Array high = emit1(max_p, {}, {a, b}, {}), low = emit1(min_p, {}, {a, b}, {});
   const Array more = lax::unary(log1p_p, lax::unary(exp_p, lax::sub(low, high)));
   return lax::select(lax::unary(isfinite_p, high), lax::add(high, more), high);
@@ -221,7 +221,7 @@ constexpr Primitive cumulative(
 const Primitive cumsum_p =
     linear(cumulative<cumsum_p, Accepts::numbers, single<join_sum, zero>, Sum>(
                "cumsum", jvp_linear<cumsum_p>),
-           transpose_sum);
+           transpose_running_sum);
 const Primitive cumprod_p =
     cumulative<cumprod_p, Accepts::numbers, single<join_product, one>, Product>(
         "cumprod", jvp_running_product);
@@ -232,7 +232,7 @@ const Primitive cummin_p =
     cumulative<cummin_p, Accepts::numbers, single<join_min, highest>, Minimum>(
         "cummin", jvp_running_extremum);
 const Primitive cumlogsumexp_p =
-    cumulative<cumlogsumexp_p, Accepts::floats, single<logaddexp, lowest>, LogSumExp>(
+    cumulative<cumlogsumexp_p, Accepts::floats, single<join_logsumexp, lowest>, LogSumExp>(
         "cumlogsumexp", jvp_logsumexp);
 
 const Primitive linear_recurrence_p{

@@ -153,8 +153,8 @@ Array spread(const Array& y, const Shape& shape, const std::vector<int>& axes) {
 }
 
 // d max = the mean of the tangents of all maxima.
-Tangents jvp_extremum(const Params& params, const Arrays& in, const Arrays& out,
-                      const Tangents& d) {
+Tangents jvp_reduced_extremum(const Params& params, const Arrays& in, const Arrays& out,
+                              const Tangents& d) {
   const auto& axes = params.as<AxesParams>().axes;
   const Array here =
       lax::convert(lax::eq(in[0], spread(out[0], in[0].shape(), axes)), in[0].dtype());
@@ -204,10 +204,10 @@ const Primitive sum_p = linear(
 const Primitive prod_p =
     reduction<prod_p, Accepts::numbers, k_one, k_binary<Op::mul>, Product>("prod", jvp_product);
 /// NaN when an element is; -inf (the smallest integer, false) of nothing.
-const Primitive reduce_max_p =
-    reduction<reduce_max_p, Accepts::any, k_lowest, k_larger, Maximum>("reduce_max", jvp_extremum);
+const Primitive reduce_max_p = reduction<reduce_max_p, Accepts::any, k_lowest, k_larger, Maximum>(
+    "reduce_max", jvp_reduced_extremum);
 const Primitive reduce_min_p = reduction<reduce_min_p, Accepts::any, k_highest, k_smaller, Minimum>(
-    "reduce_min", jvp_extremum);
+    "reduce_min", jvp_reduced_extremum);
 
 // ---- argmax, argmin
 

@@ -1,12 +1,12 @@
 // codegen/primitives/reductions/sort_expansion.cpp -- sorting in terms of simpler operations.
 //
 // Up to `network_length` elements exchange neighbours, which keeps equal ones in order: inside a
-// lane everything stays in registers. Up to `run_length`, every element counts those that come
+// lane everything stays in registers. Up to `counted_length`, every element counts those that come
 // before it. Longer rows are cut into runs that are sorted so, and runs are merged in pairs: every
 // lane of a merge finds by bisection where its part of the result begins in both runs (merge path:
 // Odeh, Green, Mwassi, Shmueli, Birk, "Merge Path", IPDPSW 2012) and merges `merge_length` elements
-// in turn. There are log2(n / run_length) passes of a few kernels each: kernels of their own where
-// the work is small, else those of one loop, which are made once.
+// in turn. There are log2(n / counted_length) passes of a few kernels each: kernels of their own
+// where the work is small, else those of one loop, which are made once.
 #include <algorithm>
 
 #include "codegen/lax/lax.h"
@@ -17,7 +17,7 @@
 namespace gnomon {
 namespace {
 
-constexpr Dim network_length = 8, run_length = 64, merge_length = 16;
+constexpr Dim network_length = 8, counted_length = 64, merge_length = 16;
 /// Elements from which on the passes are a loop.
 constexpr Dim loop_size = 1 << 15;
 
@@ -93,11 +93,11 @@ Array pick_flat(const Array& a, const Array& indices) {
   return emit1(gather_p, GatherParams{0, 0, GatherMode::clip}, {a, indices}, {});
 }
 
-/// Sorts runs of `run_length` elements, the last one shorter: a place is the number of elements of
-/// the run that come before.
+/// Sorts runs of `counted_length` elements, the last one shorter: a place is the number of elements
+/// of the run that come before.
 Rows by_counting(const Rows& rows) {
   const Dim b = rows.batch(), n = rows.length();
-  const Dim m = std::min(n, run_length), runs = (n + m - 1) / m;
+  const Dim m = std::min(n, counted_length), runs = (n + m - 1) / m;
   const Shape shape{b, runs, m}, pairs{b, runs, m, m};
   // Elements behind the end of the last run keep their places behind all others.
   const bool ragged = n % m != 0;
@@ -249,10 +249,10 @@ Dim halvings(Dim run) {
 Rows by_merging(const Rows& sorted_runs) {
   Parts parts = parts_of(sorted_runs);
   Dim passes = 0;
-  while ((run_length << passes) < parts.n) ++passes;
+  while ((counted_length << passes) < parts.n) ++passes;
   if (parts.batch * parts.n < loop_size) {
     for (Dim pass = 0; pass < passes; ++pass) {
-      const Dim run = run_length << pass;
+      const Dim run = counted_length << pass;
       parts.values = merged(parts, lax::scalar(DType::i32, static_cast<double>(run)),
                             [&](auto&& body, Pair range) {
                               return fori_loop(0, halvings(run), body, std::move(range));
@@ -263,14 +263,14 @@ Rows by_merging(const Rows& sorted_runs) {
   parts.values = fori_loop(
       0, passes,
       [&](const Array& pass, const Arrays& values) {
-        const Array run =
-            emit1(shl_p, {}, {lax::scalar(DType::i32, static_cast<double>(run_length)), pass}, {});
+        const Array run = emit1(
+            shl_p, {}, {lax::scalar(DType::i32, static_cast<double>(counted_length)), pass}, {});
         Parts now = parts;
         now.values = values;
         return merged(now, run, [&](auto&& body, Pair range) {
-          const Array steps = plus(pass, halvings(run_length));
+          const Array steps = plus(pass, halvings(counted_length));
           return fori_loop(0, steps, body, std::move(range),
-                           {.max_steps = halvings(run_length << (passes - 1))});
+                           {.max_steps = halvings(counted_length << (passes - 1))});
         });
       },
       parts.values);
@@ -281,7 +281,7 @@ Rows by_merging(const Rows& sorted_runs) {
 Rows sorted(const Rows& rows) {
   if (rows.length() <= network_length) return by_network(rows);
   const Rows runs = by_counting(rows);
-  return rows.length() <= run_length ? runs : by_merging(runs);
+  return rows.length() <= counted_length ? runs : by_merging(runs);
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ Batched batch_window(const Params& params, const Arrays& in, const BatchAxes& ba
   return {emit(P, p, in, {}), {*batch[0]}};
 }
 
-Tangents transpose_sum(const TransposeArgs& t) {
+Tangents transpose_window_sum(const TransposeArgs& t) {
   Tangents r(1);
   if (!t.cotangents[0]) return r;
   const Shape& shape = t.inputs[0].shape();
@@ -365,7 +365,7 @@ constexpr Primitive window_arg(std::string_view name) {
 const Primitive window_sum_p =
     linear(window_reduction<window_sum_p, k_zero, k_binary<Op::add>, Sum>("window_sum",
                                                                           jvp_linear<window_sum_p>),
-           transpose_sum);
+           transpose_window_sum);
 const Primitive window_max_p = window_reduction<window_max_p, k_lowest, k_larger, Maximum>(
     "window_max", jvp_window_extremum<window_argmax_p>);
 const Primitive window_min_p = window_reduction<window_min_p, k_highest, k_smaller, Minimum>(
