@@ -14,8 +14,8 @@ namespace gnomon {
 namespace {
 
 /// Axes of `from` that a reshape to `to` leaves alone, per axis of `to`.
-Axes kept_axes(const Shape& from, const Shape& to) {
-  Axes r(at(to.rank()), -1);
+AxisMap kept_axes(const Shape& from, const Shape& to) {
+  AxisMap r(at(to.rank()), -1);
   Dim before_from = 1;
   for (int a = 0; a < from.rank(); before_from *= from[a++]) {
     Dim before_to = 1;
@@ -28,13 +28,13 @@ Axes kept_axes(const Shape& from, const Shape& to) {
 }  // namespace
 
 void walk(const Placement& r, ValueId root,
-          const std::function<bool(ValueId, const Axes&)>& visit) {
+          const std::function<bool(ValueId, const AxisMap&)>& visit) {
   struct Open {
     ValueId v;
-    Axes axes;
+    AxisMap axes;
   };
   const Graph& g = r.graph;
-  Axes all;
+  AxisMap all;
   for (int a = 0; a < g.avals[root].shape.rank(); ++a) all.push_back(a);
   std::vector<Open> open{{root, all}};
   std::set<ValueId> seen;
@@ -44,8 +44,8 @@ void walk(const Placement& r, ValueId root,
     if (!seen.insert(here.v).second || !visit(here.v, here.axes)) continue;
     if (r.uses.producer[here.v] == Uses::none) continue;
     const Equation& e = g.equations[r.uses.producer[here.v]];
-    const auto through = [&](const Axes& below) {
-      Axes axes;
+    const auto through = [&](const AxisMap& below) {
+      AxisMap axes;
       for (int a : here.axes) axes.push_back(a < 0 ? -1 : below[at(a)]);
       open.push_back({e.inputs[0], std::move(axes)});
     };
@@ -72,7 +72,7 @@ int innermost(const Shape& shape, const Layout& layout) {
 
 int contiguous_axis(const Placement& r, ValueId v) {
   int found = -1;
-  walk(r, v, [&](ValueId below, const Axes& axes) {
+  walk(r, v, [&](ValueId below, const AxisMap& axes) {
     if (!r.in_memory[below]) return true;
     const int inner = innermost(r.graph.avals[below].shape, r.layouts[below]);
     const auto mine = std::find(axes.begin(), axes.end(), inner);

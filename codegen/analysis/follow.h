@@ -9,11 +9,12 @@
 namespace gnomon {
 
 /// Per axis of a root: the axis of another value that runs with it, or -1.
-using Axes = std::vector<int>;
+using AxisMap = std::vector<int>;
 
 /// Calls visit(value, axes) for `root` and what it takes element by element, through elementwise
 /// equations and views that rename positions; goes below a value when `visit` says so.
-void walk(const Placement&, ValueId root, const std::function<bool(ValueId, const Axes&)>& visit);
+void walk(const Placement&, ValueId root,
+          const std::function<bool(ValueId, const AxisMap&)>& visit);
 
 /// The axis whose neighbours are neighbours in memory.
 int innermost(const Shape&, const Layout&);

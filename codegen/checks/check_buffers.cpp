@@ -35,23 +35,23 @@ struct Mark {
   std::size_t buffer = 0;
   Loc read;  // where it was taken out of the buffer; without line: it is the buffer itself
 };
-struct Value {
+struct MarkedArray {
   Array array;
   std::optional<Mark> mark;
 };
-using Values = std::vector<Value>;
+using MarkedArrays = std::vector<MarkedArray>;
 
-Arrays arrays_of(const Values& values) {
+Arrays arrays_of(const MarkedArrays& values) {
   Arrays r;
-  for (const Value& v : values) r.push_back(v.array);
+  for (const MarkedArray& v : values) r.push_back(v.array);
   return r;
 }
 
-Array tags_of(const Value& v) {
+Array tags_of(const MarkedArray& v) {
   return v.mark ? v.mark->tags : lax::full({DType::i32, v.array.shape()}, elsewhere);
 }
 
-Loc read_of(const Value& v) { return v.mark ? v.mark->read : Loc{}; }
+Loc read_of(const MarkedArray& v) { return v.mark ? v.mark->read : Loc{}; }
 
 bool is_scatter(const Primitive* p) {
   return p == &scatter_set_p || p == &scatter_add_p || p == &scatter_mul_p || p == &scatter_min_p ||
@@ -65,11 +65,11 @@ class Checker {
 
   Graph check(const Graph& g) {
     Trace t;
-    Values inputs;
+    MarkedArrays inputs;
     for (ValueId v : g.inputs) inputs.push_back({t.input(g.avals[v]), {}});
-    const Values outputs = replay(g, inputs, t);
+    const MarkedArrays outputs = replay(g, inputs, t);
     // What was taken out of a buffer leaves the program: nobody can check it later.
-    for (const Value& v : outputs)
+    for (const MarkedArray& v : outputs)
       if (read_of(v).line > 0) require_written(*v.mark, v.mark->read);
     return t.finish(arrays_of(outputs));
   }
@@ -110,7 +110,7 @@ class Checker {
 
   // -- equations
 
-  static bool reads(const Equation& e, std::size_t operand, const Values& in) {
+  static bool reads(const Equation& e, std::size_t operand, const MarkedArrays& in) {
     if (e.primitive->lower.statement || hands_on(e, operand)) return false;
     if (e.primitive == &while_p || e.primitive == &scan_p) return false;
     if (e.primitive == &cond_p) return operand == 0;
@@ -120,13 +120,13 @@ class Checker {
     return !brought || !in[0].mark;
   }
 
-  Values replay(const Graph& g, const Values& inputs, Trace& t) {
-    Values env(g.avals.size());
+  MarkedArrays replay(const Graph& g, const MarkedArrays& inputs, Trace& t) {
+    MarkedArrays env(g.avals.size());
     std::vector<bool> required(g.avals.size(), false);
     for (std::size_t i = 0; i < inputs.size(); ++i) env[g.inputs[i]] = inputs[i];
     for (const Equation& e : g.equations) {
       t.loc = e.loc;
-      Values in;
+      MarkedArrays in;
       for (ValueId v : e.inputs) in.push_back(env[v]);
       for (std::size_t i = 0; i < in.size(); ++i) {
         if (!in[i].mark || !reads(e, i, in) || required[e.inputs[i]]) continue;
@@ -134,18 +134,18 @@ class Checker {
         const Mark& m = *in[i].mark;
         require_written(m, m.read.line > 0 ? m.read : e.loc);
       }
-      const Values out = results(e, in);
+      const MarkedArrays out = results(e, in);
       for (std::size_t i = 0; i < out.size(); ++i) env[e.outputs[i]] = out[i];
     }
-    Values outputs;
+    MarkedArrays outputs;
     for (ValueId v : g.outputs) outputs.push_back(env[v]);
     return outputs;
   }
 
-  Values results(const Equation& e, const Values& in) {
+  MarkedArrays results(const Equation& e, const MarkedArrays& in) {
     if (e.primitive == &while_p || e.primitive == &scan_p) return loop(e, in);
     if (e.primitive == &cond_p) return branches(e, in);
-    Values r;
+    MarkedArrays r;
     for (const Array& a : emit(*e.primitive, e.params, arrays_of(in), e.loc)) r.push_back({a, {}});
     if (e.primitive == &buffer_p) {
       const std::size_t number = origins_.number(e);
@@ -172,7 +172,7 @@ class Checker {
   }
 
   /// The tags of the result of an operation that hands elements on.
-  Array moved(const Equation& e, const Values& in) {
+  Array moved(const Equation& e, const MarkedArrays& in) {
     Arrays operands = arrays_of(in);
     for (std::size_t i = 0; i < in.size(); ++i)
       if (hands_on(e, i)) operands[i] = tags_of(in[i]);
@@ -199,7 +199,7 @@ class Checker {
 
   /// What tags become where an element is written over another, and the error where that one was
   /// written, or where it is written repeatedly (`again`, in either case only where it counts).
-  Array written(const Mark& onto, const Array& old, const Value& brought,
+  Array written(const Mark& onto, const Array& old, const MarkedArray& brought,
                 const std::optional<Array>& counts, const std::optional<Array>& again, Loc loc) {
     const Array zero = lax::zeros_like(old);
     const Array empty = lax::lt(old, zero);
@@ -219,7 +219,7 @@ class Checker {
     return next;
   }
 
-  Array updated(const Equation& e, const Values& in, Arrays operands) {
+  Array updated(const Equation& e, const MarkedArrays& in, Arrays operands) {
     const int batch_dims = e.params.as<DynamicUpdateSliceParams>().batch_dims;
     const Shape& update = in[1].array.shape();
     const Array starts_first = operands[1];
@@ -230,7 +230,7 @@ class Checker {
     return emit1(dynamic_update_slice_p, e.params, operands, {});
   }
 
-  Array scattered(const Equation& e, const Values& in, const Arrays& operands) {
+  Array scattered(const Equation& e, const MarkedArrays& in, const Arrays& operands) {
     const auto& p = e.params.as<ScatterParams>();
     const Array &tags = operands[0], &indices = operands[1];
     const Shape& shape = in[2].array.shape();
@@ -289,22 +289,22 @@ class Checker {
     bool deeper = false, unrelated = false;
   };
 
-  static Origins origins_of(const Values& values) {
+  static Origins origins_of(const MarkedArrays& values) {
     Origins r;
-    for (const Value& v : values) r.push_back(v.mark ? Origin(v.mark->buffer) : std::nullopt);
+    for (const MarkedArray& v : values) r.push_back(v.mark ? Origin(v.mark->buffer) : std::nullopt);
     return r;
   }
 
   /// A value that comes with tags, or without.
-  static Value with_tags(const Array& a, const Origin& origin, const Arrays& tags,
-                         std::size_t& next, Loc read) {
+  static MarkedArray with_tags(const Array& a, const Origin& origin, const Arrays& tags,
+                               std::size_t& next, Loc read) {
     if (!origin) return {a, {}};
     return {a, Mark{tags[next++], *origin, read}};
   }
 
   /// Carried values and sequences take their tags along behind them; those of constants are
   /// captured.
-  Values loop(const Equation& e, const Values& in) {
+  MarkedArrays loop(const Equation& e, const MarkedArrays& in) {
     const bool scan = e.primitive == &scan_p;
     const LoopOperands split = loop_operands(e);
     const Graph& body = split.body;
@@ -314,7 +314,7 @@ class Checker {
     for (std::size_t i = 0; i < own + sequences; ++i)
       if (origins[i]) tags[i >= own].push_back(tags_of(in[i]));
 
-    Values out;
+    MarkedArrays out;
     std::vector<std::size_t> rows;  // with tags
     control::Part made;
     {
@@ -327,7 +327,7 @@ class Checker {
         return r;
       };
       const Arrays all = arrays_of(in);
-      Values inner;
+      MarkedArrays inner;
       std::size_t first = 0;
       for (const bool row : {false, true}) {
         const std::size_t count = row ? sequences : own;
@@ -374,7 +374,7 @@ class Checker {
       params = Params(std::move(p));
     }
     const Arrays results = emit(*e.primitive, std::move(params), operands, e.loc);
-    Values r;
+    MarkedArrays r;
     std::size_t next = own;
     for (std::size_t i = 0; i < own; ++i) {
       const Loc read = read_of(in[i]).line > 0 ? read_of(in[i]) : read_of(out[i]);
@@ -387,7 +387,7 @@ class Checker {
     return r;
   }
 
-  Values branches(const Equation& e, const Values& in) {
+  MarkedArrays branches(const Equation& e, const MarkedArrays& in) {
     auto p = e.params.as<CondParams>();
     const Origins origins = origins_.of_outputs(e, origins_of(in));
     const Arrays operands = arrays_of(in);
@@ -396,11 +396,11 @@ class Checker {
     for (std::size_t b = 0; b < parts.size(); ++b) {
       Trace t;
       t.loc = e.loc;
-      Values inner;
+      MarkedArrays inner;
       for (std::size_t i = 1; i < in.size(); ++i)
         inner.push_back({t.input(in[i].array.aval()), in[i].mark});
       const Inside around(*this, p.lanes, false);
-      const Values out = replay(*p.branches[b], inner, t);
+      const MarkedArrays out = replay(*p.branches[b], inner, t);
       Arrays all = arrays_of(out);
       for (std::size_t i = 0; i < out.size(); ++i) {
         if (origins[i]) all.push_back(tags_of(out[i]));
@@ -414,7 +414,7 @@ class Checker {
     for (std::size_t b = 0; b < parts.size(); ++b)
       p.branches[b] = control::share(std::move(parts[b].graph));
     const Arrays results = emit(cond_p, std::move(p), joined(operands, constants), e.loc);
-    Values r;
+    MarkedArrays r;
     std::size_t next = origins.size();
     for (std::size_t i = 0; i < origins.size(); ++i)
       r.push_back(with_tags(results[i], origins[i], results, next, read[i]));

@@ -8,7 +8,7 @@ constexpr DeviceModel gpu{};
 
 /// Their limits are all that is known of least devices; few kernels are what any driver is quick to
 /// compile, so one workgroup runs what it can.
-constexpr DeviceModel least{.group_operations = 4e4, .longest_straight = 256};
+constexpr DeviceModel least_device{.group_operations = 4e4, .longest_straight = 256};
 
 constexpr DeviceModel cpu{
     .execution = Execution::cores,
@@ -34,7 +34,7 @@ constexpr DeviceModel cpu{
 const DeviceModel& device_model(const Target& t) {
   // Targets say how lanes should read; so far that tells kinds of devices apart.
   if (t.contiguous_per_lane) return cpu;
-  return t.team > 0 ? gpu : least;
+  return t.team > 0 ? gpu : least_device;
 }
 
 }  // namespace gnomon

@@ -21,7 +21,7 @@ namespace {
 
 /// Carried values of a loop under construction: scalars travel as loop arguments, arrays stay in
 /// their tile.
-struct Carried {
+struct CarriedTiles {
   std::vector<Tile> tiles;
 
   Values scalars() const {
@@ -31,8 +31,8 @@ struct Carried {
     return r;
   }
   /// The same tiles with their scalars taken from loop arguments.
-  Carried with(std::span<const Value> arguments) const {
-    Carried r = *this;
+  CarriedTiles with(std::span<const Value> arguments) const {
+    CarriedTiles r = *this;
     std::size_t at = 0;
     for (Tile& t : r.tiles) {
       t.spill.reset();
@@ -43,7 +43,8 @@ struct Carried {
   }
 };
 
-void bind_carried(Frame& frame, const Graph& graph, const Carried& carried, std::size_t count) {
+void bind_carried(Frame& frame, const Graph& graph, const CarriedTiles& carried,
+                  std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) frame.bind(graph.inputs[i], carried.tiles[i]);
 }
 
@@ -56,7 +57,7 @@ class CarryUpdate {
       : e_(e), k_(e.k), body_(body), uses_(*e.uses_of(body)) {}
 
   /// `running`: where one invocation holds all lanes, whether a lane takes this step.
-  Values run(Frame& frame, const Carried& carried, const SliceWrites::Mask& running) {
+  Values run(Frame& frame, const CarriedTiles& carried, const SliceWrites::Mask& running) {
     Values scalars;
     std::vector<std::pair<std::size_t, Tile>> copies;
     SliceWrites writes(e_, frame, body_);
@@ -124,14 +125,13 @@ bool is_history(const Graph& body, const Uses& uses, std::size_t carried, const 
 /// What loops begin with. `taken`: memory that already holds it. `empty`: whether a value has
 /// nothing in it that anybody looks at. `by_step`: whether a step writes a row of its own. `home`:
 /// the buffer that an empty array may lie in.
-Carried initial(Emitter& e, const Graph& body, int carried,
-                const std::function<int(const Aval&)>& pinned_axis, bool frozen,
-                const std::vector<std::optional<Tile>>& taken,
-                const std::function<bool(std::size_t)>& empty,
-                const std::function<bool(std::size_t)>& by_step,
-                const std::function<std::optional<std::uint32_t>(std::size_t, const Tile&)>& home,
-                const std::function<Value(std::size_t, const Index&)>& element) {
-  Carried c;
+CarriedTiles initial(
+    Emitter& e, const Graph& body, int carried, const std::function<int(const Aval&)>& pinned_axis,
+    bool frozen, const std::vector<std::optional<Tile>>& taken,
+    const std::function<bool(std::size_t)>& empty, const std::function<bool(std::size_t)>& by_step,
+    const std::function<std::optional<std::uint32_t>(std::size_t, const Tile&)>& home,
+    const std::function<Value(std::size_t, const Index&)>& element) {
+  CarriedTiles c;
   const auto uses = e.uses_of(body);
   for (std::size_t i = 0; i < static_cast<std::size_t>(carried); ++i) {
     if (taken[i]) {
@@ -204,7 +204,7 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
     return frozen ? -1 : laned ? 0 : e_.lane_axis(a.shape, 0);
   };
   const Taken taken = take_over(e, carried_count, pinned);
-  Carried start = initial(
+  CarriedTiles start = initial(
       e_, *p.body, p.carried, pinned, frozen, taken.tiles,
       [&](std::size_t i) { return is_empty(e.inputs[i]); },
       [&](std::size_t i) {
@@ -217,7 +217,7 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
       [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
   write_before(taken);
 
-  const auto holds = [&](const Carried& c, const Index& at) {
+  const auto holds = [&](const CarriedTiles& c, const Index& at) {
     Frame f(e_, *p.condition);
     bind_carried(f, *p.condition, c, carried_count);
     bind_constants(f, e, carried_count, carried_count);
@@ -256,14 +256,14 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
   const Values last = k.loop(
       init, p.max_steps < 0 ? 0 : static_cast<std::uint64_t>(p.max_steps),
       [&](std::span<const Value> arguments) {
-        Carried c = start.with(arguments.first(arguments.size() - 1));
+        CarriedTiles c = start.with(arguments.first(arguments.size() - 1));
         Value go = frozen ? any_active(c.tiles.back()) : holds(c, lane_shape);
         if (p.max_steps >= 0)
           go = k.land(k.compare(Op::lt, arguments.back(), k.u32(word(p.max_steps))), go);
         return go;
       },
       [&](std::span<const Value> arguments) {
-        Carried c = start.with(arguments.first(arguments.size() - 1));
+        CarriedTiles c = start.with(arguments.first(arguments.size() - 1));
         Tile running;
         if (frozen) {
           running = c.tiles.back();
@@ -281,7 +281,7 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
         f.run_loops_in_place();
         Values next = CarryUpdate(e_, *p.body).run(f, c, goes_on);
         if (frozen) {
-          Carried after = c.with(next);
+          CarriedTiles after = c.with(next);
           Tile still = running;
           if (still.kind != Tile::Kind::elements)
             still = e_.make_tile(DType::boolean, running.shape, -1, true);
@@ -297,7 +297,7 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
         next.push_back(k.add(arguments.back(), k.u32(1)));
         return next;
       });
-  const Carried end = start.with(std::span(last).first(last.size() - 1));
+  const CarriedTiles end = start.with(std::span(last).first(last.size() - 1));
   Tiles r;
   for (std::size_t i = 0; i < carried_count; ++i) r.emplace_back(end.tiles[i]);
   return r;
@@ -311,7 +311,7 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
   const auto sequences = static_cast<std::size_t>(p.sequences);
   const auto axis = [&](const Aval& a) { return e_.lane_axis(a.shape, 0); };
   const Taken taken = take_over(e, carried_count, axis);
-  const Carried start = initial(
+  const CarriedTiles start = initial(
       e_, body, p.carried, axis, false, taken.tiles,
       [&](std::size_t i) { return is_empty(e.inputs[i]); }, [](std::size_t) { return false; },
       [&](std::size_t i, const Tile& t) { return take_home(e.outputs[i], t); },
@@ -337,7 +337,7 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
   };
   const auto trip_body = [&](Value trip, std::span<const Value> arguments) {
     const Value step = p.reverse ? k.sub(k.u32(word(p.length - 1)), trip) : trip;
-    const Carried c = start.with(arguments);
+    const CarriedTiles c = start.with(arguments);
     Frame f(e_, body);
     bind_carried(f, body, c, carried_count);
     for (std::size_t s = 0; s < sequences; ++s) {
@@ -418,7 +418,7 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
                           ? trip_body(k.u32(0), first)
                           : k.count_loop(k.u32(word(p.length)),
                                          static_cast<std::uint64_t>(p.length), first, trip_body);
-  const Carried end = start.with(last);
+  const CarriedTiles end = start.with(last);
   for (std::size_t i = 0; i < carried_count; ++i) result[i] = end.tiles[i];
   return result;
 }

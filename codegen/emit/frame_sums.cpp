@@ -90,9 +90,9 @@ void Frame::sum_while_computing(const Equation& e) {
       }
       return sum;
     };
-    const Values none(static_cast<std::size_t>(sums.count()), k.number(sums.dtype, 0));
+    const Values zeros(static_cast<std::size_t>(sums.count()), k.number(sums.dtype, 0));
     sums.elements =
-        k.count_loop(k.u32(trips), trips, none, [&](Value trip, std::span<const Value> so_far) {
+        k.count_loop(k.u32(trips), trips, zeros, [&](Value trip, std::span<const Value> so_far) {
           Values sum(so_far.begin(), so_far.end());
           const Value first = k.mul(trip, k.u32(static_cast<std::uint32_t>(each)));
           for (std::uint32_t i = 0; i < each; ++i)

@@ -18,9 +18,9 @@ namespace gnomon {
 namespace {
 
 /// A product that a root takes element by element, seen from the root's axes.
-class Product {
+class TiledProduct {
  public:
-  Product(const Placement& r, const Equation& e, const Axes& axes)
+  TiledProduct(const Placement& r, const Equation& e, const AxisMap& axes)
       : p_(e.params.as<DotParams>()),
         axes_(axes),
         lhs_(r.graph.avals[e.inputs[0]].shape),
@@ -79,7 +79,7 @@ class Product {
   }
 
   const DotParams& p_;
-  Axes axes_;
+  AxisMap axes_;
   const Shape &lhs_, &rhs_;
   std::vector<int> lhs_free_, rhs_free_;
   int lhs_inner_ = -1, rhs_inner_ = -1;
@@ -100,7 +100,7 @@ Dim rows_of_players(Dim results, const Target& target) {
   return (results + 4 * lanes - 1) / (4 * lanes) * 4;
 }
 
-std::optional<RegisterTile> tile_product(const Product& product, const Shape& shape, int inner,
+std::optional<RegisterTile> tile_product(const TiledProduct& product, const Shape& shape, int inner,
                                          const Target& target) {
   if (product.depth() <= 16) return std::nullopt;
   std::optional<RegisterTile> best;
@@ -149,7 +149,7 @@ std::optional<RegisterTile> tile_transpose(const Placement& r, const Target& tar
                                            int inner) {
   const Shape& shape = r.graph.avals[root].shape;
   int source = -1;
-  walk(r, root, [&](ValueId v, const Axes& axes) {
+  walk(r, root, [&](ValueId v, const AxisMap& axes) {
     if (!r.in_memory[v] || v == root) return true;
     const int a = innermost(r.graph.avals[v].shape, r.layouts[v]);
     const auto mine = std::find(axes.begin(), axes.end(), a);
@@ -165,7 +165,7 @@ std::optional<RegisterTile> tile_transpose(const Placement& r, const Target& tar
 }
 
 /// The root's axis that runs with axis `a` of another value; -1 when none does.
-int root_axis(const Axes& axes, int a) {
+int root_axis(const AxisMap& axes, int a) {
   const auto found = std::find(axes.begin(), axes.end(), a);
   return found == axes.end() ? -1 : static_cast<int>(found - axes.begin());
 }
@@ -173,7 +173,7 @@ int root_axis(const Axes& axes, int a) {
 /// Output channels of a convolution share what they read of the image, neighbours along a row of it
 /// what they read of the kernel.
 std::optional<RegisterTile> tile_convolution(const Placement& r, const Equation& e,
-                                             const Axes& axes, const Shape& shape, int inner,
+                                             const AxisMap& axes, const Shape& shape, int inner,
                                              const Target& target) {
   const auto& p = e.params.as<ConvParams>();
   const int channel = p.batch_dims + 1, row = root_axis(axes, channel);
@@ -250,10 +250,10 @@ std::optional<RegisterTile> choose_tile(const Placement& r, const Target& target
   const int inner = innermost(shape, r.layouts[roots[0]]);
   if (target.tile_rows <= 1 || inner < 0) return std::nullopt;
 
-  std::optional<Product> product;
+  std::optional<TiledProduct> product;
   std::optional<RegisterTile> convolution;
   for (ValueId root : roots)
-    walk(r, root, [&](ValueId v, const Axes& axes) {
+    walk(r, root, [&](ValueId v, const AxisMap& axes) {
       if (product || (r.in_memory[v] && v != root)) return false;
       const std::uint32_t p = r.uses.producer[v];
       if (p == Uses::none) return true;

@@ -27,7 +27,7 @@ constexpr Dim short_side = 8, short_sum = 16;
 struct Side {
   ValueId value = 0;
   Shape shape;
-  Axes root_axis;  // -1: summed, or of length 1
+  AxisMap root_axis;  // -1: summed, or of length 1
   std::vector<int> summed;
   bool along_sum = false;
 
@@ -35,9 +35,9 @@ struct Side {
 };
 
 /// A product that the roots take element by element.
-struct Product {
+struct PanelProduct {
   ValueId value = 0;
-  Axes root_axis;  // per axis of the product; -1 where it has length 1
+  AxisMap root_axis;  // per axis of the product; -1 where it has length 1
   Side lhs, rhs;
   Shape summed;
 
@@ -52,7 +52,7 @@ struct Product {
 };
 
 Side side_of(const Placement& p, ValueId v, const std::vector<int>& batch,
-             const std::vector<int>& summed, const Axes& product_axes, int first_free) {
+             const std::vector<int>& summed, const AxisMap& product_axes, int first_free) {
   Side s{v, p.graph.avals[v].shape, {}, summed, contains(summed, contiguous_axis(p, v))};
   s.root_axis.assign(at(s.shape.rank()), -1);
   for (std::size_t i = 0; i < batch.size(); ++i) s.root_axis[at(batch[i])] = product_axes[i];
@@ -63,11 +63,11 @@ Side side_of(const Placement& p, ValueId v, const std::vector<int>& batch,
 }
 
 /// The product `v` seen from the root; none where an axis of it has no counterpart there.
-std::optional<Product> product_of(const Placement& p, ValueId v, const Axes& axes) {
+std::optional<PanelProduct> product_of(const Placement& p, ValueId v, const AxisMap& axes) {
   const Equation& e = p.graph.equations[p.uses.producer[v]];
   const auto& d = e.params.as<DotParams>();
   const Shape& shape = p.graph.avals[v].shape;
-  Product r;
+  PanelProduct r;
   r.value = v;
   for (int a = 0; a < shape.rank(); ++a) {
     const auto mine = std::find(axes.begin(), axes.end(), a);
@@ -82,14 +82,14 @@ std::optional<Product> product_of(const Placement& p, ValueId v, const Axes& axe
   return r;
 }
 
-std::vector<Product> products(const DraftRequest& r, const Placement& p) {
-  std::vector<Product> found;
+std::vector<PanelProduct> products(const DraftRequest& r, const Placement& p) {
+  std::vector<PanelProduct> found;
   for (ValueId root : r.roots)
-    walk(p, root, [&](ValueId v, const Axes& axes) {
+    walk(p, root, [&](ValueId v, const AxisMap& axes) {
       if ((p.in_memory[v] && v != root) || p.uses.producer[v] == Uses::none) return false;
       if (p.graph.equations[p.uses.producer[v]].primitive != &dot_general_p) return true;
-      const bool known =
-          std::any_of(found.begin(), found.end(), [&](const Product& x) { return x.value == v; });
+      const bool known = std::any_of(found.begin(), found.end(),
+                                     [&](const PanelProduct& x) { return x.value == v; });
       if (auto product = known ? std::nullopt : product_of(p, v, axes))
         found.push_back(std::move(*product));
       return false;
@@ -104,13 +104,13 @@ struct Block {
   Shape outer;  // the other axes, then blocks along rows and along columns
 
   /// Whether a product's operands have one of the two each.
-  bool fits(const Product& p) const { return split(p.lhs, p.rhs) || split(p.rhs, p.lhs); }
+  bool fits(const PanelProduct& p) const { return split(p.lhs, p.rhs) || split(p.rhs, p.lhs); }
   bool split(const Side& rows, const Side& columns) const {
     return rows.has(row) && !rows.has(column) && columns.has(column) && !columns.has(row);
   }
 };
 
-std::optional<Block> block_of(const Product& product, const Shape& shape, int inner,
+std::optional<Block> block_of(const PanelProduct& product, const Shape& shape, int inner,
                               const Target& target) {
   Block b;
   b.row = product.longest_free(true, shape);
@@ -161,7 +161,7 @@ class Blocks {
   }
 
   /// Computes a product for the whole block; its elements are then the invocation's own.
-  void multiply(const Product& p) {
+  void multiply(const PanelProduct& p) {
     const bool left_rows = b_.split(p.lhs, p.rhs);
     const Side &down = left_rows ? p.lhs : p.rhs, &across = left_rows ? p.rhs : p.lhs;
     Values sums = kernel::multiply(k_, b_.panels, static_cast<std::uint64_t>(p.summed.size()),
@@ -220,7 +220,7 @@ class Blocks {
     return k_.compare(Op::lt, k_.add(base_[at(axis)], offset), k_.u32(word(shape_[axis])));
   }
 
-  PanelSide side(const Side& s, const Product& p, int axis) {
+  PanelSide side(const Side& s, const PanelProduct& p, int axis) {
     return {[this, &s, &p, axis](Value which, Value n) {
               const Values summed =
                   p.summed.rank() == 1 ? Values{n} : rules::unravel(k_, p.summed, n);
@@ -236,7 +236,7 @@ class Blocks {
   }
 
   /// Which of the invocation's results is asked for.
-  std::size_t own(const Axes& axes, const Index& index) const {
+  std::size_t own(const AxisMap& axes, const Index& index) const {
     std::size_t row = rows_.size(), column = columns_.size();
     for (int a = 0; a < index.rank(); ++a) {
       const int root = axes[at(a)];
@@ -270,7 +270,7 @@ class Blocks {
 
 std::optional<WorkgroupDraft> draft_panels(const DraftRequest& r, const Placement& p) {
   const Shape& shape = r.graph.avals[r.roots[0]].shape;
-  const std::vector<Product> all = products(r, p);
+  const std::vector<PanelProduct> all = products(r, p);
   if (all.empty()) return std::nullopt;
   const auto block = block_of(all[0], shape, innermost(shape, r.layouts[r.roots[0]]), r.target);
   if (!block) return std::nullopt;
@@ -283,7 +283,7 @@ std::optional<WorkgroupDraft> draft_panels(const DraftRequest& r, const Placemen
   Frame f(w.emitter, r.graph);
   w.bind_inputs(f);
   Blocks blocks(w, f, *block, shape);
-  for (const Product& product : all)
+  for (const PanelProduct& product : all)
     if (block->fits(product)) blocks.multiply(product);
   blocks.store(r.roots, r.stored);
   Draft d = w.finish("group");

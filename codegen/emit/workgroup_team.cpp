@@ -21,7 +21,7 @@ using kernel::Values;
 namespace {
 
 /// Elements that go into one of a value's, and whether neighbours in memory are among them.
-struct Range {
+struct TeamRange {
   Dim length = 1;
   bool neighbours = false;
 };
@@ -32,7 +32,7 @@ bool inside(const Placement& p, ValueId operand, const std::vector<int>& axes) {
   return contains(axes, inner < 0 ? p.graph.avals[operand].shape.rank() - 1 : inner);
 }
 
-std::optional<Range> range_of(const Placement& p, const Equation& e) {
+std::optional<TeamRange> team_range(const Placement& p, const Equation& e) {
   const Primitive* f = e.primitive;
   if (e.inputs.empty()) return std::nullopt;
   const Shape& in = p.graph.avals[e.inputs[0]].shape;
@@ -42,7 +42,7 @@ std::optional<Range> range_of(const Placement& p, const Equation& e) {
     // Where only one operand has neighbours in the sum, those of the other are results'.
     const bool both =
         inside(p, e.inputs[0], d.lhs_contracting) && inside(p, e.inputs[1], d.rhs_contracting);
-    return Range{terms(d, in), both};
+    return TeamRange{terms(d, in), both};
   }
   if (f == &sum_p || f == &prod_p || f == &reduce_max_p || f == &reduce_min_p)
     axes = e.params.as<AxesParams>().axes;
@@ -52,17 +52,17 @@ std::optional<Range> range_of(const Placement& p, const Equation& e) {
     return std::nullopt;
   Dim length = 1;
   for (int a : axes) length *= in[a];
-  return Range{length, inside(p, e.inputs[0], axes)};
+  return TeamRange{length, inside(p, e.inputs[0], axes)};
 }
 
 /// The longest range that a root's elements take in and that is worth a team; 0 when there is none.
 Dim longest(const DraftRequest& r, const Placement& p, Dim out) {
   Dim n = 0;
   for (ValueId root : r.roots)
-    walk(p, root, [&](ValueId v, const Axes&) {
+    walk(p, root, [&](ValueId v, const AxisMap&) {
       if (p.in_memory[v] && v != root) return false;
       if (p.uses.producer[v] == Uses::none) return false;
-      const auto range = range_of(p, p.graph.equations[p.uses.producer[v]]);
+      const auto range = team_range(p, p.graph.equations[p.uses.producer[v]]);
       if (!range) return true;
       if (has_team(r.target, range->length, out, range->neighbours)) n = std::max(n, range->length);
       return false;

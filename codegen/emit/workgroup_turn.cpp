@@ -20,14 +20,14 @@ namespace {
 /// A value in memory whose neighbours are a root's along an axis that is not its own innermost.
 struct Source {
   ValueId value = 0;
-  int axis = -1;   // of the root
-  Axes root_axis;  // per axis of the value; -1 where it has length 1
+  int axis = -1;      // of the root
+  AxisMap root_axis;  // per axis of the value; -1 where it has length 1
 };
 
 std::vector<Source> sources(const DraftRequest& r, const Placement& p, int inner) {
   std::vector<Source> found;
   for (ValueId root : r.roots)
-    walk(p, root, [&](ValueId v, const Axes& axes) {
+    walk(p, root, [&](ValueId v, const AxisMap& axes) {
       // What this kernel computes itself is not there to be read.
       if (!p.in_memory[v] || std::find(r.roots.begin(), r.roots.end(), v) != r.roots.end())
         return true;

@@ -18,16 +18,16 @@
 namespace gnomon {
 namespace {
 
-constexpr Dim most_row_bytes = Dim{256} << 20;
+constexpr Dim most_product_bytes = Dim{256} << 20;
 /// Shorter sums take no longer than reading their result.
-constexpr Dim fewest_terms = 8;
+constexpr Dim fewest_product_terms = 8;
 /// Multiplications in all steps that pay for a kernel and for memory.
 constexpr Dim worth_taking_out = Dim{1} << 20;
 
 /// One scan on its way to having products as further sequences.
-class Loop {
+class ProductLoop {
  public:
-  explicit Loop(const Equation& e)
+  explicit ProductLoop(const Equation& e)
       : p_(e.params.as<ScanParams>()),
         body_(*p_.body),
         producer_(analyse_uses(body_).producer),
@@ -81,7 +81,7 @@ class Loop {
         std::min(kind_[e.inputs[0]], kind_[e.inputs[1]]) != Kind::constant)
       return false;
     const Dim depth = terms(e.params.as<DotParams>(), body_.avals[e.inputs[0]].shape);
-    return depth >= fewest_terms &&
+    return depth >= fewest_product_terms &&
            p_.length * depth * body_.avals[e.outputs[0]].shape.size() >= worth_taking_out;
   }
 
@@ -106,7 +106,7 @@ class Loop {
       if (!e) continue;
       const Aval& a = body_.avals[v];
       const Dim more = p_.length * a.shape.size() * static_cast<Dim>(size_of(a.dtype));
-      if (worth_it(*e) && bytes + more <= most_row_bytes) {
+      if (worth_it(*e) && bytes + more <= most_product_bytes) {
         bytes += more;
         moved_.push_back(v);
         continue;
@@ -154,11 +154,11 @@ class Loop {
 std::optional<Graph> input_products_in_front(const Graph& g, const std::set<const Graph*>& bodies) {
   const auto moves = [&](const Equation& e) {
     return e.primitive == &scan_p && bodies.contains(e.params.as<ScanParams>().body.get()) &&
-           Loop(e).moves();
+           ProductLoop(e).moves();
   };
   if (std::none_of(g.equations.begin(), g.equations.end(), moves)) return std::nullopt;
   return simplify(replay(g, [&](const Equation& e, const Arrays& in) {
-    return moves(e) ? Loop(e).replay(in, e.loc) : emit(*e.primitive, e.params, in, e.loc);
+    return moves(e) ? ProductLoop(e).replay(in, e.loc) : emit(*e.primitive, e.params, in, e.loc);
   }));
 }
 

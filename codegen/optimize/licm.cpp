@@ -22,7 +22,7 @@ namespace {
 /// Instructions per iteration that pay for a kernel in front of the loop and for memory.
 constexpr double worth_moving = 4096;
 /// What is moved is no larger than what it is computed from, or than this.
-constexpr Dim small = Dim{1} << 16;
+constexpr Dim small_in_any_case = Dim{1} << 16;
 /// Matrices that are turned around: smaller ones stay in a core's fastest cache however they lie,
 /// and a copy of a larger one is memory that somebody may miss.
 constexpr Dim smallest_matrix = Dim{1} << 14, largest_matrix = Dim{1} << 22;
@@ -31,7 +31,7 @@ constexpr Dim smallest_matrix = Dim{1} << 14, largest_matrix = Dim{1} << 22;
 constexpr Dim enough_iterations = 32;
 
 /// The body of a loop that all lanes take together.
-const Graph* body_of(const Equation& e) {
+const Graph* hoistable_body(const Equation& e) {
   if (e.primitive == &scan_p) return e.params.as<ScanParams>().body.get();
   if (e.primitive == &while_p && e.params.as<WhileParams>().lanes == 0)
     return e.params.as<WhileParams>().body.get();
@@ -42,7 +42,7 @@ const Graph* body_of(const Equation& e) {
 class Hoister {
  public:
   Hoister(Graph& outer, const Equation& e, const Target& target)
-      : outer_(outer), loop_(e), target_(target), body_(*body_of(e)) {
+      : outer_(outer), loop_(e), target_(target), body_(*hoistable_body(e)) {
     const LoopOperands operands = loop_operands(e);
     first_constant_ = operands.carried + operands.sequences;
     const Dim steps = e.primitive == &while_p ? e.params.as<WhileParams>().max_steps
@@ -81,7 +81,7 @@ class Hoister {
   void loops_inside() {
     std::vector<Equation> equations;
     for (const Equation& e : body_.equations) {
-      if (body_of(e)) {
+      if (hoistable_body(e)) {
         Hoister inner(body_, e, target_);
         if (inner.run()) {
           inner.emit(equations);
@@ -230,7 +230,7 @@ class Hoister {
       if (slice.work < worth_moving) return;  // and so is that of all it follows from
       // What follows from positions alone takes no longer than reading it.
       if (slice.elements == 0 && slice.work <= 4 * static_cast<double>(size)) return;
-      if (size <= std::max(small, slice.elements)) return move(v);
+      if (size <= std::max(small_in_any_case, slice.elements)) return move(v);
     }
     for (ValueId in : e.inputs) consider(in, false);
   }
@@ -280,7 +280,7 @@ class Hoister {
 std::optional<Graph> hoist_invariants(const Graph& g, const std::set<const Graph*>& bodies,
                                       const Target& target) {
   return with_loops_rewritten(g, [&](Graph& r, const Equation& e) {
-    const Graph* body = body_of(e);
+    const Graph* body = hoistable_body(e);
     if (!body || !bodies.contains(body)) return false;
     Hoister loop(r, e, target);
     if (!loop.run()) return false;

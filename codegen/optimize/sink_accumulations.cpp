@@ -17,7 +17,7 @@
 namespace gnomon {
 namespace {
 
-constexpr Dim most_row_bytes = Dim{256} << 20;
+constexpr Dim most_operand_bytes = Dim{256} << 20;
 /// Fewer lanes than that are no reason to take a loop apart.
 constexpr Dim fewest_lanes = 16;
 
@@ -37,9 +37,9 @@ struct Added {
   std::vector<ValueId> staying;
 };
 
-class Loop {
+class AccumulationLoop {
  public:
-  explicit Loop(const Equation& e)
+  explicit AccumulationLoop(const Equation& e)
       : p_(e.params.as<ScanParams>()), body_(*p_.body), uses_(analyse_uses(body_)) {
     const auto carried = static_cast<std::size_t>(p_.carried);
     varies_.assign(body_.avals.size(), false);
@@ -62,7 +62,7 @@ class Loop {
       for (ValueId v : more)
         here += p_.length * body_.avals[v].shape.size() *
                 static_cast<Dim>(size_of(body_.avals[v].dtype));
-      if (here > most_row_bytes) continue;
+      if (here > most_operand_bytes) continue;
       bytes = here;
       rows.insert(more.begin(), more.end());
       sums_.emplace(i, std::move(*found));
@@ -305,7 +305,7 @@ Graph sink_accumulations(const Graph& g) {
     for (GraphPtr& sub : graphs)
       if (holds_scan(*sub)) sub = control::share(simplify(sink_accumulations(*sub)));
     if (!graphs.empty()) inner.params = e.params.with_graphs(graphs);
-    std::optional<Loop> loop;
+    std::optional<AccumulationLoop> loop;
     if (e.primitive == &scan_p) loop.emplace(inner);
     return loop && loop->leaves() ? loop->replay(in, e.loc)
                                   : emit(*inner.primitive, inner.params, in, e.loc);

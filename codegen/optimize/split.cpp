@@ -266,8 +266,8 @@ class Splitter {
                     Loc loc) const {
     if (long_sums(p, rhs.shape(), out)) return as_product(lhs, rhs, p, loc);
     const auto front = static_cast<std::size_t>(p.batch_dims) + 2;
-    const std::vector<Dim> none(front, 0);
-    PadParams border{none, none, none};
+    const std::vector<Dim> no_border(front, 0);
+    PadParams border{no_border, no_border, no_border};
     ConvParams inside = p;
     for (std::size_t i = 0; i < p.lo.size(); ++i) {
       border.lo.push_back(p.lo[i]);
@@ -376,8 +376,8 @@ class Splitter {
     Array hit = lax::eq(x, best, loc);
     if (is_float(x.dtype())) hit = emit1(or_p, {}, {hit, lax::unary(isnan_p, x, loc)}, loc);
     const Array position = lax::iota(DType::i32, x.shape(), axis, loc);
-    const Array none = lax::full_like(position, std::numeric_limits<std::int32_t>::max(), loc);
-    return reduction(reduce_min_p, lax::select(hit, position, none, loc), {axis}, loc);
+    const Array missed = lax::full_like(position, std::numeric_limits<std::int32_t>::max(), loc);
+    return reduction(reduce_min_p, lax::select(hit, position, missed, loc), {axis}, loc);
   }
 
   /// Whether operand `side` of a product is a permutation.

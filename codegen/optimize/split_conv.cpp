@@ -111,8 +111,8 @@ ConvArranger::Source ConvArranger::source_of(ValueId v) const {
 Array ConvArranger::bordered(const Source& s, const std::vector<Array>& env,
                              const std::vector<Dim>& lo, const std::vector<Dim>& length, Loc loc) {
   const Array& x = env[s.base];
-  const std::vector<Dim> none(at(x.rank()), 0);
-  PadParams pad{none, none, none};
+  const std::vector<Dim> zeros(at(x.rank()), 0);
+  PadParams pad{zeros, zeros, zeros};
   bool changed = false;
   std::vector<Dim> key;
   for (int a = 0; a < x.rank(); ++a) {
@@ -168,8 +168,8 @@ Array ConvArranger::by_images(const Equation& e, const std::vector<Array>& env) 
   order.push_back(b);
   for (int a = 0; a < rhs.rank(); ++a) back[at(order[at(a)])] = a;
   Array w = lax::permute(env[e.inputs[1]], order, loc);
-  const std::vector<Dim> none(at(w.rank()), 0);
-  PadParams pad{none, none, none};
+  const std::vector<Dim> zeros(at(w.rank()), 0);
+  PadParams pad{zeros, zeros, zeros};
   pad.hi.back() = up(rhs[b], texel) - rhs[b];
   w = lax::slice_axis(lax::pad(w, lax::scalar(w.dtype(), 0, loc), pad, loc), w.rank() - 1, 0,
                       rhs[b], loc);
@@ -183,7 +183,7 @@ Array ConvArranger::by_sums(const Equation& e, const std::vector<Array>& env) {
   const int b = p.batch_dims;
   const Shape &lhs = g_.avals[e.inputs[0]].shape, &rhs = g_.avals[e.inputs[1]].shape;
   const int axes = lhs.rank() - b - 2;
-  std::vector<Dim> lo(at(b) + 2, 0), none(at(rhs.rank()), 0);
+  std::vector<Dim> lo(at(b) + 2, 0), from_start(at(rhs.rank()), 0);
   std::vector<Dim> length(lhs.begin(), lhs.begin() + b + 2), window(rhs.begin(), rhs.end());
   window.back() = up(window.back(), texel);
   Dim trips = window.back() / texel;
@@ -218,7 +218,7 @@ Array ConvArranger::by_sums(const Equation& e, const std::vector<Array>& env) {
     order.insert(order.begin() + b, images);
     return lax::permute(divided, order, loc);
   };
-  const Array x = operand(e.inputs[0], lo, length), ct = operand(e.inputs[1], none, window);
+  const Array x = operand(e.inputs[0], lo, length), ct = operand(e.inputs[1], from_start, window);
   if (parts > 1) p.batch_dims += 1;
   const Array y = emit1(conv_p, p, {x, ct}, loc);
   return parts > 1 ? emit1(sum_p, AxesParams{{b}}, {y}, loc) : y;

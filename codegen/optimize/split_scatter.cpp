@@ -109,10 +109,10 @@ Array scatter_in_parts(const Equation& e, const std::vector<Array>& in, const Ta
   const Shape& out = in[0].shape();
   Shape indexed = out.part(0, b);
   indexed.append(out[p.axis]);
-  const Array none = lax::full({DType::i32, indexed}, -1, loc);
+  const Array untouched = lax::full({DType::i32, indexed}, -1, loc);
   const Array last =
       combine_parts(scatter_max_p, ScatterParams{b, b},
-                    {none, in[1], lax::iota(DType::i32, in[1].shape(), b, loc)}, target, loc);
+                    {untouched, in[1], lax::iota(DType::i32, in[1].shape(), b, loc)}, target, loc);
   std::vector<int> axes;
   for (int i = 0; i < b; ++i) axes.push_back(i);
   axes.push_back(p.axis);

@@ -15,7 +15,7 @@ namespace {
 /// Sums shorter than this read little of a matrix, and longer ones are not written out.
 constexpr Dim shortest = 17;
 
-const Graph* body_of(const Equation& e) {
+const Graph* turnable_body(const Equation& e) {
   if (e.primitive == &scan_p) return e.params.as<ScanParams>().body.get();
   if (e.primitive == &while_p) return e.params.as<WhileParams>().body.get();
   return nullptr;
@@ -25,7 +25,7 @@ const Graph* body_of(const Equation& e) {
 class Turner {
  public:
   Turner(Graph& outer, const Equation& loop, Dim lanes, const std::vector<bool>& fixed)
-      : outer_(outer), loop_(loop), lanes_(lanes), body_(*body_of(loop)), fixed_(fixed) {
+      : outer_(outer), loop_(loop), lanes_(lanes), body_(*turnable_body(loop)), fixed_(fixed) {
     const LoopOperands operands = loop_operands(loop);
     carried_ = operands.carried;
     first_constant_ = operands.carried + operands.sequences;
@@ -166,7 +166,7 @@ std::optional<Graph> turn_for_lanes(const Graph& g, const LaneLoops& loops) {
   std::vector<bool> fixed(g.avals.size(), false);
   for (ValueId v : g.outputs) fixed[v] = true;
   return with_loops_rewritten(g, [&](Graph& r, const Equation& e) {
-    const auto known = loops.find(body_of(e));
+    const auto known = loops.find(turnable_body(e));
     if (known == loops.end()) return false;
     Turner loop(r, e, known->second, fixed);
     if (!loop.run()) return false;

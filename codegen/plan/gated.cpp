@@ -51,7 +51,7 @@ void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
     }
     Scope scope(body.graph, loop.parts);
     for (std::size_t i = 0; i < body.carried.size(); ++i)
-      if (const auto [first, second] = homes[i]; second != none)
+      if (const auto [first, second] = homes[i]; second != no_slot)
         scope.slot(body.graph.outputs[i]) = phase == 1 ? first : second;
     enter(scope, outer, loop, homes, phase, counter);
     if (body.decides) {
@@ -86,7 +86,7 @@ void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
   flow.go_on_at(exits[odd]);
   if (phases == 2)
     for (std::size_t i = 0; i < homes.size(); ++i)
-      if (homes[i].second != none && body.carried[i].result != LoopBody::none)
+      if (homes[i].second != no_slot && body.carried[i].result != LoopBody::none)
         copy(homes[i].second, homes[i].first);
   if (phases == 2) flow.join(exits[1 - odd], flow.here());
   if (outermost) end_machine();
@@ -316,7 +316,7 @@ void Planner::end_machine() {
   slots_[m.state].last = block.end - 1;
   if (!counted_.empty() && counted_.back().first + 1 == program_.gated.size())
     slots_[counted_.back().second].last = block.end - 1;
-  if (m.pace != none) {
+  if (m.pace != no_slot) {
     slots_[m.pace].first = m.start;
     slots_[m.pace].last = block.end - 1;
   }

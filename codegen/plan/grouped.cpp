@@ -38,21 +38,21 @@ GroupLoop Planner::scored_loop(Scope& outer, const LoopRegion& loop, const std::
   constexpr std::uint64_t few_bytes = 256;
   std::uint64_t taking_turns = 0;
   for (const Home& h : homes)
-    if (h.second != none) taking_turns += slots_[h.second].bytes;
+    if (h.second != no_slot) taking_turns += slots_[h.second].bytes;
   const bool copies = taking_turns <= few_bytes;
   const std::size_t phases = turns && !copies ? 2 : 1;
   for (std::size_t phase = 0; phase < phases; ++phase) {
     result.phases.push_back(scored([&] {
       Scope scope(body.graph, loop.parts);
       for (std::size_t i = 0; i < homes.size(); ++i)
-        if (const auto [first, second] = homes[i]; second != none)
+        if (const auto [first, second] = homes[i]; second != no_slot)
           scope.slot(body.graph.outputs[i]) = phase == 1 ? first : second;
       enter(scope, outer, loop, homes, phase, result.counter);
       scope.iterations[body.iteration()] = result.id;
       write(scope);
       if (copies)
         for (const Home& h : homes)
-          if (h.second != none) copy(h.second, h.first);
+          if (h.second != no_slot) copy(h.second, h.first);
     }));
     if (!body.condition) continue;
     if (phase == 0) result.decision = slot("decision", 4);
@@ -70,7 +70,7 @@ GroupLoop Planner::scored_loop(Scope& outer, const LoopRegion& loop, const std::
   if (phases == 2 && loop.gated)
     result.back = scored([&] {
       for (std::size_t i = 0; i < homes.size(); ++i)
-        if (homes[i].second != none && body.carried[i].result != LoopBody::none)
+        if (homes[i].second != no_slot && body.carried[i].result != LoopBody::none)
           copy(homes[i].second, homes[i].first);
     });
   return result;

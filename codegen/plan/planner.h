@@ -18,7 +18,7 @@
 
 namespace gnomon {
 
-inline constexpr SlotId none = ~0u;
+inline constexpr SlotId no_slot = ~0u;
 
 /// Memory of one array: an input, an output, or a range of the arena once lifetimes are known.
 struct Slot {
@@ -35,13 +35,13 @@ struct Slot {
 struct Scope {
   const Graph& graph;
   const Partition& parts;
-  std::vector<SlotId> slots;                    // per value, at its storage; none: not yet
+  std::vector<SlotId> slots;                    // per value, at its storage; no_slot: not yet
   std::vector<Loc> lines;                       // per value: the user's line that computes it
   std::set<ValueId> numbers;                    // values that number the iterations of a loop
   std::map<ValueId, std::uint32_t> iterations;  // those that are words: of which loop
 
   Scope(const Graph& g, const Partition& p)
-      : graph(g), parts(p), slots(g.avals.size(), none), lines(g.avals.size()) {
+      : graph(g), parts(p), slots(g.avals.size(), no_slot), lines(g.avals.size()) {
     for (const Equation& e : g.equations)
       for (ValueId v : e.outputs) lines[v] = e.loc;
   }
@@ -52,8 +52,8 @@ struct Scope {
 struct Machine {
   Flow flow;
   std::uint32_t start = 0;  // the step in front that lets the first stretch run
-  SlotId state = none;      // done, two words of nothing, then three words per dispatch
-  SlotId pace = none;       // steps that a slice takes, where its loop is paced
+  SlotId state = no_slot;   // done, two words of nothing, then three words per dispatch
+  SlotId pace = no_slot;    // steps that a slice takes, where its loop is paced
   std::vector<SlotId> counters;
   std::map<std::uint32_t, GateKernel> gates;     // per step
   std::map<std::uint32_t, std::uint32_t> words;  // per step: its first word in the state
@@ -89,7 +89,7 @@ class Planner {
 
   /// Where a carried value lies: in the first place at the beginning, then by turns.
   struct Home {
-    SlotId first = none, second = none;
+    SlotId first = no_slot, second = no_slot;
   };
   Home home_of(Scope& outer, const LoopRegion& loop, std::size_t i);
   /// Those of all carried values.
@@ -161,7 +161,7 @@ class Planner {
   std::vector<std::vector<SlotId>> operands_;  // per step
   std::vector<std::vector<SlotId>> open_;      // per open loop: what it touches from outside
   std::vector<std::pair<std::uint32_t, SlotId>> advances_;
-  std::uint32_t count_kernel_ = none;
+  std::uint32_t count_kernel_ = no_slot;
   const Target& target_;
   std::optional<Machine> machine_;
   std::map<std::uint32_t, std::pair<SlotId, std::uint32_t>> counts_;  // per step: state and word

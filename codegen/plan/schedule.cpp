@@ -27,7 +27,7 @@ void Planner::run(const Graph& g, const Partition& parts) {
   for (std::size_t i = g.outputs.size(); i-- > 0;) {
     SlotId& s = top.slot(g.outputs[i]);
     const Place place{Place::Kind::output, static_cast<std::uint32_t>(i), 0};
-    if (s == none || slots_[s].fixed->kind != Place::Kind::input)
+    if (s == no_slot || slots_[s].fixed->kind != Place::Kind::input)
       s = fixed(place, g.avals[g.outputs[i]]);
   }
   write(top);
@@ -66,7 +66,7 @@ SlotId Planner::slot_for(const Scope& scope, ValueId v) {
 
 SlotId Planner::slot_of(Scope& scope, ValueId v) {
   SlotId& s = scope.slot(v);
-  if (s == none) s = slot_for(scope, v);
+  if (s == no_slot) s = slot_for(scope, v);
   return s;
 }
 
@@ -152,7 +152,7 @@ void Planner::write_kernel(Scope& scope, const Cluster& c) {
 }
 
 Step Planner::count(bool keep, std::uint32_t value) {
-  if (count_kernel_ == none) {
+  if (count_kernel_ == no_slot) {
     count_kernel_ = static_cast<std::uint32_t>(program_.kernels.size());
     program_.kernels.push_back(count_kernel());
   }
@@ -173,16 +173,16 @@ Planner::Home Planner::home_of(Scope& outer, const LoopRegion& loop, std::size_t
     slots_[s].where = line;
     return s;
   };
-  const SlotId result = end == LoopBody::none ? none : slot_of(outer, end);
-  const SlotId start = loop.takes_init[i] ? slot_of(outer, init) : none;
+  const SlotId result = end == LoopBody::none ? no_slot : slot_of(outer, end);
+  const SlotId start = loop.takes_init[i] ? slot_of(outer, init) : no_slot;
   const bool turns = !loop.in_place(i);
   Home h;
   if (loop.ends_at_home(i)) {
-    h.first = result != none ? result : start != none ? start : fresh();
+    h.first = result != no_slot ? result : start != no_slot ? start : fresh();
     if (turns) h.second = fresh();
   } else {
-    h.first = start != none ? start : fresh();
-    h.second = result != none ? result : fresh();
+    h.first = start != no_slot ? start : fresh();
+    h.second = result != no_slot ? result : fresh();
   }
   if (init != LoopBody::none && slot_of(outer, init) != h.first)
     copy(slot_of(outer, init), h.first);
@@ -193,7 +193,7 @@ Planner::Homes Planner::homes_of(Scope& outer, const LoopRegion& loop) {
   Homes r;
   for (std::size_t i = 0; i < loop.body.carried.size(); ++i) {
     r.places.push_back(home_of(outer, loop, i));
-    r.turns = r.turns || r.places.back().second != none;
+    r.turns = r.turns || r.places.back().second != no_slot;
     const std::optional<Place>& place = slots_[r.places.back().first].fixed;
     if (loop.in_place(i) && place && place->kind == Place::Kind::output)
       r.results.push_back(place->index);
@@ -216,7 +216,7 @@ void Planner::enter(Scope& scope, Scope& outer, const LoopRegion& loop,
   const std::size_t n = homes.size();
   for (std::size_t i = 0; i < n; ++i) {
     const auto [first, second] = homes[i];
-    scope.slot(inputs[i]) = phase == 1 && second != none ? second : first;
+    scope.slot(inputs[i]) = phase == 1 && second != no_slot ? second : first;
   }
   scope.slot(inputs[n]) = counter;
   for (std::size_t k = 0; k < loop.body.constants.size(); ++k)
@@ -239,8 +239,8 @@ void Planner::write_loop(Scope& outer, const LoopRegion& loop) {
   const Homes placed = homes_of(outer, loop);
   const std::vector<Home>& homes = placed.places;
   const bool turns = placed.turns;
-  const SlotId counter = loop.iteration.counter ? slot("iterations", 4) : none;
-  if (counter != none) append(count(false, 0), {counter});
+  const SlotId counter = loop.iteration.counter ? slot("iterations", 4) : no_slot;
+  if (counter != no_slot) append(count(false, 0), {counter});
 
   const auto index = static_cast<std::uint32_t>(program_.loops.size());
   program_.loops.emplace_back();
@@ -257,7 +257,7 @@ void Planner::write_loop(Scope& outer, const LoopRegion& loop) {
     Scope scope(body.graph, loop.parts);
     for (std::size_t i = 0; i < body.carried.size(); ++i) {
       const auto [first, second] = homes[i];
-      if (second != none) scope.slot(body.graph.outputs[i]) = phase == 1 ? first : second;
+      if (second != no_slot) scope.slot(body.graph.outputs[i]) = phase == 1 ? first : second;
     }
     enter(scope, outer, loop, homes, phase, counter);
     scope.iterations[body.iteration()] = index;
@@ -271,9 +271,9 @@ void Planner::write_loop(Scope& outer, const LoopRegion& loop) {
     return;
   }
   // Counted on behind every chunk, also where no kernel asks for the number.
-  if (counter != none) open_.back().push_back(counter);
+  if (counter != no_slot) open_.back().push_back(counter);
   close_loop(block.first, block.end);
-  if (counter != none) {
+  if (counter != no_slot) {
     block.advance = count(true, 0);
     advances_.emplace_back(index, counter);
   }
