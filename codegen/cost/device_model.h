@@ -84,6 +84,8 @@ struct DeviceModel {
   Dim tiles_to_fill = 4;
   /// Rows of the tile that an invocation transposes, four columns wide.
   Dim rows_transposed = 4;
+  /// And the part of `Target::parallel_lanes` that has to be left for it: one in so many.
+  Dim transposes_to_fill = 8;
 
   // ---- What drivers do.
 

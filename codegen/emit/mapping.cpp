@@ -157,9 +157,10 @@ std::optional<RegisterTile> tile_transpose(const Placement& r, const Target& tar
       source = static_cast<int>(mine - axes.begin());
     return false;
   });
-  const Dim rows = device_model(target).rows_transposed, columns = 4;
+  const DeviceModel& model = device_model(target);
+  const Dim rows = model.rows_transposed, columns = 4;
   if (source < 0 || shape[source] < rows || shape[inner] < columns ||
-      shape.size() / (rows * columns) < target.parallel_lanes / 8)
+      shape.size() / (rows * columns) < target.parallel_lanes / model.transposes_to_fill)
     return std::nullopt;
   return RegisterTile{source, inner, rows, columns, 0};
 }
