@@ -75,7 +75,8 @@ struct Features {
   /// NVIDIA's 580 stumbles over: of variables that share a binding it takes one that is not written
   /// to say that none is, so that loops read what was there before them; and it ends the process
   /// where integer vectors x % c + x / c % d * c of constants are added (as LLVM did before version
-  /// 11, D75906), so such sums are made component by component.
+  /// 11, D75906), so such sums are made component by component; and it loses the sign of a
+  /// zero in a choice between -1 and -0, which is made by bits.
   bool as_specified = false;
   bool signed_zero_inf_nan_preserve_f32 = false;
   bool signed_zero_inf_nan_preserve_f64 = false;

@@ -40,14 +40,16 @@ std::uint64_t one(DType t) {
   }
 }
 
-// Whether Mesa's CPU and GPU drivers (seen in 22.3 and 25.0) lose the sign of the zero in a choice
-// between these constants: they take one between 1 and 0, or -1 and -0, for the condition as a
-// number, and do not tell the zeros apart when they look for it.
-bool loses_sign(DType t, std::uint64_t x, std::uint64_t y) {
+// Whether a driver loses the sign of the zero in a choice between these constants: it takes one
+// between 1 and 0, or -1 and -0, for the condition as a number, and does not tell the zeros apart
+// when it looks for it. Mesa's CPU and GPU drivers (seen in 22.3 and 25.0) negate the number for -1
+// and -0, others the condition (NVIDIA's 580), whose zero has no sign.
+bool loses_sign(DType t, std::uint64_t x, std::uint64_t y, bool negates_numbers) {
   const auto size = [&](std::uint64_t bits) { return bits & ~sign_bit(t); };
   const bool zero_and_one =
       (size(x) == 0 && size(y) == one(t)) || (size(y) == 0 && size(x) == one(t));
-  return zero_and_one && (x & sign_bit(t)) != (y & sign_bit(t));
+  const bool first = (x & sign_bit(t)) != 0, second = (y & sign_bit(t)) != 0;
+  return zero_and_one && (first != second || (first && !negates_numbers));
 }
 
 }  // namespace
@@ -217,9 +219,9 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
       const kernel::Type flags{DType::boolean, static_cast<std::uint8_t>(width)};
       const Ref condition = is_uniform ? splat(scalar(in.operands[0]), flags)[0] : a;
       const std::optional<std::uint64_t> x = known(in.operands[1]), y = known(in.operands[2]);
-      if (is_float(t) && t != DType::f16 && x && y && loses_sign(t, *x, *y))
-        return choice_of_signs(condition, t, width, (*x & sign_bit(t)) != 0,
-                               (*x & ~sign_bit(t)) != 0);
+      if (is_float(t) && t != DType::f16 && x && y &&
+          loses_sign(t, *x, *y, options_.features.as_specified))
+        return choice_of_signs(condition, t, width, *x, *y);
       return op({spv::Op::OpSelect, result, {condition, b, operand(2)}});
     }
     case Op::convert:
@@ -229,19 +231,25 @@ Ref Emitter::arithmetic_part(const Instruction& in, DType t, std::uint32_t width
   }
 }
 
-// A choice between 0 and 1 of different signs, in f32 whatever the type: `negative` and `one` say
-// what is chosen where the condition holds.
-Ref Emitter::choice_of_signs(Ref condition, DType t, std::uint32_t width, bool negative,
-                             bool is_one) {
+// A choice between 0 and 1 of any signs, in f32 whatever the type: `x`, the bits of one of them,
+// where the condition holds, and `y` where it does not.
+Ref Emitter::choice_of_signs(Ref condition, DType t, std::uint32_t width, std::uint64_t x,
+                             std::uint64_t y) {
   const Ref single = type(DType::f32, width), word = type(DType::u32, width);
   const auto choose = [&](Ref of, DType scalar, std::uint64_t yes, std::uint64_t no) {
     return op({spv::Op::OpSelect,
                of,
                {condition, constant(scalar, width, yes), constant(scalar, width, no)}});
   };
-  const std::uint64_t unit = one(DType::f32), sign = sign_bit(DType::f32);
-  const Ref size = choose(single, DType::f32, is_one ? unit : 0, is_one ? 0 : unit);
-  const Ref signs = choose(word, DType::u32, negative ? sign : 0, negative ? 0 : sign);
+  const auto size_of_one = [&](std::uint64_t bits) {
+    return (bits & ~sign_bit(t)) != 0 ? one(DType::f32) : 0;
+  };
+  const auto sign_of = [&](std::uint64_t bits) {
+    return (bits & sign_bit(t)) != 0 ? sign_bit(DType::f32) : 0;
+  };
+  const Ref size = choose(single, DType::f32, size_of_one(x), size_of_one(y));
+  const Ref signs = sign_of(x) == sign_of(y) ? constant(DType::u32, width, sign_of(x))
+                                             : choose(word, DType::u32, sign_of(x), sign_of(y));
   const Ref bits =
       op({spv::Op::OpBitwiseOr, word, {op({spv::Op::OpBitcast, word, {size}}), signs}});
   const Ref chosen = op({spv::Op::OpBitcast, single, {bits}});

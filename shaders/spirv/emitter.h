@@ -95,7 +95,7 @@ class Emitter {
   void arithmetic(const Instruction& in);
   Ref arithmetic_part(const Instruction& in, DType t, std::uint32_t width, std::size_t part);
   Ref scale(const Instruction& in, Ref type, std::size_t part);
-  Ref choice_of_signs(Ref condition, DType, std::uint32_t width, bool negative, bool is_one);
+  Ref choice_of_signs(Ref condition, DType, std::uint32_t width, std::uint64_t x, std::uint64_t y);
   Ref transcendental(const Instruction& in, DType t, Ref type, std::initializer_list<Ref> operands);
   Ref integer_sum(DType t, std::uint32_t width, Ref a, Ref b);
   Ref divide(const Instruction& in, DType t, std::uint32_t width, std::size_t part);

@@ -190,6 +190,30 @@ TEST(SpirvEmit, IntegerVectorsAreAddedByComponentUnlessTheDriverIsTrusted) {
   }
 }
 
+// Compilers take a choice between 0 and 1 for the condition as a number, and any zero for 0.
+TEST(SpirvEmit, TheSignOfAZeroIsNotChosenAsAFloatWhereADriverLosesIt) {
+  const auto chosen_by_bits = [](double x, double y, bool trusted) {
+    Sketch s;
+    const auto go = s.b.compare(Op::lt, s.index, s.b.u32(5));
+    s.keep(s.b.select(go, s.b.number(DType::f32, x), s.b.number(DType::f32, y)));
+    Features f;
+    f.as_specified = trusted;
+    const std::string text = emitted(s.b.take(), with(f));
+    EXPECT_EQ(count(text, "OpSelect %float"), 1u) << text;
+    return count(text, "OpBitwiseOr") == 1;
+  };
+  for (const bool trusted : {false, true}) {
+    for (const auto& [zero, one] : {std::pair{0.0, -1.0}, std::pair{-0.0, 1.0}}) {
+      EXPECT_TRUE(chosen_by_bits(zero, one, trusted)) << zero << ' ' << one;
+      EXPECT_TRUE(chosen_by_bits(one, zero, trusted)) << one << ' ' << zero;
+    }
+    EXPECT_FALSE(chosen_by_bits(0.0, 1.0, trusted));
+    EXPECT_FALSE(chosen_by_bits(-0.0, -2.0, trusted));
+    EXPECT_EQ(chosen_by_bits(-0.0, -1.0, trusted), !trusted);
+    EXPECT_EQ(chosen_by_bits(-1.0, -0.0, trusted), !trusted);
+  }
+}
+
 TEST(SpirvEmit, NanIsFoundByItsBits) {
   Sketch s;
   const Value x = s.b.load(s.input(DType::f32), s.index);
