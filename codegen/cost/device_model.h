@@ -82,6 +82,11 @@ struct DeviceModel {
   /// Part of `Target::parallel_lanes` that has to be left when invocations take tiles of several
   /// rows: one in so many.
   Dim tiles_to_fill = 4;
+  /// Products of numbers from which on the tiles of a kernel that adds them up have twice
+  /// `Target::tile_rows`: they save a tenth of its time, and its driver compiles them up to a tenth
+  /// of a second longer. 0: never.
+  Dim long_product = 0;
+  Dim long_convolution = 0;
   /// Rows of the tile that an invocation transposes, four columns wide.
   Dim rows_transposed = 4;
   /// And the part of `Target::parallel_lanes` that has to be left for it: one in so many.

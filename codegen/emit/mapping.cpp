@@ -100,6 +100,15 @@ Dim rows_of_players(Dim results, const Target& target) {
   return (results + 4 * lanes - 1) / (4 * lanes) * 4;
 }
 
+/// Rows of a tile of `columns` for `results` that leave at least a few groups of invocations for
+/// every core.
+Dim most_rows(Dim results, Dim columns, bool of_long_sums, const Target& target) {
+  Dim most = of_long_sums ? Dim{2} * target.tile_rows : target.tile_rows;
+  const Dim fill = target.parallel_lanes / device_model(target).tiles_to_fill;
+  while (most > 1 && results / (most * columns) < fill) most /= 2;
+  return most;
+}
+
 std::optional<RegisterTile> tile_product(const TiledProduct& product, const Shape& shape, int inner,
                                          const Target& target) {
   if (product.depth() <= 16) return std::nullopt;
@@ -130,10 +139,10 @@ std::optional<RegisterTile> tile_product(const TiledProduct& product, const Shap
       if (product.free(a) && shape[a] > (best ? shape[best->row] : 1))
         best = RegisterTile{a, a, 1, 1, 0};
   if (!best) return best;
-  // At least a few groups of invocations for every core.
-  const Dim fill = target.parallel_lanes / device_model(target).tiles_to_fill;
-  Dim most = target.tile_rows;
-  while (most > 1 && shape.size() / (most * best->columns) < fill) most /= 2;
+  const Dim from = device_model(target).long_product;
+  const bool is_long =
+      from > 0 && best->row != best->column && shape.size() * product.depth() >= from;
+  const Dim most = most_rows(shape.size(), best->columns, is_long, target);
   best->rows =
       best->row == best->column && shape.size() >= Dim{4} * target.players && target.players > 0
           ? std::min(shape[best->row], rows_of_players(shape.size(), target))
@@ -196,10 +205,12 @@ std::optional<RegisterTile> tile_convolution(const Placement& r, const Equation&
     return tile;
   }
   if (row == inner || shape[inner] < target.tile_columns) return std::nullopt;
-  const Dim fill = target.parallel_lanes / device_model(target).tiles_to_fill;
-  Dim most = target.tile_rows;
-  while (most > 1 && shape.size() / (most * target.tile_columns) < fill) most /= 2;
-  const Dim rows = rows_for(shape[row], most);
+  const Shape& kernels = r.graph.avals[e.inputs[1]].shape;
+  const Dim taps = kernels.part(channel, kernels.rank()).size();
+  const Dim from = device_model(target).long_convolution;
+  const bool is_long = from > 0 && shape.size() * taps >= from;
+  const Dim rows =
+      rows_for(shape[row], most_rows(shape.size(), target.tile_columns, is_long, target));
   if (rows <= 1) return std::nullopt;
   const Dim columns = form == ConvForm::images && shape[inner] % 8 == 0 ? 8 : target.tile_columns;
   RegisterTile tile{row, inner, rows, columns, 0};
