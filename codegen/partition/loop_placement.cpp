@@ -19,11 +19,11 @@ constexpr double much_work = 1 << 20;
 /// kernel such products take drivers seconds to compile; in tiles over lanes and columns they
 /// pay for starting a kernel in every step. A GPU has other lanes to do while one waits, if there
 /// are as many as it wants: 256 lanes of a GRU took an H200 49 ms, one product after the other, and
-/// the driver four seconds to compile.
+/// the driver four seconds to compile. Where the device decides what runs, each kernel costs more.
 bool shares_products(const Equation& loop, Dim lanes, const Target& target, const LoopNest& nest) {
   constexpr double large = 8192;  // products per lane
   if (!runs_on_cores(target) && lanes >= Dim{target.parallel_lanes}) return false;
-  if (!nest.outermost() || loop.primitive != &scan_p) return false;
+  if (nest.gated || loop.primitive != &scan_p) return false;
   const Graph& body = loop_operands(loop).body;
   double products = 0;
   for (const Equation& e : body.equations)
