@@ -461,6 +461,9 @@ void Executable::build(Entry& entry) {
     // Parts that stand elsewhere than they did need barriers elsewhere; see extra_barriers_.
     if (validating && dispatches.size() < tape.stretches[s].size())
       for (std::size_t d = 1; d < dispatches.size(); ++d) dispatches[d].barrier_before = true;
+    // The layer sees whole windows: what writes to one may have written counts that lie there.
+    if (validating)
+      for (vulkan::Dispatch& d : dispatches) d.writes_counts = true;
     stretches.stretches.push_back(std::move(dispatches));
   }
   entry.turns = std::move(tape.turns);

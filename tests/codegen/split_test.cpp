@@ -203,12 +203,12 @@ TEST(Split, LongProductsOfWhatLiesSideBySide) {
   };
   const Aval x = f32({64, 64, 256});  // 8 MiB of both: 16 parts of half a MiB
   EXPECT_THAT(fusion(x, x, Target::lavapipe()),
-              HasSubstr("tiles of 8 by 4 elements of [16,64,64]"));
+              HasSubstr("tiles of 16 by 4 elements of [16,64,64]"));
   EXPECT_THAT(fusion(x, f32({60, 64, 256}), Target::lavapipe()),
-              HasSubstr("tiles of 8 by 4 elements of [8,64,60]"));
+              HasSubstr("tiles of 16 by 4 elements of [8,64,60]"));
   Target alone = Target::lavapipe();
   alone.features.reads_together = 0;
-  EXPECT_THAT(fusion(x, x, alone), HasSubstr("tiles of 8 by 4 elements of [8,64,64]"));
+  EXPECT_THAT(fusion(x, x, alone), HasSubstr("tiles of 16 by 4 elements of [8,64,64]"));
 }
 
 // Neighbours are results, and rows are summed: so many rows at a time as a cache holds.

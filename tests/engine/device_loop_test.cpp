@@ -269,6 +269,24 @@ TEST_F(DeviceLoopBarriers, DroppedAreReported) {
   EXPECT_GT(hazards, 0u);
 }
 
+// The stage that reads numbers of workgroups waits for them alone.
+TEST_F(DeviceLoopBarriers, AreForCountsWhereAGateWroteThemAndNowhereElse) {
+  const Program p = compiled([](const Array& x) { return until(x, 1e-3f, 20); }, f32(100));
+  const Schedule schedule = schedule_of(p, rt.target());
+  ASSERT_EQ(p.gated.size(), 1u);
+  std::size_t gates = 0, decided = 0;
+  for (std::uint32_t s = p.gated[0].first; s < p.gated[0].end; ++s) {
+    const bool is_gate = p.steps[s].label.find("gate") != std::string::npos;
+    EXPECT_EQ(schedule.works[s].steers, is_gate) << p.steps[s].label << print(p);
+    (is_gate ? gates : decided) += 1;
+  }
+  EXPECT_GT(gates, 0u);
+  EXPECT_GT(decided, 0u);
+  for (std::uint32_t s = 0; s < p.gated[0].first; ++s)
+    EXPECT_FALSE(schedule.works[s].steers && p.steps[s].label.find("begin") == std::string::npos)
+        << p.steps[s].label;
+}
+
 TEST_F(DeviceLoopBarriers, DroppedBetweenAGateAndWhatItDecidesAreReported) {
   const Program p = compiled([](const Array& x) { return until(x, 1e-3f, 20); }, f32(100));
   ExecutableOptions options;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gnomon/vulkan.h"
@@ -54,6 +55,8 @@ class App {
   void wait_idle();
   /// What validation has said.
   const std::vector<std::string>& messages() const { return messages_; }
+  /// Gives them, and has none.
+  std::vector<std::string> take_messages() { return std::exchange(messages_, {}); }
 
  private:
   std::uint32_t memory_type(std::uint32_t allowed) const;

@@ -12,6 +12,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "engine/runtime/state.h"
 #include "gnomon/gnomon.h"
@@ -36,6 +37,17 @@ struct Seen {
   int pools_made = 0, pools_live = 0;
   std::multiset<std::string> labels;
   std::set<std::string> names;
+
+  /// What is recorded, in order.
+  struct Command {
+    enum class Kind { barrier, barrier_for_counts, dispatch, indirect } kind;
+    std::string label;
+  };
+  PFN_vkCmdPipelineBarrier barrier = nullptr;
+  PFN_vkCmdDispatch dispatch = nullptr;
+  PFN_vkCmdDispatchIndirect indirect = nullptr;
+  std::string label;
+  std::map<VkCommandBuffer, std::vector<Command>> commands;
 } seen;
 std::mutex naming;  // pipelines are made, and named, on several threads
 
@@ -50,7 +62,26 @@ void VKAPI_PTR destroy_pool(VkDevice d, VkQueryPool pool, const VkAllocationCall
 }
 void VKAPI_PTR begin_label(VkCommandBuffer c, const VkDebugUtilsLabelEXT* label) {
   seen.labels.insert(label->pLabelName);
+  seen.label = label->pLabelName;
   seen.begin_label(c, label);
+}
+void VKAPI_PTR barrier(VkCommandBuffer c, VkPipelineStageFlags from, VkPipelineStageFlags to,
+                       VkDependencyFlags flags, std::uint32_t n, const VkMemoryBarrier* memory,
+                       std::uint32_t buffers, const VkBufferMemoryBarrier* b, std::uint32_t images,
+                       const VkImageMemoryBarrier* i) {
+  using enum Seen::Command::Kind;
+  const bool counts = n == 1 && (to & VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT) != 0 &&
+                      (memory->dstAccessMask & VK_ACCESS_INDIRECT_COMMAND_READ_BIT) != 0;
+  seen.commands[c].push_back({counts ? barrier_for_counts : Seen::Command::Kind::barrier, {}});
+  seen.barrier(c, from, to, flags, n, memory, buffers, b, images, i);
+}
+void VKAPI_PTR dispatch(VkCommandBuffer c, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  seen.commands[c].push_back({Seen::Command::Kind::dispatch, seen.label});
+  seen.dispatch(c, x, y, z);
+}
+void VKAPI_PTR indirect(VkCommandBuffer c, VkBuffer counts, VkDeviceSize offset) {
+  seen.commands[c].push_back({Seen::Command::Kind::indirect, seen.label});
+  seen.indirect(c, counts, offset);
 }
 VkResult VKAPI_PTR set_name(VkDevice d, const VkDebugUtilsObjectNameInfoEXT* info) {
   const std::lock_guard lock(naming);
@@ -73,6 +104,9 @@ PFN_vkVoidFunction VKAPI_PTR device_function(VkDevice d, const char* name) {
   const std::string_view n = name;
   if (n == "vkCreateQueryPool") return instead(real, seen.create_pool, &create_pool);
   if (n == "vkDestroyQueryPool") return instead(real, seen.destroy_pool, &destroy_pool);
+  if (n == "vkCmdPipelineBarrier") return instead(real, seen.barrier, &barrier);
+  if (n == "vkCmdDispatch") return instead(real, seen.dispatch, &dispatch);
+  if (n == "vkCmdDispatchIndirect") return instead(real, seen.indirect, &indirect);
   if (n == "vkCmdBeginDebugUtilsLabelEXT") return instead(real, seen.begin_label, &begin_label);
   if (n == "vkSetDebugUtilsObjectNameEXT") return instead(real, seen.set_name, &set_name);
   return real;
@@ -199,6 +233,43 @@ TEST_F(Watched, LoopsCountTheirSteps) {
   EXPECT_EQ(often, (std::set<std::uint64_t>{1, 5, 6, 11})) << to_string(q);
   EXPECT_EQ(counts(q)["gate"], 6u) << to_string(q);
   EXPECT_EQ(rt->to_host<float>(unknown(x))[7], 32.0f);
+}
+
+// Exactly, which the validation layer cannot say: it takes whatever writes to a buffer for who
+// wrote the numbers of workgroups that lie in it.
+TEST_F(Watched, NumbersOfWorkgroupsAreWaitedForBehindGatesAlone) {
+  adopt(false, true);
+  constexpr Dim n = 1 << 17;
+  const auto f = jit(*rt, [](const Array& v) {
+    return while_loop([](const Array& u) { return sum(u) < 30.0f * n; },
+                      [](const Array& u) { return u + sum(u) * (1.0f / n); }, v,
+                      {.max_steps = 1000});
+  });
+  EXPECT_EQ(rt->to_host<float>(f(rt->from_host(std::vector<float>(n, 1.0f))))[7], 32.0f);
+  for (const std::string& m : app.take_messages())
+    EXPECT_THAT(m, HasSubstr("vkCmdDispatchIndirect"));
+  using enum Seen::Command::Kind;
+  std::size_t decided = 0, gates = 0, others = 0;
+  for (const auto& [buffer, commands] : seen.commands) {
+    bool written = true;  // in front of it, for all that is known
+    for (const Seen::Command& c : commands) {
+      others += c.kind == Seen::Command::Kind::barrier;
+      if (c.kind == barrier_for_counts) {
+        EXPECT_TRUE(written) << "a barrier waits for counts that nobody wrote";
+        written = false;
+      }
+      if (c.kind == Seen::Command::Kind::indirect) {
+        EXPECT_FALSE(written) << c.label << " reads counts that nothing waited for";
+        ++decided;
+      }
+      const bool is_gate = c.label.ends_with("gate");
+      gates += is_gate;
+      written = written || is_gate || c.label.ends_with("begin");
+    }
+  }
+  EXPECT_GT(decided, 0u);
+  EXPECT_GT(gates, 0u);
+  EXPECT_GT(others, 0u) << "between what one decision lets run";
 }
 
 TEST_F(ProfileTest, CallsMakeNoQueries) {
