@@ -9,6 +9,7 @@
 #include "codegen/graph/primitive.h"
 #include "codegen/operations/op_params.h"
 #include "codegen/operations/table.h"
+#include "codegen/operations/window.h"
 #include "shaders/library/team.h"
 
 namespace gnomon {
@@ -43,6 +44,11 @@ std::optional<TeamRange> team_range(const Placement& p, const Equation& e) {
     const bool both =
         inside(p, e.inputs[0], d.lhs_contracting) && inside(p, e.inputs[1], d.rhs_contracting);
     return TeamRange{terms(d, in), both};
+  }
+  if (f == &conv_p) {
+    const Shape& window = p.graph.avals[e.inputs[1]].shape;
+    return TeamRange{window.part(e.params.as<ConvParams>().batch_dims + 1, window.rank()).size(),
+                     false};
   }
   if (f == &sum_p || f == &prod_p || f == &reduce_max_p || f == &reduce_min_p)
     axes = e.params.as<AxesParams>().axes;

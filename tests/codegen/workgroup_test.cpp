@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gnomon/activations.h"
+#include "gnomon/convolution.h"
 #include "gnomon/numeric.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"
@@ -172,6 +173,23 @@ TEST(Workgroups, ProductsOfVectorsHaveTeams) {
   expect_together(
       "teams of", [](const Array& a, const Array& x) { return matmul(a, x) + 1.0f; },
       f32({30, 200}), f32({200}));
+}
+
+// Gradients of small kernels: what a thousand results sum is images times positions.
+TEST(Workgroups, ConvolutionsOfFewResultsHaveTeams) {
+  const auto gradient = [](const Array& x, const Array& w) {
+    return grad([&](const Array& kernel) {
+      return sum(square(conv(x, kernel, {.padding = Padding::same})));
+    })(w);
+  };
+  expect_together("teams of", gradient, f32({6, 3, 7, 5}), f32({2, 3, 3, 3}));
+  // Dilated windows over gaps, some of them outside.
+  expect_together(
+      "teams of",
+      [](const Array& x, const Array& w) {
+        return conv(x, w, {.stride = {2}, .padding = Padding::same, .dilation = {3}}) + 1.0f;
+      },
+      f32({1, 40, 23}), f32({3, 40, 4}));
 }
 
 TEST(Workgroups, PanelsMultiplyAnyShapes) {

@@ -142,6 +142,13 @@ Value conv_element(ElementContext& c, const Params& params, std::size_t, const I
     return fold_range(c, all.size(), {zero}, [&](Value n, const Values& carried) {
       return Values{term(unravel(k, all, n), carried[0])};
     })[0];
+  if (c.team != nullptr && k.depth() == 0) {
+    const auto join = [&](const Values& x, const Values& y) { return Values{k.add(x[0], y[0])}; };
+    return fold_jointly(
+        c, all.size(), {zero},
+        [&](Value n, const Values& sum) { return Values{term(unravel(k, all, n), sum[0])}; }, join,
+        kernel::Op::subgroup_add)[0];
+  }
   // The last axes are unrolled inside a loop over those in front, of the next one a part: offsets
   // in them are constants, and neighbours are read at once. Where positions are summed to few
   // results, a lane has many of these, and four neighbours are enough.
