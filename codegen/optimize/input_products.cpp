@@ -31,7 +31,8 @@ class ProductLoop {
       : p_(e.params.as<ScanParams>()),
         body_(*p_.body),
         producer_(analyse_uses(body_).producer),
-        kind_(body_.avals.size(), Kind::constant) {
+        kind_(body_.avals.size(), Kind::constant),
+        from_row_(body_.avals.size(), 0) {
     first_constant_ = static_cast<std::size_t>(p_.carried + p_.sequences);
     find_kinds();
     choose();
@@ -63,15 +64,27 @@ class ProductLoop {
   }
 
   void find_kinds() {
-    for (std::size_t i = 0; i < first_constant_; ++i)
-      kind_[body_.inputs[i]] = static_cast<int>(i) < p_.carried ? Kind::other : Kind::row;
+    for (std::size_t i = 0; i < first_constant_; ++i) {
+      const ValueId v = body_.inputs[i];
+      kind_[v] = static_cast<int>(i) < p_.carried ? Kind::other : Kind::row;
+      from_row_[v] = body_.avals[v].shape.size();
+    }
     for (const Equation& e : body_.equations) {
       Kind k = Kind::constant;
-      for (ValueId v : e.inputs) k = std::max(k, kind_[v]);
+      Dim from = 0;
+      for (ValueId v : e.inputs) {
+        k = std::max(k, kind_[v]);
+        if (kind_[v] == Kind::row) from = std::max(from, from_row_[v]);
+      }
       if (e.primitive->lower.kind != Lowering::Kind::element || has_effects(e) ||
           e.primitive == &optimization_barrier_p)
         k = Kind::other;
-      for (ValueId v : e.outputs) kind_[v] = k;
+      for (ValueId v : e.outputs) {
+        kind_[v] = k;
+        // Another product's results exist where it is moved, too.
+        from_row_[v] =
+            e.primitive == &dot_general_p ? std::max(from, body_.avals[v].shape.size()) : from;
+      }
     }
   }
 
@@ -80,6 +93,10 @@ class ProductLoop {
     if (std::max(kind_[e.inputs[0]], kind_[e.inputs[1]]) != Kind::row ||
         std::min(kind_[e.inputs[0]], kind_[e.inputs[1]]) != Kind::constant)
       return false;
+    // What is multiplied exists for all steps then. A row that has become larger on the way, as
+    // distances of a few points to many others are, may be what the loop is there not to hold.
+    const ValueId row = e.inputs[kind_[e.inputs[0]] == Kind::row ? 0 : 1];
+    if (body_.avals[row].shape.size() > from_row_[row]) return false;
     const Dim depth = terms(e.params.as<DotParams>(), body_.avals[e.inputs[0]].shape);
     return depth >= fewest_product_terms &&
            p_.length * depth * body_.avals[e.outputs[0]].shape.size() >= worth_taking_out;
@@ -145,6 +162,8 @@ class ProductLoop {
   const Graph& body_;
   std::vector<std::uint32_t> producer_;
   std::vector<Kind> kind_;
+  std::vector<Dim>
+      from_row_;  // elements of the largest row of a sequence, or product, on the way to a row
   std::size_t first_constant_ = 0;
   std::vector<ValueId> moved_;
 };

@@ -11,8 +11,8 @@ namespace gnomon {
 /// Moves products of rows of a scan's sequences with constants of the scan in front of the loop,
 /// where they do not depend on what it carries: W x_t for every step t is one product with all of
 /// x, whose rows are a further sequence. What the rows went through on the way to the product comes
-/// along; what else the body makes of either stays. The rows take memory of their own, within a
-/// bound.
+/// along, unless a row grows there; what else the body makes of either stays. The rows take memory
+/// of their own, within a bound.
 ///
 /// For the scans with these bodies, whose iterations have kernels of their own: a loop inside a
 /// kernel has its lanes multiply on the way. None when there is nothing to move. The result is

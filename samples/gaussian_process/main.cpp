@@ -92,7 +92,7 @@ Data made(gn::Key key, gn::Dim n) {
 
 int main(int argc, char** argv) {
   gn::Dim n = 2000, tile = 200;
-  int steps = 40;
+  int steps = 24;
   sample::Settings settings("Learns the hyperparameters of a Gaussian process without its matrix.");
   settings.add("--n", n, "points", 100, 100000);
   settings.add("--tile", tile, "rows of the matrix in memory at a time", 1, 10000);

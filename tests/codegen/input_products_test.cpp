@@ -239,6 +239,12 @@ TEST(InputProducts, StayWhereAStepDecides) {
             .first;
       },
       f32({3, 64}), f32({steps, 1024, 3}));
+  // So would what is multiplied: a kernel between each of the row's numbers and many others.
+  stays(with_step([](const Array& h, const Array& row, const Array& m) {
+          const Array near = exp(-square(reshape(row, {-1, 1}) - reshape(m, {1, -1})));
+          return h + sum(matmul(near, reshape(m, {-1})));
+        }),
+        w, x);
   // The rows would take gigabytes.
   stays(with_step([](const Array& h, const Array& row, const Array& m) {
           return h + sum(matmul(row, m));
