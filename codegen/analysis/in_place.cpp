@@ -123,10 +123,13 @@ std::optional<TakeOver> take_over(const Graph& g, const Uses& uses, std::uint32_
                                   const std::set<std::uint32_t>& open) {
   const Equation& e = g.equations[loop];
   const ValueId start = e.inputs[carried];
-  if (std::count(e.inputs.begin(), e.inputs.end(), start) > 1) return std::nullopt;
   TakeOver r{slices_below(g, uses, start), {}};
   std::set<ValueId> members{start, r.chain.bottom};
   for (const Equation* update : r.chain.updates) members.insert(update->outputs[0]);
+  // Nor may the loop read it otherwise: as it was before slices were written, for one.
+  if (std::count_if(e.inputs.begin(), e.inputs.end(),
+                    [&](ValueId v) { return members.contains(v); }) > 1)
+    return std::nullopt;
   for (ValueId v : g.outputs)
     if (members.contains(v)) return std::nullopt;
   // What the loop gives, and what follows from it.

@@ -276,6 +276,36 @@ TEST(LoopsInLoops, MeanTheSameWhereverTheyAre) {
       f32({}));
 }
 
+// The array whose memory the inner loop could begin in, a slice written, is its sequence as well.
+TEST(LoopsInLoops, LeaveWhatTheyReadBesideTheirStart) {
+  const auto sums = [](const Array& start, const Array& xs) {
+    return scan(
+               [](const Array& c, const Array& v) {
+                 return std::pair{c + v, none};
+               },
+               start, xs)
+        .first;
+  };
+  const auto carried = [&](const Array& x) {
+    return fori_loop(0, 3, [&](const Array& i, Array a) { return sums(a.at(i).set(1.0f), a); }, x,
+                     {});
+  };
+  expect_function_lowers(carried, f32({9}));
+  // And one that a loop before it has left.
+  const auto left = [&](const Array& x) {
+    return fori_loop(
+        0, 2,
+        [&](const Array& i, Array) {
+          const Array a = fori_loop(
+              0, 4, [&](const Array& j, Array c) { return c.at(j).set(c.at(j + 1).get() + 1); }, x,
+              {});
+          return sums(a.at(i).set(1.0f), a);
+        },
+        x, {});
+  };
+  expect_function_lowers(left, f32({9}));
+}
+
 // ---- branches and choices
 
 struct State {
