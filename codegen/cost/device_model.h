@@ -4,6 +4,7 @@
 // No result depends on any of them. Target has what kernels are made for (limits, tiles, widths);
 // what is here tells which kernels are worth making.
 #pragma once
+#include "codegen/cost/estimate.h"
 #include "codegen/program/target.h"
 #include "gnomon/shape.h"
 
@@ -50,6 +51,13 @@ struct DeviceModel {
   /// Lanes that take as long as one: a core of a CPU runs groups of them by vector instructions, a
   /// GPU waits for the one lane's results.
   Dim lanes_at_once = 1024;
+
+  /// Nanoseconds that a core takes for each of what a kernel's estimate counts, `simd_lanes`
+  /// invocations at a time, with a dispatch's own as profiles see it, and the cores that they were
+  /// measured on (`gnomon_bench --calibrate`). Zeros: nobody has measured. Nothing is chosen by
+  /// them.
+  TermCounts nanoseconds = {};
+  double cores = 2;
 
   // ---- From where on a kernel more pays.
 

@@ -13,6 +13,7 @@
 #include "codegen/optimize/record.h"
 #include "engine/jit/compiling.h"
 #include "engine/jit/dump.h"
+#include "engine/jit/estimates.h"
 #include "engine/jit/make_executable.h"
 #include "engine/jit/reference.h"
 #include "engine/runtime/memory_report.h"
@@ -383,7 +384,10 @@ Profile JitCore::profile(const Entry& entry, std::span<const LeafRef> leaves) {
   std::vector<Array> inputs;
   for (const LeafRef& leaf : leaves) inputs.push_back(state_->placed(*leaf.array));
   inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
-  return detail::profile(*settled(entry), std::move(inputs));
+  const std::shared_ptr<Executable> executable = settled(entry);
+  Profile profile = detail::profile(*executable, std::move(inputs));
+  add_estimates(profile, executable->program(), executable->target());
+  return profile;
 }
 
 void JitCore::speak(const Entry& entry, std::vector<Array>& outputs,

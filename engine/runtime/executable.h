@@ -157,6 +157,7 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
                              std::size_t outputs, std::span<const Array> captures);
 
   const Program& program() const { return program_; }
+  const Target& target() const { return target_; }
   const std::shared_ptr<Context>& context() const { return context_; }
   /// Whether an earlier process has compiled it.
   bool from_disk() const { return from_disk_; }

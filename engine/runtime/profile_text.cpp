@@ -43,8 +43,8 @@ std::string in_quotes(std::string_view text) {
 }  // namespace
 
 std::string to_string(const Profile& p) {
-  const std::vector<std::string> head = {"kernel",  "count", "total us",
-                                         "mean us", "share", "lines"};
+  const std::vector<std::string> head = {"kernel",       "count", "total us", "mean us",
+                                         "estimated us", "share", "lines"};
   std::vector<std::vector<std::string>> table = {head};
   double all = 0;
   std::uint64_t count = 0;
@@ -52,6 +52,7 @@ std::string to_string(const Profile& p) {
   for (const ProfileRow& r : p.rows)
     table.push_back({r.kernel, std::to_string(r.count), number("%.1f", r.total_us),
                      number("%.2f", r.mean_us()),
+                     r.estimated_us > 0 ? number("%.2f", r.estimated_us) : "-",
                      number("%.1f%%", all > 0 ? 100 * r.total_us / all : 0), r.where});
   std::vector<std::size_t> widths(head.size());
   for (const auto& row : table)

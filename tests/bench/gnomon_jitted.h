@@ -53,7 +53,7 @@ Variant jitted(std::shared_ptr<gn::Runtime> rt, std::string name, F f, A... argu
     rt->wait();
   };
   v.result = [=] { return host(*rt, *last); };
-  v.profile = [=] { return to_string(function.profile(arguments...)); };
+  v.profile = [=] { return function.profile(arguments...); };
   v.extras = [=] {
     const gn::CompileTimes t = function.last_times();
     return Extras{{"kernels", function.kernel_count()},

@@ -9,6 +9,10 @@
 
 #include "problems.h"
 
+namespace gnomon {
+struct Profile;
+}
+
 namespace bench {
 
 namespace vk {
@@ -34,7 +38,7 @@ struct Variant {
   Check check;
   std::function<std::map<std::string, double>()> extras;
   std::function<double()> took;
-  std::function<std::string()> profile;  // a table of its kernels, where they can be timed
+  std::function<gnomon::Profile()> profile;  // its kernels, where they can be timed
 };
 
 /// A workload and the makers of its variants. Makers are called when the workload starts, and what

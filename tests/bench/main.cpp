@@ -16,6 +16,10 @@
 #include "processor.h"
 #include "report.h"
 #include "vk.h"
+#ifdef GNOMON_BENCH_HAS_LIBRARY
+#include "gnomon/profile.h"
+#include "gnomon_estimates.h"
+#endif
 
 namespace {
 
@@ -50,6 +54,8 @@ struct Arguments {
   bool list = false;
   bool prepare = false;
   bool profile = false;
+  bool estimates = false;
+  bool calibrate = false;
   bool corrupt = false;
 };
 
@@ -76,7 +82,21 @@ int profile(std::vector<bench::Workload> workloads, const Arguments& arguments) 
         if (variant.profile &&
             (arguments.variants.empty() ||
              std::ranges::find(arguments.variants, variant.name) != arguments.variants.end()))
-          std::printf("%s\n%s\n", workload.id.c_str(), variant.profile().c_str());
+          std::printf("%s\n%s\n", workload.id.c_str(), to_string(variant.profile()).c_str());
+  return 0;
+}
+
+/// Prints how far the compiler's estimates are from what kernels take, or what they should be made
+/// of.
+int estimate(std::vector<bench::Workload> workloads, const Arguments& arguments) {
+  const bench::vk::Device device;
+  bench::add_gnomon_variants(workloads);
+  const auto timed =
+      bench::time_kernels(filtered(std::move(workloads), arguments.filter), arguments.variants);
+  const std::string head =
+      device.info().name + ", " + device.info().driver + ", " + to_string(bench::processor());
+  std::printf("%s", arguments.calibrate ? bench::calibrated(timed).c_str()
+                                        : bench::estimates_table(timed, head).c_str());
   return 0;
 }
 #endif
@@ -91,6 +111,7 @@ int run(const Arguments& arguments) {
 #ifdef GNOMON_BENCH_HAS_LIBRARY
   if (arguments.prepare) return prepare(std::move(workloads), arguments);
   if (arguments.profile) return profile(std::move(workloads), arguments);
+  if (arguments.estimates || arguments.calibrate) return estimate(std::move(workloads), arguments);
 #endif
 
   const bench::vk::Device device;
@@ -155,6 +176,10 @@ int main(int argc, char** argv) {
                "only compile what the library is timed with, for GNOMON_DUMP");
   app.add_flag("--profile", arguments.profile,
                "only print the times of the library's kernels, workload by workload");
+  app.add_flag("--estimates", arguments.estimates,
+               "only print how far the compiler's estimates are from these times");
+  app.add_flag("--calibrate", arguments.calibrate,
+               "only print the numbers that its model of this kind of device should have");
   app.add_option("--first-call", arguments.first_call)
       ->group("");  // for the processes of cold_linalg
 #endif

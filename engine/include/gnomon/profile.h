@@ -19,6 +19,11 @@ struct ProfileRow {
   std::string where;   // the user's lines that it computes: "model.cpp:12, 14"; empty: not known
   std::uint64_t count = 0;  // how often it ran; not what was submitted and not needed
   double total_us = 0;
+  /// What the compiler's model of the device says that it takes on average; 0: not known, as for
+  /// loops whose trips are for the data to say, what is no kernel of the program's own, devices
+  /// that nobody measured, and programs from a file.
+  double estimated_us = 0;
+  std::vector<double> executed = {};  // what the estimate weighs (gnomon_bench --calibrate)
   double mean_us() const { return count == 0 ? 0 : total_us / static_cast<double>(count); }
 };
 

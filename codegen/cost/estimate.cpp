@@ -1,0 +1,197 @@
+// codegen/cost/estimate.cpp -- how long a dispatch should take, by what its kernel executes.
+#include "codegen/cost/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "codegen/cost/device_model.h"
+#include "shaders/kernel/uniform.h"
+
+namespace gnomon {
+namespace {
+
+using kernel::Instruction;
+using kernel::Op;
+using kernel::Region;
+
+class Executed {
+ public:
+  explicit Executed(const kernel::Kernel& k)
+      : k_(k), varying_(kernel::varying_values(k)), constant_(k.types.size(), false) {}
+
+  std::optional<TermCounts> all() {
+    add(Term::invocation, 1);
+    if (!walk(k_.body, 1)) return std::nullopt;
+    return counts_;
+  }
+
+ private:
+  void add(Term t, double n) { counts_[static_cast<std::size_t>(t)] += n; }
+
+  /// Components of a type in words.
+  static double words(kernel::Type t) { return t.width * (bits_of(t.scalar) > 32 ? 2.0 : 1.0); }
+
+  bool walk(const Region& r, double times) {
+    for (const Instruction& i : r.body) {
+      if (i.op == Op::loop) {
+        if (!counts_trips(i)) return false;
+        const auto trips = static_cast<double>(i.immediate);
+        add(Term::trip, times * trips);
+        for (const Region& inner : i.regions)
+          if (!walk(inner, times * trips)) return false;
+      } else if (i.op == Op::if_) {
+        if (!walk_longer(i, times)) return false;
+      } else {
+        one(i, times);
+      }
+    }
+    return true;
+  }
+
+  /// The side with more to do: neighbours that differ take both, and most do not differ.
+  bool walk_longer(const Instruction& branch, double times) {
+    const TermCounts before = counts_;
+    TermCounts longest = before;
+    double most = -1;
+    for (const Region& side : branch.regions) {
+      counts_ = before;
+      if (!walk(side, times)) return false;
+      double sum = 0;
+      for (const double c : counts_) sum += c;
+      if (sum > most) {
+        most = sum;
+        longest = counts_;
+      }
+    }
+    counts_ = longest;
+    return true;
+  }
+
+  /// Whether a loop makes the trips that it states: it compares with a constant what every trip
+  /// adds a constant to.
+  bool counts_trips(const Instruction& loop) const {
+    const Region &condition = loop.regions[0], &body = loop.regions[1];
+    // The constant, unless it stands outside, and the comparison.
+    if (loop.immediate == 0 || condition.body.empty() || condition.body.size() > 2) return false;
+    const auto is_constant = [&](kernel::Value v) {
+      return constant_[v.index] ||
+             (condition.body[0].op == Op::constant && v == condition.body[0].results[0]);
+    };
+    const Instruction& last = condition.body.back();
+    if (last.operands.size() != 2 || is_constant(last.operands[0]) == is_constant(last.operands[1]))
+      return false;
+    const kernel::Value counter = last.operands[is_constant(last.operands[0]) ? 1 : 0];
+    const auto at = std::find(condition.arguments.begin(), condition.arguments.end(), counter);
+    if (at == condition.arguments.end()) return false;
+    const auto k = static_cast<std::size_t>(at - condition.arguments.begin());
+    const auto next = std::find_if(body.body.begin(), body.body.end(), [&](const Instruction& i) {
+      return i.results.size() == 1 && i.results[0] == body.yields[k];
+    });
+    return next != body.body.end() && (next->op == Op::add || next->op == Op::sub) &&
+           std::any_of(next->operands.begin(), next->operands.end(),
+                       [&](kernel::Value v) { return v == body.arguments[k]; }) &&
+           std::any_of(next->operands.begin(), next->operands.end(), [&](kernel::Value v) {
+             return constant_[v.index] ||
+                    std::any_of(body.body.begin(), next, [&](const Instruction& i) {
+                      return i.op == Op::constant && i.results[0] == v;
+                    });
+           });
+  }
+
+  void one(const Instruction& i, double times) {
+    const kernel::Type type =
+        i.results.empty() ? (i.operands.size() > 1 ? k_.type(i.operands[1]) : kernel::bool_type)
+                          : k_.type(i.results[0]);
+    const double n = times * words(type);
+    switch (i.op) {
+      case Op::constant:
+        constant_[i.results[0].index] = true;
+        return;
+      case Op::parameter:
+      case Op::lane:
+      case Op::invocation:
+      case Op::group_index:
+      case Op::local_index:
+      case Op::bitcast:
+      case Op::low_word:
+      case Op::high_word:
+      case Op::from_words:
+      case Op::splat:
+      case Op::extract:
+      case Op::construct:
+        return;
+      case Op::div:
+      case Op::rem:
+      case Op::sqrt:
+      case Op::rsqrt:
+        return add(Term::division, n);
+      case Op::load:
+        return load(i, type, times);
+      case Op::store:
+        return add(Term::store, n);
+      case Op::private_load:
+      case Op::private_store:
+      case Op::shared_load:
+      case Op::shared_store:
+        return add(Term::local, n);
+      default:
+        break;
+    }
+    if (kernel::is_atomic(i.op) || kernel::is_collective(i.op)) return add(Term::together, times);
+    const bool function =
+        i.op == Op::pow || i.op == Op::atan2 || (i.op >= Op::exp && i.op <= Op::atanh);
+    add(function ? Term::function : Term::operation, n);
+  }
+
+  void load(const Instruction& i, kernel::Type type, double times) {
+    const kernel::Buffer& buffer = k_.buffers[i.immediate];
+    if (buffer.texel) return add(Term::texel, times * std::max(1.0, words(type) / 4));
+    const bool own = varying_[i.operands[0].index];
+    add(own ? Term::load : Term::broadcast, times * words(type));
+    if (own && type.width > 1) add(Term::run, times);
+  }
+
+  const kernel::Kernel& k_;
+  std::vector<bool> varying_;
+  std::vector<bool> constant_;
+  TermCounts counts_ = {};
+};
+
+}  // namespace
+
+std::string_view name(Term t) {
+  constexpr std::string_view names[] = {
+      "dispatch", "invocation", "operation", "division", "function", "trip",    "load",
+      "run",      "broadcast",  "texel",     "store",    "local",    "together"};
+  static_assert(std::size(names) == terms_of_estimates);
+  return names[static_cast<std::size_t>(t)];
+}
+
+std::optional<TermCounts> executed(const kernel::Kernel& k) { return Executed(k).all(); }
+
+std::optional<TermCounts> executed_by_core(const kernel::Kernel& k, std::uint32_t groups,
+                                           const DeviceModel& model) {
+  auto counts = executed(k);
+  if (!counts) return std::nullopt;
+  // A core runs one workgroup after the other, and a workgroup's invocations by vectors of lanes;
+  // for memory these take turns.
+  const double full = k.group_size / static_cast<double>(simd_lanes);
+  const double turns = std::ceil(groups / model.cores);
+  for (std::size_t t = 0; t < counts->size(); ++t) {
+    const auto term = static_cast<Term>(t);
+    const bool by_lane = term == Term::load || term == Term::texel || term == Term::store;
+    (*counts)[t] *= turns * (by_lane ? full : std::ceil(full));
+  }
+  (*counts)[static_cast<std::size_t>(Term::dispatch)] = 1;
+  return counts;
+}
+
+std::optional<double> estimated_microseconds(const TermCounts& by_core, const DeviceModel& model) {
+  if (model.nanoseconds[static_cast<std::size_t>(Term::dispatch)] == 0) return std::nullopt;
+  double sum = 0;
+  for (std::size_t t = 0; t < by_core.size(); ++t) sum += by_core[t] * model.nanoseconds[t];
+  return 1e-3 * sum;
+}
+
+}  // namespace gnomon
