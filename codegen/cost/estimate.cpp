@@ -160,14 +160,6 @@ class Executed {
 
 }  // namespace
 
-std::string_view name(Term t) {
-  constexpr std::string_view names[] = {
-      "dispatch", "invocation", "operation", "division", "function", "trip",    "load",
-      "run",      "broadcast",  "texel",     "store",    "local",    "together"};
-  static_assert(std::size(names) == terms_of_estimates);
-  return names[static_cast<std::size_t>(t)];
-}
-
 std::optional<TermCounts> executed(const kernel::Kernel& k) { return Executed(k).all(); }
 
 std::optional<TermCounts> executed_by_core(const kernel::Kernel& k, std::uint32_t groups,

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "shaders/kernel/kernel.h"
 
@@ -29,7 +28,6 @@ enum class Term : std::uint8_t {
   together,    // barriers, atomics, sums over subgroups
 };
 constexpr std::size_t terms_of_estimates = 13;
-std::string_view name(Term);
 
 using TermCounts = std::array<double, terms_of_estimates>;
 
