@@ -104,44 +104,27 @@ class Executed {
         i.results.empty() ? (i.operands.size() > 1 ? k_.type(i.operands[1]) : kernel::bool_type)
                           : k_.type(i.results[0]);
     const double n = times * words(type);
-    switch (i.op) {
-      case Op::constant:
-        constant_[i.results[0].index] = true;
-        return;
-      case Op::parameter:
-      case Op::lane:
-      case Op::invocation:
-      case Op::group_index:
-      case Op::local_index:
-      case Op::bitcast:
-      case Op::low_word:
-      case Op::high_word:
-      case Op::from_words:
-      case Op::splat:
-      case Op::extract:
-      case Op::construct:
-        return;
-      case Op::div:
-      case Op::rem:
-      case Op::sqrt:
-      case Op::rsqrt:
-        return add(Term::division, n);
-      case Op::load:
-        return load(i, type, times);
-      case Op::store:
-        return add(Term::store, n);
-      case Op::private_load:
-      case Op::private_store:
-      case Op::shared_load:
-      case Op::shared_store:
+    if (i.op == Op::constant) constant_[i.results[0].index] = true;
+    if (kernel::is_atomic(i.op) || kernel::is_collective(i.op)) return add(Term::together, times);
+    switch (kernel::space(i.op)) {
+      case kernel::Space::buffer:
+        return kernel::is_load(i.op) ? load(i, type, times) : add(Term::store, n);
+      case kernel::Space::private_array:
+      case kernel::Space::shared_array:
         return add(Term::local, n);
-      default:
+      case kernel::Space::none:
         break;
     }
-    if (kernel::is_atomic(i.op) || kernel::is_collective(i.op)) return add(Term::together, times);
-    const bool function =
-        i.op == Op::pow || i.op == Op::atan2 || (i.op >= Op::exp && i.op <= Op::atanh);
-    add(function ? Term::function : Term::operation, n);
+    switch (kernel::effort(i.op)) {
+      case kernel::Effort::nothing:
+        return;
+      case kernel::Effort::operation:
+        return add(Term::operation, n);
+      case kernel::Effort::division:
+        return add(Term::division, n);
+      case kernel::Effort::function:
+        return add(Term::function, n);
+    }
   }
 
   void load(const Instruction& i, kernel::Type type, double times) {

@@ -31,22 +31,14 @@ class Part final : public kernel::Rewriter {
  protected:
   void visit(const kernel::Instruction& i) override {
     kernel::Instruction there = i;
-    switch (i.op) {
-      case Op::load:
-      case Op::store:
-      case Op::atomic_add:
-      case Op::atomic_and:
-      case Op::atomic_or:
-        there.immediate = part_.buffers.at(i.immediate);
-        if (i.op != Op::store || decision_ != there.immediate) break;
+    if (kernel::space(i.op) == kernel::Space::buffer) {
+      there.immediate = part_.buffers.at(i.immediate);
+      if (i.op == Op::store && decision_ == there.immediate) {
         decided = mapped(i.operands[1]);
         return;
-      case Op::private_load:
-      case Op::private_store:
-        there.immediate += first_private_;
-        break;
-      default:
-        break;
+      }
+    } else if (kernel::space(i.op) == kernel::Space::private_array) {
+      there.immediate += first_private_;
     }
     copy(there);
   }

@@ -23,8 +23,8 @@ namespace {
 
 bool works_together(const Region& r) {
   return std::any_of(r.body.begin(), r.body.end(), [](const Instruction& i) {
-    return i.op == Op::barrier || i.op == Op::shared_load || i.op == Op::shared_store ||
-           i.op == Op::atomic_add ||
+    return kernel::is_collective(i.op) || i.op == Op::atomic_add ||
+           kernel::space(i.op) == kernel::Space::shared_array ||
            std::any_of(i.regions.begin(), i.regions.end(), works_together);
   });
 }

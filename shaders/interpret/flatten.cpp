@@ -73,15 +73,26 @@ class Flattener {
     flat_.steps.back().width = kernel_.type(i.operands[0]).width;
   }
 
-  void access(StepKind kind, Space space, DType dtype, const Instruction& i) {
+  DType element_type(const Instruction& i) const {
+    switch (space(i.op)) {
+      case Space::private_array:
+        return kernel_.privates[i.immediate].dtype;
+      case Space::shared_array:
+        return kernel_.shareds[i.immediate].dtype;
+      default:
+        return kernel_.buffers[i.immediate].dtype;
+    }
+  }
+
+  void access(StepKind kind, const Instruction& i) {
     simple(kind, i);
     Step& s = flat_.steps.back();
-    s.space = space;
-    s.dtype = dtype;
+    s.space = space(i.op);
+    s.dtype = element_type(i);
     s.target = static_cast<std::uint32_t>(i.immediate);
     s.wide_index = kernel_.type(i.operands[0]).width > 1;
     if (kind == StepKind::store) s.width = kernel_.type(i.operands[1]).width;
-    if (space == Space::private_array) flat_.private_widths[i.immediate] = s.width;
+    if (s.space == Space::private_array) flat_.private_widths[i.immediate] = s.width;
     const std::size_t mask = kind == StepKind::load ? 1 : 2;
     if (i.operands.size() > mask) {
       s.c = at(i.operands[mask]);
@@ -90,9 +101,8 @@ class Flattener {
   }
 
   void atomic(Op combine, const Instruction& i) {
-    const DType t = kernel_.buffers[i.immediate].dtype;
-    access(StepKind::atomic, Space::buffer, t, i);
-    flat_.steps.back().function = scalar_function(combine, t);
+    access(StepKind::atomic, i);
+    flat_.steps.back().function = scalar_function(combine, element_type(i));
   }
 
   void combine(Op with, const Instruction& i) {
@@ -150,18 +160,13 @@ class Flattener {
       case Op::all:
         return reduce(StepKind::all, i);
       case Op::load:
-        return access(StepKind::load, Space::buffer, kernel_.buffers[i.immediate].dtype, i);
-      case Op::store:
-        return access(StepKind::store, Space::buffer, kernel_.buffers[i.immediate].dtype, i);
       case Op::private_load:
-        return access(StepKind::load, Space::private_array, kernel_.privates[i.immediate].dtype, i);
-      case Op::private_store:
-        return access(StepKind::store, Space::private_array, kernel_.privates[i.immediate].dtype,
-                      i);
       case Op::shared_load:
-        return access(StepKind::load, Space::shared_array, kernel_.shareds[i.immediate].dtype, i);
+        return access(StepKind::load, i);
+      case Op::store:
+      case Op::private_store:
       case Op::shared_store:
-        return access(StepKind::store, Space::shared_array, kernel_.shareds[i.immediate].dtype, i);
+        return access(StepKind::store, i);
       case Op::atomic_add:
         return atomic(Op::add, i);
       case Op::atomic_and:

@@ -37,12 +37,10 @@ enum class StepKind : std::uint8_t {
   trip,         // one more; at most `immediate` when that is not 0
 };
 
-enum class Space : std::uint8_t { buffer, private_array, shared_array };
-
 struct Step {
   StepKind kind = StepKind::set;
   std::uint8_t width = 1;
-  Space space = Space::buffer;
+  Space space = Space::none;
   DType dtype = DType::u32;     // of a memory access, or what a bitcast starts from
   DType dtype_to = DType::u32;  // what a bitcast makes
   bool wide_index = false;

@@ -193,7 +193,7 @@ Value Builder::binary(Op op, Value a, Value b) {
 }
 
 Value Builder::compare(Op op, Value a, Value b) {
-  GNOMON_CHECK(op >= Op::eq && op <= Op::ge, op_text(op) + " is no comparison");
+  GNOMON_CHECK(is_comparison(op), op_text(op) + " is no comparison");
   GNOMON_CHECK(type(a) == type(b), op_text(op) + " has operands of types " + to_string(type(a)) +
                                        " and " + to_string(type(b)));
   GNOMON_CHECK(scalar_function(op, type(a).scalar) != nullptr,
@@ -268,7 +268,7 @@ Value Builder::fma(Value a, Value b, Value c) {
 }
 
 Value Builder::source(Op op) {
-  GNOMON_CHECK(op >= Op::lane && op <= Op::local_index, op_text(op) + " is no source");
+  GNOMON_CHECK(form(op) == Form::position, op_text(op) + " is no source");
   return emit(op, u32_type, {}, 0, 0, true);
 }
 

@@ -74,27 +74,7 @@ std::size_t hash_of(std::size_t h, const Region& r) {
 }  // namespace
 
 bool has_effects(const Instruction& i) {
-  switch (i.op) {
-    case Op::load:
-    case Op::store:
-    case Op::private_load:
-    case Op::private_store:
-    case Op::shared_load:
-    case Op::shared_store:
-    case Op::atomic_add:
-    case Op::atomic_and:
-    case Op::atomic_or:
-    case Op::subgroup_first:
-    case Op::subgroup_add:
-    case Op::subgroup_min:
-    case Op::subgroup_max:
-    case Op::subgroup_and:
-    case Op::subgroup_or:
-    case Op::barrier:
-      return true;
-    default:
-      break;
-  }
+  if (space(i.op) != Space::none || writes(i.op)) return true;
   return std::any_of(i.regions.begin(), i.regions.end(), [](const Region& r) {
     return std::any_of(r.body.begin(), r.body.end(), has_effects);
   });
@@ -111,183 +91,17 @@ std::uint64_t worst_case_trips(const Kernel& k, std::uint64_t stated, std::uint6
 }
 
 std::string_view name(Op op) {
+  std::string_view text = "?";
   switch (op) {
-    case Op::constant:
-      return "constant";
-    case Op::parameter:
-      return "parameter";
-    case Op::lane:
-      return "lane";
-    case Op::invocation:
-      return "invocation";
-    case Op::group_index:
-      return "group_index";
-    case Op::local_index:
-      return "local_index";
-    case Op::add:
-      return "add";
-    case Op::sub:
-      return "sub";
-    case Op::mul:
-      return "mul";
-    case Op::div:
-      return "div";
-    case Op::rem:
-      return "rem";
-    case Op::minimum:
-      return "minimum";
-    case Op::maximum:
-      return "maximum";
-    case Op::pow:
-      return "pow";
-    case Op::atan2:
-      return "atan2";
-    case Op::neg:
-      return "neg";
-    case Op::abs:
-      return "abs";
-    case Op::floor:
-      return "floor";
-    case Op::ceil:
-      return "ceil";
-    case Op::round_even:
-      return "round_even";
-    case Op::trunc:
-      return "trunc";
-    case Op::sqrt:
-      return "sqrt";
-    case Op::rsqrt:
-      return "rsqrt";
-    case Op::exp:
-      return "exp";
-    case Op::exp2:
-      return "exp2";
-    case Op::log:
-      return "log";
-    case Op::log2:
-      return "log2";
-    case Op::sin:
-      return "sin";
-    case Op::cos:
-      return "cos";
-    case Op::tan:
-      return "tan";
-    case Op::asin:
-      return "asin";
-    case Op::acos:
-      return "acos";
-    case Op::atan:
-      return "atan";
-    case Op::sinh:
-      return "sinh";
-    case Op::cosh:
-      return "cosh";
-    case Op::tanh:
-      return "tanh";
-    case Op::asinh:
-      return "asinh";
-    case Op::acosh:
-      return "acosh";
-    case Op::atanh:
-      return "atanh";
-    case Op::fma:
-      return "fma";
-    case Op::band:
-      return "band";
-    case Op::bor:
-      return "bor";
-    case Op::bxor:
-      return "bxor";
-    case Op::bnot:
-      return "bnot";
-    case Op::shl:
-      return "shl";
-    case Op::shr:
-      return "shr";
-    case Op::popcount:
-      return "popcount";
-    case Op::mul_high:
-      return "mul_high";
-    case Op::eq:
-      return "eq";
-    case Op::ne:
-      return "ne";
-    case Op::lt:
-      return "lt";
-    case Op::le:
-      return "le";
-    case Op::gt:
-      return "gt";
-    case Op::ge:
-      return "ge";
-    case Op::is_nan:
-      return "is_nan";
-    case Op::is_inf:
-      return "is_inf";
-    case Op::select:
-      return "select";
-    case Op::convert:
-      return "convert";
-    case Op::bitcast:
-      return "bitcast";
-    case Op::low_word:
-      return "low_word";
-    case Op::high_word:
-      return "high_word";
-    case Op::from_words:
-      return "from_words";
-    case Op::splat:
-      return "splat";
-    case Op::extract:
-      return "extract";
-    case Op::construct:
-      return "construct";
-    case Op::any:
-      return "any";
-    case Op::all:
-      return "all";
-    case Op::load:
-      return "load";
-    case Op::store:
-      return "store";
-    case Op::private_load:
-      return "private_load";
-    case Op::private_store:
-      return "private_store";
-    case Op::shared_load:
-      return "shared_load";
-    case Op::shared_store:
-      return "shared_store";
-    case Op::atomic_add:
-      return "atomic_add";
-    case Op::atomic_and:
-      return "atomic_and";
-    case Op::atomic_or:
-      return "atomic_or";
-    case Op::subgroup_index:
-      return "subgroup_index";
-    case Op::subgroup_count:
-      return "subgroup_count";
-    case Op::subgroup_first:
-      return "subgroup_first";
-    case Op::subgroup_add:
-      return "subgroup_add";
-    case Op::subgroup_min:
-      return "subgroup_min";
-    case Op::subgroup_max:
-      return "subgroup_max";
-    case Op::subgroup_and:
-      return "subgroup_and";
-    case Op::subgroup_or:
-      return "subgroup_or";
-    case Op::barrier:
-      return "barrier";
-    case Op::loop:
-      return "loop";
-    case Op::if_:
-      return "if";
+#define GNOMON_ROW(op, form, effort, space) \
+  case Op::op:                              \
+    text = #op;                             \
+    break;
+    GNOMON_KERNEL_OPS(GNOMON_ROW)
+#undef GNOMON_ROW
   }
-  return "?";
+  if (text.ends_with('_')) text.remove_suffix(1);
+  return text;
 }
 
 std::string to_string(Type t) {

@@ -41,6 +41,7 @@
 #include <vector>
 
 #include "gnomon/dtype.h"
+#include "shaders/kernel/op.h"
 #include "shaders/support/id.h"
 #include "shaders/support/small_vector.h"
 
@@ -55,57 +56,6 @@ struct Type {
 constexpr Type bool_type{DType::boolean, 1};
 
 using Value = Id<struct ValueTag>;
-
-// clang-format off
-enum class Op : std::uint8_t {
-  // Sources. `immediate`: the bits of a scalar constant (zero-extended), or a parameter word.
-  constant,     // -> T
-  parameter,    // -> u32: word `immediate` of the user part of the parameter block
-  lane,         // -> u32, lane form only: the lane this body runs for
-  invocation,   // -> u32, invocation form only: linear over the dispatch, base group included
-  group_index,  // -> u32: linear workgroup index, base group included
-  local_index,  // -> u32: linear index within the workgroup
-  // Arithmetic, operands and result of one type.
-  add, sub, mul, div, rem, minimum, maximum, pow, atan2,
-  neg, abs, floor, ceil, round_even, trunc, sqrt, rsqrt,
-  exp, exp2, log, log2, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh,
-  fma,  // a * b + c; one or two roundings
-  // Bits: integers; band, bor, bxor, bnot on bool as well.
-  band, bor, bxor, bnot, shl, shr,  // shr is arithmetic on signed types
-  popcount,
-  mul_high,  // u32: the upper word of the 64-bit product
-  // Comparison -> bool of the operands' width.
-  eq, ne, lt, le, gt, ge, is_nan, is_inf,
-  select,   // bool, T, T -> T
-  convert,  // numeric conversion to the result type; to bool: x != 0; from bool: 0 or 1
-  bitcast,  // same number of bits
-  // The words of 64-bit elements, which a device may have without 64-bit integers.
-  low_word, high_word,  // -> u32
-  from_words,           // u32 low, u32 high -> f64, i64 or u64
-  // Width.
-  splat,      // scalar -> every component
-  extract,    // wide -> component `immediate`
-  construct,  // scalars -> wide, one operand per component
-  any, all,   // bool of width n -> bool
-  // Memory. `immediate` is the index of the buffer, private or shared array.
-  // A scalar index and a wide T mean consecutive elements from index on, a wide index a gather.
-  load,   // index [, mask] -> T
-  store,  // index, value [, mask]
-  // index -> T; index, value [, mask]. A wide T means one array per component.
-  private_load, private_store,
-  shared_load, shared_store,
-  // Buffers of u32 or i32: index, value -> old value. `and` and `or` order nothing but themselves.
-  atomic_add, atomic_and, atomic_or,
-  // Over the invocations of a subgroup. f32, i32, u32; `and` and `or` integers only.
-  subgroup_index, subgroup_count,  // -> u32
-  subgroup_first,                  // -> bool, true in one invocation of each subgroup
-  subgroup_add, subgroup_min, subgroup_max, subgroup_and, subgroup_or,  // T -> T
-  barrier,     // workgroup execution and memory barrier over shared memory and coherent buffers
-  // Structure.
-  loop,  // carried...; regions condition, body; `immediate` = most trips, 0 when unknown
-  if_,   // predicate ; regions then, else
-};
-// clang-format on
 
 struct Instruction;
 
@@ -177,20 +127,10 @@ struct Kernel {
 
 /// Whether an instruction reads or writes memory, synchronises, or holds one that does.
 bool has_effects(const Instruction&);
-constexpr bool is_atomic(Op op) {
-  return op == Op::atomic_add || op == Op::atomic_and || op == Op::atomic_or;
-}
-/// Whether an instruction combines the values of a subgroup's invocations.
-constexpr bool is_subgroup_reduction(Op op) {
-  return op >= Op::subgroup_add && op <= Op::subgroup_or;
-}
-/// Whether all invocations of a workgroup reach it together.
-constexpr bool is_collective(Op op) { return op >= Op::subgroup_first && op <= Op::barrier; }
 /// Worst case of loop trips one invocation can make, nested loops multiplied; ~0ull when a loop is
 /// unbounded. The trip in which a loop finds that it is over counts, as drivers with a limit do:
 /// on lavapipe 22.3 a loop around an empty one stops after 32,768 trips, not after 65,536.
 std::uint64_t worst_case_trips(const Kernel&);
-std::string_view name(Op);
 /// "f32", or "f32x4" when wide.
 std::string to_string(Type);
 

@@ -139,7 +139,7 @@ std::optional<DType> dtype_called(std::string_view text) {
 }
 
 std::optional<Op> op_called(std::string_view text) {
-  for (int op = 0; op <= static_cast<int>(Op::if_); ++op) {
+  for (std::size_t op = 0; op < op_count; ++op) {
     if (name(static_cast<Op>(op)) == text) return static_cast<Op>(op);
   }
   return std::nullopt;

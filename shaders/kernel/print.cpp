@@ -48,22 +48,7 @@ std::string constant_text(DType t, std::uint64_t bits) {
 }
 
 bool has_immediate(Op op) {
-  switch (op) {
-    case Op::parameter:
-    case Op::extract:
-    case Op::load:
-    case Op::store:
-    case Op::private_load:
-    case Op::private_store:
-    case Op::shared_load:
-    case Op::shared_store:
-    case Op::atomic_add:
-    case Op::atomic_and:
-    case Op::atomic_or:
-      return true;
-    default:
-      return false;
-  }
+  return form(op) == Form::parameter || form(op) == Form::extract || space(op) != Space::none;
 }
 
 class Printer {

@@ -34,29 +34,26 @@ class Analysis {
   }
 
   void instruction(const Instruction& i) {
-    switch (i.op) {
-      case Op::lane:
-      case Op::invocation:
-      case Op::local_index:
-      case Op::subgroup_index:
-      case Op::subgroup_first:
-      case Op::subgroup_add:
-      case Op::subgroup_min:
-      case Op::subgroup_max:
-      case Op::subgroup_and:
-      case Op::subgroup_or:
-      case Op::private_load:
-      case Op::atomic_add:
-      case Op::atomic_and:
-      case Op::atomic_or:
+    switch (form(i.op)) {
+      case Form::position:
+        return mark(i.results[0], i.op != Op::group_index);
+      case Form::subgroup_position:
+        return mark(i.results[0], i.op != Op::subgroup_count);
+      case Form::subgroup_election:
+      case Form::subgroup_reduction:
+      case Form::atomic:
         return mark(i.results[0], true);
-      case Op::load:
-        return mark(i.results[0], any_operand(i) ||
-                                      kernel_.buffers[i.immediate].access != Access::read ||
-                                      kernel_.buffers[i.immediate].coherent);
-      case Op::loop:
+      case Form::load: {
+        const Space from = space(i.op);
+        const bool settled =
+            from == Space::shared_array ||
+            (from == Space::buffer && kernel_.buffers[i.immediate].access == Access::read &&
+             !kernel_.buffers[i.immediate].coherent);
+        return mark(i.results[0], any_operand(i) || !settled);
+      }
+      case Form::loop:
         return loop(i);
-      case Op::if_:
+      case Form::branch:
         region(i.regions[0]);
         region(i.regions[1]);
         for (std::size_t k = 0; k < i.results.size(); ++k) {

@@ -113,86 +113,75 @@ class Verifier {
       if (v.index >= kernel_.types.size()) fail("a result has no type", &i);
     }
     const Type result = i.results.empty() ? Type{} : kernel_.type(i.results[0]);
-    switch (i.op) {
-      case Op::constant:
+    switch (form(i.op)) {
+      case Form::constant:
         counts(i, 0, 1);
         require(result.width == 1, "a constant is wide; splat a scalar one", i);
         require(bits_of(result.scalar) == 64 || i.immediate >> bits_of(result.scalar) == 0,
                 "a constant has bits beyond its type", i);
         return;
-      case Op::parameter:
-      case Op::lane:
-      case Op::invocation:
-      case Op::group_index:
-      case Op::local_index:
+      case Form::parameter:
+      case Form::position:
         counts(i, 0, 1);
         require(result == Type{DType::u32, 1}, "the result is not u32", i);
         source(i);
         return;
-      case Op::select:
+      case Form::select:
         counts(i, 3, 1);
         require(type(i, 0) == Type{DType::boolean, result.width} && type(i, 1) == result &&
                     type(i, 2) == result,
                 "the types do not fit", i);
         return;
-      case Op::convert:
+      case Form::convert:
         counts(i, 1, 1);
         require(type(i, 0).width == result.width, "the widths differ", i);
         return;
-      case Op::bitcast:
+      case Form::bitcast:
         counts(i, 1, 1);
         require(type(i, 0).scalar != DType::boolean && result.scalar != DType::boolean &&
                     bits_of(type(i, 0).scalar) * type(i, 0).width ==
                         bits_of(result.scalar) * result.width,
                 "the numbers of bits differ", i);
         return;
-      case Op::low_word:
-      case Op::high_word:
+      case Form::word:
         counts(i, 1, 1);
         require(bits_of(type(i, 0).scalar) == 64 && result == Type{DType::u32, type(i, 0).width},
                 "the types do not fit", i);
         return;
-      case Op::from_words:
+      case Form::from_words:
         counts(i, 2, 1);
         require(bits_of(result.scalar) == 64 && type(i, 0) == Type{DType::u32, result.width} &&
                     type(i, 1) == type(i, 0),
                 "the types do not fit", i);
         return;
-      case Op::splat:
+      case Form::splat:
         counts(i, 1, 1);
         require(type(i, 0) == Type{result.scalar, 1}, "the types do not fit", i);
         return;
-      case Op::extract:
+      case Form::extract:
         counts(i, 1, 1);
         require(result == Type{type(i, 0).scalar, 1}, "the types do not fit", i);
         require(i.immediate < type(i, 0).width, "there is no such component", i);
         return;
-      case Op::construct:
+      case Form::construct:
         require(i.results.size() == 1 && i.operands.size() == result.width,
                 "one operand per component is due", i);
         for (std::size_t k = 0; k < i.operands.size(); ++k) {
           require(type(i, k) == Type{result.scalar, 1}, "the types do not fit", i);
         }
         return;
-      case Op::any:
-      case Op::all:
+      case Form::horizontal:
         counts(i, 1, 1);
         require(type(i, 0).scalar == DType::boolean && result == bool_type, "the types do not fit",
                 i);
         return;
-      case Op::load:
-      case Op::private_load:
-      case Op::shared_load:
+      case Form::load:
         load(i, result);
         return;
-      case Op::store:
-      case Op::private_store:
-      case Op::shared_store:
+      case Form::store:
         store(i);
         return;
-      case Op::atomic_add:
-      case Op::atomic_and:
-      case Op::atomic_or:
+      case Form::atomic:
         counts(i, 2, 1);
         require(type(i, 1) == result && type(i, 0) == Type{DType::u32, result.width} &&
                     (result.scalar == DType::u32 || result.scalar == DType::i32),
@@ -201,19 +190,14 @@ class Verifier {
         require(kernel_.buffers[i.immediate].access == Access::read_write,
                 "the buffer is not read_write", i);
         return;
-      case Op::subgroup_index:
-      case Op::subgroup_count:
-      case Op::subgroup_first:
+      case Form::subgroup_position:
+      case Form::subgroup_election:
         counts(i, 0, 1);
         require(result == (i.op == Op::subgroup_first ? bool_type : Type{DType::u32, 1}),
                 "the result has another type", i);
         require(kernel_.lanes == 0, "lane form knows no subgroups", i);
         return;
-      case Op::subgroup_add:
-      case Op::subgroup_min:
-      case Op::subgroup_max:
-      case Op::subgroup_and:
-      case Op::subgroup_or:
+      case Form::subgroup_reduction:
         counts(i, 1, 1);
         require(type(i, 0) == result && result.width == 1 && bits_of(result.scalar) == 32 &&
                     (result.scalar != DType::f32 ||
@@ -221,14 +205,18 @@ class Verifier {
                 "the types do not fit", i);
         require(kernel_.lanes == 0, "lane form knows no subgroups", i);
         return;
-      case Op::barrier:
+      case Form::barrier:
         counts(i, 0, 0);
         require(kernel_.lanes == 0, "lane form has a barrier", i);
         return;
-      case Op::loop:
-      case Op::if_:
+      case Form::loop:
+      case Form::branch:
         return;
-      default:
+      case Form::unary:
+      case Form::binary:
+      case Form::ternary:
+      case Form::comparison:
+      case Form::test:
         arithmetic(i, result);
         return;
     }
@@ -246,9 +234,9 @@ class Verifier {
   }
 
   void arithmetic(const Instruction& i, Type result) const {
-    const bool one = (i.op >= Op::neg && i.op <= Op::atanh) || i.op == Op::bnot ||
-                     i.op == Op::popcount || i.op == Op::is_nan || i.op == Op::is_inf;
-    counts(i, i.op == Op::fma ? 3 : one ? 1 : 2, 1);
+    const Form f = form(i.op);
+    const bool one = f == Form::unary || f == Form::test;
+    counts(i, f == Form::ternary ? 3 : one ? 1 : 2, 1);
     const Type t = type(i, 0);
     for (std::size_t k = 1; k < i.operands.size(); ++k) {
       if (type(i, k) == t) continue;
@@ -257,7 +245,7 @@ class Verifier {
     if (scalar_function(i.op, t.scalar) == nullptr) {
       fail("it is not defined for " + to_string(t), &i);
     }
-    const bool truth = i.op >= Op::eq && i.op <= Op::is_inf;
+    const bool truth = f == Form::comparison || f == Form::test;
     const Type expected = truth ? Type{DType::boolean, t.width} : t;
     if (result != expected) fail("the result is not " + to_string(expected), &i);
   }
@@ -268,8 +256,8 @@ class Verifier {
       require(i.immediate < list.size(), "there is no such array", i);
       return list[i.immediate].dtype;
     };
-    if (i.op == Op::private_load || i.op == Op::private_store) return local(kernel_.privates);
-    if (i.op == Op::shared_load || i.op == Op::shared_store) return local(kernel_.shareds);
+    if (space(i.op) == Space::private_array) return local(kernel_.privates);
+    if (space(i.op) == Space::shared_array) return local(kernel_.shareds);
     require(i.immediate < kernel_.buffers.size(), "there is no such buffer", i);
     return kernel_.buffers[i.immediate].dtype;
   }
@@ -284,7 +272,7 @@ class Verifier {
       require(m.scalar == DType::boolean && (m.width == 1 || m.width == value.width),
               "the mask does not fit", i);
     }
-    if (i.op == Op::private_load || i.op == Op::private_store) {
+    if (space(i.op) == Space::private_array) {
       std::uint8_t& width = private_widths_[i.immediate];
       require(width == 0 || width == value.width,
               "the private array is accessed with another width elsewhere", i);

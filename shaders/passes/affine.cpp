@@ -234,56 +234,47 @@ class Analysis {
   }
 
   void visit(const Instruction& i, bool divergent) {
-    switch (i.op) {
-      case Op::lane:
-      case Op::invocation:
-      case Op::group_index:
-      case Op::local_index:
+    switch (form(i.op)) {
+      case Form::position:
         set(i.results[0], source(i));
         return;
-      case Op::load:
-      case Op::shared_load:
-        // Lanes that read one address read one value. A mask only says who may look.
-        set(i.results[0],
-            {kernel_.type(i.results[0]).width > 1 || !of(i.operands[0]).uniform(), 0, 0});
+      case Form::load:
+        load(i);
         return;
-      case Op::private_load: {
-        const bool uniform = of(i.operands[0]).uniform();
-        if (!uniform) vary_array(i.immediate);
-        const bool wide = kernel_.type(i.results[0]).width > 1;
-        set(i.results[0], {wide || !uniform || facts_.private_varies[i.immediate], 0, 0});
+      case Form::store:
+        if (space(i.op) == Space::private_array && (divergent || !all_uniform(i.operands)))
+          vary_array(i.immediate);
         return;
-      }
-      case Op::private_store:
-        if (divergent || !all_uniform(i.operands)) vary_array(i.immediate);
-        return;
-      case Op::atomic_add:
-      case Op::atomic_and:
-      case Op::atomic_or:
-      case Op::subgroup_index:
-      case Op::subgroup_count:
-      case Op::subgroup_first:
-      case Op::subgroup_add:
-      case Op::subgroup_min:
-      case Op::subgroup_max:
-      case Op::subgroup_and:
-      case Op::subgroup_or:
+      case Form::atomic:
+      case Form::subgroup_position:
+      case Form::subgroup_election:
+      case Form::subgroup_reduction:
         set(i.results[0], {options_.span > 1, 0, 0});
         return;
-      case Op::store:
-      case Op::shared_store:
-      case Op::barrier:
+      case Form::barrier:
         return;
-      case Op::loop:
+      case Form::loop:
         loop(i, divergent);
         return;
-      case Op::if_:
+      case Form::branch:
         branch(i, divergent);
         return;
       default:
         set(i.results[0], pure(i));
         return;
     }
+  }
+
+  void load(const Instruction& i) {
+    const bool uniform = of(i.operands[0]).uniform();
+    // Lanes that read one address read one value, but for arrays of their own. A mask only says who
+    // may look.
+    bool varies = kernel_.type(i.results[0]).width > 1 || !uniform;
+    if (space(i.op) == Space::private_array) {
+      if (!uniform) vary_array(i.immediate);
+      varies = varies || facts_.private_varies[i.immediate];
+    }
+    set(i.results[0], {varies, 0, 0});
   }
 
   void loop(const Instruction& i, bool divergent) {

@@ -59,35 +59,13 @@ class LoopFuser {
  private:
   void collect(const Instruction& i, Footprint& f) const {
     f.uses.insert(f.uses.end(), i.operands.begin(), i.operands.end());
-    switch (i.op) {
-      case Op::load:
-        if (kernel_.buffers[i.immediate].access != Access::read)
-          f.reads.emplace_back(false, i.immediate);
-        break;
-      case Op::store:
-        f.writes.emplace_back(false, i.immediate);
-        break;
-      case Op::private_load:
-        f.reads.emplace_back(true, i.immediate);
-        break;
-      case Op::private_store:
-        f.writes.emplace_back(true, i.immediate);
-        break;
-      case Op::shared_load:
-      case Op::shared_store:
-      case Op::atomic_add:
-      case Op::subgroup_first:
-      case Op::subgroup_add:
-      case Op::subgroup_min:
-      case Op::subgroup_max:
-      case Op::subgroup_and:
-      case Op::subgroup_or:
-      case Op::barrier:
-        f.synchronises = true;
-        break;
-      default:
-        break;
-    }
+    const bool is_private = space(i.op) == Space::private_array;
+    if (is_collective(i.op) || i.op == Op::atomic_add || space(i.op) == Space::shared_array)
+      f.synchronises = true;
+    else if (form(i.op) == Form::store || is_atomic(i.op))
+      f.writes.emplace_back(is_private, i.immediate);
+    else if (is_load(i.op) && (is_private || kernel_.buffers[i.immediate].access != Access::read))
+      f.reads.emplace_back(is_private, i.immediate);
     for (const Region& r : i.regions) {
       for (const Instruction& inner : r.body) collect(inner, f);
       f.uses.insert(f.uses.end(), r.yields.begin(), r.yields.end());

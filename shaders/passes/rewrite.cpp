@@ -7,11 +7,6 @@
 
 namespace gnomon::kernel {
 
-bool writes(Op op) {
-  return op == Op::store || op == Op::private_store || op == Op::shared_store || is_atomic(op) ||
-         is_collective(op);
-}
-
 void copy_header(const Kernel& source, Builder& out) {
   Kernel& k = out.kernel();
   k.group_size = source.group_size;
@@ -32,126 +27,73 @@ Value emit_like(Builder& out, const Kernel& source, const Instruction& i, std::s
   const auto number = static_cast<std::uint32_t>(i.immediate);
   const auto mask = [&](std::size_t k) { return x.size() > k ? x[k] : Value{}; };
   const auto scalar = [&] { return source.type(i.results[0]).scalar; };
-  switch (i.op) {
-    case Op::constant:
+  switch (form(i.op)) {
+    case Form::constant:
       return out.constant({scalar(), width}, i.immediate);
-    case Op::parameter:
+    case Form::parameter:
       return out.parameter(number);
-    case Op::lane:
-    case Op::invocation:
-    case Op::group_index:
-    case Op::local_index:
+    case Form::position:
       return out.source(i.op);
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::rem:
-    case Op::minimum:
-    case Op::maximum:
-    case Op::pow:
-    case Op::atan2:
-    case Op::band:
-    case Op::bor:
-    case Op::bxor:
-    case Op::shl:
-    case Op::shr:
-    case Op::mul_high:
-      return out.binary(i.op, x[0], x[1]);
-    case Op::neg:
-    case Op::abs:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round_even:
-    case Op::trunc:
-    case Op::sqrt:
-    case Op::rsqrt:
-    case Op::exp:
-    case Op::exp2:
-    case Op::log:
-    case Op::log2:
-    case Op::sin:
-    case Op::cos:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::tanh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-    case Op::bnot:
-    case Op::popcount:
-    case Op::is_nan:
-    case Op::is_inf:
+    case Form::unary:
+    case Form::test:
       return out.unary(i.op, x[0]);
-    case Op::fma:
+    case Form::binary:
+      return out.binary(i.op, x[0], x[1]);
+    case Form::ternary:
       return out.fma(x[0], x[1], x[2]);
-    case Op::eq:
-    case Op::ne:
-    case Op::lt:
-    case Op::le:
-    case Op::gt:
-    case Op::ge:
+    case Form::comparison:
       return out.compare(i.op, x[0], x[1]);
-    case Op::select:
+    case Form::select:
       return out.select(x[0], x[1], x[2]);
-    case Op::convert:
+    case Form::convert:
       return out.convert(x[0], scalar());
-    case Op::bitcast:
+    case Form::bitcast:
       return out.bitcast(x[0], scalar());
-    case Op::low_word:
-      return out.low_word(x[0]);
-    case Op::high_word:
-      return out.high_word(x[0]);
-    case Op::from_words:
+    case Form::word:
+      return i.op == Op::low_word ? out.low_word(x[0]) : out.high_word(x[0]);
+    case Form::from_words:
       return out.from_words(x[0], x[1], scalar());
-    case Op::splat:
+    case Form::splat:
       return out.splat(x[0], width);
-    case Op::extract:
+    case Form::extract:
       return out.extract(x[0], number);
-    case Op::construct:
+    case Form::construct:
       return out.construct(x);
-    case Op::any:
-      return out.any(x[0]);
-    case Op::all:
-      return out.all(x[0]);
-    case Op::load:
-      return out.load(number, x[0], width, mask(1));
-    case Op::store:
-      out.store(number, x[0], x[1], mask(2));
-      return {};
-    case Op::private_load:
-      return out.private_load(number, x[0], width);
-    case Op::private_store:
-      out.private_store(number, x[0], x[1], mask(2));
-      return {};
-    case Op::shared_load:
-      return out.shared_load(number, x[0], width);
-    case Op::shared_store:
-      out.shared_store(number, x[0], x[1], mask(2));
-      return {};
-    case Op::atomic_add:
-    case Op::atomic_and:
-    case Op::atomic_or:
+    case Form::horizontal:
+      return i.op == Op::any ? out.any(x[0]) : out.all(x[0]);
+    case Form::load:
+      switch (space(i.op)) {
+        case Space::private_array:
+          return out.private_load(number, x[0], width);
+        case Space::shared_array:
+          return out.shared_load(number, x[0], width);
+        default:
+          return out.load(number, x[0], width, mask(1));
+      }
+    case Form::store:
+      switch (space(i.op)) {
+        case Space::private_array:
+          out.private_store(number, x[0], x[1], mask(2));
+          return {};
+        case Space::shared_array:
+          out.shared_store(number, x[0], x[1], mask(2));
+          return {};
+        default:
+          out.store(number, x[0], x[1], mask(2));
+          return {};
+      }
+    case Form::atomic:
       return out.atomic(i.op, number, x[0], x[1]);
-    case Op::subgroup_index:
-    case Op::subgroup_count:
-    case Op::subgroup_first:
+    case Form::subgroup_position:
+    case Form::subgroup_election:
       return out.subgroup(i.op);
-    case Op::subgroup_add:
-    case Op::subgroup_min:
-    case Op::subgroup_max:
-    case Op::subgroup_and:
-    case Op::subgroup_or:
+    case Form::subgroup_reduction:
       return out.subgroup(i.op, x[0]);
-    case Op::barrier:
+    case Form::barrier:
       out.barrier();
       return {};
-    case Op::loop:
-    case Op::if_:
+    case Form::loop:
+    case Form::branch:
       break;
   }
   GNOMON_CHECK(false, "`" + std::string(name(i.op)) + "` has regions and is not copied alone");

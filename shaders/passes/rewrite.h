@@ -7,10 +7,6 @@
 
 namespace gnomon::kernel {
 
-/// Whether an instruction itself writes memory or synchronises; what lies in its regions does not
-/// count.
-bool writes(Op);
-
 /// Gives `out` everything of `source` but its body and its number of lanes.
 void copy_header(const Kernel& source, Builder& out);
 

@@ -14,17 +14,8 @@ constexpr std::uint32_t no_producer = ~0u;
 
 /// Whether an instruction may change places with its like: no memory and no regions.
 bool movable(const Instruction& i) {
-  switch (i.op) {
-    case Op::constant:  // at the front of the kernel, and nowhere else
-    case Op::load:
-    case Op::private_load:
-    case Op::shared_load:
-    case Op::loop:
-    case Op::if_:
-      return false;
-    default:
-      return !writes(i.op) && i.results.size() == 1;
-  }
+  // Constants stand at the front of the kernel, and nowhere else.
+  return i.op != Op::constant && i.regions.empty() && !has_effects(i);
 }
 
 class Scheduler {

@@ -111,38 +111,13 @@ class Liveness {
 
 /// Cheap enough to be computed even when the branch that wants it is not taken.
 bool cheap(Op op, DType scalar) {
-  switch (op) {
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::minimum:
-    case Op::maximum:
-    case Op::neg:
-      return is_integer(scalar);
-    case Op::band:
-    case Op::bor:
-    case Op::bxor:
-    case Op::bnot:
-    case Op::shl:
-    case Op::shr:
-    case Op::eq:
-    case Op::ne:
-    case Op::lt:
-    case Op::le:
-    case Op::gt:
-    case Op::ge:
-    case Op::select:
-    case Op::convert:
-    case Op::bitcast:
-    case Op::low_word:
-    case Op::high_word:
-    case Op::from_words:
-    case Op::splat:
-    case Op::extract:
-    case Op::construct:
-      return true;
+  switch (form(op)) {
+    case Form::unary:
+    case Form::binary:
+    case Form::ternary:
+      return !is_float(scalar) && effort(op) <= Effort::operation;
     default:
-      return false;
+      return effort(op) <= Effort::operation;
   }
 }
 
@@ -167,8 +142,7 @@ class Simplifier : public Rewriter {
       default:
         break;
     }
-    const bool pinned = writes(i.op) || i.op == Op::private_load || i.op == Op::shared_load;
-    if (pinned || i.operands.empty()) return copy(i);
+    if (has_effects(i) || i.operands.empty()) return copy(i);
     out_.at_depth(home(i), [&] { copy(i); });
   }
 
@@ -229,7 +203,7 @@ class Simplifier : public Rewriter {
 
   bool runs_at_least_once(const Instruction& loop) const {
     const Instruction* test = definitions_[loop.regions[0].yields[0].index];
-    if (test == nullptr || test->op < Op::eq || test->op > Op::ge) return false;
+    if (test == nullptr || !is_comparison(test->op)) return false;
     const auto a = at_entry(loop, test->operands[0]);
     const auto b = at_entry(loop, test->operands[1]);
     if (!a || !b) return false;

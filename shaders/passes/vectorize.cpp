@@ -272,7 +272,7 @@ class Merger : public Rewriter {
       }
     };
     for (const Instruction& i : region.body) {
-      if (!has_effects(i) || i.op == Op::private_load || i.op == Op::private_store) continue;
+      if (!has_effects(i) || space(i.op) == Space::private_array) continue;
       if (i.op != Op::store) {
         open.clear();
         continue;
@@ -331,11 +331,8 @@ class Quarters : public Rewriter {
   bool natural(Value v) const {
     const Instruction* i = definitions_[v.index];
     if (i == nullptr) return true;  // what loops over positions count
+    if (form(i->op) == Form::position) return true;
     switch (i->op) {
-      case Op::lane:
-      case Op::invocation:
-      case Op::group_index:
-      case Op::local_index:
       case Op::band:
       case Op::shr:
       case Op::rem:

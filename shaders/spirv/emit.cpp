@@ -10,7 +10,9 @@
 
 namespace gnomon::spirv {
 
+using kernel::Form;
 using kernel::Op;
+using kernel::Space;
 
 Words emit(const kernel::Kernel& kernel, const EmitOptions& options) {
   return Emitter(kernel, options).run();
@@ -444,7 +446,7 @@ Ref Emitter::subgroup_word(spv::BuiltIn builtin, Ref& cache) {
          });
 }
 
-// ---- One case per instruction
+// ---- One case per form of instruction
 
 void Emitter::region(const Region& r) {
   for (const Instruction& in : r.body) instruction(in);
@@ -453,135 +455,73 @@ void Emitter::region(const Region& r) {
 void Emitter::instruction(const Instruction& in) {
   source_line(in.line);
   const auto one = [](Ref ref) { return Parts{{ref}, 1}; };
-  switch (in.op) {
-    case Op::constant:
+  switch (form(in.op)) {
+    case Form::constant:
       known_[in.results[0].index] = in.immediate;
       return define(in, constant_parts(type_of(in.results[0]), in.immediate));
-    case Op::parameter:
+    case Form::parameter:
       return define(
           in,
           one(parameter_word(kernel::parameter_header_words +
                              static_cast<std::uint32_t>(kernel_.buffers.size() + in.immediate))));
-    case Op::lane:
-      unsupported(in, "belongs to the lane form; coarsen it before it is emitted");
-    case Op::invocation:
-      return define(in, one(invocation()));
-    case Op::group_index:
-      return define(in, one(group_index()));
-    case Op::local_index:
-      return define(in, one(local_index()));
-
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::rem:
-    case Op::minimum:
-    case Op::maximum:
-    case Op::pow:
-    case Op::atan2:
-    case Op::neg:
-    case Op::abs:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round_even:
-    case Op::trunc:
-    case Op::sqrt:
-    case Op::rsqrt:
-    case Op::exp:
-    case Op::exp2:
-    case Op::log:
-    case Op::log2:
-    case Op::sin:
-    case Op::cos:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::tanh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-    case Op::fma:
-    case Op::band:
-    case Op::bor:
-    case Op::bxor:
-    case Op::bnot:
-    case Op::shr:
-    case Op::popcount:
-    case Op::mul_high:
-    case Op::eq:
-    case Op::ne:
-    case Op::lt:
-    case Op::le:
-    case Op::gt:
-    case Op::ge:
-    case Op::is_nan:
-    case Op::is_inf:
-    case Op::select:
-    case Op::convert:
-      return arithmetic(in);
-    case Op::shl:
+    case Form::position:
+      if (in.op == Op::lane)
+        unsupported(in, "belongs to the lane form; coarsen it before it is emitted");
+      return define(in, one(in.op == Op::invocation    ? invocation()
+                            : in.op == Op::group_index ? group_index()
+                                                       : local_index()));
+    case Form::unary:
+    case Form::binary:
+    case Form::ternary:
+    case Form::comparison:
+    case Form::test:
+    case Form::select:
+    case Form::convert:
       arithmetic(in);
-      if (type_of(in.results[0]) == kernel::Type{DType::u32} && known(in.operands[1]) == 2u)
+      if (in.op == Op::shl && type_of(in.results[0]) == kernel::Type{DType::u32} &&
+          known(in.operands[1]) == 2u)
         quarters_[in.results[0].index] = scalar(in.operands[0]);
       return;
-    case Op::bitcast:
+    case Form::bitcast:
       return bitcast(in);
-    case Op::low_word:
-    case Op::high_word:
-    case Op::from_words:
+    case Form::word:
+    case Form::from_words:
       return words(in);
 
-    case Op::splat: {
+    case Form::splat: {
       const kernel::Type t = type_of(in.results[0]);
       if (t.width > 1) spread_[in.results[0].index] = scalar(in.operands[0]);
       const std::optional<std::uint64_t> bits = known_[in.results[0].index] = known(in.operands[0]);
       return define(in, bits ? constant_parts(t, *bits) : splat(scalar(in.operands[0]), t));
     }
-    case Op::extract:
+    case Form::extract:
       return define(in, one(component(in.operands[0], static_cast<std::uint32_t>(in.immediate))));
-    case Op::construct: {
+    case Form::construct: {
       std::vector<Ref> components;
       for (Value v : in.operands) components.push_back(scalar(v));
       return define(in, compose(type_of(in.results[0]), components));
     }
-    case Op::any:
-    case Op::all:
+    case Form::horizontal:
       return define(in, one(reduce(in.op, parts(in.operands[0]), type_of(in.operands[0]).width)));
 
-    case Op::load:
-      return load(in);
-    case Op::store:
-      return store(in);
-    case Op::private_load:
-    case Op::shared_load:
-      return local_load(in);
-    case Op::private_store:
-    case Op::shared_store:
-      return local_store(in);
-    case Op::atomic_add:
-    case Op::atomic_and:
-    case Op::atomic_or:
+    case Form::load:
+      return space(in.op) == Space::buffer ? load(in) : local_load(in);
+    case Form::store:
+      return space(in.op) == Space::buffer ? store(in) : local_store(in);
+    case Form::atomic:
       return atomic(in);
-    case Op::subgroup_index:
-      return define(in, one(subgroup_word(spv::BuiltIn::SubgroupId, subgroup_index_)));
-    case Op::subgroup_count:
-      return define(in, one(subgroup_word(spv::BuiltIn::NumSubgroups, subgroup_count_)));
-    case Op::subgroup_first:
-    case Op::subgroup_add:
-    case Op::subgroup_min:
-    case Op::subgroup_max:
-    case Op::subgroup_and:
-    case Op::subgroup_or:
+    case Form::subgroup_position:
+      return define(in, one(in.op == Op::subgroup_index
+                                ? subgroup_word(spv::BuiltIn::SubgroupId, subgroup_index_)
+                                : subgroup_word(spv::BuiltIn::NumSubgroups, subgroup_count_)));
+    case Form::subgroup_election:
+    case Form::subgroup_reduction:
       return subgroup(in);
-    case Op::barrier:
+    case Form::barrier:
       return barrier();
-    case Op::loop:
+    case Form::loop:
       return loop(in);
-    case Op::if_:
+    case Form::branch:
       return if_(in);
   }
 }
