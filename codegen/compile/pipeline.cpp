@@ -215,7 +215,7 @@ kernel::Kernel any_invocations_of(const Alike& a, const Target& target) {
     count_groups(*c, std::max(lanes / width, 1u), size * trips);
     c->draft.parameters[0].insert(c->draft.parameters[0].end(), {lanes / width, lanes % width});
   }
-  return kernel::coarsen(kernel::simplify(kernel::merge_counters(a.kernel)),
+  return kernel::coarsen(kernel::counters_merged(a.kernel),
                          {.width = width, .group_size = size, .trips = trips});
 }
 
@@ -233,7 +233,7 @@ kernel::Kernel invocations_of(kernel::Kernel k, Cluster& c, const Target& target
   const bool uneven = c.draft.has_loop && runs_on_cores(target) && c.turns == 0;
   if (uneven) c.invocations = c.groups * size;
   // Lanes that take turns begin anew in the middle of a loop: what they count stays as it is.
-  if (c.turns == 0) k = kernel::simplify(kernel::merge_counters(k));
+  if (c.turns == 0) k = kernel::counters_merged(std::move(k));
   return kernel::coarsen(k, {.width = width, .group_size = size, .deal = uneven ? 16u : 1u});
 }
 

@@ -399,9 +399,12 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
 }
 
 kernel::Kernel loops_merged(kernel::Kernel k, const Draft& d, const Target& t) {
+  const std::size_t loops = kernel::count_loops(k);
+  if (loops < 2) return k;
   const std::uint32_t of_lane =
       d.has_loop ? std::max(1u, t.accumulators / t.loop_coarsening) : t.accumulators;
-  return kernel::simplify(kernel::fuse_loops(std::move(k), {d.carried > 0 ? d.carried : of_lane}));
+  k = kernel::fuse_loops(std::move(k), {d.carried > 0 ? d.carried : of_lane});
+  return kernel::count_loops(k) < loops ? kernel::simplify(std::move(k)) : std::move(k);
 }
 
 namespace {

@@ -82,7 +82,7 @@ struct DraftFailure {
 std::optional<Draft> draft(const DraftRequest&, DraftFailure& failure);
 
 /// The kernel with loops that count alike merged, as far as one lane's registers hold what they
-/// carry. `k` is the draft's kernel, simplified or not.
+/// carry. `k` is the draft's kernel, simplified.
 kernel::Kernel loops_merged(kernel::Kernel k, const Draft&, const Target&);
 
 /// The updates of a scatter whose output already holds its operand: lanes own disjoint

@@ -111,7 +111,7 @@ Gate gate_kernel(const GateKernel& g, const Target& target) {
     k.store(counter, zero, k.i32(-1));
   }
   kernel::Kernel made = kernel::simplify(kernel::fuse_loops(kernel::simplify(k.take())));
-  made = kernel::coarsen(kernel::simplify(kernel::merge_counters(made)), {1, 1, 1});
+  made = kernel::coarsen(kernel::counters_merged(std::move(made)), {1, 1, 1});
   PassLog log;
   made = run_kernel_passes(std::move(made), {.target = target, .alone = true, .gate = true}, log);
   return {std::move(made), std::move(parameters)};

@@ -68,28 +68,44 @@ std::vector<T> kept(const std::vector<T>& values, const std::vector<bool>& keep)
   return result;
 }
 
-/// What the flagged outputs depend on, inside loops and branches too. All inputs stay.
-Graph live_part(const Graph& graph, const std::vector<bool>& outputs) {
-  Graph result = graph;
-  result.outputs = kept(graph.outputs, outputs);
-  result.equations.clear();
-  std::vector<bool> used(graph.avals.size(), false);
-  for (ValueId v : result.outputs) used[v] = true;
+/// Walks from the flagged outputs to what they depend on, inside loops and branches too, and hands
+/// every equation of that to `keep`, the last one first, without outputs that nobody wants. Returns
+/// which values are used.
+template <class F>
+std::vector<bool> walk_back(const Graph& graph, const std::vector<bool>& outputs, F&& keep) {
+  std::vector<bool> used(graph.avals.size(), false), here;
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i)
+    if (outputs[i]) used[graph.outputs[i]] = true;
+  const auto live = [&](const Equation& e) {
+    for (ValueId v : e.inputs) used[v] = true;
+    keep(e);
+  };
   for (auto e = graph.equations.rbegin(); e != graph.equations.rend(); ++e) {
-    std::vector<bool> here;
+    here.clear();
     for (ValueId v : e->outputs) here.push_back(used[v]);
     if (std::find(here.begin(), here.end(), true) == here.end() && !has_effects(*e)) continue;
-    Equation live = trim_outputs(*e, here);
-    for (ValueId v : live.inputs) used[v] = true;
-    result.equations.push_back(std::move(live));
+    if (std::find(here.begin(), here.end(), false) == here.end())
+      live(*e);
+    else
+      live(trim_outputs(*e, here));
   }
+  return used;
+}
+
+/// What the flagged outputs depend on. All inputs stay.
+Graph live_part(const Graph& graph, const std::vector<bool>& outputs) {
+  Graph result{graph.avals, graph.inputs, kept(graph.outputs, outputs), {}};
+  walk_back(graph, outputs, [&](const Equation& e) { result.equations.push_back(e); });
   std::reverse(result.equations.begin(), result.equations.end());
   return result;
 }
 
 /// Inputs that the flagged outputs depend on.
 std::vector<bool> needed_inputs(const Graph& graph, const std::vector<bool>& outputs) {
-  return used_inputs(live_part(graph, outputs));
+  const std::vector<bool> used = walk_back(graph, outputs, [](const Equation&) {});
+  std::vector<bool> r;
+  for (ValueId v : graph.inputs) r.push_back(used[v]);
+  return r;
 }
 
 GraphPtr restricted(const Graph& graph, const std::vector<bool>& inputs,

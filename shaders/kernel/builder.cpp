@@ -83,18 +83,25 @@ void Builder::at_line(const char* file, int line) {
 
 // ---- values
 
+void Builder::expect_values(std::size_t n) {
+  kernel_.types.reserve(n);
+  definitions_.reserve(n);
+  operand_pool_.reserve(2 * n);
+  numbered_.expect(n);
+}
+
 Value Builder::fresh(Type t, std::uint32_t at) {
   const Value v{static_cast<std::uint32_t>(kernel_.types.size())};
   kernel_.types.push_back(t);
-  depths_.push_back(at);
-  region_serial_.push_back(serials_[at]);
-  definitions_.emplace_back();
+  Definition& made = definitions_.emplace_back();
+  made.depth = at;
+  made.serial = serials_[at];
   return v;
 }
 
 bool Builder::visible(Value v) const {
-  const std::uint32_t at = depths_[v.index];
-  return at < open_.size() && serials_[at] == region_serial_[v.index];
+  const Definition& d = definition(v);
+  return d.depth < open_.size() && serials_[d.depth] == d.serial;
 }
 
 Value Builder::emit(Op op, Type t, std::span<const Value> operands, std::uint64_t immediate,
@@ -102,7 +109,7 @@ Value Builder::emit(Op op, Type t, std::span<const Value> operands, std::uint64_
   for (const Value v : operands) {
     GNOMON_CHECK(v.index < kernel_.types.size(),
                  op_text(op) + " has an operand that was never made");
-    GNOMON_CHECK(visible(v) && depths_[v.index] <= at,
+    GNOMON_CHECK(visible(v) && depth_of(v) <= at,
                  op_text(op) + " uses %" + std::to_string(v.index) +
                      ", whose region is not open where the instruction goes");
   }
@@ -117,14 +124,18 @@ Value Builder::emit(Op op, Type t, std::span<const Value> operands, std::uint64_
     const Value known = numbered_.find(hash, [&](Value v) {
       const Definition& d = definition(v);
       return d.op == op && d.exact == exact && d.immediate == immediate && type(v) == t &&
-             d.operands == operands.size() && depths_[v.index] <= at && visible(v) &&
+             d.operands == operands.size() && d.depth <= at && visible(v) &&
              std::equal(operands.begin(), operands.end(), operand_pool_.begin() + d.first);
     });
     if (known.valid()) return known;
   }
   const Value result = fresh(t, at);
-  definitions_[result.index] = {op, exact, static_cast<std::uint8_t>(operands.size()),
-                                static_cast<std::uint32_t>(operand_pool_.size()), immediate};
+  Definition& made = definitions_[result.index];
+  made.op = op;
+  made.exact = exact;
+  made.operands = static_cast<std::uint8_t>(operands.size());
+  made.first = static_cast<std::uint32_t>(operand_pool_.size());
+  made.immediate = immediate;
   operand_pool_.insert(operand_pool_.end(), operands.begin(), operands.end());
   if (pure) numbered_.add(hash, result);
   Instruction i;
@@ -550,6 +561,7 @@ Values Builder::if_(Value predicate, const std::function<Values()>& then,
 void Builder::at_depth(std::uint32_t at, const std::function<void()>& f) {
   GNOMON_CHECK(at <= depth(), "no region is open at depth " + std::to_string(at) +
                                   ", the deepest is " + std::to_string(depth()));
+  if (at == depth()) return f();
   struct Restore {
     Builder& b;
     std::vector<Region*> open;

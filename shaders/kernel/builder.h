@@ -131,9 +131,15 @@ class Builder {
              const std::function<Values()>& otherwise);
 
   // ---- depth
+  /// About so many values will be made.
+  void expect_values(std::size_t);
+  /// About so many instructions follow in the region at `depth()`.
+  void expect(std::size_t instructions) {
+    if (open_.back()->body.empty()) open_.back()->body.reserve(instructions);
+  }
   std::uint32_t depth() const { return static_cast<std::uint32_t>(open_.size()) - 1; }
   /// Depth of the region that defines `v`; constants are at 0.
-  std::uint32_t depth_of(Value v) const { return depths_[v.index]; }
+  std::uint32_t depth_of(Value v) const { return definition(v).depth; }
   /// True when `v` is visible where the builder stands: its region is still open.
   bool visible(Value v) const;
   /// Runs `f` with instructions going to the open region at `depth` (<= depth()). A region opened
@@ -155,6 +161,8 @@ class Builder {
     std::uint8_t operands = 0;
     std::uint32_t first = 0;  // of `operands` values in operand_pool_
     std::uint64_t immediate = 0;
+    std::uint32_t depth = 0;   // of the region that defines it
+    std::uint32_t serial = 0;  // and which one that is
   };
   const Definition& definition(Value v) const { return definitions_[v.index]; }
   Value operand(Value v, std::uint32_t k) const { return operand_pool_[definition(v).first + k]; }
@@ -192,9 +200,7 @@ class Builder {
   std::vector<Region*> open_;           // regions under construction, outermost first
   std::vector<std::uint32_t> serials_;  // identity of each open region, for visible()
   std::uint32_t next_serial_ = 1;
-  std::vector<std::uint32_t> depths_;         // per Value
-  std::vector<std::uint32_t> region_serial_;  // per Value: the region that defines it
-  std::vector<Definition> definitions_;       // per Value
+  std::vector<Definition> definitions_;  // per Value
   std::vector<Value> operand_pool_;
   std::vector<Instruction> constant_body_;  // take() puts it in front
   ValueNumbers numbered_;

@@ -60,6 +60,15 @@ bool same(const Buffer& a, const Buffer& b) {
          a.texel == b.texel && a.history == b.history;
 }
 
+std::size_t count_loops(const Region& r) {
+  std::size_t n = 0;
+  for (const Instruction& i : r.body) {
+    n += i.op == Op::loop;
+    for (const Region& inner : i.regions) n += count_loops(inner);
+  }
+  return n;
+}
+
 std::size_t mixed(std::size_t h, std::size_t x) { return (h ^ x) * 0x9e3779b97f4a7c15u + (h >> 7); }
 
 std::size_t hash_of(std::size_t h, const Region& r) {
@@ -79,6 +88,8 @@ bool has_effects(const Instruction& i) {
     return std::any_of(r.body.begin(), r.body.end(), has_effects);
   });
 }
+
+std::size_t count_loops(const Kernel& k) { return count_loops(k.body); }
 
 std::uint64_t worst_case_trips(const Kernel& k) {
   return trips(k.body, [](std::uint64_t most) { return most == 0 ? unbounded : most; });

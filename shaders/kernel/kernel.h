@@ -127,6 +127,7 @@ struct Kernel {
 
 /// Whether an instruction reads or writes memory, synchronises, or holds one that does.
 bool has_effects(const Instruction&);
+std::size_t count_loops(const Kernel&);
 /// Worst case of loop trips one invocation can make, nested loops multiplied; ~0ull when a loop is
 /// unbounded. The trip in which a loop finds that it is over counts, as drivers with a limit do:
 /// on lavapipe 22.3 a loop around an empty one stops after 32,768 trips, not after 65,536.

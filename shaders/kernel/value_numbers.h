@@ -11,8 +11,14 @@ namespace gnomon::kernel {
 /// Values in chains by hash, the latest first. Every instruction that is built passes here.
 class ValueNumbers {
  public:
+  /// About so many values will be added.
+  void expect(std::size_t n) {
+    links_.reserve(n);
+    if (heads_.size() < n) grow(n);
+  }
+
   void add(std::uint64_t hash, Value v) {
-    if (links_.size() >= heads_.size()) grow();
+    if (links_.size() >= heads_.size()) grow(2 * links_.size() + 64);
     link(hash, v);
   }
 
@@ -39,8 +45,8 @@ class ValueNumbers {
     links_.push_back({hash, v, head});
     head = static_cast<std::uint32_t>(links_.size() - 1);
   }
-  void grow() {
-    heads_.assign(std::bit_ceil(2 * links_.size() + 64), none);
+  void grow(std::size_t places) {
+    heads_.assign(std::bit_ceil(places), none);
     for (std::uint32_t i = 0; i < links_.size(); ++i) {
       std::uint32_t& head = heads_[place(links_[i].hash)];
       links_[i].next = head;

@@ -7,6 +7,7 @@
 
 #include "shaders/passes/affine.h"
 #include "shaders/passes/rewrite.h"
+#include "shaders/passes/simplify.h"
 
 namespace gnomon::kernel {
 namespace {
@@ -17,11 +18,14 @@ class MergeCounters : public Rewriter {
   MergeCounters(const Kernel& source, Builder& out)
       : Rewriter(source, out), definitions_(definitions(source)) {}
 
+  bool changed() const { return changed_; }
+
  protected:
   void visit(const Instruction& i) override {
     if (i.op != Op::loop) return copy(i);
     const Counted counted = count(i);
     if (counted.counters.size() < 2 && counted.bounds.size() < 2) return copy(i);
+    changed_ = true;
     rebuild(i, counted);
   }
 
@@ -135,10 +139,21 @@ class MergeCounters : public Rewriter {
   }
 
   std::vector<const Instruction*> definitions_;
+  bool changed_ = false;
 };
 
 }  // namespace
 
 Kernel merge_counters(const Kernel& source) { return rewritten_by<MergeCounters>(source); }
+
+Kernel counters_merged(Kernel kernel) {
+  if (count_loops(kernel) == 0) return kernel;
+  Builder out(kernel.name);
+  copy_header(kernel, out);
+  out.kernel().lanes = kernel.lanes;
+  MergeCounters pass(kernel, out);
+  pass.copy(kernel.body);
+  return pass.changed() ? simplify(out.take()) : std::move(kernel);
+}
 
 }  // namespace gnomon::kernel

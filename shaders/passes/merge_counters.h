@@ -13,5 +13,7 @@ namespace gnomon::kernel {
 /// The results and the number of trips stay what they are. Loops that count one thing against at
 /// most one bound are left alone.
 Kernel merge_counters(const Kernel&);
+/// The same, simplified where it changed anything; expects a simplified kernel.
+Kernel counters_merged(Kernel);
 
 }  // namespace gnomon::kernel

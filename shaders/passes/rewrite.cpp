@@ -9,6 +9,7 @@ namespace gnomon::kernel {
 
 void copy_header(const Kernel& source, Builder& out) {
   Kernel& k = out.kernel();
+  out.expect_values(source.types.size());
   k.group_size = source.group_size;
   k.parameters = source.parameters;
   k.buffers = source.buffers;
@@ -101,11 +102,13 @@ Value emit_like(Builder& out, const Kernel& source, const Instruction& i, std::s
 }
 
 void Rewriter::copy(const Region& region) {
+  out_.expect(region.body.size());
   for (const Instruction& i : region.body) visit(i);
 }
 
 void Rewriter::copy(const Instruction& i) {
-  const Values operands = mapped(i.operands);
+  SmallVector<Value, 4> operands = i.operands;
+  for (Value& v : operands) v = mapped(v);
   if (i.op == Op::loop) {
     const auto enter = [&](const Region& region, std::span<const Value> carried) {
       map(region.arguments, carried);

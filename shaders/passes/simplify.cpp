@@ -32,7 +32,7 @@ class Liveness {
 
   bool live(Value v) const { return live_[v.index]; }
   bool live(const Instruction& i) const {
-    return has_effect(i) || needed_.count(&i) != 0 ||
+    return has_effect(i) || (!i.regions.empty() && needed_.count(&i) != 0) ||
            std::any_of(i.results.begin(), i.results.end(), [&](Value v) { return live(v); });
   }
 
@@ -283,20 +283,43 @@ class Simplifier : public Rewriter {
   std::multimap<std::pair<std::uint64_t, Values>, Value> loads_;
 };
 
-bool same(const Region& a, const Region& b);
+/// Whether two kernels have the same instructions in the same order, whatever their values'
+/// numbers.
+class Renaming {
+ public:
+  Renaming(const Kernel& a, const Kernel& b) : a_(a), b_(b), names_(a.types.size()) {}
 
-bool same(const Instruction& a, const Instruction& b) {
-  return a.op == b.op && a.exact == b.exact && a.results == b.results && a.operands == b.operands &&
-         a.immediate == b.immediate &&
-         std::equal(a.regions.begin(), a.regions.end(), b.regions.begin(), b.regions.end(),
-                    [](const Region& x, const Region& y) { return same(x, y); });
-}
+  bool covers(const Region& a, const Region& b) {
+    return define(a.arguments, b.arguments) &&
+           std::equal(a.body.begin(), a.body.end(), b.body.begin(), b.body.end(),
+                      [&](const Instruction& x, const Instruction& y) { return covers(x, y); }) &&
+           covers(a.yields, b.yields);
+  }
 
-bool same(const Region& a, const Region& b) {
-  return a.arguments == b.arguments && a.yields == b.yields &&
-         std::equal(a.body.begin(), a.body.end(), b.body.begin(), b.body.end(),
-                    [](const Instruction& x, const Instruction& y) { return same(x, y); });
-}
+ private:
+  bool covers(const Instruction& a, const Instruction& b) {
+    return a.op == b.op && a.exact == b.exact && a.immediate == b.immediate &&
+           covers(a.operands, b.operands) &&
+           std::equal(a.regions.begin(), a.regions.end(), b.regions.begin(), b.regions.end(),
+                      [&](const Region& x, const Region& y) { return covers(x, y); }) &&
+           define(a.results, b.results);
+  }
+  bool covers(std::span<const Value> a, std::span<const Value> b) const {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [&](Value x, Value y) { return names_[x.index] == y; });
+  }
+  bool define(std::span<const Value> a, std::span<const Value> b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      if (a_.type(a[k]) != b_.type(b[k])) return false;
+      names_[a[k].index] = b[k];
+    }
+    return true;
+  }
+
+  const Kernel &a_, &b_;
+  std::vector<Value> names_;
+};
 
 Kernel rebuild(const Kernel& kernel) {
   Builder out(kernel.name);
@@ -309,12 +332,14 @@ Kernel rebuild(const Kernel& kernel) {
 }  // namespace
 
 Kernel simplify(Kernel kernel) {
-  // Each removal may uncover another; numbers settle one round after the instructions do.
+  // Each removal may uncover another. What is rebuilt is numbered by its instructions alone, so
+  // that another round would number it no differently.
   constexpr int most_rounds = 8;
   for (int round = 0; round < most_rounds; ++round) {
     Kernel next = rebuild(kernel);
-    if (same(next.body, kernel.body)) break;
+    const bool settled = Renaming(next, kernel).covers(next.body, kernel.body);
     kernel = std::move(next);
+    if (settled) break;
   }
   return kernel;
 }

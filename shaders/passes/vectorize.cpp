@@ -365,6 +365,19 @@ class Quarters : public Rewriter {
   std::vector<const Instruction*> definitions_;
 };
 
+/// Elements of the longest access to a buffer.
+std::uint32_t widest_access(const Kernel& kernel, const Region& region) {
+  std::uint32_t widest = 0;
+  for (const Instruction& i : region.body) {
+    if (i.op == Op::load || i.op == Op::store) {
+      const Value value = i.op == Op::load ? i.results[0] : i.operands[1];
+      widest = std::max<std::uint32_t>(widest, kernel.type(value).width);
+    }
+    for (const Region& inner : i.regions) widest = std::max(widest, widest_access(kernel, inner));
+  }
+  return widest;
+}
+
 template <class Pass, class... Options>
 Kernel rebuild(const Kernel& source, Options... options) {
   Builder out(source.name);
@@ -381,9 +394,12 @@ Kernel vectorize(Kernel kernel, VectorizeOptions options) {
     b.texel =
         options.texel_reads && b.access == Access::read && !b.coherent && size_of(b.dtype) == 4;
   }
-  kernel = rebuild<Splitter>(kernel, options.wide_access);
-  if (options.wide_access) kernel = rebuild<Quarters>(rebuild<Merger>(kernel));
-  return kernel;
+  // Most kernels need not all three.
+  if (widest_access(kernel, kernel.body) > 1)
+    kernel = rebuild<Splitter>(kernel, options.wide_access);
+  if (!options.wide_access) return kernel;
+  kernel = rebuild<Merger>(kernel);
+  return widest_access(kernel, kernel.body) < block ? kernel : rebuild<Quarters>(kernel);
 }
 
 }  // namespace gnomon::kernel
