@@ -5,8 +5,8 @@
 // alike: ~p is the element at place p of the buffer while nobody wrote it, p once somebody did (p
 // counts over all buffers), `elsewhere` an element of another array. So a write is one where the
 // tag that arrives differs from the one it finds, and a second one where what it finds is written;
-// both cost the slice. Statements do the rest: loops, branches and lanes are optimize/record's
-// affair.
+// both cost the slice. Statements do the rest: loops, branches and lanes are
+// optimize/lower_effects's affair.
 #include "codegen/checks/check_buffers.h"
 
 #include <algorithm>

@@ -17,7 +17,7 @@
 #include "codegen/optimize/save_residuals.h"
 #include "codegen/optimize/sink_accumulations.h"
 #include "codegen/optimize/split.h"
-#include "codegen/optimize/turned.h"
+#include "codegen/optimize/transpose_for_lanes.h"
 #include "codegen/partition/loop_region.h"
 #include "codegen/simplify/simplify.h"
 
@@ -110,9 +110,9 @@ Made opened(const Graph& g, const GraphContext& c) {
   return simplify(narrow_choices(if_convert(g)));
 }
 
-Made turned(const Graph& g, const GraphContext& c) {
+Made transposed(const Graph& g, const GraphContext& c) {
   if (!runs_on_cores(c.target)) return std::nullopt;
-  return turn_for_lanes(g, loops_by_lane(c.division->graph, c.division->parts));
+  return transpose_for_lanes(g, loops_by_lane(c.division->graph, c.division->parts));
 }
 
 constexpr GraphPass table[] = {
@@ -142,7 +142,7 @@ constexpr GraphPass table[] = {
        return hoist_invariants(g, bodies_in_kernels(*c.division), c.target);
      },
      divisible | divided},
-    {"turn", turned, divisible | divided},
+    {"transpose_for_lanes", transposed, divisible | divided},
 };
 static_assert(finds_what_it_needs(table, divided));
 

@@ -12,7 +12,7 @@
 #include "codegen/operations/control.h"
 #include "codegen/operations/table.h"
 #include "codegen/optimize/kernel_passes.h"
-#include "codegen/optimize/record.h"
+#include "codegen/optimize/lower_effects.h"
 #include "codegen/partition/fuse.h"
 #include "codegen/partition/loop_region.h"
 #include "codegen/plan/schedule.h"
@@ -106,7 +106,7 @@ void share_time(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target
   std::uint32_t memory = 0;
   if (wanted == Refill::on) {
     k = std::move(turns->kernel);
-    c.turns = turns->dispatches;
+    c.refills = turns->dispatches;
     c.draft.operands.push_back({true, 0, sizeof(std::int32_t)});
     memory = turns->counter;
   } else {
@@ -230,10 +230,10 @@ kernel::Kernel invocations_of(kernel::Kernel k, Cluster& c, const Target& target
   const std::uint32_t size = group_size(count, target);
   count_groups(c, count, size);
   // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
-  const bool uneven = c.draft.has_loop && runs_on_cores(target) && c.turns == 0;
+  const bool uneven = c.draft.has_loop && runs_on_cores(target) && c.refills == 0;
   if (uneven) c.invocations = c.groups * size;
   // Lanes that take turns begin anew in the middle of a loop: what they count stays as it is.
-  if (c.turns == 0) k = kernel::counters_merged(std::move(k));
+  if (c.refills == 0) k = kernel::counters_merged(std::move(k));
   return kernel::coarsen(k, {.width = width, .group_size = size, .deal = uneven ? 16u : 1u});
 }
 
@@ -341,7 +341,7 @@ void check_left_out(const CompileOptions& options) {
 }  // namespace
 
 Program compile(const Graph& traced, const Target& device, const CompileOptions& options) {
-  const Graph input = record(traced, {options.print_bytes}).graph;
+  const Graph input = lower_effects(traced, {options.print_bytes}).graph;
   Target target = device;
   target.built_in_functions |= options.fast_math;
   if (target.built_in_functions) target.refine = {};

@@ -18,7 +18,7 @@ struct CompileOptions {
   LoopMapping loops = LoopMapping::automatic;
   Refill refill = Refill::off;  // automatic: count trips where it is in doubt (Program::trips)
   bool fast_math = false;       // sets Target::built_in_functions
-  std::uint64_t print_bytes = std::uint64_t{1} << 20;  // see optimize/record.h
+  std::uint64_t print_bytes = std::uint64_t{1} << 20;  // see optimize/lower_effects.h
   /// Bytes of results that a loop keeps for a later one which would compute them again, at most and
   /// for one pair of loops (optimize/save_residuals.h); and of what lies between the kernels that
   /// straight code of one result is cut into (partition/cut_long.h).

@@ -317,7 +317,7 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
       [&](std::size_t i, const Tile& t) { return take_home(e.outputs[i], t); },
       [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
   write_before(taken);
-  // Rows have the lanes first, or last (optimize/turned.h).
+  // Rows have the lanes first, or last (optimize/transpose_for_lanes.h).
   const auto row_axis = [&](const Shape& row) {
     const int first = e_.lane_axis(row, 0);
     return first >= 0 || row.rank() == 0 ? first : e_.lane_axis(row, row.rank() - 1);
@@ -368,10 +368,11 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
           !filled.emplace(v, o).second)
         continue;
       f.also_[v] = [&, o, axes, memory = direct->second](const Index& at, Value value) {
-        Values turned;
-        for (int a : axes) turned.push_back(at(k, a));
+        Values coordinates;
+        for (int a : axes) coordinates.push_back(at(k, a));
         const Shape& row = body.avals[body.outputs[o]].shape;
-        const Index position = row_position(o, step, Index::coordinates(row, std::move(turned)));
+        const Index position =
+            row_position(o, step, Index::coordinates(row, std::move(coordinates)));
         e_.store(memory, position.shape(), position, value);
       };
     }

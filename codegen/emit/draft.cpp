@@ -398,6 +398,19 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
   }
 }
 
+Draft draft_elements(DraftRequest r) {
+  DraftFailure failure;
+  auto d = draft(r, failure);
+  if (!d) {
+    // A branch asked for other positions than its lane's: every lane computes all it needs by
+    // itself.
+    r.pins = false;
+    d = draft(r, failure);
+  }
+  GNOMON_CHECK(d.has_value(), "an elementwise kernel has no loop to fail: " + failure.why);
+  return std::move(*d);
+}
+
 kernel::Kernel loops_merged(kernel::Kernel k, const Draft& d, const Target& t) {
   const std::size_t loops = kernel::count_loops(k);
   if (loops < 2) return k;

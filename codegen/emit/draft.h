@@ -81,6 +81,9 @@ struct DraftFailure {
 /// Throws KernelTooLarge; a NotLaneLocal becomes `failure`.
 std::optional<Draft> draft(const DraftRequest&, DraftFailure& failure);
 
+/// One of a lane per element. Throws KernelTooLarge.
+Draft draft_elements(DraftRequest);
+
 /// The kernel with loops that count alike merged, as far as one lane's registers hold what they
 /// carry. `k` is the draft's kernel, simplified.
 kernel::Kernel loops_merged(kernel::Kernel k, const Draft&, const Target&);

@@ -108,6 +108,13 @@ bool streams(const Placement& p, ValueId root) {
   });
 }
 
+bool stored_in_pieces(const Placement& p, const std::vector<Pieces>& all) {
+  if (std::any_of(all.begin(), all.end(), [](const Pieces& x) { return x.update != nullptr; }))
+    return true;
+  return std::any_of(all.begin(), all.end(), [](const Pieces& x) { return x.in_parts(); }) &&
+         std::all_of(all.begin(), all.end(), [&](const Pieces& x) { return streams(p, x.root); });
+}
+
 bool at_own_place(const Placement& p, const Pieces& pieces, ValueId target) {
   if (pieces.value == target || contains(pieces.parts, target)) return true;
   const auto reads = [&](ValueId v) {

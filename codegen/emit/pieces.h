@@ -41,6 +41,9 @@ const Shape& lanes_of(const Graph&, const Pieces&);
 /// and what is broadcast to all. Neither tiles nor workgroups that work together win anything.
 bool streams(const Placement&, ValueId root);
 
+/// Whether it takes a kernel of pieces to store these, or pays.
+bool stored_in_pieces(const Placement&, const std::vector<Pieces>&);
+
 /// Whether all that `pieces` reads of `target`, in memory or a root of the same kernel, is at the
 /// lane's own place: its elements have the shape that the lanes have.
 bool at_own_place(const Placement&, const Pieces&, ValueId target);

@@ -24,8 +24,8 @@ struct WorkgroupDraft {
 ///   and adds up in registers (shaders/library/panels.h).
 ///   Where lanes are to have rows (DraftRequest::row), a team has one: it computes the sums over
 ///   the row, then its members store neighbours.
-/// - *turned*: a square of an array that is read in another order than it is written
-///   (shaders/library/turn.h).
+/// - *transposed*: a square of an array that is read in another order than it is written
+///   (shaders/library/transpose.h).
 ///
 /// None where no mapping fits, where positions turn out to differ from what it expects, or where
 /// shared memory does not suffice.

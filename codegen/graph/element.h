@@ -106,7 +106,7 @@ struct Lowering {
   static constexpr Lowering expanded(ExpandRule* rule) {
     return {Kind::expand, nullptr, Reuse::many, Cost::heavy, rule};
   }
-  /// An operation without results, of which optimize/record makes data that the host reads.
+  /// An operation without results, of which optimize/lower_effects makes data that the host reads.
   static constexpr Lowering recorded(ExpandRule* nothing) {
     return {Kind::expand, nullptr, Reuse::many, Cost::heavy, nothing, true};
   }

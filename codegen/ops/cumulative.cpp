@@ -173,11 +173,11 @@ std::vector<Array> run_associative_scan(Pairwise f, std::vector<Array> elements,
                       std::to_string(axis) + " and `" + paths[0] + "` has " + std::to_string(first),
                   loc);
   }
-  const auto turned = [&](Arrays x) {
+  const auto in_order = [&](Arrays x) {
     for (std::size_t i = 0; reverse && i < x.size(); ++i) x[i] = lax::reverse(x[i], {axes[i]}, loc);
     return x;
   };
-  return turned(AssociativeScan(f, paths, axes, loc)(turned(std::move(elements))));
+  return in_order(AssociativeScan(f, paths, axes, loc)(in_order(std::move(elements))));
 }
 
 }  // namespace control

@@ -159,8 +159,8 @@ Array reflected(const Array& m, const Array& k, const std::array<Term, 3>& x, co
 
   const Term three_rows = block_at(m, k, zero, 3, width);
   const Array along = lax::sum(three_rows * as_columns(v, width), {0});
-  const Term turned = three_rows - Term(as_columns(tv, width)) * as_rows(along, 3);
-  const Array upper = with_block(m, choose(gone, number_like(turned, 0), turned), k, zero);
+  const Term rotated = three_rows - Term(as_columns(tv, width)) * as_rows(along, 3);
+  const Array upper = with_block(m, choose(gone, number_like(rotated, 0), rotated), k, zero);
 
   const Term three_columns = block_at(upper, zero, k, height, 3);
   const Array across = lax::sum(three_columns * as_rows(v, height), {1});
@@ -479,8 +479,8 @@ Eig one_matrix(const Array& given, bool vectors, Loc loc) {
   if (!vectors) return r;
   const Pair x = triangular_vectors(f.t, s);
   const Array both_parts = lax::concatenate({x.re, x.im}, 1);
-  const Term turned = Term(as_columns(start.scale, 2 * n)) * product(f.q, both_parts);
-  const Pair v = normalized({column_range(turned, 0, n), column_range(turned, n, 2 * n)});
+  const Term rotated = Term(as_columns(start.scale, 2 * n)) * product(f.q, both_parts);
+  const Pair v = normalized({column_range(rotated, 0, n), column_range(rotated, n, 2 * n)});
   r.eigenvectors = {or_nan(v.re), or_nan(v.im)};
   return r;
 }

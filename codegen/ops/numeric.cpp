@@ -300,8 +300,8 @@ Array sinc(Operand x) {
   const Array half = lax::mul(nearest, 0.5, loc);
   const Array odd = emit1(ne_p, {}, {half, lax::unary(floor_p, half, loc)}, loc);
   const Array wave = lax::unary(sin_p, lax::mul(rest, std::numbers::pi, loc), loc);
-  const Array turned = lax::select(odd, lax::neg(wave, loc), wave, loc);
-  const Array quotient = lax::div(lax::mul(turned, std::numbers::inv_pi, loc), far, loc);
+  const Array alternating = lax::select(odd, lax::neg(wave, loc), wave, loc);
+  const Array quotient = lax::div(lax::mul(alternating, std::numbers::inv_pi, loc), far, loc);
   return lax::select(near, series, quotient, loc);
 }
 

@@ -23,7 +23,7 @@ namespace {
 constexpr double worth_moving = 4096;
 /// What is moved is no larger than what it is computed from, or than this.
 constexpr Dim small_in_any_case = Dim{1} << 16;
-/// Matrices that are turned around: smaller ones stay in a core's fastest cache however they lie,
+/// Matrices that are transposed: smaller ones stay in a core's fastest cache however they lie,
 /// and a copy of a larger one is memory that somebody may miss.
 constexpr Dim smallest_matrix = Dim{1} << 14, largest_matrix = Dim{1} << 22;
 /// Iterations that pay for turning: reading a matrix in rows takes a quarter longer, turning it
@@ -103,7 +103,7 @@ class Hoister {
     }
     for (const Equation& e : body_.equations)
       if (e.primitive == &permute_p) permuted_[e.outputs[0]] = e.params.as<AxesParams>().axes;
-    std::map<ValueId, ValueId> turned;
+    std::map<ValueId, ValueId> transposed;
     std::vector<Equation> equations;
     const auto add = [&](Equation e) {
       const bool same = !has_effects(e) && std::all_of(e.inputs.begin(), e.inputs.end(),
@@ -118,7 +118,7 @@ class Hoister {
       if (const auto copy = turned_copy(e)) turned_.insert(*copy);
       if (const auto side = matrix_in_rows(e)) {
         const ValueId matrix = e.inputs[*side];
-        const auto [copy, fresh] = turned.try_emplace(matrix, 0);
+        const auto [copy, fresh] = transposed.try_emplace(matrix, 0);
         if (fresh) {
           const Shape& shape = body_.avals[matrix].shape;
           std::vector<int> order(static_cast<std::size_t>(shape.rank()));
@@ -143,7 +143,7 @@ class Hoister {
   }
 
   /// The operand that is a matrix whose neighbours are summed, if the other one is a vector, or a
-  /// matrix that is like it: one of them would be turned around in every step (optimize/split.h).
+  /// matrix that is like it: one of them would be transposed in every step (optimize/split.h).
   std::optional<std::size_t> matrix_in_rows(const Equation& e) const {
     if (!target_.contiguous_per_lane || e.primitive != &dot_general_p) return std::nullopt;
     const auto& p = e.params.as<DotParams>();
@@ -178,7 +178,7 @@ class Hoister {
            (shown == permuted_.end() ? summed : shown->second[static_cast<std::size_t>(summed)]);
   }
 
-  /// An operand that is turned around by a permutation already, which would be undone and done
+  /// An operand that is transposed by a permutation already, which would be undone and done
   /// again.
   std::optional<ValueId> turned_copy(const Equation& e) const {
     if (!target_.contiguous_per_lane || e.primitive != &dot_general_p) return std::nullopt;

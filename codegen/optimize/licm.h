@@ -11,7 +11,7 @@ namespace gnomon {
 
 /// Moves out of the loops with these bodies, and the loops inside them, what follows from constants
 /// alone and costs more than reading it: it becomes a constant too. On a device whose lanes read
-/// runs, matrices that such a loop multiplies vectors with are turned around first, so that
+/// runs, matrices that such a loop multiplies vectors with are transposed first, so that
 /// neighbouring lanes read neighbours: a copy of the matrix for the time of the loop.
 ///
 /// Worth it only where every iteration would compute the same again: kernels that hold the whole

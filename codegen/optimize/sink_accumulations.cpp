@@ -188,14 +188,14 @@ class AccumulationLoop {
     return std::vector<Term>{term(*e)};
   }
 
-  /// `e` on what its operands are turned around views of.
+  /// `e` on what its operands are transposed views of.
   Term term(const Equation& e) const {
     std::vector<ValueId> operands = e.inputs;
     const auto unturned = [&](std::size_t i, std::vector<std::vector<int>*> all) {
-      const Equation* turn = maker(operands[i]);
-      if (!turn || turn->primitive != &permute_p) return;
-      operands[i] = turn->inputs[0];
-      const auto& from = turn->params.as<AxesParams>().axes;
+      const Equation* permutation = maker(operands[i]);
+      if (!permutation || permutation->primitive != &permute_p) return;
+      operands[i] = permutation->inputs[0];
+      const auto& from = permutation->params.as<AxesParams>().axes;
       for (std::vector<int>* axes : all)
         for (int& a : *axes) a = from[static_cast<std::size_t>(a)];
     };
@@ -204,10 +204,10 @@ class AccumulationLoop {
     // Free axes keep their order, which is that of the result.
     const auto free_in_order = [&](ValueId v, const std::vector<int>& batch,
                                    const std::vector<int>& summed) {
-      const Equation* turn = maker(v);
-      if (!turn || turn->primitive != &permute_p) return false;
+      const Equation* permutation = maker(v);
+      if (!permutation || permutation->primitive != &permute_p) return false;
       int last = -1;
-      const auto& from = turn->params.as<AxesParams>().axes;
+      const auto& from = permutation->params.as<AxesParams>().axes;
       for (int a = 0; a < static_cast<int>(from.size()); ++a) {
         if (std::count(batch.begin(), batch.end(), a) ||
             std::count(summed.begin(), summed.end(), a))

@@ -3,7 +3,6 @@
 #include "codegen/partition/free_early.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 
@@ -23,11 +22,13 @@
 #include "codegen/operations/table.h"
 #include "codegen/optimize/if_convert.h"
 #include "codegen/partition/aliasing.h"
+#include "codegen/partition/carried.h"
 #include "codegen/partition/cut_long.h"
 #include "codegen/partition/fusion_groups.h"
 #include "codegen/partition/loop_placement.h"
 #include "codegen/partition/loop_region.h"
 #include "codegen/partition/materialization.h"
+#include "codegen/partition/sequence.h"
 #include "shaders/passes/simplify.h"
 
 namespace gnomon {
@@ -258,7 +259,7 @@ class Partitioner {
                                  DraftFailure& failure) {
     DraftRequest r = request(roots, mapping, lanes);
     r.stored = live_out(roots);
-    r.takeovers = takeovers(roots);
+    r.takeovers = takeovers(g_, uses_, nest_.carried, layouts_, roots, copied_);
     auto d = draft(r, failure);
     if (!d && !r.takeovers.empty()) {
       r.takeovers.clear();
@@ -266,26 +267,6 @@ class Partitioner {
     }
     if (d) d->has_loop = true;
     return d;
-  }
-
-  /// Carried values of the loop around that loops of the kernel write slices into, and carry out as
-  /// the next ones.
-  std::map<ValueId, ValueId> takeovers(const std::vector<ValueId>& roots) const {
-    std::map<ValueId, ValueId> r;
-    for (std::size_t i = 0; i < nest_.carried; ++i) {
-      const ValueId v = g_.outputs[i], start = g_.inputs[i];
-      if (copied_.contains(v) || std::find(roots.begin(), roots.end(), v) == roots.end()) continue;
-      const std::uint32_t producer = uses_.producer[v];
-      if (producer == Uses::none || !layouts_[v].row_major() || !layouts_[start].row_major())
-        continue;
-      const Equation& e = g_.equations[producer];
-      if (e.primitive != &while_p && e.primitive != &scan_p) continue;
-      const LoopOperands operands = loop_operands(e);
-      const std::uint32_t o = uses_.output[v];
-      if (o < operands.carried && e.inputs[o] == start && written_in_slices(operands.body, o))
-        r.emplace(v, start);
-    }
-    return r;
   }
 
   /// `stored`: which of the roots the kernel leaves in memory; empty: all.
@@ -353,20 +334,6 @@ class Partitioner {
                 e.loc);
   }
 
-  /// A kernel of one lane per element.
-  static Draft draft_elements(DraftRequest r) {
-    DraftFailure failure;
-    auto d = draft(r, failure);
-    if (!d) {
-      // A branch asked for other positions than its lane's: every lane computes all it needs by
-      // itself.
-      r.pins = false;
-      d = draft(r, failure);
-    }
-    GNOMON_CHECK(d.has_value(), "an elementwise kernel has no loop to fail: " + failure.why);
-    return std::move(*d);
-  }
-
   /// The kernel of a scatter or of an update in place.
   template <class Drafting>
   static Draft draft_in_place(DraftRequest r, Drafting drafting) {
@@ -385,7 +352,7 @@ class Partitioner {
     if (std::any_of(roots.begin(), roots.end(),
                     [&](ValueId v) { return has_pieces(placement(), updates_.operands(), v); })) {
       const auto pieces = pieces_of(placement(), updates_.operands(), roots);
-      if (pieces && in_pieces(*pieces)) return piece_cluster(*pieces, roots, slices);
+      if (pieces && stored_in_pieces(placement(), *pieces)) return piece_cluster(*pieces, roots, slices);
     }
     if (e.primitive->lower.kind == Lowering::Kind::scatter) {
       return scatter_cluster(roots[0], e, slices);
@@ -483,7 +450,7 @@ class Partitioner {
         continue;
       }
       // A lane that does a part of the steps would carry large arrays in and out for each part.
-      if (carries_much(e, d.kernel.lanes) && run_on_device(loop, why)) return false;
+      if (carries_much(g_, e, d.kernel.lanes) && run_on_device(loop, why)) return false;
       Slicing slicing = slices_by_trips(e, *merged, target_, false);
       if (slicing.steps == 0) {
         slicing = slices_by_trips(e, *merged, target_, true);
@@ -495,16 +462,6 @@ class Partitioner {
       if (opens(e)) throw BranchTooLarge{};
     }
     return true;
-  }
-
-  bool carries_much(const Equation& loop, std::uint32_t lanes) const {
-    if (loop.primitive != &while_p && loop.primitive != &scan_p) return false;
-    const Dim much = Dim{4096} * std::max(1u, lanes);
-    const LoopOperands operands = loop_operands(loop);
-    for (std::size_t i = 0; i < operands.carried; ++i)
-      if (g_.avals[loop.outputs[i]].shape.size() > much && !written_in_slices(operands.body, i))
-        return true;
-    return false;
   }
 
   /// Whether such a slice of a loop is no loop of several kernels itself.
@@ -541,15 +498,6 @@ class Partitioner {
     for (ValueId v : c.writes) in_rows(v);
     device_.emplace(equation, std::move(device));
     return true;
-  }
-
-  /// Whether it takes a kernel of pieces to store these.
-  bool in_pieces(const std::vector<Pieces>& all) const {
-    if (std::any_of(all.begin(), all.end(), [](const Pieces& p) { return p.update != nullptr; }))
-      return true;
-    return std::any_of(all.begin(), all.end(), [](const Pieces& p) { return p.in_parts(); }) &&
-           std::all_of(all.begin(), all.end(),
-                       [&](const Pieces& p) { return streams(placement(), p.root); });
   }
 
   bool piece_cluster(const std::vector<Pieces>& pieces, const std::vector<ValueId>& roots,
@@ -614,29 +562,7 @@ class Partitioner {
   }
 
   Partition order() {
-    // Depth first over who writes what a cluster reads; clusters that write the same value keep
-    // their order.
-    std::map<ValueId, std::vector<std::size_t>> writers;
-    for (std::size_t i = 0; i < clusters_.size(); ++i)
-      for (ValueId v : clusters_[i].writes) writers[v].push_back(i);
-    std::vector<std::vector<std::size_t>> before(clusters_.size());
-    for (const auto& [first, second] : aliasing_.order) before[second].push_back(first);
-    std::vector<int> state(clusters_.size(), 0);
-    std::vector<std::size_t> sequence;
-    const std::function<void(std::size_t)> visit = [&](std::size_t i) {
-      if (state[i] == 2) return;
-      GNOMON_CHECK(state[i] == 0, "kernels depend on each other in a circle");
-      state[i] = 1;
-      for (ValueId v : clusters_[i].reads)
-        for (std::size_t w : writers[v])
-          if (w != i &&
-              !(w > i && std::count(clusters_[i].writes.begin(), clusters_[i].writes.end(), v) > 0))
-            visit(w);
-      for (std::size_t b : before[i]) visit(b);
-      state[i] = 2;
-      sequence.push_back(i);
-    };
-    for (std::size_t i = 0; i < clusters_.size(); ++i) visit(i);
+    std::vector<std::size_t> sequence = sequence_of(clusters_, aliasing_.order);
     if (nest_.outermost()) free_early(g_, clusters_, aliasing_, sequence);
     Partition p;
     for (std::size_t i : sequence) p.clusters.push_back(std::move(clusters_[i]));

@@ -27,7 +27,7 @@ struct LoopRegion {
   IterationSource iteration;
   std::vector<bool> takes_init;  // per carried value: it begins in the memory of its first value
 
-  /// The next value overwrites the carried one; otherwise they lie in two places by turns.
+  /// The next value overwrites the carried one; otherwise they are double-buffered.
   bool in_place(std::size_t i) const {
     return parts.storage[body.graph.outputs[i]] == body.graph.inputs[i];
   }

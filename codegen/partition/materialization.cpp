@@ -224,14 +224,14 @@ class Chooser {
   }
 
   /// Puts what a convolution reads through views in memory where that has a border, or is a kernel
-  /// that was turned around for it.
+  /// that was transposed for it.
   void keep_bordered(ValueId v, bool kernel) {
-    for (bool turned = false; uses_.producer[v] != Uses::none;) {
+    for (bool permuted = false; uses_.producer[v] != Uses::none;) {
       const Equation& e = g_.equations[uses_.producer[v]];
-      const bool turns = e.primitive == &permute_p;
-      if (e.primitive == &pad_p || (kernel && turns && turned)) in_memory_[v] = true;
-      turned |= turns;
-      if (!turns && e.primitive != &reshape_p && e.primitive != &slice_p) return;
+      const bool permutes = e.primitive == &permute_p;
+      if (e.primitive == &pad_p || (kernel && permutes && permuted)) in_memory_[v] = true;
+      permuted |= permutes;
+      if (!permutes && e.primitive != &reshape_p && e.primitive != &slice_p) return;
       v = e.inputs[0];
     }
   }
@@ -301,12 +301,12 @@ class Chooser {
           if (g_.avals[v].shape.size() >= 4 * g_.avals[e.outputs[0]].shape.size() &&
               !lanes_suffice(e) && !keep_shared_part(v))
             keep_if_costly(v);
-      // Operands that were turned around for the sake of a product (optimize/split.h).
+      // Operands that were transposed for the sake of a product (optimize/split.h).
       if (e.primitive == &dot_general_p && large_product(g_, e))
         for (ValueId v : e.inputs)
           if (defined(v) && g_.equations[uses_.producer[v]].primitive == &permute_p)
             in_memory_[v] = true;
-      // And for the sake of a loop's (optimize/turned.h).
+      // And for the sake of a loop's (optimize/transpose_for_lanes.h).
       if (e.primitive == &scan_p || e.primitive == &while_p) {
         const LoopOperands operands = loop_operands(e);
         for (std::size_t i = operands.carried + operands.sequences; i < e.inputs.size(); ++i)
@@ -415,9 +415,10 @@ class Chooser {
       if (e.primitive == &permute_p && !fixed[e.outputs[0]]) turn_at_once(e, fixed);
   }
 
-  /// Rows with the lanes last (optimize/turned.h): what a SIMD group of lanes stores in a step lies
-  /// together, so that it goes through pages one after the other and caches see it coming. Rows of
-  /// all lanes are one stream for each unit, and every step waits for memory at each.
+  /// Rows with the lanes last (optimize/transpose_for_lanes.h): what a SIMD group of lanes stores
+  /// in a step lies together, so that it goes through pages one after the other and caches see it
+  /// coming. Rows of all lanes are one stream for each unit, and every step waits for memory at
+  /// each.
   void rows_in_blocks(const Equation& scan, std::size_t output) {
     constexpr Dim group = simd_lanes * 8;
     const Graph& body = *scan.params.as<ScanParams>().body;
@@ -436,15 +437,15 @@ class Chooser {
   /// A permutation that goes to memory of something that lies there anyway: whoever computes that
   /// writes it in the wanted order. A few that read it the other way cost less than a copy.
   void turn_at_once(const Equation& permutation, const std::vector<bool>& fixed) {
-    const ValueId turned = permutation.outputs[0], v = permutation.inputs[0];
+    const ValueId permuted = permutation.outputs[0], v = permutation.inputs[0];
     constexpr std::uint32_t few = 2;
-    if (!in_memory_[turned] || !in_memory_[v] || fixed[v] || !layouts_[v].row_major() ||
+    if (!in_memory_[permuted] || !in_memory_[v] || fixed[v] || !layouts_[v].row_major() ||
         uses_.count[v] > few)
       return;
     const Lowering& lower = g_.equations[uses_.producer[v]].primitive->lower;
     if (lower.kind != Lowering::Kind::element || lower.cost == Cost::view) return;
     layouts_[v] = {permutation.params.as<AxesParams>().axes};
-    in_memory_[turned] = false;
+    in_memory_[permuted] = false;
   }
 
   const Graph& g_;

@@ -38,8 +38,7 @@ std::string print(const Partition& p, const Graph& g) {
     for (std::string line; std::getline(lines, line);) s += "  " + line + "\n";
     for (std::size_t i = 0; i < c.loop->body.carried.size(); ++i)
       if (!c.loop->in_place(i))
-        s += "  carried %" + std::to_string(c.loop->body.graph.inputs[i]) +
-             " lies in two places by turns\n";
+        s += "  carried %" + std::to_string(c.loop->body.graph.inputs[i]) + " is double-buffered\n";
   }
   return s;
 }

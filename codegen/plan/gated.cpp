@@ -13,7 +13,7 @@ void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
   const LoopBody& body = loop.body;
   const Homes placed = homes_of(outer, loop);
   const std::vector<Home>& homes = placed.places;
-  const bool turns = placed.turns;
+  const bool double_buffered = placed.double_buffered;
   const bool outermost = !machine_.has_value();
   if (outermost)
     begin_machine();
@@ -33,7 +33,7 @@ void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
   block.first = static_cast<std::uint32_t>(program_.steps.size());
   block.phases = {block.first};
   open_.emplace_back();
-  const std::size_t phases = turns ? 2 : 1;
+  const std::size_t phases = double_buffered ? 2 : 1;
   Flow& flow = machine_->flow;
   Flow::Label again = flow.here();
   std::vector<Flow::Label> exits;
@@ -81,7 +81,7 @@ void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
   program_.loops[index] = block;
   machine_->nested = machine_->nested || nested_before;
 
-  // After an odd number of iterations, what lies in two places by turns is in the second one.
+  // After an odd number of iterations, what is double-buffered is in the second one.
   const std::size_t odd = phases == 2 && !body.decides ? 1 : 0;
   flow.go_on_at(exits[odd]);
   if (phases == 2)

@@ -127,8 +127,8 @@ class Assembly {
   }
 
   /// Makes the buffers. False when a part cannot be played.
-  bool prepare(const GroupScore& score, const std::optional<GroupSlice>& slice) {
-    collect(score);
+  bool prepare(const GroupProgram& program, const std::optional<GroupSlice>& slice) {
+    collect(program);
     if (slice) {
       collect(slice->before);
       uses_[slice->counter].insert(DType::i32);
@@ -156,14 +156,14 @@ class Assembly {
     return playable_;
   }
 
-  void play(const GroupScore& score, const std::optional<GroupSlice>& slice = {}) {
-    for (const auto& item : score.items) {
+  void play(const GroupProgram& program, const std::optional<GroupSlice>& slice = {}) {
+    for (const auto& item : program.items) {
       if (const auto* part = std::get_if<GroupPart>(&item))
         play(*part);
       else if (const auto* copy = std::get_if<GroupCopy>(&item))
         play(*copy);
       else if (const auto* loop = std::get_if<GroupLoop>(&item))
-        play(*loop, &item == &score.items.back() ? slice : std::nullopt);
+        play(*loop, &item == &program.items.back() ? slice : std::nullopt);
       else
         play(std::get<GroupBranch>(item));
     }
@@ -178,8 +178,8 @@ class Assembly {
  private:
   // ---- what is there
 
-  void collect(const GroupScore& score) {
-    for (const auto& item : score.items) {
+  void collect(const GroupProgram& program) {
+    for (const auto& item : program.items) {
       if (const auto* part = std::get_if<GroupPart>(&item)) {
         playable_ = playable_ && !works_together(kernels_[part->kernel].body);
         for (std::size_t b = 0; b < part->operands.size(); ++b) {
@@ -195,15 +195,15 @@ class Assembly {
         written_.insert(copy->to);
       } else if (const auto* loop = std::get_if<GroupLoop>(&item)) {
         counters_.insert(loop->counter);
-        for (const GroupScore& s : loop->phases) collect(s);
-        for (const GroupScore& s : loop->conditions) collect(s);
+        for (const GroupProgram& s : loop->phases) collect(s);
+        for (const GroupProgram& s : loop->conditions) collect(s);
         if (!loop->conditions.empty()) uses_[loop->decision].insert(DType::u32);
         collect(loop->back);
       } else {
         const auto& branch = std::get<GroupBranch>(item);
         uses_[branch.decision].insert(DType::u32);
         collect(branch.choice);
-        for (const GroupScore& s : branch.sides) collect(s);
+        for (const GroupProgram& s : branch.sides) collect(s);
       }
     }
   }
@@ -536,11 +536,11 @@ class Assembly {
 
 std::optional<GroupKernel> group_kernel(const std::string& name,
                                         std::span<const kernel::Kernel> kernels,
-                                        const GroupScore& score, std::uint32_t group_size,
+                                        const GroupProgram& program, std::uint32_t group_size,
                                         const std::optional<GroupSlice>& slice, bool texel_reads) {
   Assembly assembly(name, kernels, group_size, texel_reads);
-  if (!assembly.prepare(score, slice)) return std::nullopt;
-  assembly.play(score, slice);
+  if (!assembly.prepare(program, slice)) return std::nullopt;
+  assembly.play(program, slice);
   return assembly.take();
 }
 

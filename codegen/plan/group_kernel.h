@@ -41,25 +41,25 @@ struct GroupCopy {
 };
 
 /// What is done in order.
-struct GroupScore {
+struct GroupProgram {
   std::vector<std::variant<GroupPart, GroupCopy, GroupLoop, GroupBranch>> items;
 };
 
 struct GroupLoop {
   std::uint32_t id = 0;
-  SlotId counter = 0;                  // parts that read it mean the number of the iteration ...
-  bool by_word = false;                // ... unless they get it as a parameter
-  std::optional<std::uint64_t> most;   // iterations
-  std::vector<GroupScore> phases;      // iteration i is phase i modulo their number
-  std::vector<GroupScore> conditions;  // per phase: leave in `decision` whether there is another
-  SlotId decision = 0;                 // a u32, 0 or 1; of no meaning without conditions
-  GroupScore back;                     // behind an odd number of iterations
+  SlotId counter = 0;                    // parts that read it mean the number of the iteration ...
+  bool by_word = false;                  // ... unless they get it as a parameter
+  std::optional<std::uint64_t> most;     // iterations
+  std::vector<GroupProgram> phases;      // iteration i is phase i modulo their number
+  std::vector<GroupProgram> conditions;  // per phase: leave in `decision` whether there is another
+  SlotId decision = 0;                   // a u32, 0 or 1; of no meaning without conditions
+  GroupProgram back;                     // behind an odd number of iterations
 };
 
 struct GroupBranch {
-  GroupScore choice;    // leaves the number of a side in `decision`
+  GroupProgram choice;  // leaves the number of a side in `decision`
   SlotId decision = 0;  // a u32
-  std::vector<GroupScore> sides;
+  std::vector<GroupProgram> sides;
 };
 
 /// Iterations that one dispatch may run of the outermost loop, and where it leaves off.
@@ -67,7 +67,7 @@ struct GroupSlice {
   std::uint64_t iterations = 0;  // even, so that a dispatch begins with the first phase
   SlotId counter = 0;            // an i32: iterations done, -1 at the beginning
   SlotId more = 0;               // an i32: whether the loop goes on
-  GroupScore before = {};        // in front of the first iteration
+  GroupProgram before = {};      // in front of the first iteration
 };
 
 struct GroupKernel {
@@ -76,11 +76,11 @@ struct GroupKernel {
   std::vector<std::uint32_t> around;  // per parameter: the loop around it whose iteration it is
 };
 
-/// The score ends with a loop that `slice` is about, if there is one. Nothing when a part has
+/// The program ends with a loop that `slice` is about, if there is one. Nothing when a part has
 /// workgroups that work together, which it takes over from nobody.
 std::optional<GroupKernel> group_kernel(const std::string& name,
-                                        std::span<const kernel::Kernel> kernels, const GroupScore&,
-                                        std::uint32_t group_size,
+                                        std::span<const kernel::Kernel> kernels,
+                                        const GroupProgram&, std::uint32_t group_size,
                                         const std::optional<GroupSlice>& slice,
                                         bool texel_reads = false);
 

@@ -1,5 +1,5 @@
-// codegen/plan/grouped.cpp -- loops that one workgroup plays: their score, in slices where a driver
-// limits the trips of a kernel.
+// codegen/plan/grouped.cpp -- loops that one workgroup plays: their program, in slices where a
+// driver limits the trips of a kernel.
 #include <algorithm>
 
 #include "codegen/cost/device_model.h"
@@ -7,7 +7,7 @@
 
 namespace gnomon {
 
-void Planner::score_choice(GateKernel gate, std::vector<SlotId> operands, SlotId decision) {
+void Planner::group_choice(GateKernel gate, std::vector<SlotId> operands, SlotId decision) {
   gate.name = program_.name + "_decide";
   StateWrite write{0, {}};
   for (std::uint32_t c = 0; c < gate.choices; ++c) write.values.push_back(c);
@@ -18,16 +18,16 @@ void Planner::score_choice(GateKernel gate, std::vector<SlotId> operands, SlotId
   Gate made = gate_kernel(gate, target_);
   program_.kernels.push_back(std::move(made.kernel));
   part.parameters = std::move(made.parameters);
-  score_->items.push_back(std::move(part));
+  group_->items.push_back(std::move(part));
 }
 
-void Planner::score_loop(Scope& outer, const LoopRegion& loop) {
+void Planner::group_loop(Scope& outer, const LoopRegion& loop) {
   const Homes placed = homes_of(outer, loop);
-  score_->items.push_back(scored_loop(outer, loop, placed.places, placed.turns));
+  group_->items.push_back(loop_of_group(outer, loop, placed.places, placed.double_buffered));
 }
 
-GroupLoop Planner::scored_loop(Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
-                               bool turns) {
+GroupLoop Planner::loop_of_group(Scope& outer, const LoopRegion& loop,
+                                 const std::vector<Home>& homes, bool double_buffered) {
   const LoopBody& body = loop.body;
   GroupLoop result;
   result.id = group_loops_++;
@@ -40,9 +40,9 @@ GroupLoop Planner::scored_loop(Scope& outer, const LoopRegion& loop, const std::
   for (const Home& h : homes)
     if (h.second != no_slot) taking_turns += slots_[h.second].bytes;
   const bool copies = taking_turns <= few_bytes;
-  const std::size_t phases = turns && !copies ? 2 : 1;
+  const std::size_t phases = double_buffered && !copies ? 2 : 1;
   for (std::size_t phase = 0; phase < phases; ++phase) {
-    result.phases.push_back(scored([&] {
+    result.phases.push_back(written_for_group([&] {
       Scope scope(body.graph, loop.parts);
       for (std::size_t i = 0; i < homes.size(); ++i)
         if (const auto [first, second] = homes[i]; second != no_slot)
@@ -56,19 +56,19 @@ GroupLoop Planner::scored_loop(Scope& outer, const LoopRegion& loop, const std::
     }));
     if (!body.condition) continue;
     if (phase == 0) result.decision = slot("decision", 4);
-    result.conditions.push_back(scored([&] {
+    result.conditions.push_back(written_for_group([&] {
       const Graph& condition = *body.condition;
       Scope scope(condition, loop.condition);
       enter(scope, outer, loop, homes, phase, result.counter);
       write(scope, loop.gate);
       auto [gate, operands] = decision_of(scope, body.decision(), loop.gate);
       gate.choices = 2;
-      score_choice(std::move(gate), std::move(operands), result.decision);
+      group_choice(std::move(gate), std::move(operands), result.decision);
     }));
   }
   // Where a loop ends is not known when it is gated: in its first places, then.
   if (phases == 2 && loop.gated)
-    result.back = scored([&] {
+    result.back = written_for_group([&] {
       for (std::size_t i = 0; i < homes.size(); ++i)
         if (homes[i].second != no_slot && body.carried[i].result != LoopBody::none)
           copy(homes[i].second, homes[i].first);
@@ -76,19 +76,19 @@ GroupLoop Planner::scored_loop(Scope& outer, const LoopRegion& loop, const std::
   return result;
 }
 
-void Planner::score_branch(Scope& outer, const BranchRegion& branch) {
+void Planner::group_branch(Scope& outer, const BranchRegion& branch) {
   std::vector<SlotId> results;
   for (ValueId v : branch.results) results.push_back(slot_of(outer, v));
   GroupBranch result;
   result.decision = slot("decision", 4);
-  result.choice = scored([&] {
+  result.choice = written_for_group([&] {
     GateKernel gate;
     gate.reads = outer.graph.avals[branch.index].dtype;
     gate.choices = branch.sides.size();
-    score_choice(std::move(gate), {slot_of(outer, branch.index)}, result.decision);
+    group_choice(std::move(gate), {slot_of(outer, branch.index)}, result.decision);
   });
   for (const BranchRegion::Side& side : branch.sides)
-    result.sides.push_back(scored([&] {
+    result.sides.push_back(written_for_group([&] {
       Scope scope(side.graph, side.parts);
       for (std::size_t o = 0; o < results.size(); ++o)
         scope.slot(side.graph.outputs[o]) = results[o];
@@ -96,7 +96,7 @@ void Planner::score_branch(Scope& outer, const BranchRegion& branch) {
         hand_in(outer, branch.operands[k], scope, side.graph.inputs[k]);
       write(scope);
     }));
-  score_->items.push_back(std::move(result));
+  group_->items.push_back(std::move(result));
 }
 
 namespace {
@@ -116,13 +116,13 @@ bool holds_slices(const Partition& p) {
 bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   if (machine_ || holds_slices(loop.parts)) return false;
   Homes placed;
-  const GroupScore before = scored([&] { placed = homes_of(outer, loop); });
-  GroupScore score;
-  score.items.push_back(scored_loop(outer, loop, placed.places, placed.turns));
+  const GroupProgram before = written_for_group([&] { placed = homes_of(outer, loop); });
+  GroupProgram program;
+  program.items.push_back(loop_of_group(outer, loop, placed.places, placed.double_buffered));
   const std::string name = program_.name + "_group" + std::to_string(program_.steps.size());
   const std::uint32_t size =
       std::min(device_model(target_).group_alone, target_.max_group_invocations);
-  const auto made = [&](const GroupScore& s, const std::optional<GroupSlice>& slice) {
+  const auto made = [&](const GroupProgram& s, const std::optional<GroupSlice>& slice) {
     return group_kernel(name, program_.kernels, s, size, slice, target_.texel_reads);
   };
   const auto step_of = [&](GroupKernel& made_kernel) {
@@ -136,8 +136,8 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
     program_.kernels.push_back(std::move(made_kernel.kernel));
     return s;
   };
-  GroupScore whole = before;
-  whole.items.insert(whole.items.end(), score.items.begin(), score.items.end());
+  GroupProgram whole = before;
+  whole.items.insert(whole.items.end(), program.items.begin(), program.items.end());
   auto all = made(whole, {});
   // Compilers of drivers take barriers apart into coroutines, at more than linear cost: 1,100
   // values take lavapipe a second, 5,400 minutes.
@@ -166,13 +166,13 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   if (budget > 0) {
     // No more iterations than the driver allows trips for.
     slice.iterations = 2;
-    const std::uint64_t two = kernel::worst_case_trips(made(score, slice)->kernel);
+    const std::uint64_t two = kernel::worst_case_trips(made(program, slice)->kernel);
     slice.iterations = 4;
-    const std::uint64_t four = kernel::worst_case_trips(made(score, slice)->kernel);
+    const std::uint64_t four = kernel::worst_case_trips(made(program, slice)->kernel);
     if (four == ~0ull || two > budget) return false;
     slice.iterations = std::min(at_once, 2 + (budget - two) / (four - two) * 2);
   }
-  auto part = made(score, slice);
+  auto part = made(program, slice);
   begin_machine();
   slots_[slice.counter].depth = 0;
   machine_->counters.push_back(slice.counter);

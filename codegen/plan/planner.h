@@ -95,7 +95,7 @@ class Planner {
   /// Those of all carried values.
   struct Homes {
     std::vector<Home> places;
-    bool turns = false;                  // some lie in two places by turns
+    bool double_buffered = false;        // some of them
     std::vector<std::uint32_t> results;  // outputs that hold one in every iteration
   };
   Homes homes_of(Scope& outer, const LoopRegion& loop);
@@ -136,22 +136,22 @@ class Planner {
 
   // ---- loops that one workgroup plays
 
-  /// Takes down what is written as a score.
+  /// Takes down what is written as the program of a group.
   template <class F>
-  GroupScore scored(F write_it) {
-    GroupScore score;
-    GroupScore* const outside = std::exchange(score_, &score);
+  GroupProgram written_for_group(F write_it) {
+    GroupProgram program;
+    GroupProgram* const outside = std::exchange(group_, &program);
     write_it();
-    score_ = outside;
-    return score;
+    group_ = outside;
+    return program;
   }
 
   /// A part that leaves the number of a choice in `decision`.
-  void score_choice(GateKernel gate, std::vector<SlotId> operands, SlotId decision);
-  void score_loop(Scope& outer, const LoopRegion& loop);
-  GroupLoop scored_loop(Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
-                        bool turns);
-  void score_branch(Scope& outer, const BranchRegion& branch);
+  void group_choice(GateKernel gate, std::vector<SlotId> operands, SlotId decision);
+  void group_loop(Scope& outer, const LoopRegion& loop);
+  GroupLoop loop_of_group(Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
+                          bool double_buffered);
+  void group_branch(Scope& outer, const BranchRegion& branch);
 
   /// False, and nothing is written, when the loop has no such form.
   bool write_group(Scope& outer, const LoopRegion& loop);
@@ -165,7 +165,7 @@ class Planner {
   const Target& target_;
   std::optional<Machine> machine_;
   std::map<std::uint32_t, std::pair<SlotId, std::uint32_t>> counts_;  // per step: state and word
-  GroupScore* score_ = nullptr;  // what one workgroup plays is taken down here
+  GroupProgram* group_ = nullptr;  // what one workgroup plays is taken down here
   std::uint32_t group_loops_ = first_group_loop;
   struct Record {
     SlotId slot;

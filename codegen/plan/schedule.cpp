@@ -87,8 +87,8 @@ void Planner::append(Step step, std::vector<SlotId> operands) {
 
 void Planner::copy(SlotId from, SlotId to) {
   if (slots_[to].bytes == 0) return;
-  if (score_ != nullptr) {
-    score_->items.push_back(GroupCopy{from, to, slots_[to].bytes});
+  if (group_ != nullptr) {
+    group_->items.push_back(GroupCopy{from, to, slots_[to].bytes});
     return;
   }
   Step s;
@@ -101,14 +101,14 @@ void Planner::copy(SlotId from, SlotId to) {
 void Planner::write(Scope& scope, std::size_t left_out) {
   const std::vector<Cluster>& clusters = scope.parts.clusters;
   for (const Cluster& c : std::span(clusters).first(clusters.size() - left_out)) {
-    if (c.branch && score_ != nullptr)
-      score_branch(scope, *c.branch);
+    if (c.branch && group_ != nullptr)
+      group_branch(scope, *c.branch);
     else if (c.branch)
       write_branch(scope, *c.branch);
     else if (!c.loop)
       write_kernel(scope, c);
-    else if (score_ != nullptr)
-      score_loop(scope, *c.loop);
+    else if (group_ != nullptr)
+      group_loop(scope, *c.loop);
     else if (c.loop->by_group && write_group(scope, *c.loop))
       continue;
     else if (c.loop->gated)
@@ -123,13 +123,13 @@ void Planner::write_kernel(Scope& scope, const Cluster& c) {
   for (const DraftOperand& o : c.draft.operands)
     operands.push_back(o.scratch ? slot(c.draft.kernel.name + " scratch", o.scratch_bytes)
                                  : slot_of(scope, o.value));
-  if (score_ != nullptr) {
+  if (group_ != nullptr) {
     GroupPart part{c.kernel, c.invocations, operands, {}, {}};
     for (const auto& [word, v] : c.draft.iterations)
       part.iterations.emplace_back(word, scope.iterations.at(v));
     for (const auto& words : c.draft.parameters) {
       part.parameters = words;
-      score_->items.push_back(part);
+      group_->items.push_back(part);
     }
     return;
   }
@@ -145,9 +145,8 @@ void Planner::write_kernel(Scope& scope, const Cluster& c) {
     s.iterations.push_back({word, scope.iterations.at(v)});
   for (const auto& words : c.draft.parameters) {
     s.parameters = words;
-    if (c.turns > 0) append(count(false, 0), {operands.back()});
-    for (std::uint64_t turn = 0; turn < std::max<std::uint64_t>(1, c.turns); ++turn)
-      append(s, operands);
+    if (c.refills > 0) append(count(false, 0), {operands.back()});
+    for (std::uint64_t n = 0; n < std::max<std::uint64_t>(1, c.refills); ++n) append(s, operands);
   }
 }
 
@@ -175,11 +174,11 @@ Planner::Home Planner::home_of(Scope& outer, const LoopRegion& loop, std::size_t
   };
   const SlotId result = end == LoopBody::none ? no_slot : slot_of(outer, end);
   const SlotId start = loop.takes_init[i] ? slot_of(outer, init) : no_slot;
-  const bool turns = !loop.in_place(i);
+  const bool double_buffered = !loop.in_place(i);
   Home h;
   if (loop.ends_at_home(i)) {
     h.first = result != no_slot ? result : start != no_slot ? start : fresh();
-    if (turns) h.second = fresh();
+    if (double_buffered) h.second = fresh();
   } else {
     h.first = start != no_slot ? start : fresh();
     h.second = result != no_slot ? result : fresh();
@@ -193,7 +192,7 @@ Planner::Homes Planner::homes_of(Scope& outer, const LoopRegion& loop) {
   Homes r;
   for (std::size_t i = 0; i < loop.body.carried.size(); ++i) {
     r.places.push_back(home_of(outer, loop, i));
-    r.turns = r.turns || r.places.back().second != no_slot;
+    r.double_buffered = r.double_buffered || r.places.back().second != no_slot;
     const std::optional<Place>& place = slots_[r.places.back().first].fixed;
     if (loop.in_place(i) && place && place->kind == Place::Kind::output)
       r.results.push_back(place->index);
@@ -238,7 +237,7 @@ void Planner::write_loop(Scope& outer, const LoopRegion& loop) {
   const LoopBody& body = loop.body;
   const Homes placed = homes_of(outer, loop);
   const std::vector<Home>& homes = placed.places;
-  const bool turns = placed.turns;
+  const bool double_buffered = placed.double_buffered;
   const SlotId counter = loop.iteration.counter ? slot("iterations", 4) : no_slot;
   if (counter != no_slot) append(count(false, 0), {counter});
 
@@ -251,7 +250,7 @@ void Planner::write_loop(Scope& outer, const LoopRegion& loop) {
   block.most_steps = body.most_steps;
   block.results = placed.results;
   open_.emplace_back();
-  const std::size_t phases = turns && *body.trips > 1 ? 2 : 1;
+  const std::size_t phases = double_buffered && *body.trips > 1 ? 2 : 1;
   for (std::size_t phase = 0; phase < phases; ++phase) {
     block.phases.push_back(static_cast<std::uint32_t>(program_.steps.size()));
     Scope scope(body.graph, loop.parts);

@@ -161,8 +161,8 @@ class Reader {
       return SavedCapture{checked(c->aval()), read_bytes(c->bytes())};
     });
     r.records = read_each(e->records(), checked);
-    r.journal.arrays = r.records.size();
-    r.journal.statements =
+    r.effects.arrays = r.records.size();
+    r.effects.statements =
         read_each(e->statements(), [&](const file::Statement* s) { return statement(*s); });
     r.variants = read_each(e->variants(), [](const file::Variant* v) {
       return SavedVariant{read(*v->target()), tables::read(*v->file())};
@@ -223,7 +223,7 @@ std::vector<std::byte> to_bytes(const SavedFile& saved) {
       return file::CreateCapture(b, tables::write(b, c.aval), bytes);
     });
     const auto statements =
-        write_each(b, e.journal.statements, [&](const Statement& s) { return write(b, s); });
+        write_each(b, e.effects.statements, [&](const Statement& s) { return write(b, s); });
     const auto records =
         write_each(b, e.records, [&](const Aval& a) { return tables::write(b, a); });
     const auto variants = write_each(b, e.variants, [&](const SavedVariant& v) {

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/program/journal.h"
+#include "codegen/program/effect_table.h"
 #include "codegen/program/program_file.h"
 #include "codegen/program/sha256.h"
 #include "codegen/program/target.h"
@@ -47,8 +47,8 @@ struct SavedEntry {
   std::vector<SavedLeaf> arguments, results;
   std::vector<std::string> statics;  // "path = value", of arguments
   std::vector<SavedCapture> captures;
-  Journal journal;
-  std::vector<Aval> records;           // arrays of the journal, outputs behind the results
+  EffectTable effects;
+  std::vector<Aval> records;           // arrays of the effect table, outputs behind the results
   std::vector<SavedVariant> variants;  // the best first; the last one runs everywhere
 };
 

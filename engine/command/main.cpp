@@ -9,7 +9,7 @@
 #include "codegen/compile/pipeline.h"
 #include "codegen/graph/evaluate.h"
 #include "codegen/modules/module.h"
-#include "codegen/optimize/record.h"
+#include "codegen/optimize/lower_effects.h"
 #include "codegen/program/targets.h"
 #include "engine/command/devices.h"
 #include "engine/command/files.h"
@@ -61,11 +61,11 @@ void run_graph(const RunFile& options) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < g.inputs.size(); ++i) names.push_back("input " + std::to_string(i));
   check_inputs(inputs, g.input_avals(), names, "the graph");
-  const Recorded recorded = record(g);
-  std::vector<HostArray> outputs = options.on == "host" ? evaluate(recorded.graph, inputs.arrays)
+  const LoweredEffects lowered = lower_effects(g);
+  std::vector<HostArray> outputs = options.on == "host" ? evaluate(lowered.graph, inputs.arrays)
                                                         : run_on_device(g, inputs.arrays, options);
   const Report report =
-      recorded.journal.read(std::span<const HostArray>(outputs).subspan(g.outputs.size()));
+      lowered.effects.read(std::span<const HostArray>(outputs).subspan(g.outputs.size()));
   outputs.resize(g.outputs.size());
   for (const std::string& line : report.lines) std::cout << line << "\n";
   if (report.failure) throw CheckFailed(*report.failure);

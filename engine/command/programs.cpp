@@ -184,8 +184,8 @@ std::string entry_text(const SavedEntry& e, const std::optional<Runtime>& rt) {
   if (!e.captures.empty())
     text += "  captured    " + counted(e.captures.size(), "array") + ", " + std::to_string(bytes) +
             " bytes\n";
-  if (!e.journal.statements.empty())
-    text += "  says        " + counted(e.journal.statements.size(), "statement") + "\n";
+  if (!e.effects.statements.empty())
+    text += "  says        " + counted(e.effects.statements.size(), "statement") + "\n";
   bool chosen = false;
   for (const SavedVariant& v : e.variants) {
     std::string here;

@@ -10,7 +10,7 @@
 #include "codegen/checks/check_buffers.h"
 #include "codegen/compile/pipeline.h"
 #include "codegen/graph/effects.h"
-#include "codegen/optimize/record.h"
+#include "codegen/optimize/lower_effects.h"
 #include "engine/jit/compiling.h"
 #include "engine/jit/dump.h"
 #include "engine/jit/estimates.h"
@@ -82,7 +82,7 @@ struct JitCore::Entry {
   SignatureText signature;
   Graph graph;
   Arrays captures;
-  Journal journal;
+  EffectTable effects;
   std::vector<Aval> records;  // its arrays
   std::shared_ptr<const void> result;
   std::uint64_t number = 0;  // among the Runtime's graphs, from 1
@@ -147,7 +147,7 @@ std::shared_ptr<Executable> JitCore::make(const Entry& entry, Refill refill, boo
   options.memory_limit = options_.memory_limit;
   options.check = [&](const Program& program) { require_within_limit(program); };
   std::string kind = options_.fast_math ? "fast_math" : "";
-  if (entry.journal.arrays > 0) kind += " print " + std::to_string(options_.print_bytes);
+  if (entry.effects.arrays > 0) kind += " print " + std::to_string(options_.print_bytes);
   if (options_.memory_limit > 0) kind += " within " + std::to_string(options_.memory_limit);
   if (refill != Refill::automatic) kind += refill == Refill::on ? " in turns" : " waiting";
   options.identity = kind + (options.executable.debug_info ? " with lines" : "");
@@ -205,11 +205,11 @@ std::shared_ptr<Executable> JitCore::settled(const Entry& entry) {
 void JitCore::prepare(Entry& entry) const {
   if (state_->environment.check_buffers) entry.graph = check_buffers(entry.graph);
   if (!has_effects(entry.graph)) return;
-  Recorded recorded = record(entry.graph, {options_.print_bytes});
-  entry.journal = std::move(recorded.journal);
-  entry.records = recorded.graph.output_avals();
+  LoweredEffects lowered = lower_effects(entry.graph, {options_.print_bytes});
+  entry.effects = std::move(lowered.effects);
+  entry.records = lowered.graph.output_avals();
   entry.records.erase(entry.records.begin(),
-                      entry.records.end() - static_cast<std::ptrdiff_t>(entry.journal.arrays));
+                      entry.records.end() - static_cast<std::ptrdiff_t>(entry.effects.arrays));
 }
 
 bool JitCore::compile_entry(Entry& entry) const {
@@ -333,10 +333,10 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
       if (leaves[i].donate && leaves[i].array->empty()) *leaves[i].array = std::move(inputs[i]);
     }
     // A loop that was ended has said something already.
-    if (!outputs.empty() && entry.journal.arrays > 0) speak(entry, outputs, call);
+    if (!outputs.empty() && entry.effects.arrays > 0) speak(entry, outputs, call);
     throw;
   }
-  if (entry.journal.arrays > 0) speak(entry, outputs, call);
+  if (entry.effects.arrays > 0) speak(entry, outputs, call);
   if (environment.check_nan) require_finite(*state_, options_.name, entry.graph, inputs, outputs);
   const std::lock_guard lock(mutex_);
   ++(hit ? info_.hits : info_.misses);
@@ -367,7 +367,7 @@ std::shared_ptr<Executable> JitCore::executable(const Entry& entry, std::span<co
   if (entry.executable == nullptr)
     refuse("`" + options_.name + "` runs on the host and cannot be recorded; unset GNOMON_JIT",
            loc);
-  if (entry.journal.arrays > 0)
+  if (entry.effects.arrays > 0)
     refuse("`" + options_.name +
                "` prints or checks, which needs the host after every call; record a function "
                "without debug::print and error_if",
@@ -392,7 +392,7 @@ Profile JitCore::profile(const Entry& entry, std::span<const LeafRef> leaves) {
 
 void JitCore::speak(const Entry& entry, std::vector<Array>& outputs,
                     const CallOptions* call) const {
-  gnomon::speak(*state_->context, entry.journal, entry.records, outputs, printer(*state_, call));
+  gnomon::speak(*state_->context, entry.effects, entry.records, outputs, printer(*state_, call));
 }
 
 const void* JitCore::result(const Entry& entry) { return entry.result.get(); }

@@ -2,7 +2,7 @@
 #include "engine/jit/reference.h"
 
 #include "codegen/checks/find_nonfinite.h"
-#include "codegen/optimize/record.h"
+#include "codegen/optimize/lower_effects.h"
 #include "gnomon/debug.h"
 
 namespace gnomon::detail {

@@ -9,7 +9,7 @@
 #include "codegen/graph/effects.h"
 #include "codegen/modules/copy_kernel.h"
 #include "codegen/modules/module.h"
-#include "codegen/optimize/record.h"
+#include "codegen/optimize/lower_effects.h"
 #include "codegen/program/saved.h"
 #include "codegen/program/targets.h"
 #include "engine/jit/lowering.h"
@@ -166,10 +166,10 @@ SavedEntry saved_entry(const Entry& entry, const SaveOptions& options) {
     e.captures.push_back(std::move(c));
   }
   if (has_effects(f.graph)) {
-    Recorded recorded = record(f.graph, {f.options.print_bytes});
-    e.journal = std::move(recorded.journal);
-    const std::vector<Aval> outputs = recorded.graph.output_avals();
-    e.records.assign(outputs.end() - static_cast<std::ptrdiff_t>(e.journal.arrays), outputs.end());
+    LoweredEffects lowered = lower_effects(f.graph, {f.options.print_bytes});
+    e.effects = std::move(lowered.effects);
+    const std::vector<Aval> outputs = lowered.graph.output_avals();
+    e.records.assign(outputs.end() - static_cast<std::ptrdiff_t>(e.effects.arrays), outputs.end());
   }
   for (const std::string& name : options.targets) {
     const bool own = name == "device";

@@ -25,10 +25,10 @@ class Checkpoint {
   /// Whether there may still be such a call.
   bool reachable() const;
 
-  /// Where a call goes on: with this turn, behind so many of its borders, after so many steps of
+  /// Where a call goes on: with this segment, behind so many of its borders, after so many steps of
   /// its loop.
   struct At {
-    std::uint32_t turn = 0;
+    std::uint32_t segment = 0;
     std::size_t borders = 0;
     std::uint64_t steps = 0;
   };

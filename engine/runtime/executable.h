@@ -211,7 +211,7 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
     std::uint32_t dispatches = 0, window_copies = 0;
     std::map<std::uint32_t, std::vector<std::uint32_t>> joined;  // by the first of them: works
     std::unique_ptr<vulkan::Recording> recording;
-    std::vector<Turn> turns;
+    std::vector<Segment> segments;
     std::optional<std::uint32_t> whole;  // the stretch that is all of it
     /// Words per gated block: is it done, the number of its iteration, the steps of its slices.
     static constexpr std::uint32_t words_per_block = 6;
@@ -293,12 +293,12 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   struct Prepared;
   Prepared prepare(const Work&, std::size_t own_ranges, std::vector<vulkan::Windows>&);
   struct Building;
-  std::vector<std::vector<Joined>> joined(const Tape&, const Schedule&,
+  std::vector<std::vector<Joined>> joined(const Submission&, const Schedule&,
                                           const std::vector<Prepared>&) const;
-  void make_modules_of(const Tape&, const Schedule&, const std::vector<Prepared>&,
+  void make_modules_of(const Submission&, const Schedule&, const std::vector<Prepared>&,
                        const std::vector<std::vector<Joined>>&);
-  void add_single(Building&, const Played&, std::vector<vulkan::Dispatch>&);
-  void add_joined(Building&, std::span<const Played>, const Joined&,
+  void add_single(Building&, const Launch&, std::vector<vulkan::Dispatch>&);
+  void add_joined(Building&, std::span<const Launch>, const Joined&,
                   std::vector<vulkan::Dispatch>&);
   // In modules.cpp.
   const Module* module(std::uint32_t kernel, std::span<const std::uint8_t> windows,

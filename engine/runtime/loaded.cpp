@@ -41,7 +41,7 @@ LoadedEntry load_entry(const std::shared_ptr<RuntimeState>& state, SavedEntry sa
                     "` that runs on \"" + context->device.description().name + "\":" + reasons +
                     "; save it for such a device as well");
   SavedVariant& variant = saved.variants[info.chosen];
-  entry.journal = std::move(saved.journal);
+  entry.effects = std::move(saved.effects);
   entry.records = std::move(saved.records);
   ProgramOrigin origin;
   origin.modules = std::move(variant.file.modules);
@@ -218,14 +218,14 @@ std::vector<Array> call(const LoadedEntry& entry, std::vector<Array> arguments,
   if (!given.empty()) given.resize(arguments.size());
   std::vector<Array> outputs;
   entry.executable->run(arguments, outputs, given, entry.state->watch());
-  if (entry.journal.arrays > 0)
-    speak(*entry.state->context, entry.journal, entry.records, outputs, entry.state->sink());
+  if (entry.effects.arrays > 0)
+    speak(*entry.state->context, entry.effects, entry.records, outputs, entry.state->sink());
   return outputs;
 }
 
 std::shared_ptr<Executable> executable(const LoadedEntry& entry, std::vector<Array>& arguments,
                                        Loc loc) {
-  if (entry.journal.arrays > 0)
+  if (entry.effects.arrays > 0)
     usage_error("record",
                 "`" + entry.info.name +
                     "` prints or checks, which needs the host after every call; save a function "

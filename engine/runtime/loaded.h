@@ -19,7 +19,7 @@ class LoadedEntry {
   std::shared_ptr<RuntimeState> state;
   std::shared_ptr<Executable> executable;
   std::vector<Array> captures;
-  Journal journal;
+  EffectTable effects;
   std::vector<Aval> records;
 };
 

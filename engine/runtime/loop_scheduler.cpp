@@ -11,25 +11,25 @@ class Writer {
   Writer(const Schedule& schedule, std::uint32_t most)
       : schedule_(schedule), most_(most), iteration_(schedule.loops.size(), 0) {}
 
-  Tape write() {
+  Submission write() {
     std::uint32_t at = 0;
-    const auto turn = [&](std::uint32_t end) {
-      tape_.turns.emplace_back();
+    const auto segment = [&](std::uint32_t end) {
+      submission_.segments.emplace_back();
       steps(at, end, 0);
       close();
       at = end;
     };
     for (std::uint32_t g = 0; g < schedule_.gated.size(); ++g) {
-      turn(schedule_.gated[g].first);
-      turn(schedule_.gated[g].end);
-      tape_.turns.back().gated = g;
+      segment(schedule_.gated[g].first);
+      segment(schedule_.gated[g].end);
+      submission_.segments.back().gated = g;
     }
-    turn(schedule_.steps);
-    return std::move(tape_);
+    segment(schedule_.steps);
+    return std::move(submission_);
   }
 
  private:
-  std::vector<std::uint32_t>& order() { return tape_.turns.back().order; }
+  std::vector<std::uint32_t>& order() { return submission_.segments.back().order; }
 
   struct Span {
     std::uint32_t first, end;
@@ -73,7 +73,7 @@ class Writer {
   }
 
   void play(std::uint32_t work) {
-    Played p{work, schedule_.works[work].parameters};
+    Launch p{work, schedule_.works[work].parameters};
     for (const IterationWord& w : schedule_.works[work].iterations)
       p.parameters.at(w.word) = static_cast<std::uint32_t>(iteration_[w.loop]);
     open_.push_back(std::move(p));
@@ -82,8 +82,8 @@ class Writer {
   /// Ends the open stretch, if there is anything in it.
   void close() {
     if (open_.empty()) return;
-    order().push_back(static_cast<std::uint32_t>(tape_.stretches.size()));
-    tape_.stretches.push_back(std::move(open_));
+    order().push_back(static_cast<std::uint32_t>(submission_.stretches.size()));
+    submission_.stretches.push_back(std::move(open_));
     open_.clear();
   }
 
@@ -125,7 +125,7 @@ class Writer {
     const auto border = [&](std::uint64_t done) {
       if (!outermost) return;
       const std::uint64_t most = loop.most_steps, steps = done * loop.steps;
-      tape_.turns.back().borders.push_back(
+      submission_.segments.back().borders.push_back(
           {order().size(), most > 0 ? std::min(steps, most) : steps, most, l});
     };
     chunk(l, std::min(length, loop.trips));
@@ -154,13 +154,13 @@ class Writer {
   double most_;
   std::vector<std::uint64_t> iteration_;
   int depth_ = 0;  // chunked loops around
-  std::vector<Played> open_;
-  Tape tape_;
+  std::vector<Launch> open_;
+  Submission submission_;
 };
 
 }  // namespace
 
-Tape write_out(const Schedule& schedule, std::uint32_t most) {
+Submission write_out(const Schedule& schedule, std::uint32_t most) {
   return Writer(schedule, most).write();
 }
 

@@ -10,34 +10,34 @@
 namespace gnomon {
 
 /// One dispatch of a stretch: a work with its iteration words filled in.
-struct Played {
+struct Launch {
   std::uint32_t work = 0;  // index into Schedule::works
   std::vector<std::uint32_t> parameters;
 };
 
 /// A place between two chunks of a loop that no other loop surrounds.
 struct Border {
-  std::size_t at = 0;  // stretches of the turn in front of it
+  std::size_t at = 0;  // stretches of the segment in front of it
   std::uint64_t steps = 0, bound = 0;
   std::uint32_t loop = 0;  // index into Schedule::loops
 };
 
 /// Stretches in the order in which they are submitted.
-struct Turn {
-  std::vector<std::uint32_t> order;  // indices into Tape::stretches
+struct Segment {
+  std::vector<std::uint32_t> order;  // indices into Submission::stretches
   std::vector<Border> borders;
   std::optional<std::uint32_t> gated;  // index into Schedule::gated: again, until that is done
 };
 
-struct Tape {
-  std::vector<std::vector<Played>> stretches;
-  std::vector<Turn> turns;
+struct Submission {
+  std::vector<std::vector<Launch>> stretches;
+  std::vector<Segment> segments;
 };
 
 /// Writes out loops. Those of few dispatches become part of the stretch around them; the others are
 /// cut into chunks of at most about `most` dispatches, each chunk followed by what advances the
-/// loop's counter, and one recorded chunk stands for all of its length. A gated block is a turn of
-/// its own, one pass long.
-Tape write_out(const Schedule&, std::uint32_t most = 256);
+/// loop's counter, and one recorded chunk stands for all of its length. A gated block is a segment
+/// of its own, one pass long.
+Submission write_out(const Schedule&, std::uint32_t most = 256);
 
 }  // namespace gnomon

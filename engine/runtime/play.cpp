@@ -9,9 +9,9 @@ namespace gnomon {
 
 vulkan::Ticket Executable::play(Entry& entry, std::uint32_t instance) {
   std::vector<VkCommandBuffer> next;
-  const auto add = [&](const Turn& turn, std::uint64_t times) {
+  const auto add = [&](const Segment& segment, std::uint64_t times) {
     for (std::uint64_t time = 0; time < times; ++time)
-      for (const std::uint32_t s : turn.order)
+      for (const std::uint32_t s : segment.order)
         next.push_back(entry.recording->commands(instance, s));
   };
   vulkan::Ticket ticket = last_ticket_;
@@ -20,16 +20,16 @@ vulkan::Ticket Executable::play(Entry& entry, std::uint32_t instance) {
     next.clear();
     return ticket;
   };
-  for (const Turn& turn : entry.turns) {
-    if (!turn.gated) {
-      add(turn, 1);
+  for (const Segment& segment : entry.segments) {
+    if (!segment.gated) {
+      add(segment, 1);
       continue;
     }
-    const std::uint32_t block = *turn.gated;
+    const std::uint32_t block = *segment.gated;
     Pace pace = pace_of(block, false);
     if (const auto all = pace.whole()) {
       tell(entry, block, 0, all->steps, next);
-      add(turn, all->passes);
+      add(segment, all->passes);
       continue;
     }
     // The next chunk is under way before the last one's word is looked at.
@@ -37,7 +37,7 @@ vulkan::Ticket Executable::play(Entry& entry, std::uint32_t instance) {
     for (std::uint32_t chunk = 0;; ++chunk) {
       const Pace::Chunk c = pace.next();
       tell(entry, block, chunk, c.steps, next);
-      add(turn, c.passes);
+      add(segment, c.passes);
       if (c.last) break;
       next.push_back(entry.recording->transfer(entry.done_word(block, chunk)));
       const vulkan::Ticket now = submit();

@@ -71,24 +71,24 @@ vulkan::Ticket Executable::play_profiled(Entry& entry, std::uint32_t instance, P
     context_->queue.wait(last_ticket_);
     commands.clear();
   };
-  const auto pass = [&](const Turn& turn) {
-    for (const std::uint32_t s : turn.order)
+  const auto pass = [&](const Segment& segment) {
+    for (const std::uint32_t s : segment.order)
       for (const vulkan::Dispatch& d : entry.recording->dispatches(s))
         timer.add(*entry.recording, parameters, d);
   };
-  for (const Turn& turn : entry.turns) {
-    if (!turn.gated) {
-      pass(turn);
+  for (const Segment& segment : entry.segments) {
+    if (!segment.gated) {
+      pass(segment);
       continue;
     }
-    const std::uint32_t block = *turn.gated, look = entry.done_word(block, 0);
+    const std::uint32_t block = *segment.gated, look = entry.done_word(block, 0);
     const std::uint64_t most = most_passes_of(block);
     timer.finish();
     tell(entry, block, 0, slice_steps_[block], commands);
     if (!commands.empty()) submit();
     bool done = false;
     for (std::uint64_t n = 0; !done && (most == 0 || n < most); ++n) {
-      pass(turn);
+      pass(segment);
       timer.finish();
       commands.push_back(entry.recording->transfer(look));
       submit();

@@ -56,25 +56,25 @@ void Executable::append(VkCommandBuffer commands, const Entry& entry,
                         std::span<const vulkan::BoundStretch> stretches) const {
   const vulkan::Recording& recording = *entry.recording;
   std::uint64_t all = 0;
-  for (const Turn& turn : entry.turns) {
+  for (const Segment& segment : entry.segments) {
     std::uint64_t dispatches = 0;
-    for (const std::uint32_t s : turn.order) dispatches += recording.dispatches(s).size();
-    if (!turn.gated) {
+    for (const std::uint32_t s : segment.order) dispatches += recording.dispatches(s).size();
+    if (!segment.gated) {
       all += dispatches;
       if (all > most_dispatches)
         throw UsageError("gnomon::record: the loops of `" + program_.name + "` take more than " +
                          std::to_string(most_dispatches) +
                          " dispatches, which is what is recorded at most; record a part of their "
                          "steps, or call the function instead");
-      for (const std::uint32_t s : turn.order) stretches[s].append(commands);
+      for (const std::uint32_t s : segment.order) stretches[s].append(commands);
       continue;
     }
-    const Pace::Chunk bound = bound_of(*turn.gated, dispatches);
-    if (const auto& slices = schedule_.gated[*turn.gated].slices)
+    const Pace::Chunk bound = bound_of(*segment.gated, dispatches);
+    if (const auto& slices = schedule_.gated[*segment.gated].slices)
       recording.append(commands, *arena_.block, arena_.offset + slices->steps.offset,
                        static_cast<std::uint32_t>(bound.steps));
     for (std::uint64_t pass = 0; pass < bound.passes; ++pass)
-      for (const std::uint32_t s : turn.order) stretches[s].append(commands);
+      for (const std::uint32_t s : segment.order) stretches[s].append(commands);
   }
 }
 

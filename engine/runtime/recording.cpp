@@ -280,14 +280,14 @@ struct Executable::Building {
       entry.patches.push_back(p);
     }
   }
-  std::vector<std::uint32_t> block_of(const Played& played) const {
+  std::vector<std::uint32_t> block_of(const Launch& played) const {
     const Prepared& ready = prepared[played.work];
     std::vector<std::uint32_t> block = ready.block;
     block.insert(block.end(), played.parameters.begin(), played.parameters.end());
     block.insert(block.end(), ready.addresses.begin(), ready.addresses.end());
     return block;
   }
-  vulkan::Dispatch dispatch_of(const Played& played, bool first) const {
+  vulkan::Dispatch dispatch_of(const Launch& played, bool first) const {
     const Work& work = schedule.works[played.work];
     vulkan::Dispatch dispatch;
     dispatch.work = played.work;
@@ -298,7 +298,7 @@ struct Executable::Building {
   }
 };
 
-void Executable::add_single(Building& to, const Played& played,
+void Executable::add_single(Building& to, const Launch& played,
                             std::vector<vulkan::Dispatch>& dispatches) {
   const bool validating = context_->device.instance().validating();
   const Work& work = to.schedule.works[played.work];
@@ -325,9 +325,9 @@ void Executable::add_single(Building& to, const Played& played,
   }
 }
 
-void Executable::add_joined(Building& to, std::span<const Played> stretch, const Joined& plan,
+void Executable::add_joined(Building& to, std::span<const Launch> stretch, const Joined& plan,
                             std::vector<vulkan::Dispatch>& dispatches) {
-  const Played& lead = stretch[plan.parts[0]];
+  const Launch& lead = stretch[plan.parts[0]];
   const Work& work = to.schedule.works[lead.work];
   const std::uint32_t groups = plan.slots << plan.shift;
   std::vector<std::uint32_t> block{0, groups, plan.shift, 0};
@@ -338,7 +338,7 @@ void Executable::add_joined(Building& to, std::span<const Played> stretch, const
     return Joined::slots_of({false, {}, w.groups}, plan.shift);
   };
   for (const std::uint32_t p : plan.parts) {
-    const Played& played = stretch[p];
+    const Launch& played = stretch[p];
     const Work& part = to.schedule.works[played.work];
     works.push_back(played.work);
     const std::uint32_t slots = slots_of(part);
@@ -372,7 +372,8 @@ void Executable::add_joined(Building& to, std::span<const Played> stretch, const
 
 // A sealed program has modules for single dispatches. What the device counts stays alone as well,
 // and where a barrier is missing, which validation is to see.
-std::vector<std::vector<Joined>> Executable::joined(const Tape& tape, const Schedule& schedule,
+std::vector<std::vector<Joined>> Executable::joined(const Submission& submission,
+                                                    const Schedule& schedule,
                                                     const std::vector<Prepared>& prepared) const {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::vector<std::uint8_t>>, std::uint32_t>
       kinds;
@@ -397,21 +398,21 @@ std::vector<std::vector<Joined>> Executable::joined(const Tape& tape, const Sche
     parts.push_back(part);
   }
   std::vector<std::vector<Joined>> plans;
-  for (const std::vector<Played>& stretch : tape.stretches) {
+  for (const std::vector<Launch>& stretch : submission.stretches) {
     std::vector<Part> played;
-    for (const Played& p : stretch) played.push_back(parts[p.work]);
+    for (const Launch& p : stretch) played.push_back(parts[p.work]);
     plans.push_back(join(played, target_.max_groups));
   }
   return plans;
 }
 
-void Executable::make_modules_of(const Tape& tape, const Schedule& schedule,
+void Executable::make_modules_of(const Submission& submission, const Schedule& schedule,
                                  const std::vector<Prepared>& prepared,
                                  const std::vector<std::vector<Joined>>& plans) {
   std::vector<Module> wanted;
   for (std::size_t s = 0; s < plans.size(); ++s)
     for (const Joined& plan : plans[s]) {
-      const std::uint32_t w = tape.stretches[s][plan.parts[0]].work;
+      const std::uint32_t w = submission.stretches[s][plan.parts[0]].work;
       const std::uint32_t rows = plan.parts.size() == 1 ? 0 : std::bit_ceil(plan.rows);
       const Module module{schedule.works[w].kernel, prepared[w].window_of, rows};
       if (std::ranges::none_of(wanted, [&](const Module& m) { return m.same_as(module); }))
@@ -439,9 +440,9 @@ void Executable::build(Entry& entry) {
   for (const Work& work : schedule.works)
     prepared.push_back(work.groups == 0 ? Prepared{} : prepare(work, own_ranges, window_tuples));
 
-  Tape tape = write_out(schedule);
-  const auto plans = joined(tape, schedule, prepared);
-  make_modules_of(tape, schedule, prepared, plans);
+  Submission submission = write_out(schedule);
+  const auto plans = joined(submission, schedule, prepared);
+  make_modules_of(submission, schedule, prepared, plans);
   // What a dispatch sees of its block is whole 16-byte vectors; blocks start where a dynamic offset
   // may point.
   const std::uint64_t alignment =
@@ -455,22 +456,22 @@ void Executable::build(Entry& entry) {
     std::vector<vulkan::Dispatch> dispatches;
     for (const Joined& plan : plans[s])
       if (plan.parts.size() == 1)
-        add_single(building, tape.stretches[s][plan.parts[0]], dispatches);
+        add_single(building, submission.stretches[s][plan.parts[0]], dispatches);
       else
-        add_joined(building, tape.stretches[s], plan, dispatches);
+        add_joined(building, submission.stretches[s], plan, dispatches);
     // Parts that stand elsewhere than they did need barriers elsewhere; see extra_barriers_.
-    if (validating && dispatches.size() < tape.stretches[s].size())
+    if (validating && dispatches.size() < submission.stretches[s].size())
       for (std::size_t d = 1; d < dispatches.size(); ++d) dispatches[d].barrier_before = true;
     // The layer sees whole windows: what writes to one may have written counts that lie there.
     if (validating)
       for (vulkan::Dispatch& d : dispatches) d.writes_counts = true;
     stretches.stretches.push_back(std::move(dispatches));
   }
-  entry.turns = std::move(tape.turns);
-  if (entry.turns.size() == 1 && !entry.turns[0].gated && entry.turns[0].order.size() == 1)
-    entry.whole = entry.turns[0].order[0];
-  for (const Turn& turn : entry.turns)
-    for (const std::uint32_t s : turn.order)
+  entry.segments = std::move(submission.segments);
+  if (entry.segments.size() == 1 && !entry.segments[0].gated && entry.segments[0].order.size() == 1)
+    entry.whole = entry.segments[0].order[0];
+  for (const Segment& segment : entry.segments)
+    for (const std::uint32_t s : segment.order)
       entry.dispatches += static_cast<std::uint32_t>(stretches.stretches[s].size());
   if (!schedule.gated.empty()) {
     vulkan::Request request;

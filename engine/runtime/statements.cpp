@@ -8,11 +8,11 @@
 
 namespace gnomon {
 
-void speak(Context& context, const Journal& journal, const std::vector<Aval>& types,
+void speak(Context& context, const EffectTable& effects, const std::vector<Aval>& types,
            std::vector<Array>& outputs, const PrintHandler& sink) {
   std::vector<HostArray> records;
-  const std::size_t own = outputs.size() - journal.arrays;
-  for (const Statement& s : journal.statements) {
+  const std::size_t own = outputs.size() - effects.arrays;
+  for (const Statement& s : effects.statements) {
     const auto arrays = std::span(outputs).subspan(own + s.first, s.count);
     // Nothing was said where an array is missing.
     const bool whole =
@@ -24,7 +24,7 @@ void speak(Context& context, const Journal& journal, const std::vector<Aval>& ty
     }
   }
   outputs.resize(own);
-  const Report report = journal.read(records);
+  const Report report = effects.read(records);
   for (const std::string& line : report.lines) sink(line);
   if (report.failure) throw CheckFailed(*report.failure);
 }

@@ -9,7 +9,7 @@
 
 namespace gnomon {
 
-/// One call's way through its turns.
+/// One call's way through its segments.
 class Executable::Parts {
  public:
   Parts(Executable& executable, Entry& entry, std::uint32_t instance, const Watch& watch,
@@ -27,11 +27,11 @@ class Executable::Parts {
   vulkan::Ticket play() {
     try {
       restore();
-      for (std::uint32_t t = resumed_.turn; t < entry_.turns.size(); ++t) {
-        const Turn& turn = entry_.turns[t];
-        // Of the turn that the call goes on with.
-        const Checkpoint::At at = t == resumed_.turn ? resumed_ : Checkpoint::At{};
-        turn.gated ? play_gated(t, turn, at) : play_parts(t, turn, at);
+      for (std::uint32_t t = resumed_.segment; t < entry_.segments.size(); ++t) {
+        const Segment& segment = entry_.segments[t];
+        // Of the segment that the call goes on with.
+        const Checkpoint::At at = t == resumed_.segment ? resumed_ : Checkpoint::At{};
+        segment.gated ? play_gated(t, segment, at) : play_parts(t, segment, at);
       }
       if (!next_.empty()) submit([] {});
       if (submitted_) {
@@ -113,16 +113,16 @@ class Executable::Parts {
     return waits;
   }
 
-  void add(const Turn& turn, std::size_t from, std::size_t to) {
+  void add(const Segment& segment, std::size_t from, std::size_t to) {
     for (; from < to; ++from)
-      next_.push_back(entry_.recording->commands(instance_, turn.order[from]));
+      next_.push_back(entry_.recording->commands(instance_, segment.order[from]));
   }
 
-  void play_parts(std::uint32_t t, const Turn& turn, const Checkpoint::At& from) {
-    std::size_t at = from.borders > 0 ? turn.borders[from.borders - 1].at : 0;
-    for (std::size_t b = from.borders; b < turn.borders.size(); ++b) {
-      const Border& border = turn.borders[b];
-      add(turn, at, border.at);
+  void play_parts(std::uint32_t t, const Segment& segment, const Checkpoint::At& from) {
+    std::size_t at = from.borders > 0 ? segment.borders[from.borders - 1].at : 0;
+    for (std::size_t b = from.borders; b < segment.borders.size(); ++b) {
+      const Border& border = segment.borders[b];
+      add(segment, at, border.at);
       at = border.at;
       submit([] {});
       held_ = e_.schedule_.loops[border.loop].results;
@@ -130,17 +130,17 @@ class Executable::Parts {
       report();
       keep({t, b + 1, 0});
     }
-    add(turn, at, turn.order.size());
+    add(segment, at, segment.order.size());
   }
 
-  void play_gated(std::uint32_t t, const Turn& turn, const Checkpoint::At& from) {
-    const std::uint32_t which = *turn.gated;
+  void play_gated(std::uint32_t t, const Segment& segment, const Checkpoint::At& from) {
+    const std::uint32_t which = *segment.gated;
     const GatedBlock& block = e_.schedule_.gated[which];
     submitted_.reset();  // of another loop
     Pace pace = e_.pace_of(which, watch_.any());
     const auto passes = [&](std::uint32_t part, const Pace::Chunk& c) {
       e_.tell(entry_, which, part, c.steps, next_);
-      for (std::uint64_t pass = 0; pass < c.passes; ++pass) add(turn, 0, turn.order.size());
+      for (std::uint64_t pass = 0; pass < c.passes; ++pass) add(segment, 0, segment.order.size());
     };
     const auto whole = watch_.any() ? std::nullopt : pace.whole();
     if (whole) return passes(0, *whole);

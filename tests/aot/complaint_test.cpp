@@ -109,7 +109,7 @@ TEST_F(Complaints, SayWhatIsWrong) {
   EXPECT_THAT(said([](E& e, V&, P&) { e.variants.clear(); }), HasSubstr("compiled for nothing"));
   // Statements.
   const auto statement = [&](const std::function<void(Statement&, Statement&)>& spoil) {
-    return said([&](E& e, V&, P&) { spoil(e.journal.statements[0], e.journal.statements[1]); });
+    return said([&](E& e, V&, P&) { spoil(e.effects.statements[0], e.effects.statements[1]); });
   };
   EXPECT_THAT(statement([](Statement& p, Statement&) { p.text = "{"; }),
               HasSubstr("a text that is"));
@@ -127,7 +127,7 @@ TEST_F(Complaints, SayWhatIsWrong) {
   EXPECT_THAT(
       statement([](Statement& p, Statement& c) { c.first = p.first; }),
       ::testing::AnyOf(HasSubstr("another's records"), HasSubstr("records of another type")));
-  EXPECT_THAT(said([](E& e, V&, P&) { e.journal.statements.pop_back(); }),
+  EXPECT_THAT(said([](E& e, V&, P&) { e.effects.statements.pop_back(); }),
               HasSubstr("records of no statement"));
   // Plans.
   EXPECT_THAT(said([](E&, V&, P& p) { p.arena_bytes += 1 << 20; }), HasSubstr("are used"));

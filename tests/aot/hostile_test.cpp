@@ -139,7 +139,7 @@ std::vector<std::byte> meaning(SavedFile f) {
     for (auto* leaves : {&e.arguments, &e.results})
       for (SavedLeaf& l : *leaves) l.path.clear();
     e.statics.clear();
-    for (Statement& s : e.journal.statements) s.loc = {};
+    for (Statement& s : e.effects.statements) s.loc = {};
     for (SavedVariant& v : e.variants) {
       v.target.device.clear();
       v.file.identity.clear();

@@ -203,7 +203,7 @@ TEST(DeviceLoop, GatedLoopsInPlace) {
 }
 
 TEST(DeviceLoop, GatesThatDifferInWhatTheyLetRunAreOneKernel) {
-  // Loops whose carried values lie in two places by turns have two gates, and one at their end.
+  // Loops whose carried values are double-buffered have two gates, and one at their end.
   const auto flips = [](const Array& x) {
     const auto loop = [](float factor, int most, const Array& v) {
       using State = std::pair<Array, Array>;

@@ -2,7 +2,7 @@
 // running compiled programs on the host.
 #pragma once
 #include "codegen/compile/pipeline.h"
-#include "codegen/optimize/record.h"
+#include "codegen/optimize/lower_effects.h"
 #include "tests/codegen/graph_host.h"
 #include "tests/support/lowering.h"
 
@@ -12,17 +12,17 @@ namespace gnomon::test {
 inline Told told_by_every_way(const Graph& g, const std::vector<HostArray>& inputs) {
   EXPECT_TRUE(structurally_equal(g, parse_graph(print(g)))) << print(g);
   Told told = tell(g, inputs);
-  const Recorded recorded = record(g);
-  verify(recorded.graph);
+  const LoweredEffects lowered = lower_effects(g);
+  verify(lowered.graph);
   for (const auto& [name, target] : gnomon::testing::targets())
     for (const gnomon::testing::Way& way : gnomon::testing::ways_of_running()) {
       const Program p = compile(
           g, target, {.name = "test", .fuse = way.fuse, .loops = way.loops, .keep_text = true});
       std::vector<HostArray> got = gnomon::testing::run_on_host(p, inputs);
       const std::string label =
-          std::string(name) + ", " + way.name + "\n" + print(recorded.graph) + p.fusion_text;
+          std::string(name) + ", " + way.name + "\n" + print(lowered.graph) + p.fusion_text;
       const Report report =
-          recorded.journal.read(std::span<const HostArray>(got).subspan(g.outputs.size()));
+          lowered.effects.read(std::span<const HostArray>(got).subspan(g.outputs.size()));
       EXPECT_EQ(report.lines, told.report.lines) << label;
       EXPECT_EQ(report.failure, told.report.failure) << label;
       for (std::size_t i = 0; i < g.outputs.size(); ++i)

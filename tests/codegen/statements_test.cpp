@@ -332,9 +332,9 @@ TEST(Print, CountsWhatItHasNoRoomFor) {
 
 TEST(Print, ChangesNoProgramWithoutIt) {
   const Graph g = graph_of([](const Array& x) { return sum(x * x); }, f32({1, 2, 3}));
-  const Recorded r = record(g);
+  const LoweredEffects r = lower_effects(g);
   EXPECT_TRUE(structurally_equal(r.graph, g));
-  EXPECT_EQ(r.journal.arrays, 0u);
+  EXPECT_EQ(r.effects.arrays, 0u);
 }
 
 // ---- checks

@@ -8,7 +8,7 @@
 #include "codegen/checks/check_buffers.h"
 #include "codegen/compile/pipeline.h"
 #include "codegen/graph/evaluate.h"
-#include "codegen/optimize/record.h"
+#include "codegen/optimize/lower_effects.h"
 #include "codegen/trace/function.h"
 #include "gnomon/control.h"
 #include "gnomon/debug.h"
@@ -80,7 +80,7 @@ class Buffers : public DeviceTest {
           .graph;
     }();
     const Graph checked = check_buffers(g);
-    const Journal journal = record(checked).journal;
+    const EffectTable effects = lower_effects(checked).effects;
     for (const LoopMapping loops : {LoopMapping::automatic, LoopMapping::device,
                                     LoopMapping::workgroup, LoopMapping::sequential}) {
       // One invocation cannot take the trips of many elements on every driver.
@@ -94,7 +94,7 @@ class Buffers : public DeviceTest {
       for (const HostArray& a : inputs) in.push_back(rt.from_bytes(a.aval, a.bytes));
       std::vector<HostArray> out;
       for (const Array& a : run(p, in)) rt.to_bytes(a, out.emplace_back(a.aval()).bytes);
-      const Report report = journal.read(std::span<const HostArray>(out).subspan(1));
+      const Report report = effects.read(std::span<const HostArray>(out).subspan(1));
       if (wanted.empty()) {
         EXPECT_EQ(report.failure, std::nullopt) << p.fusion_text;
         EXPECT_EQ(difference(out[0], evaluate(g, inputs)[0], 1e-5), "") << p.fusion_text;

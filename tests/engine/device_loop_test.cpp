@@ -74,11 +74,11 @@ TEST_F(DeviceLoops, OfAnyLength) {
 
 TEST_F(DeviceLoops, AreRecordedInChunks) {
   const Program p = compiled(mixing(1001), f32(100));
-  const Tape tape = write_out(schedule_of(p, rt.target()));
+  const Submission submission = write_out(schedule_of(p, rt.target()));
   std::size_t recorded = 0, played = 0;
-  for (const auto& stretch : tape.stretches) recorded += stretch.size();
-  for (const Turn& turn : tape.turns)
-    for (const std::uint32_t s : turn.order) played += tape.stretches[s].size();
+  for (const auto& stretch : submission.stretches) recorded += stretch.size();
+  for (const Segment& segment : submission.segments)
+    for (const std::uint32_t s : segment.order) played += submission.stretches[s].size();
   EXPECT_LT(recorded, 600u);
   EXPECT_GE(played, 1001u);
   EXPECT_LT(played, 1001u + 10);

@@ -11,7 +11,7 @@
 #include "shaders/kernel/verify.h"
 #include "shaders/library/panels.h"
 #include "shaders/library/team.h"
-#include "shaders/library/turn.h"
+#include "shaders/library/transpose.h"
 #include "shaders/spirv/emit.h"
 #include "shaders/spirv/tools.h"
 #include "shaders/support/check.h"

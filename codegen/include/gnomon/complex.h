@@ -109,7 +109,7 @@ Complex matmul(ComplexOperand a, const Complex& b);
 Complex dot(ComplexOperand a, const Complex& b);
 /// The sum of conj(a) b over the flattened operands.
 Complex vdot(ComplexOperand a, const Complex& b);
-/// The conjugates of matrices (the last two axes) turned around.
+/// The conjugates of matrices (the last two axes), transposed.
 Complex adjoint(ComplexOperand a);
 
 }  // namespace gnomon

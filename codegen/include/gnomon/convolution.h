@@ -3,7 +3,7 @@
 // Layout   images are [n, c, spatial..], kernels [o, c, spatial..], results [n, o, spatial..], with
 //          any number of spatial axes. `channels_last`: [n, spatial.., c], [spatial.., c, o] and
 //          [n, spatial.., o].
-// Kernels  are not turned around (a cross-correlation, as everywhere in machine learning).
+// Kernels are not flipped (a cross-correlation, as everywhere in machine learning).
 // All are differentiable any number of times. Shapes that do not fit throw UsageError with the line
 // of the call.
 #pragma once
@@ -63,8 +63,8 @@ struct ConvTransposeOptions {
 };
 /// A convolution that enlarges by `stride`: result lengths are n * stride (`same`) or
 /// (n - 1) * stride + kernel (`valid`; at least n * stride). The kernel is [o, c, spatial..] as for
-/// `conv`; with `transpose_kernel` it is that of a forward convolution from o to c channels, turned
-/// around.
+/// `conv`; with `transpose_kernel` it is that of a forward convolution from o to c channels,
+/// flipped.
 Array conv_transpose(Operand x, Operand kernel, ConvTransposeOptions options = {});
 
 struct WindowOptions {

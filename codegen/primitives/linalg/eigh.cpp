@@ -179,16 +179,16 @@ Pairs pairs_by_blocks(const Array& symmetric, Dim n) {
         lax::reshape(next_round(next_round(apart, 1, cut), 3, cut), {count, size, size});
     const Array v = next_in_panels(state[1], cut);
     const Array met = on_diagonal(a, p);
-    const Array turned = turned_pairs(met);  // [b, pairs, w, w]
-    // [b, p, size, w]: the columns of every pair, turned.
+    const Array rotated = rotated_pairs(met);  // [b, pairs, w, w]
+    // [b, p, size, w]: the columns of every pair, rotated.
     const Array columns =
-        lax::dot_general(lax::reshape(a, {count, size, p, w}), turned, {{3}, {2}, {0, 2}, {0, 1}});
-    const Array next = lax::dot_general(turned, lax::reshape(columns, {count, p, p, w, w}),
+        lax::dot_general(lax::reshape(a, {count, size, p, w}), rotated, {{3}, {2}, {0, 2}, {0, 1}});
+    const Array next = lax::dot_general(rotated, lax::reshape(columns, {count, p, p, w, w}),
                                         {{2}, {3}, {0, 1}, {0, 2}});
     // The pairs hold the whole diagonal: in the end there is nothing else.
     const Array size_met = size_over(met, {1, 2, 3});
     return Arrays{
-        lax::reshape(next, {count, size, size}), product(v, turned),
+        lax::reshape(next, {count, size, size}), product(v, rotated),
         emit1(reduce_max_p, AxesParams{{0}}, {lax::div(largest_off_diagonal(met), size_met)}, {})};
   };
   const Array start = in_panels(padded(identity(dtype, {count}, n), n, size), cut);
@@ -245,14 +245,14 @@ std::vector<HostArray> reference_eigh(const Params&, std::span<const Aval> out,
           const double theta = (a(q, q) - a(p, p)) / (2 * a(p, q));
           const double t = (theta < 0 ? -1 : 1) / (std::fabs(theta) + std::hypot(theta, 1));
           const double c = 1 / std::hypot(t, 1), s = t * c;
-          const auto turn = [&](double& x, double& y) {
+          const auto rotation = [&](double& x, double& y) {
             const double old = x;
             x = c * x - s * y;
             y = s * old + c * y;
           };
-          for (Dim i = 0; i < n; ++i) turn(a(i, p), a(i, q));
-          for (Dim i = 0; i < n; ++i) turn(a(p, i), a(q, i));
-          for (Dim i = 0; i < n; ++i) turn(v(i, p), v(i, q));
+          for (Dim i = 0; i < n; ++i) rotation(a(i, p), a(i, q));
+          for (Dim i = 0; i < n; ++i) rotation(a(p, i), a(q, i));
+          for (Dim i = 0; i < n; ++i) rotation(v(i, p), v(i, q));
           a(p, q) = a(q, p) = 0;
         }
     std::vector<Dim> order(static_cast<std::size_t>(n));

@@ -69,7 +69,7 @@ Array at_indices(const Array& x, const Array& indices) {
   return gathered(x, indices, x.rank() - 1);
 }
 
-Turn turn(const Array& own, const Array& between, const Array& partner) {
+RoundRotations round_rotations(const Array& own, const Array& between, const Array& partner) {
   const Array index = lax::iota(DType::i32, own.shape(), own.rank() - 1);
   const Term whom = lax::broadcast(partner, own.shape(), {own.rank() - 1});
   const Array first = exceeds(whom, Term(index));
@@ -78,7 +78,7 @@ Turn turn(const Array& own, const Array& between, const Array& partner) {
   return {partner, g.rest, choose(first, -g.s, g.s)};
 }
 
-Array with_columns_turned(const Array& y, const Turn& t) {
+Array with_columns_rotated(const Array& y, const RoundRotations& t) {
   const Dim m = rows(y);
   return Term(y) +
          (Term(as_rows(t.s, m)) * at_indices(y, t.partner) - Term(as_rows(t.rest, m)) * y);
@@ -97,11 +97,11 @@ Swept swept(const Array& a, const Array& v) {
     const Term place =
         choose(first, i, partner) * static_cast<double>(w) + choose(first, partner, i);
     const Array between = at_indices(lax::reshape(state[0], flat), place);
-    const Turn t = turn(diagonal(state[0]), between, partner);
-    const Array half = with_columns_turned(state[0], t);
+    const RoundRotations t = round_rotations(diagonal(state[0]), between, partner);
+    const Array half = with_columns_rotated(state[0], t);
     const Array both = Term(half) + (Term(as_columns(t.s, w)) * gathered(half, partner, axis - 1) -
                                      Term(as_columns(t.rest, w)) * half);
-    return Arrays{both, with_columns_turned(state[1], t),
+    return Arrays{both, with_columns_rotated(state[1], t),
                   larger(state[2], largest(between, {axis - 1}))};
   });
   return {end[0], end[1], end[2]};
@@ -197,7 +197,7 @@ Array orthonormalized(const Array& v) {
   return Term(v) + Term(product(v, gap)) * 0.5;
 }
 
-Array turned_pairs(const Array& a) {
+Array rotated_pairs(const Array& a) {
   const Dim w = columns(a);
   const Shape batch = batch_of(a);
   const Array flat = lax::reshape(a, extended(Shape{}, {batch.size(), w, w}));

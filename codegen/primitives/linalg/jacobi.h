@@ -1,10 +1,10 @@
 // codegen/primitives/linalg/jacobi.h -- plane rotations in parallel: what eigh and svd share.
 //
-// A round turns disjoint pairs of columns; w - 1 rounds, a *sweep*, let every two of w columns meet
-// (w even). Matrices of up to `in_one_piece` columns are turned column by column. Larger ones are
-// cut into blocks of columns: a round lets disjoint pairs of blocks meet, each pair by one sweep
-// over its own columns whose product of rotations is then multiplied into everything else, so that
-// nearly all the work is products of matrices.
+// A round rotates disjoint pairs of columns; w - 1 rounds, a *sweep*, let every two of w columns
+// meet (w even). Matrices of up to `in_one_piece` columns are rotated column by column. Larger ones
+// are cut into blocks of columns: a round lets disjoint pairs of blocks meet, each pair by one
+// sweep over its own columns whose product of rotations is then multiplied into everything else, so
+// that nearly all the work is products of matrices.
 #pragma once
 #include "codegen/primitives/matrix.h"
 
@@ -18,7 +18,7 @@ inline constexpr Dim most_sweeps = 30;
 inline constexpr Dim most_completing_steps = 100;
 /// Sweeps over matrices that are written out element by element.
 inline int tiny_sweeps(Dim n) { return n <= 2 ? 1 : 7; }
-/// Columns that are turned one by one, and of a pair of blocks: sweeps over pairs are done by few
+/// Columns that are rotated one by one, and of a pair of blocks: sweeps over pairs are done by few
 /// lanes, and cost more than the products from here on.
 inline constexpr Dim in_one_piece = 16;
 
@@ -41,7 +41,7 @@ Scaled scaled(const Array& a);
 
 /// The rotations of a round: column j of w becomes (1 - rest[j]) times itself plus s[j] times its
 /// partner.
-struct Turn {
+struct RoundRotations {
   Array partner;         // i32[w]
   matrix::Term rest, s;  // [.., w]
 };
@@ -51,11 +51,11 @@ Array partners(const Array& index, Dim w);
 Array at_indices(const Array& x, const Array& indices);
 /// Rotations for columns whose Gram matrix (or symmetric matrix itself) has `own` on its diagonal
 /// and `between` where a column meets its partner; both [.., w], equal for both of a pair.
-Turn turn(const Array& own, const Array& between, const Array& partner);
-Array with_columns_turned(const Array& y, const Turn&);
+RoundRotations round_rotations(const Array& own, const Array& between, const Array& partner);
+Array with_columns_rotated(const Array& y, const RoundRotations&);
 
 /// A sweep over symmetric matrices [.., w, w], w even: the matrices after it, `v` [.., m, w] with
-/// its columns turned alike, and the magnitude of the largest element that was met, per matrix.
+/// its columns rotated alike, and the magnitude of the largest element that was met, per matrix.
 struct Swept {
   Array a, v, met;
 };
@@ -88,7 +88,7 @@ struct Bases {
 };
 Bases completed(const Array& u, const Array& known, const Array& v);
 /// Product of the rotations of one sweep over each of the symmetric matrices [.., w, w].
-Array turned_pairs(const Array& a);
+Array rotated_pairs(const Array& a);
 /// Largest magnitude off the diagonal of the matrices [b, .., w, w], as [b].
 Array largest_off_diagonal(const Array& a);
 

@@ -77,10 +77,10 @@ Array by_columns(const Array& a) {
     const Array x = row_range(y, 0, m);
     const Array own = lax::sum(lax::mul(x, x), {axis});
     const Array between = lax::sum(lax::mul(x, at_indices(x, partner)), {axis});
-    const Turn t = turn(own, between, partner);
+    const RoundRotations t = round_rotations(own, between, partner);
     const Array met =
         largest_cosine(own, at_indices(own, partner), between, spread(floor, own.shape()), {axis});
-    return Arrays{with_columns_turned(y, t), larger(state[1], met), floor};
+    return Arrays{with_columns_rotated(y, t), larger(state[1], met), floor};
   };
   const Array none = lax::full({a.dtype(), batch}, 0);
   const Array start =
@@ -94,7 +94,7 @@ Array by_columns(const Array& a) {
   return block(end, 0, m + n, 0, n);
 }
 
-/// Block by block, of matrices [b, m, n]: every pair of blocks is turned by what diagonalises its
+/// Block by block, of matrices [b, m, n]: every pair of blocks is rotated by what diagonalises its
 /// Gram matrix, nearly. Rows of V stand below those of the matrix.
 Array by_blocks(const Array& a) {
   const Dim m = rows(a), n = columns(a);
@@ -112,7 +112,7 @@ Array by_blocks(const Array& a) {
                                      spread(state[1], gram.shape()), {0, 1, 2, 3});
     // The pairs hold all columns, whose squares add up to the same in all rounds.
     const Array floor = lax::reshape(floor_of_squares(square, {1, 2}), batch);
-    return Arrays{product(y, turned_pairs(gram)), floor, met};
+    return Arrays{product(y, rotated_pairs(gram)), floor, met};
   };
   const Array basis = identity(a.dtype(), batch_of(a), n);
   const Array start =

@@ -94,14 +94,14 @@ Array solve_lower(const Array& a, const Array& b) {
 }
 
 /// Rows and columns in reverse: upper triangular becomes lower.
-Array turned(const Array& a) { return lax::reverse(a, {a.rank() - 2, a.rank() - 1}); }
+Array flipped(const Array& a) { return lax::reverse(a, {a.rank() - 2, a.rank() - 1}); }
 
 /// By elements; a is op(a) already.
 Array solve_tiny(const Array& a, const Array& b, bool lower, bool unit) {
   const int rows_axis = b.rank() - 2;
   return by_matrix({a, b}, [&](const Arrays& in) {
     if (lower) return Arrays{substitute(in[0], in[1], unit)};
-    const Array x = substitute(turned(in[0]), lax::reverse(in[1], {rows_axis}), unit);
+    const Array x = substitute(flipped(in[0]), lax::reverse(in[1], {rows_axis}), unit);
     return Arrays{lax::reverse(x, {rows_axis})};
   })[0];
 }
@@ -151,7 +151,7 @@ Array solve_triangular(const Array& a, const Array& b, const TriangularParams& p
   const Array full = p.unit_diagonal ? with_ones_on_diagonal(op) : op;
   if (lower) return solve_lower(full, b);
   const int rows_axis = b.rank() - 2;
-  return lax::reverse(solve_lower(turned(full), lax::reverse(b, {rows_axis})), {rows_axis});
+  return lax::reverse(solve_lower(flipped(full), lax::reverse(b, {rows_axis})), {rows_axis});
 }
 
 namespace {

@@ -59,13 +59,13 @@ Arrays each(const Arrays& x, F&& f) {
 Arrays walk_blocks(const Running& f, const Arrays& x, Dim blocks, bool reverse, Loc loc) {
   const Shape& s = x[0].shape();
   const Dim size = s[1] / blocks;
-  const Shape cut{s[0], blocks, size, s[2]}, turned{size, s[0], blocks, s[2]};
+  const Shape cut{s[0], blocks, size, s[2]}, transposed{size, s[0], blocks, s[2]};
   const Arrays rows = each(x, [&](const Array& a) {
     const Array front = lax::permute(lax::reshape(a, cut, loc), {2, 0, 1, 3}, loc);
     return lax::reshape(front, {size, s[0] * blocks * s[2]}, loc);
   });
   return each(walk(f, rows, reverse, loc), [&](const Array& a) {
-    return lax::permute(lax::reshape(a, turned, loc), {1, 2, 0, 3}, loc);
+    return lax::permute(lax::reshape(a, transposed, loc), {1, 2, 0, 3}, loc);
   });
 }
 

@@ -53,14 +53,14 @@ ConvParams with_windows(const ConvParams& p, int axes, F&& window) {
   return r;
 }
 
-/// The cotangent of lhs: the kernel turned around, input and output channels swapped.
+/// The cotangent of lhs: the kernel flipped, input and output channels swapped.
 Array transpose_lhs(const ConvParams& p, const Array& ct, const Shape& lhs, const Array& rhs) {
   const int axes = static_cast<int>(p.strides.size());
-  std::vector<int> turned(p.strides.size());
-  std::iota(turned.begin(), turned.end(), p.batch_dims + 2);
+  std::vector<int> flipped(p.strides.size());
+  std::iota(flipped.begin(), flipped.end(), p.batch_dims + 2);
   const ConvParams q =
       with_windows(p, axes, [&](int i) { return window_axis(p, lhs, rhs.shape(), i).adjoint(); });
-  return emit1(conv_p, q, {ct, lax::reverse(swap_leading(rhs, p.batch_dims), turned)}, {});
+  return emit1(conv_p, q, {ct, lax::reverse(swap_leading(rhs, p.batch_dims), flipped)}, {});
 }
 
 /// The cotangent of rhs: the cotangent of the output is the kernel, its strides are gaps.

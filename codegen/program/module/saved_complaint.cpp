@@ -29,7 +29,7 @@ std::uint64_t product(std::uint64_t a, std::uint64_t b) {
 
 void check(const Statement& s, const std::vector<Aval>& records) {
   const bool print = s.kind == Statement::Kind::print;
-  // Where Journal::read looks: counts in front, then values, then steps.
+  // Where EffectTable::read looks: counts in front, then values, then steps.
   want(print || !s.values.empty(), "a check of nothing");
   const std::uint64_t wanted = (print ? 1 + s.values.size() : 2) + std::uint64_t{s.loops};
   want(s.count == wanted && s.first <= records.size() && s.count <= records.size() - s.first,
@@ -485,10 +485,10 @@ std::optional<std::string> complaint(const SavedFile& file) {
       for (const SavedCapture& c : e.captures)
         want(c.bytes.size() == bytes_of(c.aval), "a captured " + to_string(c.aval) + " has " +
                                                      std::to_string(c.bytes.size()) + " bytes");
-      want(e.journal.arrays == e.records.size(), "it has records of no statement");
-      // One behind the other, as Journal::read takes them.
+      want(e.effects.arrays == e.records.size(), "it has records of no statement");
+      // One behind the other, as EffectTable::read takes them.
       std::size_t next = 0;
-      for (const Statement& s : e.journal.statements) {
+      for (const Statement& s : e.effects.statements) {
         check(s, e.records);
         want(s.first == next, "a statement has another's records");
         next += s.count;

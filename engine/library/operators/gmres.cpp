@@ -90,9 +90,9 @@ Solved gmres(const System& s, const Arrays& b, const Arrays& start, const Stop& 
     // What is left of a vector in the space of the basis is rounding: the space is invariant.
     const Array closed = ww <= epsilon * epsilon * hh;
     const Array below = where(closed, 0, sqrt(ww));
-    const Array turned = matmul(t.rotations, h);
+    const Array rotated = matmul(t.rotations, h);
     const Array here = place == t.j;
-    const Array a = sum(where(here, turned, 0));
+    const Array a = sum(where(here, rotated, 0));
     const Array length = sqrt(a * a + below * below);
     const Array singular = length <= rounding_of(dtype) * sqrt(hh);
     const Array c = ratio(a, length), sn = ratio(below, length);
@@ -103,7 +103,7 @@ Solved gmres(const System& s, const Arrays& b, const Arrays& start, const Stop& 
     const Array pair = stack({c * row + sn * unit, c * unit - sn * row});
     next.rotations =
         where(singular, t.rotations, dynamic_update_slice(t.rotations, pair, {t.j, 0}));
-    const Array column = where(here, length, where(place < t.j, turned, 0));
+    const Array column = where(here, length, where(place < t.j, rotated, 0));
     next.triangle =
         where(reshape(here && !singular, {1, m + 1}), reshape(column, {m + 1, 1}), t.triangle);
     next.left = where(singular, t.left, -sn * t.left);

@@ -168,15 +168,15 @@ FoundMinimum bfgs(const Search& f, const Options& o, Loc loc) {
     const Array quiet = (abs(downhill) <= noise) && (here.first <= s.value + noise);
     const Array better = quiet || (here.first <= s.value + 1e-4 * downhill);
     // The inverse of the second derivative takes the newest change of the slope in.
-    const Arrays turned = minus(here.second, s.slope);
-    const Array bend = dot(change, turned);
+    const Arrays bent = minus(here.second, s.slope);
+    const Array bend = dot(change, bent);
     const Array usable = better && (bend > 0);
     const Array rho = where(usable, 1 / where(usable, bend, 1), 0);
     // Before the first correction it has the scale of the function.
-    const Array scale = where(s.first && usable, bend / where(usable, dot(turned, turned), 1), 1);
+    const Array scale = where(s.first && usable, bend / where(usable, dot(bent, bent), 1), 1);
     const Arrays matrix = times(scale, s.inverse_of);
-    const Arrays image = product(matrix, turned);
-    const Array factor = rho * (1 + rho * dot(turned, image));
+    const Arrays image = product(matrix, bent);
+    const Array factor = rho * (1 + rho * dot(bent, image));
     Arrays corrected = with_outer(matrix, times(factor, change), change);
     corrected = with_outer(corrected, times(negative(rho), image), change);
     corrected = with_outer(corrected, times(negative(rho), change), image);

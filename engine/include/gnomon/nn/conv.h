@@ -25,7 +25,7 @@ struct ConvLayerOptions {
 ///   const Array y = layer(image);               // f[3,h,w] -> f[16,h,w]
 ///   const Array ys = vmap(layer)(images);       // f[n,3,h,w] -> f[n,16,h,w]: one convolution
 ///
-/// Kernels are not turned around. Weight and bias are drawn by `uniform_by_fan_in` from a key each,
+/// Kernels are not flipped. Weight and bias are drawn by `uniform_by_fan_in` from a key each,
 /// with channels in / groups times the elements of the kernel as the fan-in, as in Equinox.
 /// Throws UsageError for images of other ranks or channels, groups that do not divide the channels,
 /// and reflections that are larger than the image.
@@ -63,8 +63,8 @@ struct ConvTransposeLayerOptions {
 ///
 /// A length n becomes (n - 1) stride - padding before and behind + dilation (kernel - 1) +
 /// output_padding + 1; n stride with "SAME" and "SAME_LOWER", less the output_padding. The kernel
-/// is that of a convolution of the image spread out by the stride: it is not turned around, and the
-/// Conv of which this is the transpose has it turned around with channels swapped.
+/// is that of a convolution of the image spread out by the stride: it is not flipped, and the
+/// Conv of which this is the transpose has it flipped, with channels swapped.
 /// Throws UsageError as Conv, and for an output_padding that is not below the stride.
 /// Source: V. Dumoulin, F. Visin, "A guide to convolution arithmetic", arXiv:1603.07285, relation
 /// 14; Equinox 0.13.

@@ -68,7 +68,7 @@ std::string_view name(Around::Kind);
 /// What the elements around an image are.
 enum class PaddingMode : std::uint8_t {
   zeros,
-  reflect,    // the image turned around at its outermost elements
+  reflect,    // the image mirrored at its outermost elements
   replicate,  // its outermost elements
   circular,   // the image again
 };

@@ -1,5 +1,5 @@
-// codegen/optimize/turned.cpp -- see turned.h.
-#include "codegen/optimize/turned.h"
+// codegen/optimize/transpose_for_lanes.cpp -- see transpose_for_lanes.h.
+#include "codegen/optimize/transpose_for_lanes.h"
 
 #include <algorithm>
 
@@ -43,12 +43,12 @@ class Turner {
       }
     if (products.empty() || terms > most_written_terms) return false;
     for (const Product& p : products)
-      if (p.by_columns) turn_matrix(p);
+      if (p.by_columns) transpose_matrix(p);
     bool changed = body_.inputs.size() > inputs_;
     if (loop_.primitive == &scan_p)
       for (auto o = static_cast<std::size_t>(loop_.params.as<ScanParams>().carried);
            o < body_.outputs.size(); ++o)
-        changed = turn_rows(o) || changed;
+        changed = put_lanes_last(o) || changed;
     return changed;
   }
 
@@ -102,16 +102,16 @@ class Turner {
     return false;
   }
 
-  void turn_matrix(const Product& product) {
+  void transpose_matrix(const Product& product) {
     Equation& e = body_.equations[product.equation];
     DotParams p = e.params.as<DotParams>();
     const ValueId matrix = e.inputs[product.side];
-    e.inputs[product.side] = turned(matrix, input_of(matrix), e.loc);
+    e.inputs[product.side] = transposed(matrix, input_of(matrix), e.loc);
     (product.side == 0 ? p.lhs_contracting : p.rhs_contracting) = {1};
     e.params = p;
   }
 
-  ValueId turned(ValueId matrix, std::size_t input, Loc loc) {
+  ValueId transposed(ValueId matrix, std::size_t input, Loc loc) {
     const auto [copy, fresh] = copies_.try_emplace(matrix, 0);
     if (fresh) {
       const Aval& aval = body_.avals[matrix];
@@ -126,23 +126,23 @@ class Turner {
     return copy->second;
   }
 
-  bool turn_rows(std::size_t o) {
+  bool put_lanes_last(std::size_t o) {
     const ValueId row = body_.outputs[o], stacked = loop_.outputs[o];
     const Shape shape = body_.avals[row].shape;
     if (fixed_[stacked] || shape.rank() < 2 || shape[0] != lanes_) return false;
     std::vector<int> lanes_last, back{0, shape.rank()};
-    Shape turned, all{loop_.params.as<ScanParams>().length};
+    Shape row_shape, all{loop_.params.as<ScanParams>().length};
     for (int a = 1; a < shape.rank(); ++a) {
       if (shape[a] == lanes_) return false;  // nobody could tell which axis the lanes are
       lanes_last.push_back(a);
       back.push_back(a);
-      turned.append(shape[a]);
+      row_shape.append(shape[a]);
     }
     lanes_last.push_back(0);
-    turned.append(lanes_);
-    for (int a = 0; a < turned.rank(); ++a) all.append(turned[a]);
+    row_shape.append(lanes_);
+    for (int a = 0; a < row_shape.rank(); ++a) all.append(row_shape[a]);
     const DType dtype = body_.avals[row].dtype;
-    body_.outputs[o] = body_.fresh({dtype, turned});
+    body_.outputs[o] = body_.fresh({dtype, row_shape});
     body_.equations.push_back(
         {&permute_p, AxesParams{lanes_last}, {row}, {body_.outputs[o]}, loop_.loc});
     loop_.outputs[o] = outer_.fresh({dtype, all});
@@ -162,7 +162,7 @@ class Turner {
 
 }  // namespace
 
-std::optional<Graph> turn_for_lanes(const Graph& g, const LaneLoops& loops) {
+std::optional<Graph> transpose_for_lanes(const Graph& g, const LaneLoops& loops) {
   std::vector<bool> fixed(g.avals.size(), false);
   for (ValueId v : g.outputs) fixed[v] = true;
   return with_loops_rewritten(g, [&](Graph& r, const Equation& e) {

@@ -1,5 +1,5 @@
-// codegen/optimize/record.h -- statements become data: the graph computes what they say as further
-// outputs, which the host reads behind a call.
+// codegen/optimize/lower_effects.h -- statements become data: the graph computes what they say as
+// further outputs, which the host reads behind a call.
 //
 // A loop carries the records of the statements in it, each written in place to the next free row,
 // and a branch hands out what it has to say with a flag that it was taken. So statements are
@@ -8,27 +8,27 @@
 // statements are not touched.
 #pragma once
 #include "codegen/graph/graph.h"
-#include "codegen/program/journal.h"
+#include "codegen/program/effect_table.h"
 
 namespace gnomon {
 
-struct RecordOptions {
+struct LowerEffectsOptions {
   std::uint64_t bytes = std::uint64_t{1} << 20;  // for one print in a loop, all lanes together
 };
 
-struct Recorded {
-  Graph graph;  // the outputs, then the arrays of the journal
-  Journal journal;
+struct LoweredEffects {
+  Graph graph;  // the outputs, then the arrays of the effect table
+  EffectTable effects;
 };
 
 /// Expects a canonical graph. The graph comes back as it is when it has no statements.
-Recorded record(const Graph&, const RecordOptions& = {});
+LoweredEffects lower_effects(const Graph&, const LowerEffectsOptions& = {});
 
 /// Literal evaluation on the host, statements included.
 struct Told {
   std::vector<HostArray> outputs;
   Report report;
 };
-Told tell(const Graph&, std::vector<HostArray> inputs, const RecordOptions& = {});
+Told tell(const Graph&, std::vector<HostArray> inputs, const LowerEffectsOptions& = {});
 
 }  // namespace gnomon

@@ -1,4 +1,5 @@
-// shaders/library/turn.h -- a square of elements that a workgroup reads one way and uses the other.
+// shaders/library/transpose.h -- a square of elements that a workgroup reads one way and uses the
+// other.
 #pragma once
 #include <functional>
 #include <vector>
@@ -23,8 +24,9 @@ struct Square {
 /// Afterwards the result gives an invocation the element that was loaded with `fast` and `slow` the
 /// other way round. To be called where the whole workgroup comes along: it has a barrier, which the
 /// squares of one list share.
-using Turned = std::function<Value(std::uint32_t place)>;
-std::vector<Turned> turn(Builder&, const Square&,
-                         const std::vector<std::function<Value(Value slow, Value fast)>>& loads);
+using Transposed = std::function<Value(std::uint32_t place)>;
+std::vector<Transposed> transpose(
+    Builder&, const Square&,
+    const std::vector<std::function<Value(Value slow, Value fast)>>& loads);
 
 }  // namespace gnomon::kernel

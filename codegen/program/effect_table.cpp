@@ -1,5 +1,5 @@
-// codegen/program/journal.cpp -- records in the order of the program, as lines and errors.
-#include "codegen/program/journal.h"
+// codegen/program/effect_table.cpp -- records in the order of the program, as lines and errors.
+#include "codegen/program/effect_table.h"
 
 #include <algorithm>
 
@@ -124,7 +124,7 @@ std::string failure(const Statement& s, const Records& records, Dim lane) {
 
 }  // namespace
 
-Report Journal::read(std::span<const HostArray> all) const {
+Report EffectTable::read(std::span<const HostArray> all) const {
   GNOMON_CHECK(all.size() == arrays, "as many arrays as statements record");
   struct Event {
     std::vector<Dim> time;

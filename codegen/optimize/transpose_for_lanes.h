@@ -1,5 +1,5 @@
-// codegen/optimize/turned.h -- how arrays lie that lanes of a loop multiply with, and those they
-// stack.
+// codegen/optimize/transpose_for_lanes.h -- how arrays lie that lanes of a loop multiply with, and
+// those they stack.
 #pragma once
 #include <map>
 #include <optional>
@@ -12,9 +12,10 @@ namespace gnomon {
 using LaneLoops = std::map<const Graph*, Dim>;
 
 /// For loops whose lanes multiply vectors of their own with a matrix that stays the same: where the
-/// neighbours that a lane sums up lie apart, the matrix is turned around in front of the loop, a
+/// neighbours that a lane sums up lie apart, the matrix is transposed in front of the loop, a
 /// copy for as long as that takes; and rows that the loop stacks have the lanes last, so that lanes
-/// store and read them side by side. None when there is nothing to turn. The result is simplified.
-std::optional<Graph> turn_for_lanes(const Graph&, const LaneLoops&);
+/// store and read them side by side. None when there is nothing to transpose. The result is
+/// simplified.
+std::optional<Graph> transpose_for_lanes(const Graph&, const LaneLoops&);
 
 }  // namespace gnomon

@@ -1,5 +1,5 @@
-// shaders/library/turn.cpp -- stores by rows, a barrier, loads by columns.
-#include "shaders/library/turn.h"
+// shaders/library/transpose.cpp -- stores by rows, a barrier, loads by columns.
+#include "shaders/library/transpose.h"
 
 namespace gnomon::kernel {
 
@@ -18,13 +18,13 @@ Value Square::slow(Builder& k, std::uint32_t i) const {
   return k.add(k.div(k.source(Op::local_index), k.u32(side)), k.u32(i * (group / side)));
 }
 
-std::vector<Turned> turn(Builder& k, const Square& q,
-                         const std::vector<std::function<Value(Value, Value)>>& loads) {
+std::vector<Transposed> transpose(Builder& k, const Square& q,
+                                  const std::vector<std::function<Value(Value, Value)>>& loads) {
   const std::uint32_t stride = q.side + 1;  // a column falls into different banks
   const auto place = [&k, stride](Value row, Value column) {
     return k.add(k.mul(row, k.u32(stride)), column);
   };
-  std::vector<Turned> turned;
+  std::vector<Transposed> transposed;
   for (const auto& load : loads) {
     std::uint32_t array = 0;
     for (std::uint32_t i = 0; i < q.places(); ++i) {
@@ -32,12 +32,12 @@ std::vector<Turned> turn(Builder& k, const Square& q,
       if (i == 0) array = k.shared_array({k.type(x).scalar, q.side * stride});
       k.shared_store(array, place(slow, fast), x);
     }
-    turned.push_back([&k, q, place, array](std::uint32_t i) {
+    transposed.push_back([&k, q, place, array](std::uint32_t i) {
       return k.shared_load(array, place(q.fast(k), q.slow(k, i)));
     });
   }
   k.barrier();
-  return turned;
+  return transposed;
 }
 
 }  // namespace gnomon::kernel

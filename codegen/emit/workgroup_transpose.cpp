@@ -1,4 +1,4 @@
-// codegen/emit/workgroup_turn.cpp -- a square of a root per workgroup, where memory is read in
+// codegen/emit/workgroup_transpose.cpp -- a square of a root per workgroup, where memory is read in
 // another order than it is written.
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "codegen/emit/workgroup.h"
 #include "codegen/emit/workshop.h"
 #include "codegen/graph/primitive.h"
-#include "shaders/library/turn.h"
+#include "shaders/library/transpose.h"
 
 namespace gnomon {
 
@@ -106,7 +106,7 @@ std::optional<WorkgroupDraft> draft_turn(const DraftRequest& r, const Placement&
       return w.emitter.load(w.memory(s.value, kernel::Access::read), own,
                             Index::coordinates(own, std::move(position)));
     });
-  const std::vector<kernel::Turned> turned = kernel::turn(k, square, loads);
+  const std::vector<kernel::Transposed> transposed = kernel::transpose(k, square, loads);
   std::vector<Values> places;
   for (std::uint32_t i = 0; i < square.places(); ++i)
     places.push_back(place(square.slow(k, i), square.fast(k)));
@@ -119,7 +119,8 @@ std::optional<WorkgroupDraft> draft_turn(const DraftRequest& r, const Placement&
         return true;
       };
       const auto mine = std::find_if(places.begin(), places.end(), asked);
-      if (mine != places.end()) return turned[n](static_cast<std::uint32_t>(mine - places.begin()));
+      if (mine != places.end())
+        return transposed[n](static_cast<std::uint32_t>(mine - places.begin()));
       // The same array the other way round, or another part of it.
       return w.emitter.load(w.memory(s.value, kernel::Access::read), r.graph.avals[s.value].shape,
                             index);
@@ -153,8 +154,8 @@ std::optional<WorkgroupDraft> draft_turn(const DraftRequest& r, const Placement&
   Draft d = w.finish("group");
   d.disjoint = false;
   d.groups = word(walked.size());
-  return WorkgroupDraft{std::move(d), "turned: a workgroup per " + std::to_string(side) + " by " +
-                                          std::to_string(side) + " elements of " +
+  return WorkgroupDraft{std::move(d), "transposed: a workgroup per " + std::to_string(side) +
+                                          " by " + std::to_string(side) + " elements of " +
                                           to_string(shape)};
 }
 

@@ -1,5 +1,5 @@
-// codegen/program/journal.h -- what the host reads of a program's statements: where each left its
-// records, and the lines and errors these make.
+// codegen/program/effect_table.h -- what the host reads of a program's statements: where each left
+// its records, and the lines and errors these make.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -51,7 +51,7 @@ struct Report {
 };
 
 /// The statements of a program, in its order.
-struct Journal {
+struct EffectTable {
   std::vector<Statement> statements;
   std::size_t arrays = 0;  // of all statements
 

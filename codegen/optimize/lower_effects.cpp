@@ -1,5 +1,6 @@
-// codegen/optimize/record.cpp -- replays a graph with its statements turned into carried values.
-#include "codegen/optimize/record.h"
+// codegen/optimize/lower_effects.cpp -- replays a graph with its statements turned into carried
+// values.
+#include "codegen/optimize/lower_effects.h"
 
 #include <algorithm>
 #include <limits>
@@ -37,8 +38,8 @@ struct Around {
 
 class Collector {
  public:
-  Collector(const RecordOptions& options, Journal& journal)
-      : options_(options), journal_(journal) {}
+  Collector(const LowerEffectsOptions& options, EffectTable& effects)
+      : options_(options), effects_(effects) {}
 
   void graph(const Graph& g, const Around& around) {
     for (std::size_t i = 0; i < g.equations.size(); ++i) {
@@ -94,10 +95,10 @@ class Collector {
     }
     const bool print = s.kind == Statement::Kind::print;
     if (s.loops > 0) s.rows = print ? rows(s, p, around.most) : 1;
-    s.first = journal_.arrays;
+    s.first = effects_.arrays;
     s.count = (print ? 1 + s.values.size() : 2) + s.loops;
-    journal_.arrays += s.count;
-    journal_.statements.push_back(std::move(s));
+    effects_.arrays += s.count;
+    effects_.statements.push_back(std::move(s));
   }
 
   Dim rows(const Statement& s, const StatementParams& p, Dim most) const {
@@ -115,8 +116,8 @@ class Collector {
     return rows > few && rows < in_memory && room >= 2 * few ? in_memory : rows;
   }
 
-  const RecordOptions& options_;
-  Journal& journal_;
+  const LowerEffectsOptions& options_;
+  EffectTable& effects_;
 };
 
 // ---- the graph that records them
@@ -130,7 +131,7 @@ struct Said {
 
 class Recorder {
  public:
-  explicit Recorder(const Journal& journal) : all_(journal.statements), states_(all_.size()) {}
+  explicit Recorder(const EffectTable& effects) : all_(effects.statements), states_(all_.size()) {}
 
   Graph record(const Graph& g) {
     Trace t;
@@ -411,25 +412,25 @@ class Recorder {
   const std::vector<Statement>& all_;
   std::vector<Arrays> states_;  // by statement, for those in loops: values of the newest trace
   Arrays steps_;                // of the loops around
-  std::size_t next_ = 0;        // statement, in the order of the journal
+  std::size_t next_ = 0;        // statement, in the order of the effect table
 };
 
 }  // namespace
 
-Recorded record(const Graph& whole, const RecordOptions& options) {
-  Recorded r;
+LoweredEffects lower_effects(const Graph& whole, const LowerEffectsOptions& options) {
+  LoweredEffects r;
   if (!has_effects(whole)) return {whole, {}};
   const Graph graph = inline_calls(whole);
-  Collector(options, r.journal).graph(graph, {});
-  r.graph = Recorder(r.journal).record(graph);
+  Collector(options, r.effects).graph(graph, {});
+  r.graph = Recorder(r.effects).record(graph);
   return r;
 }
 
-Told tell(const Graph& graph, std::vector<HostArray> inputs, const RecordOptions& options) {
-  const Recorded recorded = record(graph, options);
-  Told told{evaluate(recorded.graph, std::move(inputs)), {}};
+Told tell(const Graph& graph, std::vector<HostArray> inputs, const LowerEffectsOptions& options) {
+  const LoweredEffects lowered = lower_effects(graph, options);
+  Told told{evaluate(lowered.graph, std::move(inputs)), {}};
   told.report =
-      recorded.journal.read(std::span<const HostArray>(told.outputs).subspan(graph.outputs.size()));
+      lowered.effects.read(std::span<const HostArray>(told.outputs).subspan(graph.outputs.size()));
   told.outputs.resize(graph.outputs.size());
   return told;
 }
