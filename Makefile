@@ -52,6 +52,10 @@ ifneq ($(layers),)
   on_driver += VK_LAYER_PATH=$(layers)
 endif
 
+# Tests that skipped themselves in the last run of a build, each with its reason, and their number.
+skips = awk '/: Skipped$$/ { getline why } /^\[  SKIPPED \] .* \(/ { n++; print "skipped: " $$4 ": " why } \
+  END { print n + 0 " tests skipped themselves" }' $(1)/Testing/Temporary/LastTest.log
+
 .PHONY: demo test test-windows bench setup opponents configure driver
 .DEFAULT_GOAL := demo
 
@@ -62,14 +66,14 @@ test: opponents configure driver
 	@$(build_targets) all
 	@$(on_driver) ctest --test-dir $(build) -j2 --output-on-failure --no-tests=error \
 	  -LE slow $(if $(LABEL),-L '^$(LABEL)$$')
-	@awk '/: Skipped$$/ { getline why } /^\[  SKIPPED \] .* \(/ { n++; print "skipped: " $$4 ": " why } \
-	  END { print n + 0 " tests skipped themselves" }' $(build)/Testing/Temporary/LastTest.log
+	@$(call skips,$(build))
 
 test-windows: configure driver
 	@third_party/setup.sh windows
 	@cmake --preset windows > build/windows.log || { cat build/windows.log; false; }
 	@cmake --build build/windows --target home cross
 	@$(on_driver) xvfb-run -a ctest --test-dir build/windows --output-on-failure --no-tests=error
+	@$(call skips,build/windows)
 
 bench: opponents configure driver
 	@$(build_targets) gnomon_bench

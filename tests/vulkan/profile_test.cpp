@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/cost/device_model.h"
 #include "engine/runtime/state.h"
 #include "gnomon/gnomon.h"
 #include "tests/support/temporary_folder.h"
@@ -330,6 +331,18 @@ TEST(ProfileOfARuntime, HasLabelsWhenAskedTo) {
   EXPECT_FALSE(Runtime().state()->context->device.labels());
   const auto f = jit(rt, centred);
   EXPECT_EQ(rt.to_host<float>(f(rt.from_host(std::vector<float>(4096, 3.0f))))[7], 0.0f);
+}
+
+TEST_F(ProfileTest, SaysWhatKernelsShouldTakeWhereTheModelHasTimes) {
+  adopt(false);
+  const auto f = jit(*rt, centred, {.name = "centred"});
+  const Profile p = f.profile(rt->from_host(std::vector<float>(4096, 3.0f)));
+  const bool has_times = device_model(rt->target()).nanoseconds[0] > 0;
+  ASSERT_FALSE(p.rows.empty());
+  for (const ProfileRow& r : p.rows) {
+    EXPECT_EQ(r.estimated_us > 0, has_times) << r.kernel;
+    EXPECT_FALSE(r.executed.empty()) << r.kernel;
+  }
 }
 
 TEST_F(ProfileTest, OfALoadedProgram) {
