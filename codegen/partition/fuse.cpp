@@ -352,7 +352,8 @@ class Partitioner {
     if (std::any_of(roots.begin(), roots.end(),
                     [&](ValueId v) { return has_pieces(placement(), updates_.operands(), v); })) {
       const auto pieces = pieces_of(placement(), updates_.operands(), roots);
-      if (pieces && stored_in_pieces(placement(), *pieces)) return piece_cluster(*pieces, roots, slices);
+      if (pieces && stored_in_pieces(placement(), *pieces))
+        return piece_cluster(*pieces, roots, slices);
     }
     if (e.primitive->lower.kind == Lowering::Kind::scatter) {
       return scatter_cluster(roots[0], e, slices);

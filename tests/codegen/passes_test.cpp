@@ -84,7 +84,7 @@ TEST(PassLog, SaysWhatEveryPassDidInTheirOrder) {
 
 TEST(PassLog, IsWithoutThoseLeftOut) {
   const std::string text = passes_text(recurrent(), {.left_out = {"licm"}, .record = true});
-  EXPECT_THAT(text, HasSubstr("pass turn: "));
+  EXPECT_THAT(text, HasSubstr("pass transpose_for_lanes: "));
   EXPECT_THAT(text, Not(HasSubstr("pass licm: ")));
   EXPECT_EQ(passes_text(recurrent(), {}), "");
 }

@@ -250,23 +250,24 @@ TEST(Workgroups, PanelsFuseCheapProducers) {
   EXPECT_EQ(compile(g, together()[0]).kernels.size(), 1u);
 }
 
-TEST(Workgroups, SquaresAreTurned) {
+TEST(Workgroups, SquaresAreTransposed) {
   expect_together(
-      "turned", [](const Array& x) { return transpose(x) * 2.0f; }, f32({100, 70}));
+      "transposed", [](const Array& x) { return transpose(x) * 2.0f; }, f32({100, 70}));
   expect_together(
-      "turned",
+      "transposed",
       [](const Array& x, const Array& y) {
         return transpose(x, {2, 0, 1}) + y;
       },
       f32({10, 70, 64}), f32({64, 10, 70}));
   expect_together(
-      "turned", [](const Array& x) { return x - transpose(x); }, f32({80, 80}));
+      "transposed", [](const Array& x) { return x - transpose(x); }, f32({80, 80}));
   for (const DType t : {DType::i64, DType::f64})
     expect_together(
-        "turned", [](const Array& x) { return transpose(x); }, Aval{t, {90, 65}});
+        "transposed", [](const Array& x) { return transpose(x); }, Aval{t, {90, 65}});
   for (const DType t : {DType::u8, DType::boolean, DType::f16}) {
     expect_together(
-        "turned", [](const Array& x) { return cast(transpose(x), DType::f32); }, Aval{t, {90, 65}});
+        "transposed", [](const Array& x) { return cast(transpose(x), DType::f32); },
+        Aval{t, {90, 65}});
     expect_together(
         "", [](const Array& x) { return transpose(x); }, Aval{t, {90, 65}});
   }
@@ -318,7 +319,7 @@ TEST(Workgroups, SquaresOfWhatTheKernelItselfComputesAreNotRead) {
     // With the loop in one kernel with what is around it nothing is turned.
     const Program p =
         compile(g, target, {.name = "test", .loops = LoopMapping::device, .keep_text = true});
-    EXPECT_THAT(p.fusion_text, HasSubstr("turned"));
+    EXPECT_THAT(p.fusion_text, HasSubstr("transposed"));
     std::vector<HostArray> in;
     for (const Aval& a : g.input_avals())
       in.push_back(random_array(a, static_cast<std::uint32_t>(in.size())));

@@ -167,20 +167,20 @@ TEST(Library, PanelsMultiplyABlock) {
     }
 }
 
-TEST(Library, SquaresTurn) {
+TEST(Library, SquaresAreTransposed) {
   for (const std::uint32_t group : {2u, 8u, 64u}) {
     const Square q = Square::of(group);
-    Builder k("turn");
+    Builder k("transpose");
     k.kernel().group_size = group;
     const auto in = k.buffer({DType::i32, Access::read, false, false, "x"});
     const auto out = k.buffer({DType::i32, Access::write, false, false, "y"});
     const auto at = [&](Value row, Value column) {
       return k.add(k.mul(row, k.u32(q.side)), column);
     };
-    const auto turned =
-        turn(k, q, {[&](Value slow, Value fast) { return k.load(in, at(slow, fast)); }});
+    const auto transposed =
+        transpose(k, q, {[&](Value slow, Value fast) { return k.load(in, at(slow, fast)); }});
     for (std::uint32_t i = 0; i < q.places(); ++i)
-      k.store(out, at(q.slow(k, i), q.fast(k)), turned[0](i));
+      k.store(out, at(q.slow(k, i), q.fast(k)), transposed[0](i));
     const Kernel kernel = k.take();
     Numbers x(q.side * q.side), want(x.size());
     std::iota(x.begin(), x.end(), 0);
