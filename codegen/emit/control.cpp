@@ -3,6 +3,7 @@
 #include <map>
 
 #include "codegen/emit/emitter.h"
+#include "codegen/emit/scan_rows.h"
 #include "codegen/emit/slice_writes.h"
 #include "codegen/emit/workshop.h"
 #include "codegen/operations/buffer.h"
@@ -190,6 +191,52 @@ std::optional<std::uint32_t> Frame::take_home(ValueId output, const Tile& t) {
   return home->second.buffer;
 }
 
+namespace {
+
+/// Where one invocation holds all lanes, each with a flag: those for which `holds` is true, as far
+/// as they are among the lanes that run around here.
+Tile lanes_for_which(Emitter& e, Dim lanes, std::optional<Tile>& around,
+                     const std::function<Value(const Index&)>& holds) {
+  Tile active;
+  active.dtype = DType::boolean;
+  active.shape = Shape(lanes);
+  if (active.count() > e.scalar_limit) active = e.make_tile(DType::boolean, active.shape, -1, true);
+  e.fill(active, [&](const Index& at) {
+    const Value go = holds(at);
+    return around && around->shape == active.shape ? e.k.land(e.tile_load(*around, at), go) : go;
+  });
+  return active;
+}
+
+Value any_of(Emitter& e, const Tile& flags) {
+  auto& k = e.k;
+  const Value no = k.boolean(false);
+  if (flags.kind == Tile::Kind::elements) {
+    Value any = no;
+    for (Value v : flags.elements) any = k.lor(any, v);
+    return any;
+  }
+  return k.count_loop(k.u32(word(flags.count())), static_cast<std::uint64_t>(flags.count()),
+                      std::span(&no, 1), [&](Value i, std::span<const Value> c) {
+                        return Values{k.lor(c[0], e.tile_load_at(flags, i))};
+                      })[0];
+}
+
+/// Takes the flag of those that run and for which `holds` is false. Gives the flags that are
+/// scalars; others are changed in their array.
+Values still_running(Emitter& e, Tile& running, const std::function<Value(const Index&)>& holds) {
+  Tile still = running;
+  if (still.kind != Tile::Kind::elements)
+    still = e.make_tile(DType::boolean, running.shape, -1, true);
+  e.fill(still, [&](const Index& at) { return e.k.land(e.tile_load(running, at), holds(at)); });
+  if (still.kind == Tile::Kind::elements) return {still.elements.begin(), still.elements.end()};
+  e.for_each(still.count(),
+             [&](Value i) { e.tile_store(running, i, e.tile_load_at(still, i), {}); });
+  return {};
+}
+
+}  // namespace
+
 Frame::Tiles Frame::emit_while(const Equation& e) {
   auto& k = e_.k;
   const auto& p = e.params.as<WhileParams>();
@@ -223,31 +270,9 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
     bind_constants(f, e, carried_count, carried_count);
     return f.element(p.condition->outputs[0], at);
   };
-  Tile active;  // frozen form only: which lanes still run
-  if (frozen) {
-    active.dtype = DType::boolean;
-    active.shape = Shape(p.lanes);
-    if (active.count() > e_.scalar_limit)
-      active = e_.make_tile(DType::boolean, active.shape, -1, true);
-    e_.fill(active, [&](const Index& at) {
-      const Value go = holds(start, at);
-      return running_ && running_->shape == active.shape ? k.land(e_.tile_load(*running_, at), go)
-                                                         : go;
-    });
-    start.tiles.push_back(active);
-  }
-  const auto any_active = [&](Tile& t) {
-    if (t.kind == Tile::Kind::elements) {
-      Value any = k.boolean(false);
-      for (Value v : t.elements) any = k.lor(any, v);
-      return any;
-    }
-    const Value no = k.boolean(false);
-    return k.count_loop(k.u32(word(t.count())), static_cast<std::uint64_t>(t.count()),
-                        std::span(&no, 1), [&](Value i, std::span<const Value> c) {
-                          return Values{k.lor(c[0], e_.tile_load_at(t, i))};
-                        })[0];
-  };
+  if (frozen)
+    start.tiles.push_back(
+        lanes_for_which(e_, p.lanes, running_, [&](const Index& at) { return holds(start, at); }));
 
   Values init = start.scalars();
   init.push_back(k.u32(0));
@@ -257,7 +282,7 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
       init, p.max_steps < 0 ? 0 : static_cast<std::uint64_t>(p.max_steps),
       [&](std::span<const Value> arguments) {
         CarriedTiles c = start.with(arguments.first(arguments.size() - 1));
-        Value go = frozen ? any_active(c.tiles.back()) : holds(c, lane_shape);
+        Value go = frozen ? any_of(e_, c.tiles.back()) : holds(c, lane_shape);
         if (p.max_steps >= 0)
           go = k.land(k.compare(Op::lt, arguments.back(), k.u32(word(p.max_steps))), go);
         return go;
@@ -281,18 +306,10 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
         f.run_loops_in_place();
         Values next = CarryUpdate(e_, *p.body).run(f, c, goes_on);
         if (frozen) {
-          CarriedTiles after = c.with(next);
-          Tile still = running;
-          if (still.kind != Tile::Kind::elements)
-            still = e_.make_tile(DType::boolean, running.shape, -1, true);
-          e_.fill(still, [&](const Index& at) {
-            return k.land(e_.tile_load(running, at), holds(after, at));
-          });
-          if (still.kind == Tile::Kind::elements)
-            next.insert(next.end(), still.elements.begin(), still.elements.end());
-          else
-            e_.for_each(still.count(),
-                        [&](Value i) { e_.tile_store(running, i, e_.tile_load_at(still, i), {}); });
+          const CarriedTiles after = c.with(next);
+          const Values still =
+              still_running(e_, running, [&](const Index& at) { return holds(after, at); });
+          next.insert(next.end(), still.begin(), still.end());
         }
         next.push_back(k.add(arguments.back(), k.u32(1)));
         return next;
@@ -317,24 +334,7 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
       [&](std::size_t i, const Tile& t) { return take_home(e.outputs[i], t); },
       [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
   write_before(taken);
-  // Rows have the lanes first, or last (optimize/transpose_for_lanes.h).
-  const auto row_axis = [&](const Shape& row) {
-    const int first = e_.lane_axis(row, 0);
-    return first >= 0 || row.rank() == 0 ? first : e_.lane_axis(row, row.rank() - 1);
-  };
-  Tiles result(e.outputs.size());
-  for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {
-    const ValueId v = e.outputs[o];
-    if (uses_->count[v] == 0 || direct_.contains(v)) continue;
-    const int pinned = row_axis(body.avals[body.outputs[o]].shape);
-    result[o] = e_.make_tile(graph_.avals[v].dtype, graph_.avals[v].shape,
-                             pinned < 0 ? -1 : 1 + pinned, true);
-  }
-  const auto row_position = [&](std::size_t o, Value step, const Index& at) {
-    Values c{step};
-    for (int a = 0; a < at.rank(); ++a) c.push_back(at(k, a));
-    return Index::coordinates(graph_.avals[e.outputs[o]].shape, std::move(c));
-  };
+  const ScanRows rows(e_, *this, e);
   const auto trip_body = [&](Value trip, std::span<const Value> arguments) {
     const Value step = p.reverse ? k.sub(k.u32(word(p.length - 1)), trip) : trip;
     const CarriedTiles c = start.with(arguments);
@@ -352,65 +352,7 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
     bind_constants(f, e, carried_count + sequences, carried_count + sequences);
     f.own_carried(carried_count, nullptr);
     f.run_loops_in_place();
-    // Rows with the lanes last are stored as a tile of them is filled, element by element; others
-    // behind, several neighbours at a time.
-    std::map<ValueId, std::size_t> filled;
-    for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {
-      const auto direct = direct_.find(e.outputs[o]);
-      const std::uint32_t by = f.uses_->producer[body.outputs[o]];
-      if (result[o] || direct == direct_.end() || by == Uses::none ||
-          body.equations[by].primitive != &permute_p)
-        continue;
-      const ValueId v = body.equations[by].inputs[0];
-      const Shape& shape = body.avals[v].shape;
-      const auto& axes = body.equations[by].params.as<AxesParams>().axes;
-      if (row_axis(shape) != 0 || axes.back() != 0 || shape.size() == 0 ||
-          !filled.emplace(v, o).second)
-        continue;
-      f.also_[v] = [&, o, axes, memory = direct->second](const Index& at, Value value) {
-        Values coordinates;
-        for (int a : axes) coordinates.push_back(at(k, a));
-        const Shape& row = body.avals[body.outputs[o]].shape;
-        const Index position =
-            row_position(o, step, Index::coordinates(row, std::move(coordinates)));
-        e_.store(memory, position.shape(), position, value);
-      };
-    }
-    for (std::size_t o = carried_count; o < e.outputs.size(); ++o) {
-      const auto direct = direct_.find(e.outputs[o]);
-      if (!result[o] && direct == direct_.end()) continue;
-      const auto with_tile =
-          std::find_if(filled.begin(), filled.end(), [&](const auto& x) { return x.second == o; });
-      if (with_tile != filled.end()) {
-        const ValueId v = with_tile->first;
-        if (const Equation* sums = f.also_.contains(v) ? f.sums_of(v) : nullptr) {
-          f.sum_while_computing(*sums);
-          continue;
-        }
-        if (f.also_.contains(v)) {
-          // Asked for, a value that is worth a tile has one.
-          Tile all;
-          all.shape = body.avals[v].shape;
-          all.pinned = 0;
-          f.element(v, e_.tile_index(all, k.u32(0)));
-        }
-        if (f.also_.erase(v) == 0) continue;  // stored
-      }
-      Tile row;
-      row.shape = body.avals[body.outputs[o]].shape;
-      row.pinned = row_axis(row.shape);
-      const auto store = [&](Value j) {
-        const Index at = e_.tile_index(row, j);
-        const Value value = f.element(body.outputs[o], at);
-        const Index position = row_position(o, step, at);
-        if (result[o])
-          e_.tile_store(*result[o], e_.tile_offset(*result[o], position), value, {});
-        else
-          e_.store(direct->second, position.shape(), position, value);
-      };
-      // Neighbours in memory are one wide store.
-      e_.for_each(row.count(), store, result[o] ? 0 : 4);
-    }
+    rows.store(f, step);
     return CarryUpdate(e_, body).run(f, c, {});
   };
   // A loop of one trip says that one lane computes all of it (matrix::by_matrix), and is no loop.
@@ -420,8 +362,10 @@ Frame::Tiles Frame::emit_scan(const Equation& e) {
                           : k.count_loop(k.u32(word(p.length)),
                                          static_cast<std::uint64_t>(p.length), first, trip_body);
   const CarriedTiles end = start.with(last);
-  for (std::size_t i = 0; i < carried_count; ++i) result[i] = end.tiles[i];
-  return result;
+  Tiles r;
+  for (std::size_t o = 0; o < e.outputs.size(); ++o)
+    r.push_back(o < carried_count ? end.tiles[o] : rows.array(o));
+  return r;
 }
 
 Tile Frame::emit_scatter(const Equation& e, int pinned) {

@@ -115,6 +115,7 @@ class Frame {
  private:
   friend class Emitter;
   friend class EquationContext;
+  friend class ScanRows;
   using Tiles = std::vector<std::optional<Tile>>;
 
   /// Whether coordinates were computed further in than the flat form that they turned out to have:
@@ -172,7 +173,6 @@ class Frame {
   /// memory does: every lane's part, where it begins unwritten, or the whole in a kernel of one
   /// lane.
   std::optional<std::uint32_t> take_home(ValueId output, const Tile&);
-  Tiles emit_frozen_while(const Equation&);
   Tiles emit_scan(const Equation&);
   Tile emit_scatter(const Equation&, int pinned);
   kernel::Value emit_cond(const Equation&, std::size_t output, const Index&);

@@ -23,7 +23,7 @@ std::optional<WorkgroupDraft> draft_workgroup(const DraftRequest& r, const Place
   using Draw = std::optional<WorkgroupDraft> (*)(const DraftRequest&, const Placement&);
   const std::vector<Draw> mappings = r.row > 0
                                          ? std::vector<Draw>{draft_row_teams}
-                                         : std::vector<Draw>{draft_panels, draft_teams, draft_turn};
+                                         : std::vector<Draw>{draft_panels, draft_teams, draft_transposed};
   for (const Draw mapping : mappings) {
     try {
       auto d = mapping(r, p);

@@ -35,7 +35,7 @@ std::optional<WorkgroupDraft> draft_workgroup(const DraftRequest&, const Placeme
 std::optional<WorkgroupDraft> draft_panels(const DraftRequest&, const Placement&);
 std::optional<WorkgroupDraft> draft_teams(const DraftRequest&, const Placement&);
 std::optional<WorkgroupDraft> draft_row_teams(const DraftRequest&, const Placement&);
-std::optional<WorkgroupDraft> draft_turn(const DraftRequest&, const Placement&);
+std::optional<WorkgroupDraft> draft_transposed(const DraftRequest&, const Placement&);
 
 /// Whether a kernel that reduces `n` elements to each of `out` results has a team for each.
 bool has_team(const Target&, Dim n, Dim out, bool neighbours);

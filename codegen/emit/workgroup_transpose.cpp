@@ -52,7 +52,7 @@ std::vector<Source> sources(const DraftRequest& r, const Placement& p, int inner
 
 }  // namespace
 
-std::optional<WorkgroupDraft> draft_turn(const DraftRequest& r, const Placement& p) {
+std::optional<WorkgroupDraft> draft_transposed(const DraftRequest& r, const Placement& p) {
   const Shape& shape = r.graph.avals[r.roots[0]].shape;
   const int inner = innermost(shape, r.layouts[r.roots[0]]);
   if (inner < 0) return std::nullopt;

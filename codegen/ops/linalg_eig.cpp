@@ -315,16 +315,22 @@ Pair over(const Pair& a, const Pair& b) {
   return {(a.re * x + a.im * y) / whole_size, (a.im * x - a.re * y) / whole_size};
 }
 
-/// Eigenvectors of the quasi-triangular t, in columns: rows from below, every column in a lane.
-Pair triangular_vectors(const Array& t, const Spectrum& s) {
+Pair chosen(const Array& which, const Pair& yes, const Pair& no) {
+  return {choose(which, yes.re, no.re), choose(which, yes.im, no.im)};
+}
+Term largest_of(const Pair& v) { return larger(magnitude(v.re), magnitude(v.im)); }
+
+/// What the columns of eigenvectors of the quasi-triangular t begin with: the elements in the rows
+/// of their own block.
+///
+/// Where a block meets its own eigenvalue, that is the null vector of what is left of the block:
+/// (b, lambda - a) or (lambda - e, c), whose larger elements are not differences.
+Pair elements_of_blocks(const Array& t, const Spectrum& s) {
   const Dim n = rows(t);
   const DType dtype = t.dtype();
-  const double eps = 2 * unit_roundoff(dtype);
-  const Shape square{n, n}, line{n};
+  const Shape square{n, n};
   const Array row = row_index(square), column = column_index(square);
   const Term none = lax::full({dtype, square}, 0);
-  // Where a block meets its own eigenvalue, the null vector of what is left of it: (b, lambda - a)
-  // or (lambda - e, c), whose larger elements are not differences.
   const auto neighbour = [&](int up) {  // element (j - 1, j) or (j, j - 1), and those below j
     const Array off = n == 1    ? lax::full({dtype, {0}}, 0)
                       : up == 1 ? diagonal(block(t, 0, n - 1, 1, n))
@@ -353,7 +359,39 @@ Pair triangular_vectors(const Array& t, const Spectrum& s) {
     const Term other = choose(s.upper, y, x);
     return choose(on, wide(own), choose(beside, wide(other), none));
   };
-  const Array re = start(first.re, second.re, unit), im = start(first.im, second.im, zero);
+  return {start(first.re, second.re, unit), start(first.im, second.im, zero)};
+}
+
+/// One or two rows of a system, for every column: (corner right; low own) x = (s1, s2).
+struct RowPair {
+  Pair corner, right, low, own, s1, s2;
+  Array both;  // whether there are two; otherwise the second stands alone
+  Term least;  // what a divisor is at least: the eigenvalue may be moved by as much
+};
+/// x1 and x2, by elimination with the larger pivot first.
+std::pair<Pair, Pair> solved(const RowPair& r) {
+  const Array keep = both(r.both, at_least(largest_of(r.corner), magnitude(r.low.re)));
+  const Term none = number_like(r.own.im, 0);
+  const Pair unit_pivot{number_like(none, 1), none};
+  const Pair p11 = chosen(r.both, chosen(keep, r.corner, r.low), unit_pivot);
+  const Pair p12 = chosen(keep, r.right, r.own), p21 = chosen(keep, r.low, r.corner);
+  const Pair p22 = chosen(keep, r.own, r.right);
+  const Pair y1 = chosen(keep, r.s1, r.s2), y2 = chosen(keep, r.s2, r.s1);
+  const Pair factor = over(p21, p11);
+  const Pair last_pivot = chosen(r.both, minus(p22, times(factor, p12)), r.own);
+  const Pair rest = chosen(r.both, minus(y2, times(factor, y1)), r.s2);
+  const Array lost = exceeds(r.least, largest_of(last_pivot));
+  const Pair x2 = over(rest, chosen(lost, {r.least, none}, last_pivot));
+  return {over(minus(y1, times(p12, x2)), p11), x2};
+}
+
+/// Eigenvectors of the quasi-triangular t, in columns: rows from below, every column in a lane.
+Pair triangular_vectors(const Array& t, const Spectrum& s) {
+  const Dim n = rows(t);
+  const DType dtype = t.dtype();
+  const double eps = 2 * unit_roundoff(dtype);
+  const Shape line{n};
+  const Pair start = elements_of_blocks(t, s);
 
   // A row of zeros above, where pairs of rows (i - 1, i) may begin; real and imaginary parts side
   // by side.
@@ -363,11 +401,10 @@ Pair triangular_vectors(const Array& t, const Spectrum& s) {
   const Array tall = above(t);
   const double growth = dtype == DType::f64 ? 0x1p200 : 0x1p30;
   const Term size = emit1(reduce_max_p, AxesParams{{0, 1}}, {magnitude(t).a}, {});
-  // What a divisor is at least: the eigenvalue may be moved by as much.
   const Array floor =
       larger(size * eps, number_like(size, dtype == DType::f64 ? 0x1p-900 : 0x1p-90));
   const Pair lambda{s.re, s.im};
-  const Array init = lax::concatenate({above(re), above(im)}, 1);
+  const Array init = lax::concatenate({above(start.re.a), above(start.im.a)}, 1);
   const auto step = [&](const Array& count, const Arrays& state) {
     const Array& x = state[0];
     const Array i = lax::sub_from(static_cast<double>(n - 1), count), before = lax::add(i, -1);
@@ -388,30 +425,12 @@ Pair triangular_vectors(const Array& t, const Spectrum& s) {
     const auto real = [&](const Term& v) { return Pair{spread(v, line), none_here}; };
     const Pair own = minus(real(entry(1, i)), lambda);
 
-    // Elimination in two rows, the larger pivot first.
-    const Pair corner = minus(real(entry(0, before)), lambda);
-    const Pair right = real(entry(0, i)), low = real(entry(1, before));
-    const Array keep =
-        both(spread(is_lower, line),
-             at_least(larger(magnitude(corner.re), magnitude(corner.im)), magnitude(low.re)));
-    const auto chosen = [](const Array& which, const Pair& yes, const Pair& no) {
-      return Pair{choose(which, yes.re, no.re), choose(which, yes.im, no.im)};
-    };
     const Array pair = spread(is_lower, line);
-    const Pair unit_pivot{number_like(none_here, 1), none_here};
-    const Pair p11 = chosen(pair, chosen(keep, corner, low), unit_pivot);
-    const Pair p12 = chosen(keep, right, own), p21 = chosen(keep, low, corner);
-    const Pair p22 = chosen(keep, own, right), y1 = chosen(keep, s1, s2), y2 = chosen(keep, s2, s1);
-    const Pair factor = over(p21, p11);
-    const Pair last_pivot = chosen(pair, minus(p22, times(factor, p12)), own);
-    const Pair rest = chosen(pair, minus(y2, times(factor, y1)), s2);
-    const Array lost =
-        exceeds(spread(floor, line), larger(magnitude(last_pivot.re), magnitude(last_pivot.im)));
-    const Pair x2 = over(rest, chosen(lost, real(floor), last_pivot));
-    const Pair x1 = over(minus(y1, times(p12, x2)), p11);
+    const auto [x1, x2] = solved({minus(real(entry(0, before)), lambda), real(entry(0, i)),
+                                  real(entry(1, before)), own, s1, s2, pair, spread(floor, line)});
 
     // Into the columns behind.
-    const Array solved = both(exceeds(lax::iota(DType::i32, line, 0), spread(i, line)),
+    const Array behind = both(exceeds(lax::iota(DType::i32, line, 0), spread(i, line)),
                               opposite(spread(is_upper, line)));
     const Array old = block_at(x, i, top, 2, 2 * n);
     const auto merged = [&](const Pair& value, const Array& where, Dim r) {
@@ -421,11 +440,10 @@ Pair triangular_vectors(const Array& t, const Spectrum& s) {
       return lax::concatenate({half(value.re, false), half(value.im, true)}, 1);
     };
     const Array next = with_block(
-        x, lax::concatenate({merged(x1, both(solved, pair), 0), merged(x2, solved, 1)}, 0), i, top);
+        x, lax::concatenate({merged(x1, both(behind, pair), 0), merged(x2, behind, 1)}, 0), i, top);
     // Columns that grow are scaled by powers of two.
-    const auto largest_of = [&](const Pair& v) { return larger(magnitude(v.re), magnitude(v.im)); };
     const Term most = larger(largest_of(x2), choose(pair, largest_of(x1), none_here));
-    const Array grows = both(solved, exceeds(most, growth));
+    const Array grows = both(behind, exceeds(most, growth));
     const Term one_here = number_like(most, 1);
     const Array exponent = frexp({choose(grows, most, one_here).a, {}}).exponent;
     const Term scale =

@@ -115,114 +115,52 @@ class Verifier {
     const Type result = i.results.empty() ? Type{} : kernel_.type(i.results[0]);
     switch (form(i.op)) {
       case Form::constant:
-        counts(i, 0, 1);
-        require(result.width == 1, "a constant is wide; splat a scalar one", i);
-        require(bits_of(result.scalar) == 64 || i.immediate >> bits_of(result.scalar) == 0,
-                "a constant has bits beyond its type", i);
-        return;
       case Form::parameter:
       case Form::position:
-        counts(i, 0, 1);
-        require(result == Type{DType::u32, 1}, "the result is not u32", i);
-        source(i);
-        return;
-      case Form::select:
-        counts(i, 3, 1);
-        require(type(i, 0) == Type{DType::boolean, result.width} && type(i, 1) == result &&
-                    type(i, 2) == result,
-                "the types do not fit", i);
-        return;
-      case Form::convert:
-        counts(i, 1, 1);
-        require(type(i, 0).width == result.width, "the widths differ", i);
-        return;
-      case Form::bitcast:
-        counts(i, 1, 1);
-        require(type(i, 0).scalar != DType::boolean && result.scalar != DType::boolean &&
-                    bits_of(type(i, 0).scalar) * type(i, 0).width ==
-                        bits_of(result.scalar) * result.width,
-                "the numbers of bits differ", i);
-        return;
-      case Form::word:
-        counts(i, 1, 1);
-        require(bits_of(type(i, 0).scalar) == 64 && result == Type{DType::u32, type(i, 0).width},
-                "the types do not fit", i);
-        return;
-      case Form::from_words:
-        counts(i, 2, 1);
-        require(bits_of(result.scalar) == 64 && type(i, 0) == Type{DType::u32, result.width} &&
-                    type(i, 1) == type(i, 0),
-                "the types do not fit", i);
-        return;
-      case Form::splat:
-        counts(i, 1, 1);
-        require(type(i, 0) == Type{result.scalar, 1}, "the types do not fit", i);
-        return;
-      case Form::extract:
-        counts(i, 1, 1);
-        require(result == Type{type(i, 0).scalar, 1}, "the types do not fit", i);
-        require(i.immediate < type(i, 0).width, "there is no such component", i);
-        return;
-      case Form::construct:
-        require(i.results.size() == 1 && i.operands.size() == result.width,
-                "one operand per component is due", i);
-        for (std::size_t k = 0; k < i.operands.size(); ++k) {
-          require(type(i, k) == Type{result.scalar, 1}, "the types do not fit", i);
-        }
-        return;
-      case Form::horizontal:
-        counts(i, 1, 1);
-        require(type(i, 0).scalar == DType::boolean && result == bool_type, "the types do not fit",
-                i);
-        return;
-      case Form::load:
-        load(i, result);
-        return;
-      case Form::store:
-        store(i);
-        return;
-      case Form::atomic:
-        counts(i, 2, 1);
-        require(type(i, 1) == result && type(i, 0) == Type{DType::u32, result.width} &&
-                    (result.scalar == DType::u32 || result.scalar == DType::i32),
-                "the types do not fit", i);
-        require(array(i) == result.scalar, "the buffer has another type", i);
-        require(kernel_.buffers[i.immediate].access == Access::read_write,
-                "the buffer is not read_write", i);
-        return;
-      case Form::subgroup_position:
-      case Form::subgroup_election:
-        counts(i, 0, 1);
-        require(result == (i.op == Op::subgroup_first ? bool_type : Type{DType::u32, 1}),
-                "the result has another type", i);
-        require(kernel_.lanes == 0, "lane form knows no subgroups", i);
-        return;
-      case Form::subgroup_reduction:
-        counts(i, 1, 1);
-        require(type(i, 0) == result && result.width == 1 && bits_of(result.scalar) == 32 &&
-                    (result.scalar != DType::f32 ||
-                     (i.op != Op::subgroup_and && i.op != Op::subgroup_or)),
-                "the types do not fit", i);
-        require(kernel_.lanes == 0, "lane form knows no subgroups", i);
-        return;
-      case Form::barrier:
-        counts(i, 0, 0);
-        require(kernel_.lanes == 0, "lane form has a barrier", i);
-        return;
-      case Form::loop:
-      case Form::branch:
-        return;
+        return source(i, result);
       case Form::unary:
       case Form::binary:
       case Form::ternary:
       case Form::comparison:
       case Form::test:
-        arithmetic(i, result);
+        return arithmetic(i, result);
+      case Form::select:
+      case Form::convert:
+      case Form::bitcast:
+      case Form::word:
+      case Form::from_words:
+        return conversion(i, result);
+      case Form::splat:
+      case Form::extract:
+      case Form::construct:
+      case Form::horizontal:
+        return components(i, result);
+      case Form::load:
+        return load(i, result);
+      case Form::store:
+        return store(i);
+      case Form::atomic:
+        return atomic(i, result);
+      case Form::subgroup_position:
+      case Form::subgroup_election:
+      case Form::subgroup_reduction:
+      case Form::barrier:
+        return together(i, result);
+      case Form::loop:
+      case Form::branch:
         return;
     }
   }
 
-  void source(const Instruction& i) const {
+  void source(const Instruction& i, Type result) const {
+    counts(i, 0, 1);
+    if (i.op == Op::constant) {
+      require(result.width == 1, "a constant is wide; splat a scalar one", i);
+      require(bits_of(result.scalar) == 64 || i.immediate >> bits_of(result.scalar) == 0,
+              "a constant has bits beyond its type", i);
+      return;
+    }
+    require(result == Type{DType::u32, 1}, "the result is not u32", i);
     const bool lane_form = kernel_.lanes > 0;
     if (i.op == Op::parameter) {
       require(i.immediate < kernel_.parameters, "there is no such parameter", i);
@@ -230,6 +168,81 @@ class Verifier {
       require(lane_form, "invocation form has a lane", i);
     } else {
       require(!lane_form, "lane form knows invocations and workgroups", i);
+    }
+  }
+
+  void conversion(const Instruction& i, Type result) const {
+    const Form f = form(i.op);
+    counts(i, f == Form::select ? 3 : f == Form::from_words ? 2 : 1, 1);
+    const Type t = type(i, 0);
+    if (f == Form::select) {
+      require(
+          t == Type{DType::boolean, result.width} && type(i, 1) == result && type(i, 2) == result,
+          "the types do not fit", i);
+    } else if (f == Form::convert) {
+      require(t.width == result.width, "the widths differ", i);
+    } else if (f == Form::bitcast) {
+      require(t.scalar != DType::boolean && result.scalar != DType::boolean &&
+                  bits_of(t.scalar) * t.width == bits_of(result.scalar) * result.width,
+              "the numbers of bits differ", i);
+    } else if (f == Form::word) {
+      require(bits_of(t.scalar) == 64 && result == Type{DType::u32, t.width},
+              "the types do not fit", i);
+    } else {
+      require(
+          bits_of(result.scalar) == 64 && t == Type{DType::u32, result.width} && type(i, 1) == t,
+          "the types do not fit", i);
+    }
+  }
+
+  void components(const Instruction& i, Type result) const {
+    const Form f = form(i.op);
+    if (f == Form::construct) {
+      require(i.results.size() == 1 && i.operands.size() == result.width,
+              "one operand per component is due", i);
+    } else {
+      counts(i, 1, 1);
+    }
+    if (f == Form::extract) {
+      require(result == Type{type(i, 0).scalar, 1}, "the types do not fit", i);
+      require(i.immediate < type(i, 0).width, "there is no such component", i);
+    } else if (f == Form::horizontal) {
+      require(type(i, 0).scalar == DType::boolean && result == bool_type, "the types do not fit",
+              i);
+    } else {
+      for (std::size_t k = 0; k < i.operands.size(); ++k)
+        require(type(i, k) == Type{result.scalar, 1}, "the types do not fit", i);
+    }
+  }
+
+  void atomic(const Instruction& i, Type result) const {
+    counts(i, 2, 1);
+    require(type(i, 1) == result && type(i, 0) == Type{DType::u32, result.width} &&
+                (result.scalar == DType::u32 || result.scalar == DType::i32),
+            "the types do not fit", i);
+    require(array(i) == result.scalar, "the buffer has another type", i);
+    require(kernel_.buffers[i.immediate].access == Access::read_write,
+            "the buffer is not read_write", i);
+  }
+
+  /// What the invocations of a subgroup or workgroup reach together, or know of one another.
+  void together(const Instruction& i, Type result) const {
+    if (i.op == Op::barrier) {
+      counts(i, 0, 0);
+      require(kernel_.lanes == 0, "lane form has a barrier", i);
+      return;
+    }
+    require(kernel_.lanes == 0, "lane form knows no subgroups", i);
+    if (is_subgroup_reduction(i.op)) {
+      counts(i, 1, 1);
+      require(type(i, 0) == result && result.width == 1 && bits_of(result.scalar) == 32 &&
+                  (result.scalar != DType::f32 ||
+                   (i.op != Op::subgroup_and && i.op != Op::subgroup_or)),
+              "the types do not fit", i);
+    } else {
+      counts(i, 0, 1);
+      require(result == (i.op == Op::subgroup_first ? bool_type : Type{DType::u32, 1}),
+              "the result has another type", i);
     }
   }
 

@@ -330,131 +330,173 @@ Arrays checkpointed_forward(const WhileParams& p, const Arrays& x, const std::ve
   return joined(out, settled_of(step, c.carried, out));
 }
 
-Tangents checkpointed_backward(const ReverseArgs& a) {
-  const auto& p = a.params.as<WhileParams>();
-  const StepBack full(*p.body, static_cast<std::size_t>(p.carried), a.active, a.buffers);
-  const StepBack step = full.narrowed(*p.body, static_cast<std::size_t>(p.carried), a.cotangents);
-  const Checkpointed c(p, full);
-  const Lanes& lanes = c.lanes;
-  const auto kept = static_cast<std::size_t>(std::count(c.kept.begin(), c.kept.end(), true));
-  const Array count = a.saved[0];
-  std::size_t buffers = 0;
-  for (std::size_t i = 0; i < c.carried; ++i) buffers += full.settled(i) ? 1 : 0;
-  const Arrays slots = part(a.saved, a.saved.size() - buffers - kept, kept);
-  // What steps look at and do not change: buffers, constants.
-  const Arrays constants = joined(part(a.saved, a.saved.size() - buffers, buffers),
-                                  part(a.inputs, c.carried, a.inputs.size() - c.carried));
+namespace {
 
-  // The stack: place i of it lies in slot order[i] and holds step steps[i].
-  const Schedule schedule(lanes, p.checkpoints, p.max_steps);
-  const Schedule::Order stack =
-      schedule.order(count, part(a.saved, 1, a.saved.size() - buffers - kept - 1));
-  const Array most = lanes.integer(static_cast<double>(p.checkpoints));
-  const Array height = emit1(min_p, {}, {count, most}, {});
-  const Graph advance = c.advance();
+/// The backward pass: a stack of checkpoints, from whose top a search takes the steps again up to
+/// the one that is differentiated, keeping some on the way.
+class BackwardByCheckpoints {
+ public:
+  explicit BackwardByCheckpoints(const ReverseArgs& args)
+      : a_(args),
+        p_(a_.params.as<WhileParams>()),
+        full_(*p_.body, static_cast<std::size_t>(p_.carried), a_.active, a_.buffers),
+        step_(full_.narrowed(*p_.body, static_cast<std::size_t>(p_.carried), a_.cotangents)),
+        c_(p_, full_),
+        lanes_(c_.lanes),
+        kept_(static_cast<std::size_t>(std::count(c_.kept.begin(), c_.kept.end(), true))),
+        advance_(c_.advance()) {
+    std::size_t buffers = 0;
+    for (std::size_t i = 0; i < c_.carried; ++i) buffers += full_.settled(i) ? 1 : 0;
+    behind_ = a_.saved.size() - buffers;
+    constants_ = joined(part(a_.saved, behind_, buffers),
+                        part(a_.inputs, c_.carried, a_.inputs.size() - c_.carried));
+    constexpr Dim small = 16;
+    in_parts_ = !goes_in_step(a_, step_) && (c_.most_again() < 0 || c_.most_again() > most_at_once);
+    for (std::size_t i = 0; i < c_.carried; ++i)
+      in_parts_ = in_parts_ && (a_.inputs[i].size() <= small * std::max<Dim>(1, lanes_.count) ||
+                                (full_.settled(i) && !c_.kept[i]));
+  }
 
-  // Which step on the way from `at` to the last of `left` steps is to be kept.
-  const auto next_kept = [&](const Array& at, const Array& left, const Array& place) {
-    const Array room = minus(lanes.integer(static_cast<double>(p.checkpoints)), place);
-    const Array way = minus(left, at), few = minus(way, lanes.integer(2));
-    const Array half = plus(at, emit1(shr_p, {}, {way, lanes.integer(1)}, {}));
-    const Array next = lax::select(lax::lt(room, few), half, plus(at, lanes.integer(1)));
+  Tangents run() const {
+    const Array count = a_.saved[0];
+    const Arrays slots = part(a_.saved, behind_ - kept_, kept_);
+    // The stack: place i of it lies in slot order[i] and holds step steps[i].
+    const Schedule schedule(lanes_, p_.checkpoints, p_.max_steps);
+    const Schedule::Order stack = schedule.order(count, part(a_.saved, 1, behind_ - kept_ - 1));
+    const Array most = lanes_.integer(static_cast<double>(p_.checkpoints));
+    const Array height = emit1(min_p, {}, {count, most}, {});
+    Arrays state = joined({height, stack.steps}, slots);
+    if (in_parts_) {
+      state = joined(state, {lanes_.integer(-1), lanes_.integer(no_step)});
+      for (std::size_t i = 0; i < c_.carried; ++i)
+        if (c_.kept[i]) state.push_back(lax::zeros_like(a_.inputs[i]));
+    }
+    const Dim trips = in_parts_ ? c_.most_trips(most_at_once) : p_.max_steps;
+    return rewind(a_, step_, {count, trips}, state, joined({stack.slots}, constants_),
+                  [this](const SearchArgs& s) { return search(s); });
+  }
+
+ private:
+  /// Steps that a search in parts takes at once.
+  static constexpr Dim most_at_once = 64;
+
+  /// Which step on the way from `at` to the last of `left` steps is to be kept.
+  Array next_kept(const Array& at, const Array& left, const Array& place) const {
+    const Array room = minus(lanes_.integer(static_cast<double>(p_.checkpoints)), place);
+    const Array way = minus(left, at), few = minus(way, lanes_.integer(2));
+    const Array half = plus(at, emit1(shr_p, {}, {way, lanes_.integer(1)}, {}));
+    const Array next = lax::select(lax::lt(room, few), half, plus(at, lanes_.integer(1)));
     // 1 or 2 to go, or no room: none.
     const Array ends =
-        emit1(or_p, {}, {lax::lt(way, lanes.integer(3)), lax::lt(room, lanes.integer(1))}, {});
-    return lax::select(ends, lanes.integer(no_step), next);
-  };
+        emit1(or_p, {}, {lax::lt(way, lanes_.integer(3)), lax::lt(room, lanes_.integer(1))}, {});
+    return lax::select(ends, lanes_.integer(no_step), next);
+  }
 
-  // A search of many steps is made of several where a step is small and lanes do not wait for one
-  // another: so a trip of the loop around it has a bound that does not grow with the slots. What a
-  // search has found so far is carried then. Loops of larger steps are taken apart anyway.
-  constexpr Dim most_at_once = 64, small = 16;
-  bool in_parts = !goes_in_step(a, step) && (c.most_again() < 0 || c.most_again() > most_at_once);
-  for (std::size_t i = 0; i < c.carried; ++i)
-    in_parts = in_parts && (a.inputs[i].size() <= small * std::max<Dim>(1, lanes.count) ||
-                            (full.settled(i) && !c.kept[i]));
-  const std::size_t tables = 2 + kept;  // height, steps, slots; then the step reached and what for
-  const auto search = [&](const SearchArgs& s) -> Began {
-    const Array left =
-        lanes.count > 0 && s.left.rank() == 0 ? lax::broadcast(s.left, lanes.shape(), {}) : s.left;
+  Array left_of(const SearchArgs& s) const {
+    return lanes_.count > 0 && s.left.rank() == 0 ? lax::broadcast(s.left, lanes_.shape(), {})
+                                                  : s.left;
+  }
+
+  /// What a search carries: the step that is reached, the stack's height, the step to keep next,
+  /// the steps on the stack, the slots, and what is kept of the step that is reached.
+  Arrays begin(const SearchArgs& s, const Array& left, const Array& last) const {
     const Array &height_now = s.state[0], &steps = s.state[1], &order = s.shared[0];
-    const Array top = minus(height_now, lanes.integer(1));
-    const Array slot = lanes.row(order, top);
-    Array at = lanes.row(steps, top);
-    const Array last = minus(left, lanes.integer(1));
+    const Array top = minus(height_now, lanes_.integer(1));
+    const Array slot = lanes_.row(order, top);
+    Array at = lanes_.row(steps, top);
     // What is reached at once is not needed again.
-    Array height_then = lax::select(lax::eq(at, last), top, height_now);
-    Array keep_at = next_kept(at, left, height_then);
-    Arrays begin;
-    for (std::size_t i = 0; i < kept; ++i) begin.push_back(lanes.row(s.state[2 + i], slot));
-    if (in_parts) {
-      const Array goes_on = negated(lax::lt(s.state[tables], lanes.integer(0)));
+    Array height = lax::select(lax::eq(at, last), top, height_now);
+    Array keep_at = next_kept(at, left, height);
+    Arrays values;
+    for (std::size_t i = 0; i < kept_; ++i) values.push_back(lanes_.row(s.state[2 + i], slot));
+    if (in_parts_) {
+      const std::size_t tables = 2 + kept_;
+      const Array goes_on = negated(lax::lt(s.state[tables], lanes_.integer(0)));
       at = lax::select(goes_on, s.state[tables], at);
-      height_then = lax::select(goes_on, height_now, height_then);
+      height = lax::select(goes_on, height_now, height);
       keep_at = lax::select(goes_on, s.state[tables + 1], keep_at);
-      for (std::size_t i = 0; i < kept; ++i)
-        begin[i] = lanes.select(goes_on, s.state[tables + 2 + i], begin[i]);
+      for (std::size_t i = 0; i < kept_; ++i)
+        values[i] = lanes_.select(goes_on, s.state[tables + 2 + i], values[i]);
     }
-    Arrays start{at, height_then, keep_at, steps};
-    for (std::size_t i = 0; i < kept; ++i) start.push_back(s.state[2 + i]);
-    const std::size_t values = start.size();
-    start = joined(start, begin);
-    Arrays known = joined({left, order}, part(s.shared, 1, constants.size()));
-    if (!s.runs.empty()) known.push_back(s.runs);
+    return joined(joined({at, height, keep_at, steps}, part(s.state, 2, kept_)), values);
+  }
+
+  WhileParams loop(const SearchArgs& s, const Arrays& start, const Arrays& known) const {
+    const std::size_t values = start.size() - kept_;
     const auto traced = [&](const auto& f) { return control::traced(start, known, {}, f); };
     WhileParams q;
     q.condition = traced([&](const Arrays& own, const Arrays& k) {
-      const Array goes_on = lax::lt(own[0], minus(k[0], lanes.integer(1)));
+      const Array goes_on = lax::lt(own[0], minus(k[0], lanes_.integer(1)));
       return Arrays{s.runs.empty() ? goes_on : both(goes_on, k.back())};
     });
     q.body = traced([&](const Arrays& own, const Arrays& k) {
       const Arrays next =
-          inline_graph(advance, joined(part(own, values, kept), part(k, 2, constants.size())));
+          inline_graph(advance_, joined(part(own, values, kept_), part(k, 2, constants_.size())));
       const Array now = lax::add(own[0], 1.0), keep = lax::eq(now, own[2]);
-      const Array place = own[1], to = lanes.row(k[1], place);
-      const Array higher = lax::select(keep, plus(place, lanes.integer(1)), place);
+      const Array place = own[1], to = lanes_.row(k[1], place);
+      const Array higher = lax::select(keep, plus(place, lanes_.integer(1)), place);
       Arrays r{now, higher, lax::select(keep, next_kept(now, k[0], higher), own[2]),
-               lanes.with_row_if(keep, own[3], now, place)};
-      for (std::size_t i = 0; i < kept; ++i)
-        r.push_back(lanes.with_row_if(keep, own[4 + i], next[i], to));
+               lanes_.with_row_if(keep, own[3], now, place)};
+      for (std::size_t i = 0; i < kept_; ++i)
+        r.push_back(lanes_.with_row_if(keep, own[4 + i], next[i], to));
       return joined(r, next);
     });
     q.carried = static_cast<int>(start.size());
-    q.max_steps = in_parts ? most_at_once : c.most_again();
-    q.lanes = lanes.count;
+    q.max_steps = in_parts_ ? most_at_once : c_.most_again();
+    q.lanes = lanes_.count;
     if (q.max_steps < 0) {
       q.kind = LoopKind::checkpointed;
-      q.checkpoints = p.checkpoints;
+      q.checkpoints = p_.checkpoints;
     }
-    const Arrays out = emit_while(q, joined(start, known));
+    return q;
+  }
+
+  Began search(const SearchArgs& s) const {
+    const Array left = left_of(s);
+    const Array last = minus(left, lanes_.integer(1));
+    const Arrays start = begin(s, left, last);
+    Arrays known = joined({left, s.shared[0]}, part(s.shared, 1, constants_.size()));
+    if (!s.runs.empty()) known.push_back(s.runs);
+    const Arrays out = emit_while(loop(s, start, known), joined(start, known));
+    const std::size_t values = start.size() - kept_;
     Began r;
-    for (std::size_t i = 0, next = values, whole = 1; i < c.carried; ++i) {
-      if (full.settled(i)) {
-        if (step.used[i]) r.values.push_back(s.shared[whole]);
+    for (std::size_t i = 0, next = values, whole = 1; i < c_.carried; ++i) {
+      if (full_.settled(i)) {
+        if (step_.used[i]) r.values.push_back(s.shared[whole]);
         ++whole;
       }
-      if (!c.kept[i]) continue;
-      if (step.used[i]) r.values.push_back(out[next]);
+      if (!c_.kept[i]) continue;
+      if (step_.used[i]) r.values.push_back(out[next]);
       ++next;
     }
-    r.state = {s.runs.empty() ? out[1] : lanes.select(s.runs, out[1], height_now), out[3]};
-    r.state = joined(r.state, part(out, 4, kept));
-    if (in_parts) {
+    r.state = {s.runs.empty() ? out[1] : lanes_.select(s.runs, out[1], s.state[0]), out[3]};
+    r.state = joined(r.state, part(out, 4, kept_));
+    if (in_parts_) {
       r.reached = lax::eq(out[0], last);
-      r.state.push_back(lax::select(r.reached, lanes.integer(-1), out[0]));
+      r.state.push_back(lax::select(r.reached, lanes_.integer(-1), out[0]));
       r.state.push_back(out[2]);
-      r.state = joined(r.state, part(out, values, kept));
+      r.state = joined(r.state, part(out, values, kept_));
     }
     return r;
-  };
-  Arrays state = joined({height, stack.steps}, slots);
-  if (in_parts) {
-    state = joined(state, {lanes.integer(-1), lanes.integer(no_step)});
-    for (std::size_t i = 0; i < c.carried; ++i)
-      if (c.kept[i]) state.push_back(lax::zeros_like(a.inputs[i]));
   }
-  const Dim trips = in_parts ? c.most_trips(most_at_once) : p.max_steps;
-  return rewind(a, step, {count, trips}, state, joined({stack.slots}, constants), search);
-}
+
+  const ReverseArgs& a_;
+  const WhileParams& p_;
+  StepBack full_, step_;
+  Checkpointed c_;
+  const Lanes& lanes_;
+  std::size_t kept_;        // carried values that checkpoints hold
+  std::size_t behind_ = 0;  // saved arrays in front of the buffers
+  Graph advance_;
+  Arrays constants_;  // what steps look at and do not change: buffers, constants
+  /// A search of many steps is made of several where a step is small and lanes do not wait for one
+  /// another: so a trip of the loop around it has a bound that does not grow with the slots. What a
+  /// search has found so far is carried then. Loops of larger steps are taken apart anyway.
+  bool in_parts_ = false;
+};
+
+}  // namespace
+
+Tangents checkpointed_backward(const ReverseArgs& a) { return BackwardByCheckpoints(a).run(); }
 
 }  // namespace gnomon::control
