@@ -21,9 +21,9 @@ std::optional<WorkgroupDraft> draft_workgroup(const DraftRequest& r, const Place
   for (ValueId v : r.roots)
     if (r.graph.avals[v].shape != shape) return std::nullopt;
   using Draw = std::optional<WorkgroupDraft> (*)(const DraftRequest&, const Placement&);
-  const std::vector<Draw> mappings = r.row > 0
-                                         ? std::vector<Draw>{draft_row_teams}
-                                         : std::vector<Draw>{draft_panels, draft_teams, draft_transposed};
+  const std::vector<Draw> mappings =
+      r.row > 0 ? std::vector<Draw>{draft_row_teams}
+                : std::vector<Draw>{draft_panels, draft_teams, draft_transposed};
   for (const Draw mapping : mappings) {
     try {
       auto d = mapping(r, p);
