@@ -17,6 +17,10 @@ constexpr Dim short_reduction = 64;
 /// does.
 Dim lanes_for(Dim n, Dim out, const Target&, Dim lanes);
 
+/// What sum, prod, reduce_max or reduce_min makes of no element: combined with anything, that
+/// thing.
+Array identity(const Primitive&, DType, Loc);
+
 /// `x` with `value` behind it along `axis` until its length is a multiple of `parts`.
 Array padded(const Array& x, const Array& value, int axis, Dim parts, Loc);
 

@@ -2,11 +2,12 @@
 #include "codegen/optimize/split_scatter.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "codegen/analysis/uses.h"
 #include "codegen/lax/lax.h"
 #include "codegen/operations/gather_scatter.h"
+#include "codegen/operations/table.h"
+#include "codegen/optimize/split_reduce.h"
 
 namespace gnomon {
 namespace {
@@ -16,16 +17,11 @@ constexpr Dim least_part = 256;
 
 /// What combines with anything to that thing.
 Array neutral_element(const Primitive& p, DType t, Loc loc) {
-  if (&p == &scatter_add_p) return lax::scalar(t, 0, loc);
-  if (&p == &scatter_mul_p) return lax::scalar(t, 1, loc);
-  const bool low = &p == &scatter_max_p;
-  if (is_float(t)) {
-    const double inf = std::numeric_limits<double>::infinity();
-    return lax::scalar(t, low ? -inf : inf, loc);
-  }
-  const unsigned bits = bits_of(t) - (is_signed(t) ? 1 : 0);
-  const auto highest = static_cast<std::int64_t>(bits >= 64 ? ~0ull : (1ull << bits) - 1);
-  return lax::scalar_integer(t, low ? (is_signed(t) ? -highest - 1 : 0) : highest, loc);
+  return identity(&p == &scatter_add_p   ? sum_p
+                  : &p == &scatter_mul_p ? prod_p
+                  : &p == &scatter_max_p ? reduce_max_p
+                                         : reduce_min_p,
+                  t, loc);
 }
 
 struct Pair {
