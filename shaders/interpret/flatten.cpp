@@ -73,6 +73,27 @@ class Flattener {
     flat_.steps.back().width = kernel_.type(i.operands[0]).width;
   }
 
+  void bitcast(const Instruction& i) {
+    const Type from = kernel_.type(i.operands[0]), to = kernel_.type(i.results[0]);
+    if (from.width == to.width) return copy(i.operands[0], i.results[0], i);
+    simple(StepKind::bitcast, i);
+    Step& s = flat_.steps.back();
+    s.dtype = from.scalar;
+    s.dtype_to = to.scalar;
+    s.width = from.width;
+  }
+
+  void extract(const Instruction& i) {
+    copy(i.operands[0], i.results[0], i);
+    flat_.steps.back().a += static_cast<std::uint32_t>(i.immediate);
+  }
+
+  void construct(const Instruction& i) {
+    Step& s = add(StepKind::gather, i);
+    s.to = at(i.results[0]);
+    for (const Value v : i.operands) s.operands.push_back(at(v));
+  }
+
   DType element_type(const Instruction& i) const {
     switch (space(i.op)) {
       case Space::private_array:
@@ -130,15 +151,8 @@ class Flattener {
       case Op::convert:
         return compute(i, convert_function(kernel_.type(i.operands[0]).scalar,
                                            kernel_.type(i.results[0]).scalar));
-      case Op::bitcast: {
-        const Type from = kernel_.type(i.operands[0]), to = kernel_.type(i.results[0]);
-        if (from.width == to.width) return copy(i.operands[0], i.results[0], i);
-        simple(StepKind::bitcast, i);
-        flat_.steps.back().dtype = from.scalar;
-        flat_.steps.back().dtype_to = to.scalar;
-        flat_.steps.back().width = from.width;
-        return;
-      }
+      case Op::bitcast:
+        return bitcast(i);
       case Op::low_word:
       case Op::high_word:
       case Op::from_words:
@@ -146,15 +160,9 @@ class Flattener {
       case Op::splat:
         return simple(StepKind::broadcast, i);
       case Op::extract:
-        copy(i.operands[0], i.results[0], i);
-        flat_.steps.back().a += static_cast<std::uint32_t>(i.immediate);
-        return;
-      case Op::construct: {
-        Step& s = add(StepKind::gather, i);
-        s.to = at(i.results[0]);
-        for (const Value v : i.operands) s.operands.push_back(at(v));
-        return;
-      }
+        return extract(i);
+      case Op::construct:
+        return construct(i);
       case Op::any:
         return reduce(StepKind::any, i);
       case Op::all:

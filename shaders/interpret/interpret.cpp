@@ -156,9 +156,7 @@ class Machine {
       const Step& s = steps[at++];
       switch (s.kind) {
         case StepKind::compute:
-          for (std::uint32_t k = 0; k < s.width; ++k) {
-            r[s.to + k] = s.function(r[s.a + k], r[s.b + k], r[s.c + k]);
-          }
+          compute(s, r);
           break;
         case StepKind::set:
           r[s.to] = s.immediate;
@@ -173,59 +171,36 @@ class Machine {
           for (std::size_t k = 0; k < s.operands.size(); ++k) r[s.to + k] = r[s.operands[k]];
           break;
         case StepKind::select:
-          for (std::uint32_t k = 0; k < s.width; ++k) {
+          for (std::uint32_t k = 0; k < s.width; ++k)
             r[s.to + k] = r[s.a + k] != 0 ? r[s.b + k] : r[s.c + k];
-          }
           break;
         case StepKind::bitcast:
           reinterpret(s, r);
           break;
         case StepKind::any:
-        case StepKind::all: {
-          std::uint64_t count = 0;
-          for (std::uint32_t k = 0; k < s.width; ++k) count += r[s.a + k];
-          r[s.to] = s.kind == StepKind::any ? count != 0 : count == s.width;
+        case StepKind::all:
+          reduce(s, r);
           break;
-        }
         case StepKind::parameter:
           r[s.to] = parameters_[parameter_header_words + buffers_.size() + s.immediate];
           break;
         case StepKind::lane:
         case StepKind::invocation:
-          r[s.to] = i.index;
-          break;
         case StepKind::group_index:
-          r[s.to] = i.group;
-          break;
         case StepKind::local_index:
-          r[s.to] = i.local;
+        case StepKind::subgroup_index:
+        case StepKind::subgroup_count:
+        case StepKind::subgroup_first:
+          r[s.to] = identity(i, s.kind);
           break;
         case StepKind::load:
-          for (std::uint32_t k = 0; k < s.width; ++k) {
-            r[s.to + k] = active(s, r, k) ? read(element(i, s, r, k), s.dtype) : 0;
-          }
+          load(i, s, r);
           break;
         case StepKind::store:
-          for (std::uint32_t k = 0; k < s.width; ++k) {
-            if (active(s, r, k)) write(element(i, s, r, k, true), s.dtype, r[s.b + k]);
-          }
+          store(i, s, r);
           break;
         case StepKind::atomic:
-          for (std::uint32_t k = 0; k < s.width; ++k) {
-            std::byte* const where = element(i, s, r, k);
-            const std::uint64_t old = read(where, s.dtype);
-            write(where, s.dtype, s.function(old, r[s.b + k], 0));
-            r[s.to + k] = old;
-          }
-          break;
-        case StepKind::subgroup_index:
-          r[s.to] = i.local % subgroups();
-          break;
-        case StepKind::subgroup_count:
-          r[s.to] = subgroups();
-          break;
-        case StepKind::subgroup_first:
-          r[s.to] = i.local < subgroups();
+          atomic(i, s, r);
           break;
         case StepKind::combine:
         case StepKind::barrier:
@@ -241,14 +216,61 @@ class Machine {
           r[s.to] = 0;
           break;
         case StepKind::trip:
-          if (s.immediate != 0 && r[s.to] == s.immediate) {
+          if (s.immediate != 0 && r[s.to] == s.immediate)
             fail("a loop makes more trips than it states", s.source);
-          }
           ++r[s.to];
           break;
       }
     }
     i.step = end;
+  }
+
+  std::uint64_t identity(const Invocation& i, StepKind kind) const {
+    switch (kind) {
+      case StepKind::group_index:
+        return i.group;
+      case StepKind::local_index:
+        return i.local;
+      case StepKind::subgroup_index:
+        return i.local % subgroups();
+      case StepKind::subgroup_count:
+        return subgroups();
+      case StepKind::subgroup_first:
+        return i.local < subgroups();
+      default:
+        return i.index;
+    }
+  }
+
+  static void compute(const Step& s, std::uint64_t* r) {
+    for (std::uint32_t k = 0; k < s.width; ++k)
+      r[s.to + k] = s.function(r[s.a + k], r[s.b + k], r[s.c + k]);
+  }
+
+  static void reduce(const Step& s, std::uint64_t* r) {
+    std::uint64_t count = 0;
+    for (std::uint32_t k = 0; k < s.width; ++k) count += r[s.a + k];
+    r[s.to] = s.kind == StepKind::any ? count != 0 : count == s.width;
+  }
+
+  void load(Invocation& i, const Step& s, std::uint64_t* r) {
+    for (std::uint32_t k = 0; k < s.width; ++k)
+      r[s.to + k] = active(s, r, k) ? read(element(i, s, r, k), s.dtype) : 0;
+  }
+
+  void store(Invocation& i, const Step& s, const std::uint64_t* r) {
+    for (std::uint32_t k = 0; k < s.width; ++k)
+      if (active(s, r, k)) write(element(i, s, r, k, true), s.dtype, r[s.b + k]);
+  }
+
+  /// No other invocation runs meanwhile.
+  void atomic(Invocation& i, const Step& s, std::uint64_t* r) {
+    for (std::uint32_t k = 0; k < s.width; ++k) {
+      std::byte* const where = element(i, s, r, k);
+      const std::uint64_t old = read(where, s.dtype);
+      write(where, s.dtype, s.function(old, r[s.b + k], 0));
+      r[s.to + k] = old;
+    }
   }
 
   /// Subgroups of about four invocations that are no neighbours: nothing may rely on their size or

@@ -3,6 +3,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -188,6 +189,11 @@ class Builder {
   Value fold_unary(Op, Value);
   Value fold_binary(Op, Value, Value);
   Value fold_integer(Op, Value, std::uint64_t constant);
+  Value fold_arithmetic(Op, Value, std::uint64_t constant);
+  Value fold_bits(Op, Value, std::uint64_t constant);
+  Value fold_extremum(Op, Value, std::uint64_t constant);
+  /// The second operand of `op` where that has made `v` and it is a constant.
+  std::optional<std::uint64_t> constant_operand(Value v, Op op) const;
   Value fold_recombined(Value multiple, Value remainder);
   /// So many of a u32's lowest bits are known to be zero.
   unsigned zeros_below(Value, int depth = 4) const;

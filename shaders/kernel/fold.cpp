@@ -196,59 +196,87 @@ unsigned Builder::zeros_below(Value v, int depth) const {
   return 0;
 }
 
+std::optional<std::uint64_t> Builder::constant_operand(Value v, Op op) const {
+  if (!made_by(v, op) || !is_constant(operand(v, 1))) return std::nullopt;
+  return constant_bits(operand(v, 1));
+}
+
 Value Builder::fold_integer(Op op, Value a, std::uint64_t c) {
+  switch (op) {
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::mul_high:
+    case Op::div:
+    case Op::rem:
+      return fold_arithmetic(op, a, c);
+    case Op::shl:
+    case Op::shr:
+    case Op::band:
+    case Op::bor:
+    case Op::bxor:
+      return fold_bits(op, a, c);
+    case Op::minimum:
+    case Op::maximum:
+      return fold_extremum(op, a, c);
+    default:
+      return {};
+  }
+}
+
+Value Builder::fold_arithmetic(Op op, Value a, std::uint64_t c) {
   const Type t = type(a);
-  const std::uint64_t ones = all_bits(t.scalar);
-  const bool natural = is_unsigned(t.scalar);
-  const std::uint64_t lowest = natural ? 0 : (ones >> 1) + 1;
-  const std::uint64_t highest = natural ? ones : ones >> 1;
-  const bool power = std::has_single_bit(c);
-  const auto exponent = static_cast<std::uint64_t>(std::countr_zero(c));
-  const auto both = [&](Op o, std::uint64_t x, std::uint64_t y) {
+  const auto computed = [&](Op o, std::uint64_t x, std::uint64_t y) {
     return scalar_function(o, t.scalar)(x, y, 0);
   };
-  const auto inner = [&](Op o) { return made_by(a, o) && is_constant(operand(a, 1)); };
-  const auto inner_bits = [&] { return constant_bits(operand(a, 1)); };
-  // A multiple of 2^s with a constant added that has s bits at most: the two do not meet.
-  const bool beside = t.scalar == DType::u32 && inner(Op::add);
-  const auto added_bits = static_cast<std::uint64_t>(beside ? std::bit_width(inner_bits()) : 0);
-  const bool apart = beside && added_bits <= zeros_below(operand(a, 0));
+  const bool power = t.scalar == DType::u32 && std::has_single_bit(c);
+  const auto exponent = static_cast<std::uint64_t>(std::countr_zero(c));
   switch (op) {
     case Op::add:
     case Op::sub:
       if (c == 0) return a;
-      if (inner(Op::add) || inner(Op::sub)) {
-        const std::uint64_t first =
-            made_by(a, Op::add) ? inner_bits() : both(Op::sub, 0, inner_bits());
-        return binary(Op::add, operand(a, 0), constant(t, both(op, first, c)));
-      }
+      if (const auto added = constant_operand(a, Op::add))
+        return binary(Op::add, operand(a, 0), constant(t, computed(op, *added, c)));
+      if (const auto subtracted = constant_operand(a, Op::sub))
+        return binary(Op::add, operand(a, 0),
+                      constant(t, computed(op, computed(Op::sub, 0, *subtracted), c)));
       return {};
     case Op::mul:
       if (c == 0) return constant(t, 0);
       if (c == 1) return a;
-      if (inner(Op::mul)) {
-        return binary(Op::mul, operand(a, 0), constant(t, both(Op::mul, inner_bits(), c)));
-      }
-      if (t.scalar == DType::u32 && power) return binary(Op::shl, a, constant(t, exponent));
-      return {};
+      if (const auto factor = constant_operand(a, Op::mul))
+        return binary(Op::mul, operand(a, 0), constant(t, computed(Op::mul, *factor, c)));
+      return power ? binary(Op::shl, a, constant(t, exponent)) : Value{};
+    case Op::mul_high:
+      return c <= 1 ? constant(t, 0) : Value{};
     case Op::div:
-      if (c == 0) return constant(t, ones);
+      if (c == 0) return constant(t, all_bits(t.scalar));
       if (c == 1) return a;
-      if (t.scalar == DType::u32 && power) return binary(Op::shr, a, constant(t, exponent));
-      return {};
+      return power ? binary(Op::shr, a, constant(t, exponent)) : Value{};
     case Op::rem:
       if (c == 0) return a;
-      if (c == 1 || (!natural && c == ones)) return constant(t, 0);
-      if (t.scalar == DType::u32 && power) return binary(Op::band, a, constant(t, c - 1));
+      if (c == 1 || (!is_unsigned(t.scalar) && c == all_bits(t.scalar))) return constant(t, 0);
+      return power ? binary(Op::band, a, constant(t, c - 1)) : Value{};
+    default:
       return {};
+  }
+}
+
+Value Builder::fold_bits(Op op, Value a, std::uint64_t c) {
+  const Type t = type(a);
+  const std::uint64_t ones = all_bits(t.scalar);
+  const auto same = constant_operand(a, op);
+  // A multiple of 2^s with a constant added that has s bits at most: the two do not meet.
+  const auto added = t.scalar == DType::u32 ? constant_operand(a, Op::add) : std::nullopt;
+  const auto added_bits = static_cast<std::uint64_t>(added ? std::bit_width(*added) : 0);
+  const bool apart = added && added_bits <= zeros_below(operand(a, 0));
+  switch (op) {
     case Op::shl:
     case Op::shr: {
-      const std::uint64_t count = c % bits_of(t.scalar);
+      const std::uint64_t width = bits_of(t.scalar), count = c % width;
       if (count == 0) return a;
-      if (inner(op)) {
-        const std::uint64_t total = inner_bits() % bits_of(t.scalar) + count;
-        if (total < bits_of(t.scalar)) return binary(op, operand(a, 0), constant(t, total));
-      }
+      if (same && *same % width + count < width)
+        return binary(op, operand(a, 0), constant(t, *same % width + count));
       if (op == Op::shr && apart && count >= added_bits)
         return binary(op, operand(a, 0), constant(t, c));
       return {};
@@ -256,38 +284,38 @@ Value Builder::fold_integer(Op op, Value a, std::uint64_t c) {
     case Op::band:
       if (c == 0) return constant(t, 0);
       if (c == ones) return a;
-      if (inner(op)) return binary(op, operand(a, 0), constant(t, inner_bits() & c));
-      if (t.scalar == DType::u32 && inner(Op::shl) && c >> (inner_bits() % 32) == 0)
+      if (same) return binary(op, operand(a, 0), constant(t, *same & c));
+      if (const auto shift = constant_operand(a, Op::shl);
+          t.scalar == DType::u32 && shift && c >> (*shift % 32) == 0)
         return constant(t, 0);
       if (apart)
-        return binary(Op::add, binary(op, operand(a, 0), constant(t, c)),
-                      constant(t, inner_bits() & c));
+        return binary(Op::add, binary(op, operand(a, 0), constant(t, c)), constant(t, *added & c));
       return {};
     case Op::bor:
       if (c == 0) return a;
       if (c == ones) return constant(t, ones);
-      if (inner(op)) return binary(op, operand(a, 0), constant(t, inner_bits() | c));
-      return {};
+      return same ? binary(op, operand(a, 0), constant(t, *same | c)) : Value{};
     case Op::bxor:
       if (c == 0) return a;
       if (c == ones) return unary(Op::bnot, a);
-      if (inner(op)) return binary(op, operand(a, 0), constant(t, inner_bits() ^ c));
-      return {};
-    case Op::minimum:
-    case Op::maximum: {
-      const std::uint64_t neutral = op == Op::minimum ? highest : lowest;
-      const std::uint64_t absorbing = op == Op::minimum ? lowest : highest;
-      if (c == neutral) return a;
-      if (c == absorbing) return constant(t, c);
-      if (inner(op)) return binary(op, operand(a, 0), constant(t, both(op, inner_bits(), c)));
-      return {};
-    }
-    case Op::mul_high:
-      if (c <= 1) return constant(t, 0);
-      return {};
+      return same ? binary(op, operand(a, 0), constant(t, *same ^ c)) : Value{};
     default:
       return {};
   }
+}
+
+Value Builder::fold_extremum(Op op, Value a, std::uint64_t c) {
+  const Type t = type(a);
+  const std::uint64_t ones = all_bits(t.scalar);
+  const std::uint64_t lowest = is_unsigned(t.scalar) ? 0 : (ones >> 1) + 1;
+  const std::uint64_t highest = is_unsigned(t.scalar) ? ones : ones >> 1;
+  const std::uint64_t neutral = op == Op::minimum ? highest : lowest;
+  const std::uint64_t absorbing = op == Op::minimum ? lowest : highest;
+  if (c == neutral) return a;
+  if (c == absorbing) return constant(t, c);
+  if (const auto bound = constant_operand(a, op))
+    return binary(op, operand(a, 0), constant(t, scalar_function(op, t.scalar)(*bound, c, 0)));
+  return {};
 }
 
 Value Builder::fold_compare(Op op, Value a, Value b) {

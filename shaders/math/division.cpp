@@ -99,14 +99,107 @@ Floating<T> large_quotient(Floating<T> numerator, Floating<T> denominator, Float
                 apply(Op::minimum, shift, shift.like(2 * Layout<T>::bias)));
 }
 
+/// Long division of |a| by |b| where the quotient has more digits than the type, `steps` steps in a
+/// trip of a loop that others do not enter. Everything the loop needs is made of what it carries,
+/// or it would be computed in front of it for all who do not.
+template <class T>
+class LongDivision {
+ public:
+  /// `dividend`, `divisor`: |a| and |b|, scaled; `small`: whether |b| is below 1 and they are
+  /// scaled up. `apart`: whether the quotient is to be rounded up where something is left.
+  LongDivision(Floating<T> dividend, Floating<T> divisor, Real small, Wanted wanted, Real apart)
+      : k_(*dividend.b),
+        width_(k_.type(dividend.v).width),
+        dividend_(dividend),
+        divisor_(divisor),
+        small_(small),
+        quotient_(wanted != Wanted::rest),
+        apart_(apart) {}
+
+  /// For those who are `far`, with x = |a|. Others keep the dividend as their remainder.
+  void run(Floating<T> x, Real far) {
+    kernel::Values init{dividend_.v, x.v, select(far, number(-1), number(0)).v, divisor_.v,
+                        divisor_.v};
+    if (quotient_) init.insert(init.end(), {x.v, number(0).v, dividend_.v});
+    end_ = k_.loop(
+        init, static_cast<std::uint64_t>(Digits<T>::trips),
+        [&](std::span<const Value> c) {
+          const Value more = (Real{&k_, c[left_of]} != 0).v;
+          return width_ > 1 ? k_.any(more) : more;
+        },
+        [&](std::span<const Value> c) { return trip(c); });
+  }
+  Floating<T> remainder() const { return {&k_, end_[reduced]}; }
+  /// Where one is wanted.
+  Floating<T> quotient() const { return {&k_, end_[n_of]}; }
+
+ private:
+  /// What the loop carries. `left` is -1 before the first trip, in which the operands are taken
+  /// apart, and 0 in the end.
+  enum : std::size_t {
+    reduced,
+    rest_of,
+    left_of,
+    divisor_of,
+    unit_of,
+    numerator_of,
+    shift_of,
+    n_of
+  };
+
+  Real number(int n) const {
+    return Real{&k_, k_.constant({DType::i32, width_}, static_cast<std::uint32_t>(n))};
+  }
+
+  kernel::Values trip(std::span<const Value> c) const {
+    using D = Digits<T>;
+    const auto carried = [&](std::size_t i) { return Floating<T>{&k_, c[i]}; };
+    const auto exponent = [](Floating<T> v) {
+      return (v.high_word() >> Layout<T>::shift).bits(DType::i32);
+    };
+    const Real to_shift{&k_, c[left_of]}, first = to_shift < 0;
+    const Floating<T> from = carried(rest_of), by = carried(divisor_of);
+    // NaN of an infinity.
+    const Floating<T> start = mantissa(from) + (from - from), denominator = mantissa(by);
+    const Real between =
+        exponent(from) - exponent(by) + select(small_, number(D::scale), number(-D::scale));
+    const Real whole_shift = apply(Op::minimum, between, number(D::apart));
+    const Floating<T> units =
+        select(first, from_high_word<T>(by.high_word() & exponent_mask<T>), carried(unit_of));
+    Floating<T> rest = select(first, start, from);
+    Real left = select(first, whole_shift, to_shift);
+    for (int step = 0; step < D::steps; ++step) {
+      const Real now = apply(Op::minimum, left, number(D::step));
+      rest = divided(rest * power_of_two<T>(now), denominator).rest;
+      left = left - now;
+    }
+    rest = select(rest < T(0), rest + denominator, rest);
+    kernel::Values next{(rest * units).v, rest.v, left.v, denominator.v, units.v};
+    if (quotient_) {
+      const Floating<T> numerator = select(first, start, carried(numerator_of));
+      const Real shift = select(first, whole_shift, Real{&k_, c[shift_of]});
+      const Floating<T> n = large_quotient(numerator, denominator, rest, shift, apart_);
+      next.insert(next.end(), {numerator.v, shift.v, n.v});
+    }
+    // Lanes that have arrived keep what they have.
+    if (width_ > 1)
+      for (const std::size_t i : {std::size_t{reduced}, std::size_t{n_of}})
+        if (i < next.size()) next[i] = k_.select((to_shift != 0).v, next[i], c[i]);
+    return next;
+  }
+
+  Builder& k_;
+  const std::uint8_t width_;
+  const Floating<T> dividend_, divisor_;
+  const Real small_;
+  const bool quotient_;
+  const Real apart_;
+  kernel::Values end_;
+};
+
 template <class T>
 Parts<T> parts(Floating<T> a, Floating<T> b, Wanted wanted) {
   using D = Digits<T>;
-  Builder& k = *a.b;
-  const std::uint8_t width = k.type(a.v).width;
-  const auto number = [&](int n) {
-    return Real{&k, k.constant({DType::i32, width}, static_cast<std::uint32_t>(n))};
-  };
   const Floating<T> x = magnitude(a), y = magnitude(b);
   const Real small = y < T(1);
   const T large_unit = std::ldexp(T(1), D::scale), small_unit = std::ldexp(T(1), -D::scale);
@@ -120,65 +213,10 @@ Parts<T> parts(Floating<T> a, Floating<T> b, Wanted wanted) {
   Real far = dividend >= reach;
   // Quotients by 0 and of infinities are those of a division.
   if (quotient) far = far & (reach > T(0)) & (x < std::numeric_limits<T>::infinity());
+  LongDivision<T> long_division(dividend, divisor, small, wanted, apart);
+  long_division.run(x, far);
 
-  // Everything the loop needs is made of what it carries, or it would be computed in front of it
-  // for all who do not enter. `left` is -1 before the first trip, in which the operands are taken
-  // apart, and 0 in the end.
-  enum : std::size_t {
-    reduced,
-    rest_of,
-    left_of,
-    divisor_of,
-    unit_of,
-    numerator_of,
-    shift_of,
-    n_of
-  };
-  kernel::Values init{dividend.v, x.v, select(far, number(-1), number(0)).v, divisor.v, divisor.v};
-  if (quotient) init.insert(init.end(), {x.v, number(0).v, dividend.v});
-  const kernel::Values end = k.loop(
-      init, static_cast<std::uint64_t>(D::trips),
-      [&](std::span<const Value> c) {
-        const Value more = (Real{&k, c[left_of]} != 0).v;
-        return width > 1 ? k.any(more) : more;
-      },
-      [&](std::span<const Value> c) {
-        const auto carried = [&](std::size_t i) { return Floating<T>{&k, c[i]}; };
-        const auto exponent = [](Floating<T> v) {
-          return (v.high_word() >> Layout<T>::shift).bits(DType::i32);
-        };
-        const Real to_shift{&k, c[left_of]}, first = to_shift < 0;
-        const Floating<T> from = carried(rest_of), by = carried(divisor_of);
-        // NaN of an infinity.
-        const Floating<T> start = mantissa(from) + (from - from), denominator = mantissa(by);
-        const Real between =
-            exponent(from) - exponent(by) + select(small, number(D::scale), number(-D::scale));
-        const Real whole_shift = apply(Op::minimum, between, number(D::apart));
-        const Floating<T> units =
-            select(first, from_high_word<T>(by.high_word() & exponent_mask<T>), carried(unit_of));
-        Floating<T> rest = select(first, start, from);
-        Real left = select(first, whole_shift, to_shift);
-        for (int step = 0; step < D::steps; ++step) {
-          const Real now = apply(Op::minimum, left, number(D::step));
-          rest = divided(rest * power_of_two<T>(now), denominator).rest;
-          left = left - now;
-        }
-        rest = select(rest < T(0), rest + denominator, rest);
-        kernel::Values next{(rest * units).v, rest.v, left.v, denominator.v, units.v};
-        if (quotient) {
-          const Floating<T> numerator = select(first, start, carried(numerator_of));
-          const Real shift = select(first, whole_shift, Real{&k, c[shift_of]});
-          const Floating<T> n = large_quotient(numerator, denominator, rest, shift, apart);
-          next.insert(next.end(), {numerator.v, shift.v, n.v});
-        }
-        // Lanes that have arrived keep what they have.
-        if (width > 1)
-          for (const std::size_t i : {std::size_t{reduced}, std::size_t{n_of}})
-            if (i < next.size()) next[i] = k.select((to_shift != 0).v, next[i], c[i]);
-        return next;
-      });
-
-  const Step<T> last = divided(Floating<T>{&k, end[reduced]}, divisor);
+  const Step<T> last = divided(long_division.remainder(), divisor);
   const Real below = last.rest < T(0);
   Parts<T> r{.quotient = {},
              .dividend = dividend,
@@ -190,7 +228,7 @@ Parts<T> parts(Floating<T> a, Floating<T> b, Wanted wanted) {
   r.left_over = select(r.less, x, r.rest) != T(0);
   if (quotient) {
     const Floating<T> n = select(below, last.quotient - T(1), last.quotient);
-    r.quotient = select(far, Floating<T>{&k, end[n_of]}, select(apart & r.left_over, n + T(1), n));
+    r.quotient = select(far, long_division.quotient(), select(apart & r.left_over, n + T(1), n));
   }
   return r;
 }

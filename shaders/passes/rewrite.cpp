@@ -17,6 +17,35 @@ void copy_header(const Kernel& source, Builder& out) {
   k.shareds = source.shareds;
 }
 
+namespace {
+
+Value load_like(Builder& out, const Instruction& i, std::span<const Value> x, std::uint8_t width) {
+  const auto array = static_cast<std::uint32_t>(i.immediate);
+  switch (space(i.op)) {
+    case Space::private_array:
+      return out.private_load(array, x[0], width);
+    case Space::shared_array:
+      return out.shared_load(array, x[0], width);
+    default:
+      return out.load(array, x[0], width, x.size() > 1 ? x[1] : Value{});
+  }
+}
+
+void store_like(Builder& out, const Instruction& i, std::span<const Value> x) {
+  const auto array = static_cast<std::uint32_t>(i.immediate);
+  const Value mask = x.size() > 2 ? x[2] : Value{};
+  switch (space(i.op)) {
+    case Space::private_array:
+      return out.private_store(array, x[0], x[1], mask);
+    case Space::shared_array:
+      return out.shared_store(array, x[0], x[1], mask);
+    default:
+      return out.store(array, x[0], x[1], mask);
+  }
+}
+
+}  // namespace
+
 Value emit_like(Builder& out, const Kernel& source, const Instruction& i, std::span<const Value> x,
                 std::uint8_t width) {
   std::optional<Builder::Exactly> exactly;
@@ -26,7 +55,6 @@ Value emit_like(Builder& out, const Kernel& source, const Instruction& i, std::s
     out.at_line(at.file.c_str(), at.line);
   }
   const auto number = static_cast<std::uint32_t>(i.immediate);
-  const auto mask = [&](std::size_t k) { return x.size() > k ? x[k] : Value{}; };
   const auto scalar = [&] { return source.type(i.results[0]).scalar; };
   switch (form(i.op)) {
     case Form::constant:
@@ -63,26 +91,10 @@ Value emit_like(Builder& out, const Kernel& source, const Instruction& i, std::s
     case Form::horizontal:
       return i.op == Op::any ? out.any(x[0]) : out.all(x[0]);
     case Form::load:
-      switch (space(i.op)) {
-        case Space::private_array:
-          return out.private_load(number, x[0], width);
-        case Space::shared_array:
-          return out.shared_load(number, x[0], width);
-        default:
-          return out.load(number, x[0], width, mask(1));
-      }
+      return load_like(out, i, x, width);
     case Form::store:
-      switch (space(i.op)) {
-        case Space::private_array:
-          out.private_store(number, x[0], x[1], mask(2));
-          return {};
-        case Space::shared_array:
-          out.shared_store(number, x[0], x[1], mask(2));
-          return {};
-        default:
-          out.store(number, x[0], x[1], mask(2));
-          return {};
-      }
+      store_like(out, i, x);
+      return {};
     case Form::atomic:
       return out.atomic(i.op, number, x[0], x[1]);
     case Form::subgroup_position:
