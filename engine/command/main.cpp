@@ -118,77 +118,85 @@ void show_graph(const ShowOptions& options) {
   std::cout << (options.stage == "spirv" ? spirv_text(program, target) : kept.text);
 }
 
+const CLI::App& add_compile(CLI::App& app, CompileFiles& options) {
+  CLI::App* command = app.add_subcommand(
+      "compile", "Compile graphs into one file, for this device and any of Vulkan 1.1");
+  command->add_option("files", options.graphs, "Graphs' texts; each becomes a function")
+      ->required();
+  command->add_option("--out", options.out, "The file")->required();
+  command
+      ->add_option("--target", options.targets,
+                   "What to compile for beside the least device of Vulkan 1.1, the preferred first")
+      ->check(CLI::IsMember({"device", "gpu", "cpu", "minimum"}))
+      ->capture_default_str();
+  command->add_option("--header", options.header,
+                      "Write a C++ header with the functions' types as well");
+  return *command;
+}
+
+const CLI::App& add_run(CLI::App& app, RunFile& options) {
+  CLI::App* command = app.add_subcommand("run", "Run a graph, or a function of a program file");
+  command->add_option("file", options.file, "A graph's text, or a program file")->required();
+  command->add_option("--in", options.inputs, "Inputs in order, .npy and .npz files");
+  command->add_option("--out", options.out,
+                      "Write outputs to PREFIX0.npy, PREFIX1.npy, ..., or to one file that ends "
+                      "in .npz, instead of printing them");
+  command->add_option("--entry", options.entry, "Which function of a program file");
+  command->add_option("--digest", options.digest, "Refuse a program file that has another");
+  command->add_option("--on", options.on, "device, or host: literal and slow, the reference")
+      ->check(CLI::IsMember({"device", "host"}))
+      ->capture_default_str();
+  command->add_option("--repeat", options.repeat, "Run so often and print the times")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--profile", options.profile,
+                    "Run twice more and print what each kernel takes, on the error output");
+  command->add_option("--trace", options.trace,
+                      "Write the same to FILE, for chrome://tracing and ui.perfetto.dev");
+  return *command;
+}
+
+const CLI::App& add_show(CLI::App& app, ShowOptions& options) {
+  CLI::App* command = app.add_subcommand(
+      "show", "Print what the compiler makes of a graph, or what a program file holds");
+  command->add_option("file", options.file, "A graph's text, or a program file")->required();
+  command->add_option("--stage", options.stage, "What to print")
+      ->check(CLI::IsMember({"passes", "graph", "fusion", "kernel", "spirv", "memory", "plan"}))
+      ->capture_default_str();
+  command
+      ->add_option("--target", options.target,
+                   "What to compile for: device, minimum, gpu, cpu, another kind that is known, or "
+                   "what `gnomon info` prints of a device: 'target \"...\" ...'")
+      ->capture_default_str();
+  return *command;
+}
+
+const CLI::App& add_bench(CLI::App& app, BenchFile& options) {
+  CLI::App* command = app.add_subcommand(
+      "bench",
+      "Time a graph or a function of a program file: making it, its first run, the others");
+  command->add_option("file", options.file, "A graph's text, or a program file")->required();
+  command->add_option("--in", options.inputs, "Inputs in order; ones otherwise");
+  command->add_option("--entry", options.entry, "Which function of a program file");
+  command->add_option("--runs", options.runs, "Runs of which the median is given")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  return *command;
+}
+
 int main(int argc, char** argv) {
   CLI::App app("Compiles, runs and shows array programs, and lists the devices they can run on");
   app.require_subcommand(1);
   app.set_version_flag("--version", GNOMON_VERSION);
-
   CompileFiles compile_options;
-  CLI::App* compile_command = app.add_subcommand(
-      "compile", "Compile graphs into one file, for this device and any of Vulkan 1.1");
-  compile_command
-      ->add_option("files", compile_options.graphs, "Graphs' texts; each becomes a function")
-      ->required();
-  compile_command->add_option("--out", compile_options.out, "The file")->required();
-  compile_command
-      ->add_option("--target", compile_options.targets,
-                   "What to compile for beside the least device of Vulkan 1.1, the preferred first")
-      ->check(CLI::IsMember({"device", "gpu", "cpu", "minimum"}))
-      ->capture_default_str();
-
-  compile_command->add_option("--header", compile_options.header,
-                              "Write a C++ header with the functions' types as well");
-
   RunFile run_options;
-  CLI::App* run_command = app.add_subcommand("run", "Run a graph, or a function of a program file");
-  run_command->add_option("file", run_options.file, "A graph's text, or a program file")
-      ->required();
-  run_command->add_option("--in", run_options.inputs, "Inputs in order, .npy and .npz files");
-  run_command->add_option(
-      "--out", run_options.out,
-      "Write outputs to PREFIX0.npy, PREFIX1.npy, ..., or to one file that ends "
-      "in .npz, instead of printing them");
-  run_command->add_option("--entry", run_options.entry, "Which function of a program file");
-  run_command->add_option("--digest", run_options.digest, "Refuse a program file that has another");
-  run_command
-      ->add_option("--on", run_options.on, "device, or host: literal and slow, the reference")
-      ->check(CLI::IsMember({"device", "host"}))
-      ->capture_default_str();
-  run_command->add_option("--repeat", run_options.repeat, "Run so often and print the times")
-      ->check(CLI::PositiveNumber);
-  run_command->add_flag("--profile", run_options.profile,
-                        "Run twice more and print what each kernel takes, on the error output");
-  run_command->add_option("--trace", run_options.trace,
-                          "Write the same to FILE, for chrome://tracing and ui.perfetto.dev");
-
   ShowOptions show_options;
-  CLI::App* show_command = app.add_subcommand(
-      "show", "Print what the compiler makes of a graph, or what a program file holds");
-  show_command->add_option("file", show_options.file, "A graph's text, or a program file")
-      ->required();
-  show_command->add_option("--stage", show_options.stage, "What to print")
-      ->check(CLI::IsMember({"passes", "graph", "fusion", "kernel", "spirv", "memory", "plan"}))
-      ->capture_default_str();
-  show_command
-      ->add_option("--target", show_options.target,
-                   "What to compile for: device, minimum, gpu, cpu, another kind that is known, or "
-                   "what `gnomon info` prints of a device: 'target \"...\" ...'")
-      ->capture_default_str();
-
   BenchFile bench_options;
-  CLI::App* bench_command = app.add_subcommand(
-      "bench",
-      "Time a graph or a function of a program file: making it, its first run, the others");
-  bench_command->add_option("file", bench_options.file, "A graph's text, or a program file")
-      ->required();
-  bench_command->add_option("--in", bench_options.inputs, "Inputs in order; ones otherwise");
-  bench_command->add_option("--entry", bench_options.entry, "Which function of a program file");
-  bench_command->add_option("--runs", bench_options.runs, "Runs of which the median is given")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-
-  CLI::App* info_command =
-      app.add_subcommand("info", "List devices, their limits, and why one was passed over");
+  const CLI::App& compile_command = add_compile(app, compile_options);
+  const CLI::App& run_command = add_run(app, run_options);
+  const CLI::App& show_command = add_show(app, show_options);
+  const CLI::App& bench_command = add_bench(app, bench_options);
+  const CLI::App& info_command =
+      *app.add_subcommand("info", "List devices, their limits, and why one was passed over");
 
   try {
     app.parse(argc, argv);
@@ -196,17 +204,17 @@ int main(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : 2;
   }
   try {
-    if (compile_command->parsed()) compile_files(compile_options);
-    if (run_command->parsed())
+    if (compile_command.parsed()) compile_files(compile_options);
+    if (run_command.parsed())
       holds_programs(run_options.file) ? run_program(run_options) : run_graph(run_options);
-    if (show_command->parsed()) {
+    if (show_command.parsed()) {
       if (holds_programs(show_options.file))
         std::cout << program_text(show_options.file);
       else
         show_graph(show_options);
     }
-    if (bench_command->parsed()) std::cout << bench_text(bench_options);
-    if (info_command->parsed()) std::cout << devices_text();
+    if (bench_command.parsed()) std::cout << bench_text(bench_options);
+    if (info_command.parsed()) std::cout << devices_text();
   } catch (const Error& e) {
     std::cerr << e.what() << "\n";
     return 2;

@@ -277,22 +277,26 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
   return entries_.back().get();
 }
 
+std::vector<Array> JitCore::run_on_host(const Entry& entry, std::span<const LeafRef> leaves,
+                                        const CallOptions* call, bool hit) {
+  Arrays inputs;
+  for (const LeafRef& leaf : leaves) inputs.push_back(state_->placed(*leaf.array));
+  inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
+  const Arrays outputs =
+      run_by_reference(*state_, entry.graph, inputs, options_.print_bytes, printer(*state_, call));
+  for (const LeafRef& leaf : leaves)
+    if (leaf.donate) *leaf.array = {};
+  if (state_->environment.check_nan)
+    require_finite(*state_, options_.name, entry.graph, inputs, outputs);
+  const std::lock_guard lock(mutex_);
+  ++(hit ? info_.hits : info_.misses);
+  return outputs;
+}
+
 std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> leaves,
                                 const CallOptions* call, bool hit) {
   const Environment& environment = state_->environment;
-  if (environment.jit_off) {
-    Arrays inputs;
-    for (const LeafRef& leaf : leaves) inputs.push_back(state_->placed(*leaf.array));
-    inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
-    const Arrays outputs = run_by_reference(*state_, entry.graph, inputs, options_.print_bytes,
-                                            printer(*state_, call));
-    for (const LeafRef& leaf : leaves)
-      if (leaf.donate) *leaf.array = {};
-    if (environment.check_nan) require_finite(*state_, options_.name, entry.graph, inputs, outputs);
-    const std::lock_guard lock(mutex_);
-    ++(hit ? info_.hits : info_.misses);
-    return outputs;
-  }
+  if (environment.jit_off) return run_on_host(entry, leaves, call, hit);
   const std::shared_ptr<Executable> executable = settled(entry);
   std::vector<Array> inputs, outputs;
   std::vector<std::uint8_t> donated;

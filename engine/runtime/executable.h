@@ -300,6 +300,12 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   void add_single(Building&, const Launch&, std::vector<vulkan::Dispatch>&);
   void add_joined(Building&, std::span<const Launch>, const Joined&,
                   std::vector<vulkan::Dispatch>&);
+  vulkan::Stretches stretches_of(Building&, const Submission&,
+                                 const std::vector<std::vector<Joined>>&);
+  /// Makes the words that the host and gated blocks share, and gives the transfers between them and
+  /// the arena: `Entry::words_per_block` per block, in the order of the words.
+  std::vector<vulkan::BufferCopy> share_words(Entry&, const Schedule&);
+  void record(const Building&, std::vector<vulkan::Windows>, vulkan::Stretches);
   // In modules.cpp.
   const Module* module(std::uint32_t kernel, std::span<const std::uint8_t> windows,
                        std::uint32_t joined_rows) const;
@@ -308,6 +314,13 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   /// Hands what was emitted to whoever keeps it.
   void keep_modules();
   void restore_modules(std::span<const Module> wanted);
+  /// A module to be made, of words that are there or of a kernel.
+  struct ModuleTask;
+  std::vector<ModuleTask> missing_modules(std::vector<Module> wanted) const;
+  /// Throws where modules have to be emitted and nobody can.
+  void require_compiler(std::span<const ModuleTask>) const;
+  void emit_words(std::span<ModuleTask>);
+  void compile_pipelines(std::span<ModuleTask>);
   void release(Entry&) noexcept;
   // In resume.cpp.
   void device_gone() noexcept override;

@@ -40,16 +40,14 @@ void Executable::restore_modules(std::span<const Module> wanted) {
   });
 }
 
-void Executable::make_modules(std::vector<Module> wanted) {
-  restore_modules(wanted);
-  /// A module to be made, of words that are there or of a kernel.
-  struct Task {
-    Module module;
-    std::vector<std::uint32_t> words;
-    const ProgramModule* stored = nullptr;
-  };
-  std::vector<Task> tasks;
-  bool emits = false;
+struct Executable::ModuleTask {
+  Module module;
+  std::vector<std::uint32_t> words;
+  const ProgramModule* stored = nullptr;
+};
+
+std::vector<Executable::ModuleTask> Executable::missing_modules(std::vector<Module> wanted) const {
+  std::vector<ModuleTask> tasks;
   for (Module& w : wanted) {
     // Behind the program's own stand those that copy, without their bodies and all alike.
     const auto number = [&](std::uint32_t k) {
@@ -60,27 +58,29 @@ void Executable::make_modules(std::vector<Module> wanted) {
              m.joined_rows == w.joined_rows;
     };
     if (module(w.kernel, w.windows, w.joined_rows) != nullptr ||
-        std::ranges::any_of(tasks, same, [](const Task& t) -> const Module& { return t.module; }))
+        std::ranges::any_of(tasks, same, &ModuleTask::module))
       continue;
     const auto stored = std::ranges::find_if(origin_.modules, same);
-    Task task{std::move(w), {}, stored == origin_.modules.end() ? nullptr : &*stored};
+    ModuleTask task{std::move(w), {}, stored == origin_.modules.end() ? nullptr : &*stored};
     if (task.stored != nullptr) task.words = task.stored->words;
-    emits |= task.stored == nullptr;
     tasks.push_back(std::move(task));
   }
-  if (tasks.empty()) return;
-  const std::size_t threads = context_->compile_threads;
-  const Compiler* const compiler = context_->compiler.get();
-  if (emits && (compiler == nullptr || sealed_)) {
-    const auto missing = std::ranges::find(tasks, nullptr, &Task::stored);
-    throw DeviceError(
-        "gnomon::run: `" + program_.name + "` has no module of kernel `" +
-        schedule_.kernels[missing->module.kernel].name +
-        "` for arrays that lie in blocks of memory as these do, and it was saved with "
-        "those it has; use smaller arrays, or a Runtime with larger block_bytes");
-  }
+  return tasks;
+}
 
+void Executable::require_compiler(std::span<const ModuleTask> tasks) const {
+  const auto missing = std::ranges::find(tasks, nullptr, &ModuleTask::stored);
+  if (missing == tasks.end() || (context_->compiler != nullptr && !sealed_)) return;
+  throw DeviceError("gnomon::run: `" + program_.name + "` has no module of kernel `" +
+                    schedule_.kernels[missing->module.kernel].name +
+                    "` for arrays that lie in blocks of memory as these do, and it was saved with "
+                    "those it has; use smaller arrays, or a Runtime with larger block_bytes");
+}
+
+void Executable::emit_words(std::span<ModuleTask> tasks) {
   const auto start = std::chrono::steady_clock::now();
+  const Compiler* const compiler = context_->compiler.get();
+  const bool emits = std::ranges::find(tasks, nullptr, &ModuleTask::stored) != tasks.end();
   if (emits && origin_.compile) {
     // The arrays lie in other blocks than they did in the process that left the modules.
     Program again = origin_.compile();
@@ -89,15 +89,13 @@ void Executable::make_modules(std::vector<Module> wanted) {
     std::ranges::move(again.kernels, schedule_.kernels.begin());
     origin_.compile = nullptr;
   }
-  in_parallel(tasks.size(), threads, [&](std::size_t i) {
-    Task& task = tasks[i];
-    const bool emitted = task.stored == nullptr;
-    if (emitted) {
+  in_parallel(tasks.size(), context_->compile_threads, [&](std::size_t i) {
+    ModuleTask& task = tasks[i];
+    if (task.stored == nullptr) {
       const std::uint32_t k = task.module.kernel;
-      const Target& target = target_;
       const bool copies = k >= program_.kernels.size();
-      task.words = compiler->words(copies ? compiler->copy_kernel(target) : schedule_.kernels[k],
-                                   target, task.module.windows,
+      task.words = compiler->words(copies ? compiler->copy_kernel(target_) : schedule_.kernels[k],
+                                   target_, task.module.windows,
                                    {.debug_info = options_.debug_info,
                                     .window_bytes = context_->device.max_window_bytes(),
                                     .joined_rows = task.module.joined_rows,
@@ -108,16 +106,27 @@ void Executable::make_modules(std::vector<Module> wanted) {
     }
   });
   times_.emit_ms += milliseconds_since(start);
+}
 
-  const auto driver = std::chrono::steady_clock::now();
-  in_parallel(tasks.size(), threads, [&](std::size_t i) {
-    Task& task = tasks[i];
+void Executable::compile_pipelines(std::span<ModuleTask> tasks) {
+  const auto start = std::chrono::steady_clock::now();
+  in_parallel(tasks.size(), context_->compile_threads, [&](std::size_t i) {
+    ModuleTask& task = tasks[i];
     const std::string& name = schedule_.kernels[task.module.kernel].name;
     task.module.pipeline = context_->pipelines.pipeline(
         std::move(task.words), name, task.stored == nullptr ? nullptr : &task.stored->driver_data);
   });
-  times_.pipeline_ms += milliseconds_since(driver);
-  for (Task& task : tasks) {
+  times_.pipeline_ms += milliseconds_since(start);
+}
+
+void Executable::make_modules(std::vector<Module> wanted) {
+  restore_modules(wanted);
+  std::vector<ModuleTask> tasks = missing_modules(std::move(wanted));
+  if (tasks.empty()) return;
+  require_compiler(tasks);
+  emit_words(tasks);
+  compile_pipelines(tasks);
+  for (ModuleTask& task : tasks) {
     to_keep_ |=
         task.stored == nullptr || task.stored->driver_data != task.module.pipeline->driver_data();
     footprint_ += 4 * task.module.pipeline->words().size();

@@ -421,8 +421,80 @@ void Executable::make_modules_of(const Submission& submission, const Schedule& s
   make_modules(std::move(wanted));
 }
 
-void Executable::build(Entry& entry) {
+vulkan::Stretches Executable::stretches_of(Building& building, const Submission& submission,
+                                           const std::vector<std::vector<Joined>>& plans) {
   const bool validating = context_->device.instance().validating();
+  vulkan::Stretches result;
+  if (context_->device.labels())
+    for (const Work& work : building.schedule.works)
+      result.labels.push_back(program_.name + ": " + work.label);
+  for (std::size_t s = 0; s < plans.size(); ++s) {
+    std::vector<vulkan::Dispatch> dispatches;
+    for (const Joined& plan : plans[s])
+      if (plan.parts.size() == 1)
+        add_single(building, submission.stretches[s][plan.parts[0]], dispatches);
+      else
+        add_joined(building, submission.stretches[s], plan, dispatches);
+    // Parts that stand elsewhere than they did need barriers elsewhere; see extra_barriers_.
+    if (validating && dispatches.size() < submission.stretches[s].size())
+      for (std::size_t d = 1; d < dispatches.size(); ++d) dispatches[d].barrier_before = true;
+    // The layer sees whole windows: what writes to one may have written counts that lie there.
+    if (validating)
+      for (vulkan::Dispatch& d : dispatches) d.writes_counts = true;
+    result.stretches.push_back(std::move(dispatches));
+  }
+  return result;
+}
+
+std::vector<vulkan::BufferCopy> Executable::share_words(Entry& entry, const Schedule& schedule) {
+  vulkan::Request request;
+  request.bytes = 4 * Entry::words_per_block * schedule.gated.size();
+  request.what = "what the host and loops tell each other";
+  request.host_writes = true;
+  entry.shared = context_->staging.allocate(request);
+  std::memset(entry.shared.mapped(), 0, request.bytes);
+  // A chunk uses one of two words of each kind, the next one the other.
+  std::vector<vulkan::BufferCopy> transfers;
+  const auto look = [&](const Place& at) {
+    transfers.push_back({arena_.block->buffer, entry.shared.block->buffer,
+                         arena_.offset + at.offset, entry.shared.offset + 4 * transfers.size(), 4});
+  };
+  const auto tell = [&](const Place& at) {
+    look(at);
+    vulkan::BufferCopy& copy = transfers.back();
+    std::swap(copy.from, copy.to);
+    std::swap(copy.from_offset, copy.to_offset);
+  };
+  for (const GatedBlock& block : schedule.gated) {
+    for (int chunk = 0; chunk < 2; ++chunk) look(block.done);
+    for (int chunk = 0; chunk < 2; ++chunk) look(block.iterations.value_or(block.done));
+    for (int chunk = 0; chunk < 2; ++chunk)
+      block.slices ? tell(block.slices->steps) : look(block.done);
+  }
+  return transfers;
+}
+
+void Executable::record(const Building& building, std::vector<vulkan::Windows> window_tuples,
+                        vulkan::Stretches stretches) {
+  Entry& entry = building.entry;
+  const std::uint32_t range =
+      std::max(building.range, static_cast<std::uint32_t>(building.alignment));
+  entry.instance_words = building.last + range / 4;
+  entry.words.resize(entry.instance_words);
+  vulkan::Request request;
+  request.bytes = std::uint64_t{4} * entry.instance_words * vulkan::Recording::max_instances;
+  request.what = "parameter blocks";
+  request.host_writes = true;
+  entry.parameters = context_->parameters.allocate(request);
+  entry.recording = std::make_unique<vulkan::Recording>(
+      context_->device, std::move(window_tuples), std::move(stretches), entry.parameters,
+      4 * entry.instance_words, range, options_.drop_barriers);
+  entry.recording->add_instance();
+  std::memcpy(entry.parameters.mapped(), entry.words.data(), 4 * entry.words.size());
+  entry.tickets.assign(1, 0);
+}
+
+void Executable::build(Entry& entry) {
   const std::size_t own_ranges = ranges_.size();
   Schedule schedule{{}, schedule_.works, schedule_.steps, schedule_.loops, schedule_.gated};
   std::vector<bool> extra = extra_barriers_;
@@ -448,72 +520,15 @@ void Executable::build(Entry& entry) {
   const std::uint64_t alignment =
       std::max<std::uint64_t>(16, context_->device.description().uniform_alignment);
   Building building{entry, schedule, prepared, extra, alignment};
-  vulkan::Stretches stretches;
-  if (context_->device.labels())
-    for (const Work& work : schedule.works)
-      stretches.labels.push_back(program_.name + ": " + work.label);
-  for (std::size_t s = 0; s < plans.size(); ++s) {
-    std::vector<vulkan::Dispatch> dispatches;
-    for (const Joined& plan : plans[s])
-      if (plan.parts.size() == 1)
-        add_single(building, submission.stretches[s][plan.parts[0]], dispatches);
-      else
-        add_joined(building, submission.stretches[s], plan, dispatches);
-    // Parts that stand elsewhere than they did need barriers elsewhere; see extra_barriers_.
-    if (validating && dispatches.size() < submission.stretches[s].size())
-      for (std::size_t d = 1; d < dispatches.size(); ++d) dispatches[d].barrier_before = true;
-    // The layer sees whole windows: what writes to one may have written counts that lie there.
-    if (validating)
-      for (vulkan::Dispatch& d : dispatches) d.writes_counts = true;
-    stretches.stretches.push_back(std::move(dispatches));
-  }
+  vulkan::Stretches stretches = stretches_of(building, submission, plans);
   entry.segments = std::move(submission.segments);
   if (entry.segments.size() == 1 && !entry.segments[0].gated && entry.segments[0].order.size() == 1)
     entry.whole = entry.segments[0].order[0];
   for (const Segment& segment : entry.segments)
     for (const std::uint32_t s : segment.order)
       entry.dispatches += static_cast<std::uint32_t>(stretches.stretches[s].size());
-  if (!schedule.gated.empty()) {
-    vulkan::Request request;
-    request.bytes = 4 * Entry::words_per_block * schedule.gated.size();
-    request.what = "what the host and loops tell each other";
-    request.host_writes = true;
-    entry.shared = context_->staging.allocate(request);
-    std::memset(entry.shared.mapped(), 0, request.bytes);
-    // A chunk uses one of two words of each kind, the next one the other.
-    const auto look = [&](const Place& at) {
-      stretches.transfers.push_back({arena_.block->buffer, entry.shared.block->buffer,
-                                     arena_.offset + at.offset,
-                                     entry.shared.offset + 4 * stretches.transfers.size(), 4});
-    };
-    const auto tell = [&](const Place& at) {
-      look(at);
-      vulkan::BufferCopy& copy = stretches.transfers.back();
-      std::swap(copy.from, copy.to);
-      std::swap(copy.from_offset, copy.to_offset);
-    };
-    for (const GatedBlock& block : schedule.gated) {
-      for (int chunk = 0; chunk < 2; ++chunk) look(block.done);
-      for (int chunk = 0; chunk < 2; ++chunk) look(block.iterations.value_or(block.done));
-      for (int chunk = 0; chunk < 2; ++chunk)
-        block.slices ? tell(block.slices->steps) : look(block.done);
-    }
-  }
-
-  const std::uint32_t range = std::max(building.range, static_cast<std::uint32_t>(alignment));
-  entry.instance_words = building.last + range / 4;
-  entry.words.resize(entry.instance_words);
-  vulkan::Request request;
-  request.bytes = std::uint64_t{4} * entry.instance_words * vulkan::Recording::max_instances;
-  request.what = "parameter blocks";
-  request.host_writes = true;
-  entry.parameters = context_->parameters.allocate(request);
-  entry.recording = std::make_unique<vulkan::Recording>(
-      context_->device, std::move(window_tuples), std::move(stretches), entry.parameters,
-      4 * entry.instance_words, range, options_.drop_barriers);
-  entry.recording->add_instance();
-  std::memcpy(entry.parameters.mapped(), entry.words.data(), 4 * entry.words.size());
-  entry.tickets.assign(1, 0);
+  if (!schedule.gated.empty()) stretches.transfers = share_words(entry, schedule);
+  record(building, std::move(window_tuples), std::move(stretches));
 }
 
 }  // namespace gnomon

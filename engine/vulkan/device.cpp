@@ -155,11 +155,36 @@ void Device::refuse() const {
   throw DeviceLost(text);
 }
 
+bool Device::has_version(std::uint32_t minor) const {
+  const DeviceDescription& d = physical_.description;
+  return (d.api_major > 1 || d.api_minor >= minor) &&
+         instance_.api_version() >= VK_MAKE_API_VERSION(0, 1, minor, 0);
+}
+
+std::vector<const char*> Device::wanted_extensions() const {
+  const DeviceDescription& d = physical_.description;
+  const bool vulkan12 = has_version(2), vulkan13 = has_version(3);
+  std::vector<const char*> r;
+  if (d.storage8 && !vulkan12) {
+    r.push_back(VK_KHR_STORAGE_BUFFER_STORAGE_CLASS_EXTENSION_NAME);
+    r.push_back(VK_KHR_8BIT_STORAGE_EXTENSION_NAME);
+  }
+  if ((d.float16 || d.int8) && !vulkan12) r.push_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
+  if (target_.features.addresses && !vulkan12)
+    r.push_back(VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
+  if (d.float_controls && !vulkan12) r.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
+  if (d.creation_feedback && !vulkan13)
+    r.push_back(VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
+  if (d.external_fd) r.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  if (d.external_win32) r.push_back("VK_KHR_external_memory_win32");
+  // A portability driver requires that its subset is enabled by name.
+  if (instance_.has_extension(physical_.handle, "VK_KHR_portability_subset"))
+    r.push_back("VK_KHR_portability_subset");
+  return r;
+}
+
 void Device::create_device() {
   const DeviceDescription& d = physical_.description;
-  const bool vulkan12 =
-      (d.api_major > 1 || d.api_minor >= 2) && instance_.api_version() >= VK_API_VERSION_1_2;
-
   auto features = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
   features.features.shaderInt16 = d.int16;
   features.features.shaderInt64 = d.int64;
@@ -174,45 +199,21 @@ void Device::create_device() {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES);
   small.shaderFloat16 = d.float16;
   small.shaderInt8 = d.int8;
+  auto addresses = make<VkPhysicalDeviceBufferDeviceAddressFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES);
+  addresses.bufferDeviceAddress = VK_TRUE;
 
-  std::vector<const char*> extensions;
   features.pNext = &storage16;
   void** tail = &storage16.pNext;
   const auto append = [&](auto& next) {
     *tail = &next;
     tail = &next.pNext;
   };
-  if (d.storage8) {
-    append(storage8);
-    if (!vulkan12) {
-      extensions.push_back(VK_KHR_STORAGE_BUFFER_STORAGE_CLASS_EXTENSION_NAME);
-      extensions.push_back(VK_KHR_8BIT_STORAGE_EXTENSION_NAME);
-    }
-  }
-  if (d.float16 || d.int8) {
-    append(small);
-    if (!vulkan12) extensions.push_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
-  }
-  auto addresses = make<VkPhysicalDeviceBufferDeviceAddressFeatures>(
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES);
-  addresses.bufferDeviceAddress = VK_TRUE;
-  if (target_.features.addresses) {
-    append(addresses);
-    if (!vulkan12) extensions.push_back(VK_KHR_BUFFER_DEVICE_ADDRESS_EXTENSION_NAME);
-  }
-  if (d.float_controls && !vulkan12)
-    extensions.push_back(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
-  const bool vulkan13 =
-      (d.api_major > 1 || d.api_minor >= 3) && instance_.api_version() >= VK_API_VERSION_1_3;
-  if (d.creation_feedback && !vulkan13)
-    extensions.push_back(VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
-  if (d.external_fd) extensions.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
-  if (d.external_win32) extensions.push_back("VK_KHR_external_memory_win32");
-  // A portability driver requires that its subset is enabled by name.
-  if (instance_.has_extension(physical_.handle, "VK_KHR_portability_subset")) {
-    extensions.push_back("VK_KHR_portability_subset");
-  }
+  if (d.storage8) append(storage8);
+  if (d.float16 || d.int8) append(small);
+  if (target_.features.addresses) append(addresses);
 
+  const std::vector<const char*> extensions = wanted_extensions();
   const float priority = 1.0f;
   auto queue = make<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
   queue.queueFamilyIndex = physical_.queue_family;

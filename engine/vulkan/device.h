@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "codegen/program/target.h"
 #include "engine/vulkan/functions.h"
@@ -134,6 +135,10 @@ class Device {
 
  private:
   void choose();
+  /// Whether both the instance and the device have Vulkan 1.`minor`.
+  bool has_version(std::uint32_t minor) const;
+  /// Beside what its version of Vulkan includes.
+  std::vector<const char*> wanted_extensions() const;
   void create_device();
   void look_at_queue();
   void create_layouts();

@@ -104,6 +104,55 @@ void chain(void*& head, T& next) {
   head = &next;
 }
 
+DeviceDescription basic_description(const VkPhysicalDeviceProperties& basic) {
+  DeviceDescription d;
+  d.name = basic.deviceName;
+  d.kind = kind_of(basic.deviceType);
+  d.api_major = VK_API_VERSION_MAJOR(basic.apiVersion);
+  d.api_minor = VK_API_VERSION_MINOR(basic.apiVersion);
+  d.vendor_id = basic.vendorID;
+  d.device_id = basic.deviceID;
+  d.driver_version = basic.driverVersion;
+  std::copy(std::begin(basic.pipelineCacheUUID), std::end(basic.pipelineCacheUUID),
+            d.cache_uuid.begin());
+  const VkPhysicalDeviceLimits& limits = basic.limits;
+  d.max_storage_range = limits.maxStorageBufferRange;
+  d.max_texel_elements = limits.maxTexelBufferElements;
+  d.storage_alignment = static_cast<std::uint32_t>(limits.minStorageBufferOffsetAlignment);
+  d.uniform_alignment = static_cast<std::uint32_t>(limits.minUniformBufferOffsetAlignment);
+  d.max_group_invocations = limits.maxComputeWorkGroupInvocations;
+  d.max_group_size_x = limits.maxComputeWorkGroupSize[0];
+  d.max_groups = std::min(limits.maxComputeWorkGroupCount[0], limits.maxComputeWorkGroupCount[1]);
+  d.max_shared_bytes = limits.maxComputeSharedMemorySize;
+  return d;
+}
+
+void describe_float_controls(const VkPhysicalDeviceFloatControlsProperties& floats,
+                             DeviceDescription& d) {
+  d.float16_controls = {floats.shaderSignedZeroInfNanPreserveFloat16 == VK_TRUE,
+                        floats.shaderRoundingModeRTEFloat16 == VK_TRUE,
+                        floats.shaderDenormPreserveFloat16 == VK_TRUE,
+                        floats.shaderDenormFlushToZeroFloat16 == VK_TRUE};
+  d.float32_controls = {floats.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE,
+                        floats.shaderRoundingModeRTEFloat32 == VK_TRUE,
+                        floats.shaderDenormPreserveFloat32 == VK_TRUE,
+                        floats.shaderDenormFlushToZeroFloat32 == VK_TRUE};
+  d.float64_controls = {floats.shaderSignedZeroInfNanPreserveFloat64 == VK_TRUE,
+                        floats.shaderRoundingModeRTEFloat64 == VK_TRUE,
+                        floats.shaderDenormPreserveFloat64 == VK_TRUE,
+                        floats.shaderDenormFlushToZeroFloat64 == VK_TRUE};
+  // Where the widths must agree, a module that declares one width and not the others would be
+  // invalid.
+  const auto tied = [](VkShaderFloatControlsIndependence independence) {
+    return independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+  };
+  for (FloatControls* width : {&d.float16_controls, &d.float32_controls, &d.float64_controls}) {
+    if (tied(floats.roundingModeIndependence)) width->round_to_even = false;
+    if (tied(floats.denormBehaviorIndependence))
+      width->denorm_preserve = width->denorm_flush = false;
+  }
+}
+
 }  // namespace
 
 void MessageLog::add(std::string message) {
@@ -275,49 +324,10 @@ std::vector<Instance::PhysicalDevice> Instance::physical_devices() const {
   return devices;
 }
 
-DeviceDescription Instance::describe_device(VkPhysicalDevice device,
-                                            std::uint32_t& queue_family) const {
-  DeviceDescription d;
-  VkPhysicalDeviceProperties basic;
-  vk_.physical_device_properties(device, &basic);
-  d.name = basic.deviceName;
-  d.kind = kind_of(basic.deviceType);
-  d.api_major = VK_API_VERSION_MAJOR(basic.apiVersion);
-  d.api_minor = VK_API_VERSION_MINOR(basic.apiVersion);
-  d.vendor_id = basic.vendorID;
-  d.device_id = basic.deviceID;
-  d.driver_version = basic.driverVersion;
-  std::copy(std::begin(basic.pipelineCacheUUID), std::end(basic.pipelineCacheUUID),
-            d.cache_uuid.begin());
-  const VkPhysicalDeviceLimits& limits = basic.limits;
-  d.max_storage_range = limits.maxStorageBufferRange;
-  d.max_texel_elements = limits.maxTexelBufferElements;
-  d.storage_alignment = static_cast<std::uint32_t>(limits.minStorageBufferOffsetAlignment);
-  d.uniform_alignment = static_cast<std::uint32_t>(limits.minUniformBufferOffsetAlignment);
-  d.max_group_invocations = limits.maxComputeWorkGroupInvocations;
-  d.max_group_size_x = limits.maxComputeWorkGroupSize[0];
-  d.max_groups = std::min(limits.maxComputeWorkGroupCount[0], limits.maxComputeWorkGroupCount[1]);
-  d.max_shared_bytes = limits.maxComputeSharedMemorySize;
-
-  std::uint32_t count = 0;
-  vk_.queue_family_properties(device, &count, nullptr);
-  std::vector<VkQueueFamilyProperties> families(count);
-  vk_.queue_family_properties(device, &count, families.data());
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (families[i].queueCount == 0 || !(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
-    // A family without graphics runs beside the display's work; any family that computes will do.
-    if (!d.compute_queue || !(families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT)) queue_family = i;
-    d.compute_queue = true;
-  }
-  if (!rejection(d).empty()) return d;
-
-  // Everything below needs Vulkan 1.1 of the device itself.
-  const std::uint32_t version = std::min(api_version_, basic.apiVersion);
+void Instance::describe_features(VkPhysicalDevice device, std::uint32_t version,
+                                 DeviceDescription& d) const {
   const bool vulkan12 = version >= VK_API_VERSION_1_2;
   const auto offers = [&](const char* name) { return has_extension(device, name); };
-
-  d.external_fd = offers(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
-  d.external_win32 = offers("VK_KHR_external_memory_win32");
   auto features = make<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
   auto storage16 = make<VkPhysicalDevice16BitStorageFeatures>(
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
@@ -341,7 +351,12 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device,
   d.float16 = small.shaderFloat16;
   d.storage8 = storage8.storageBuffer8BitAccess;
   d.storage16 = storage16.storageBuffer16BitAccess;
+}
 
+void Instance::describe_properties(VkPhysicalDevice device, std::uint32_t version,
+                                   DeviceDescription& d) const {
+  const bool vulkan12 = version >= VK_API_VERSION_1_2;
+  const auto offers = [&](const char* name) { return has_extension(device, name); };
   auto properties =
       make<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
   auto subgroup = make<VkPhysicalDeviceSubgroupProperties>(
@@ -358,8 +373,6 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device,
   chain(properties.pNext, maintenance3);
   if (version >= VK_API_VERSION_1_3) chain(properties.pNext, maintenance4);
   if (vulkan12 || offers(VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME)) chain(properties.pNext, driver);
-  d.creation_feedback =
-      version >= VK_API_VERSION_1_3 || offers(VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
   d.float_controls = vulkan12 || offers(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
   if (d.float_controls) chain(properties.pNext, floats);
   vk_.physical_device_properties2(device, &properties);
@@ -374,28 +387,35 @@ DeviceDescription Instance::describe_device(VkPhysicalDevice device,
   d.max_allocation_bytes = maintenance3.maxMemoryAllocationSize;
   d.max_buffer_bytes =
       maintenance4.maxBufferSize != 0 ? maintenance4.maxBufferSize : d.max_allocation_bytes;
-  d.float16_controls = {floats.shaderSignedZeroInfNanPreserveFloat16 == VK_TRUE,
-                        floats.shaderRoundingModeRTEFloat16 == VK_TRUE,
-                        floats.shaderDenormPreserveFloat16 == VK_TRUE,
-                        floats.shaderDenormFlushToZeroFloat16 == VK_TRUE};
-  d.float32_controls = {floats.shaderSignedZeroInfNanPreserveFloat32 == VK_TRUE,
-                        floats.shaderRoundingModeRTEFloat32 == VK_TRUE,
-                        floats.shaderDenormPreserveFloat32 == VK_TRUE,
-                        floats.shaderDenormFlushToZeroFloat32 == VK_TRUE};
-  d.float64_controls = {floats.shaderSignedZeroInfNanPreserveFloat64 == VK_TRUE,
-                        floats.shaderRoundingModeRTEFloat64 == VK_TRUE,
-                        floats.shaderDenormPreserveFloat64 == VK_TRUE,
-                        floats.shaderDenormFlushToZeroFloat64 == VK_TRUE};
-  // Where the widths must agree, a module that declares one width and not the others would be
-  // invalid.
-  const auto tied = [](VkShaderFloatControlsIndependence independence) {
-    return independence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
-  };
-  for (FloatControls* width : {&d.float16_controls, &d.float32_controls, &d.float64_controls}) {
-    if (tied(floats.roundingModeIndependence)) width->round_to_even = false;
-    if (tied(floats.denormBehaviorIndependence))
-      width->denorm_preserve = width->denorm_flush = false;
+  describe_float_controls(floats, d);
+}
+
+DeviceDescription Instance::describe_device(VkPhysicalDevice device,
+                                            std::uint32_t& queue_family) const {
+  VkPhysicalDeviceProperties basic;
+  vk_.physical_device_properties(device, &basic);
+  DeviceDescription d = basic_description(basic);
+  std::uint32_t count = 0;
+  vk_.queue_family_properties(device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  vk_.queue_family_properties(device, &count, families.data());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (families[i].queueCount == 0 || !(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
+    // A family without graphics runs beside the display's work; any family that computes will do.
+    if (!d.compute_queue || !(families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT)) queue_family = i;
+    d.compute_queue = true;
   }
+  if (!rejection(d).empty()) return d;
+
+  // Everything below needs Vulkan 1.1 of the device itself.
+  const std::uint32_t version = std::min(api_version_, basic.apiVersion);
+  const auto offers = [&](const char* name) { return has_extension(device, name); };
+  d.external_fd = offers(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  d.external_win32 = offers("VK_KHR_external_memory_win32");
+  d.creation_feedback =
+      version >= VK_API_VERSION_1_3 || offers(VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME);
+  describe_features(device, version, d);
+  describe_properties(device, version, d);
   return d;
 }
 

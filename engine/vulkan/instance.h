@@ -88,6 +88,9 @@ class Instance {
   void create(const InstanceOptions&);
   void load_functions();
   DeviceDescription describe_device(VkPhysicalDevice, std::uint32_t& queue_family) const;
+  /// Parts of that, of a device which has Vulkan 1.1 and uses `version`.
+  void describe_features(VkPhysicalDevice, std::uint32_t version, DeviceDescription&) const;
+  void describe_properties(VkPhysicalDevice, std::uint32_t version, DeviceDescription&) const;
 
   std::unique_ptr<MessageLog> messages_;
   LoaderTable loader_;

@@ -121,6 +121,9 @@ class JitCore {
   std::shared_ptr<Executable> make(const Entry&, Refill, bool& made) const;
   bool beyond_limit(const Program&) const;
   void require_within_limit(const Program&) const;
+  /// By the reference, where nothing is compiled.
+  std::vector<Array> run_on_host(const Entry&, std::span<const LeafRef>, const CallOptions*,
+                                 bool hit);
   /// What to run: decides how lanes share their time as soon as that was measured.
   std::shared_ptr<Executable> settled(const Entry&);
   /// Takes what statements recorded from behind the outputs, and does as they say.
