@@ -177,14 +177,13 @@ class Dirk final : public Method {
                        [&](double d) { return d == table_.diagonal[0]; });
   }
 
-  /// The same with rows of the table that are looked up.
-  void in_a_loop(const Fields& f, const Span& span, const Arrays& y, Newton& newton,
-                 Stages& s) const {
+  /// Rows of the table, a stage behind the first each, along axis 0.
+  struct Rows {
+    Array c, a, explicit_a, predictor;
+  };
+  Rows table_rows(DType dtype) const {
     const std::size_t stages = table_.stages();
     const Dim n = static_cast<Dim>(stages);
-    const double diagonal = table_.diagonal[0];
-    const DType dtype = span.h.dtype();
-    newton.begin(span.h * diagonal, diagonal);
     const auto rows = [&](const auto& row) {
       std::vector<double> all;
       for (std::size_t i = 0; i + 1 < stages; ++i) {
@@ -194,16 +193,23 @@ class Dirk final : public Method {
       }
       return reshape(array_of(Times(all), dtype), {n - 1, n});
     };
-    struct Row {
-      Array c, a, explicit_a, predictor;
-    };
     const auto none = [](std::size_t) { return std::vector<double>{}; };
     const auto of = [](const std::vector<std::vector<double>>& table) {
       return [&table](std::size_t i) { return table[i]; };
     };
-    const Row table{array_of(Times(table_.c), dtype), rows(of(table_.a)),
-                    split_ ? rows(of(table_.explicit_a)) : rows(none),
-                    rows([&](std::size_t i) { return predictor(i); })};
+    return {array_of(Times(table_.c), dtype), rows(of(table_.a)),
+            split_ ? rows(of(table_.explicit_a)) : rows(none),
+            rows([&](std::size_t i) { return predictor(i); })};
+  }
+
+  /// The same with rows of the table that are looked up.
+  void in_a_loop(const Fields& f, const Span& span, const Arrays& y, Newton& newton,
+                 Stages& s) const {
+    const std::size_t stages = table_.stages();
+    const Dim n = static_cast<Dim>(stages);
+    const double diagonal = table_.diagonal[0];
+    newton.begin(span.h * diagonal, diagonal);
+    const Rows table = table_rows(span.h.dtype());
 
     // Slopes, and what a linear field leaves out of them, stage by stage along axis 0.
     struct Carry {
@@ -234,7 +240,7 @@ class Dirk final : public Method {
         all.push_back(slopes[i].at(row).set(values[i]));
       return all;
     };
-    const auto body = [&](Carry c, const Row& row) {
+    const auto body = [&](Carry c, const Rows& row) {
       const Array t = where(row.c == 1, span.t1, span.t0 + row.c * span.h);
       Arrays way = combination(row.a, c.implicit);
       if (split_) way = roots::detail::plus(way, combination(row.explicit_a, c.other));

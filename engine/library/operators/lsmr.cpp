@@ -1,14 +1,15 @@
 // engine/library/operators/lsmr.cpp -- least squares by bidiagonalisation.
 #include <algorithm>
+#include <utility>
+
 #include "engine/library/operators/iteration.h"
 #include "gnomon/loops.h"
 
 namespace gnomon::operators::detail {
+namespace {
 
-Solved lsmr(const System& s, const Arrays& b, const Stop& stop, Loc loc) {
-  const DType dtype = s.dtype();
-  const double epsilon = epsilon_of(dtype);
-  const double rtol = std::max(stop.rtol, epsilon);
+class Lsmr {
+ public:
   // Names are those of the paper, section 2.8 and, of the norm of the residual, 3.1: d is
   // beta-double-dot, tau and theta with a tilde.
   struct State {
@@ -17,47 +18,53 @@ Solved lsmr(const System& s, const Arrays& b, const Stop& stop, Loc loc) {
     Array beta_dd, beta_d, rho_d, tau, theta, size;
     Array rr, code;
   };
-  const Begin first = begin(s, b, {}, stop);
-  const Array zero = zeros({}, dtype), one = ones({}, dtype);
-  const auto normalised = [&](const Arrays& v, const Array& length) {
-    return scaled(ratio(one, length), v);
-  };
-  const Array beta0 = sqrt(first.rr);
-  const Arrays u0 = normalised(b, beta0);
-  const Arrays at_u = s.at(u0);
-  const Array alpha_squared = dot(at_u, at_u, dtype), alpha0 = sqrt(alpha_squared);
-  const Arrays v0 = normalised(at_u, alpha0);
-  // b that is orthogonal to all columns: x = 0 is it.
-  const Array none =
-      where((first.code < 0) && (alpha0 == 0), code(SolveResult::converged), first.code);
-  const State init{zero_vector(s.in),
-                   u0,
-                   v0,
-                   v0,
-                   zero_vector(s.in),
-                   alpha0,
-                   alpha0,
-                   zero,
-                   alpha0 * beta0,
-                   one,
-                   one,
-                   one,
-                   zero,
-                   beta0,
-                   zero,
-                   one,
-                   zero,
-                   zero,
-                   alpha_squared,
-                   first.rr,
-                   where(isfinite(alpha0), none, code(SolveResult::nonfinite))};
-  const auto step = [&](const State& t) {
-    const Arrays u_long = plus(s.a(t.v), -t.alpha, t.u);
-    const Array beta_squared = dot(u_long, u_long, dtype), beta = sqrt(beta_squared);
+
+  Lsmr(const System& s, Begin first, double rtol)
+      : s_(s),
+        rtol_(std::max(rtol, epsilon_of(s.dtype()))),
+        first_(std::move(first)),
+        zero_(zeros({}, dtype_)),
+        one_(ones({}, dtype_)) {}
+
+  State start(const Arrays& b) const {
+    const Array beta = sqrt(first_.rr);
+    const Arrays u = normalised(b, beta);
+    const Arrays at_u = s_.at(u);
+    const Array alpha_squared = dot(at_u, at_u, dtype_), alpha = sqrt(alpha_squared);
+    const Arrays v = normalised(at_u, alpha);
+    // b that is orthogonal to all columns: x = 0 is it.
+    const Array none =
+        where((first_.code < 0) && (alpha == 0), code(SolveResult::converged), first_.code);
+    return {zero_vector(s_.in),
+            u,
+            v,
+            v,
+            zero_vector(s_.in),
+            alpha,
+            alpha,
+            zero_,
+            alpha * beta,
+            one_,
+            one_,
+            one_,
+            zero_,
+            beta,
+            zero_,
+            one_,
+            zero_,
+            zero_,
+            alpha_squared,
+            first_.rr,
+            where(isfinite(alpha), none, code(SolveResult::nonfinite))};
+  }
+
+  State step(const State& t) const {
+    const Arrays u_long = plus(s_.a(t.v), -t.alpha, t.u);
+    const Array beta_squared = dot(u_long, u_long, dtype_), beta = sqrt(beta_squared);
     State next;
     next.u = normalised(u_long, beta);
-    const Arrays v_long = plus(s.at(next.u), -beta, t.v);
-    const Array alpha_now = dot(v_long, v_long, dtype);
+    const Arrays v_long = plus(s_.at(next.u), -beta, t.v);
+    const Array alpha_now = dot(v_long, v_long, dtype_);
     next.alpha = sqrt(alpha_now);
     next.v = normalised(v_long, next.alpha);
     // The bidiagonal matrix to a triangle, and that one once more.
@@ -74,7 +81,24 @@ Solved lsmr(const System& s, const Arrays& b, const Stop& stop, Loc loc) {
     next.h_bar = plus(t.h, -ratio(theta_bar * next.rho, t.rho * t.rho_bar), t.h_bar);
     next.x = plus(t.x, ratio(next.zeta, next.rho * next.rho_bar), next.h_bar);
     next.h = plus(next.v, -ratio(theta_new, next.rho), t.h);
-    // The norm of the residual.
+    residual(t, next, c, sn, theta_bar);
+    const Array size = t.size + beta_squared;
+    next.size = size + alpha_now;
+    const Array least = next.zeta_bar * next.zeta_bar <= rtol_ * rtol_ * size * next.rr;
+    const Array reached = code_of(next.rr, first_.target);
+    next.code = where((reached < 0) && least, code(SolveResult::converged), reached);
+    return next;
+  }
+
+ private:
+  Arrays normalised(const Arrays& v, const Array& length) const {
+    return scaled(ratio(one_, length), v);
+  }
+
+  /// The norm of the residual. `c`, `sn`: the rotation that makes the bidiagonal matrix triangular;
+  /// `theta_bar`: of the one behind it.
+  static void residual(const State& t, State& next, const Array& c, const Array& sn,
+                       const Array& theta_bar) {
     const Array beta_hat = c * t.beta_dd;
     next.beta_dd = -sn * t.beta_dd;
     const Array rho_tilde = sqrt(t.rho_d * t.rho_d + theta_bar * theta_bar);
@@ -86,15 +110,23 @@ Solved lsmr(const System& s, const Arrays& b, const Stop& stop, Loc loc) {
     const Array tau_d = ratio(next.zeta - next.theta * next.tau, next.rho_d);
     const Array apart = next.beta_d - tau_d;
     next.rr = apart * apart + next.beta_dd * next.beta_dd;
-    const Array size = t.size + beta_squared;
-    next.size = size + alpha_now;
-    const Array least = next.zeta_bar * next.zeta_bar <= rtol * rtol * size * next.rr;
-    const Array reached = code_of(next.rr, first.target);
-    next.code = where((reached < 0) && least, code(SolveResult::converged), reached);
-    return next;
-  };
-  const auto loop = while_loop_counted([](const State& t) { return t.code < 0; }, step, init,
-                                       {.max_steps = stop.max_steps}, loc);
+  }
+
+  const System& s_;
+  const DType dtype_ = s_.dtype();
+  const double rtol_;
+  const Begin first_;
+  const Array zero_, one_;
+};
+
+}  // namespace
+
+Solved lsmr(const System& s, const Arrays& b, const Stop& stop, Loc loc) {
+  using State = Lsmr::State;
+  const Lsmr method(s, begin(s, b, {}, stop), stop.rtol);
+  const auto loop = while_loop_counted([](const State& t) { return t.code < 0; },
+                                       [&](const State& t) { return method.step(t); },
+                                       method.start(b), {.max_steps = stop.max_steps}, loc);
   const State& end = loop.state;
   return {end.x, loop.steps, ended(end.code), sqrt(end.rr)};
 }

@@ -33,100 +33,126 @@ Array all_finite(const Arrays& x) {
 /// that is made of larger numbers.
 Array noise_of(const Array& value) { return std::pow(epsilon(value.dtype()), 0.75) * abs(value); }
 
+Array inner_product(const Arrays& a, const Arrays& b, DType dtype) {
+  std::optional<Array> total;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const Array p = cast(a[i], dtype) * cast(b[i], dtype);
+    const Array part = p.rank() == 0 ? p : sum(p);
+    total = total ? *total + part : part;
+  }
+  return *total;
+}
+
+/// J^T J and J^T r of residuals r.
+struct NormalEquations {
+  Arrays matrix, right;
+};
+
+NormalEquations normal_equations(const Search& f, const Arrays& x) {
+  const Layout& layout = f.layout();
+  const DType dtype = layout.dtype();
+  const Arrays leaves = layout.leaves(x);
+  const auto all = [&](const Arrays& v) { return f.leaves_at(layout.flat(v)); };
+  const Arrays r = all(leaves);
+  NormalEquations n;
+  if (layout.written_out()) {
+    // A column of J for each number of x, as residuals are.
+    std::vector<Arrays> columns;
+    for (Dim j = 0; j < layout.size(); ++j)
+      columns.push_back(jvp(all, leaves, layout.unit(j, true)).second);
+    const std::size_t size = columns.size();
+    n.matrix.resize(size * size);
+    for (std::size_t i = 0; i < size; ++i) {
+      n.right.push_back(inner_product(columns[i], r, dtype));
+      for (std::size_t j = 0; j <= i; ++j)
+        n.matrix[i * size + j] = n.matrix[j * size + i] =
+            inner_product(columns[i], columns[j], dtype);
+    }
+    return n;
+  }
+  const auto residuals = [&](const Array& v) {
+    Arrays parts;
+    for (const Array& a : all(layout.leaves({v})))
+      parts.push_back(cast(reshape(a, {a.size()}), dtype));
+    return concatenate(parts);
+  };
+  const auto row = [&](const Array& d) { return jvp(residuals, x[0], d).second; };
+  const Array rows = vmap(row)(eye(layout.size(), dtype));
+  n.right = {matmul(rows, residuals(x[0]))};
+  n.matrix = {matmul(rows, transpose(rows))};
+  return n;
+}
+
+/// Adds to the diagonal of J^T J, where there is a damping, that many times the weights it gives:
+/// each number is damped as much as it counts.
+Arrays add_damping(const Layout& layout, const std::optional<Array>& damping, Arrays& matrix) {
+  Arrays weights;
+  if (layout.written_out()) {
+    const auto n = static_cast<std::size_t>(layout.size());
+    for (std::size_t i = 0; i < n; ++i) {
+      const Array d = matrix[i * n + i];
+      weights.push_back(where(d > 0, d, 1));
+      if (damping) matrix[i * n + i] = d + *damping * weights[i];
+    }
+  } else {
+    const Array d = diag(matrix[0]);
+    weights = {where(d > 0, d, 1)};
+    if (damping) matrix = {matrix[0] + *damping * diag(weights[0])};
+  }
+  return weights;
+}
+
+struct LeastSquaresState {
+  Arrays x;
+  Array value, damping, growth, code;
+};
+
+/// Where a damped step leads: it is taken if it makes the value smaller, and the damping follows
+/// how much of what the linear model has promised came true (Nielsen).
+/// `change`: to `x`, where the value is `value`. `size`: of the change, below 1 at the end.
+LeastSquaresState judged(const LeastSquaresState& s, const NormalEquations& system,
+                         const Arrays& weights, const Arrays& change, const Arrays& x,
+                         const Array& value, const Array& size) {
+  Arrays pull;
+  for (std::size_t i = 0; i < change.size(); ++i)
+    pull.push_back(s.damping * weights[i] * change[i] - system.right[i]);
+  const Array promised = 0.5 * dot(change, pull);
+  const Array noise = noise_of(s.value);
+  const Array quiet = promised <= noise;
+  const Array ratio = where(quiet, 1, (s.value - value) / where(quiet, 1, promised));
+  const Array better = isfinite(value) && (value <= s.value + noise) && all_finite(change);
+  LeastSquaresState next;
+  next.x = choose(better, x, s.x);
+  next.value = where(better, value, s.value);
+  const Array good = where(better, ratio, 0);
+  const Array cube = 1 - (2 * good - 1) * (2 * good - 1) * (2 * good - 1);
+  next.damping = s.damping * where(better, maximum(cube, 1.0 / 3), s.growth);
+  next.growth = where(better, 2, 2 * s.growth);
+  next.code = where(!isfinite(s.value), code(Result::nonfinite),
+                    where(isfinite(size) && (size < 1), code(Result::converged),
+                          where(isfinite(next.damping), running(), code(Result::stagnated))));
+  return next;
+}
+
 }  // namespace
 
 FoundMinimum least_squares(const Search& f, bool damped, const Options& o, Loc loc) {
+  using State = LeastSquaresState;
   const Layout& layout = f.layout();
   const DType dtype = layout.dtype();
-  struct State {
-    Arrays x;
-    Array value, damping, growth, code;
-  };
-  /// J^T r and J^T J: a column of J for each number of x, as residuals are.
-  const auto normal = [&](const Arrays& x) {
-    const Arrays leaves = layout.leaves(x);
-    const auto all = [&](const Arrays& v) { return f.leaves_at(layout.flat(v)); };
-    const Arrays r = all(leaves);
-    const auto inner = [&](const Arrays& a, const Arrays& b) {
-      std::optional<Array> total;
-      for (std::size_t i = 0; i < a.size(); ++i) {
-        const Array p = cast(a[i], dtype) * cast(b[i], dtype);
-        const Array part = p.rank() == 0 ? p : sum(p);
-        total = total ? *total + part : part;
-      }
-      return *total;
-    };
-    Arrays slope, matrix;
-    if (layout.written_out()) {
-      std::vector<Arrays> columns;
-      for (Dim j = 0; j < layout.size(); ++j)
-        columns.push_back(jvp(all, leaves, layout.unit(j, true)).second);
-      const std::size_t n = columns.size();
-      matrix.resize(n * n);
-      for (std::size_t i = 0; i < n; ++i) {
-        slope.push_back(inner(columns[i], r));
-        for (std::size_t j = 0; j <= i; ++j)
-          matrix[i * n + j] = matrix[j * n + i] = inner(columns[i], columns[j]);
-      }
-    } else {
-      const auto residuals = [&](const Array& v) {
-        Arrays parts;
-        for (const Array& a : all(layout.leaves({v})))
-          parts.push_back(cast(reshape(a, {a.size()}), dtype));
-        return concatenate(parts);
-      };
-      const auto row = [&](const Array& d) { return jvp(residuals, x[0], d).second; };
-      const Array rows = vmap(row)(eye(layout.size(), dtype));
-      slope = {matmul(rows, residuals(x[0]))};
-      matrix = {matmul(rows, transpose(rows))};
-    }
-    return std::pair{slope, matrix};
-  };
   const auto step = [&](const State& s) {
-    const auto system = normal(s.x);
-    const Arrays &slope = system.first, &matrix = system.second;
-    // Each number is damped as much as it counts.
-    Arrays weights, damped_matrix = matrix;
-    if (layout.written_out()) {
-      const std::size_t n = slope.size();
-      for (std::size_t i = 0; i < n; ++i) {
-        const Array d = matrix[i * n + i];
-        weights.push_back(where(d > 0, d, 1));
-        if (damped) damped_matrix[i * n + i] = d + s.damping * weights[i];
-      }
-    } else {
-      const Array d = diag(matrix[0]);
-      weights = {where(d > 0, d, 1)};
-      if (damped) damped_matrix = {matrix[0] + s.damping * diag(weights[0])};
-    }
-    const Arrays change = times(-1, Factors(layout, damped_matrix).solve(slope));
+    const NormalEquations system = normal_equations(f, s.x);
+    Arrays matrix = system.matrix;
+    const Arrays weights =
+        add_damping(layout, damped ? std::optional(s.damping) : std::nullopt, matrix);
+    const Arrays change = times(-1, Factors(layout, matrix).solve(system.right));
     const Arrays x = plus(s.x, change);
     const Array value = half_square(f.leaves_at(x), dtype);
     const Array size = f.size(change, s.x);
-    State next;
-    if (!damped) {
-      next = {x, value, s.damping, s.growth, {}};
-      next.code = where(!isfinite(size + value), code(Result::nonfinite),
-                        where(size < 1, code(Result::converged), running()));
-      return next;
-    }
-    Arrays pull;
-    for (std::size_t i = 0; i < change.size(); ++i)
-      pull.push_back(s.damping * weights[i] * change[i] - slope[i]);
-    const Array promised = 0.5 * dot(change, pull);
-    const Array noise = noise_of(s.value);
-    const Array quiet = promised <= noise;
-    const Array ratio = where(quiet, 1, (s.value - value) / where(quiet, 1, promised));
-    const Array better = isfinite(value) && (value <= s.value + noise) && all_finite(change);
-    next.x = choose(better, x, s.x);
-    next.value = where(better, value, s.value);
-    const Array good = where(better, ratio, 0);
-    const Array cube = 1 - (2 * good - 1) * (2 * good - 1) * (2 * good - 1);
-    next.damping = s.damping * where(better, maximum(cube, 1.0 / 3), s.growth);
-    next.growth = where(better, 2, 2 * s.growth);
-    next.code = where(!isfinite(s.value), code(Result::nonfinite),
-                      where(isfinite(size) && (size < 1), code(Result::converged),
-                            where(isfinite(next.damping), running(), code(Result::stagnated))));
+    if (damped) return judged(s, system, weights, change, x, value, size);
+    State next{x, value, s.damping, s.growth, {}};
+    next.code = where(!isfinite(size + value), code(Result::nonfinite),
+                      where(size < 1, code(Result::converged), running()));
     return next;
   };
   const State start{f.start(), half_square(f.leaves_at(f.start()), dtype), full({}, 1e-3, dtype),
