@@ -9,6 +9,50 @@
 
 namespace gnomon {
 
+/// One iteration and the decision whether it takes place, or another one does. Gives where it goes
+/// on if not.
+Flow::Label Planner::write_iteration(Scope& outer, const LoopRegion& loop,
+                                     const std::vector<Home>& homes, std::size_t phase,
+                                     SlotId counter) {
+  const LoopBody& body = loop.body;
+  Flow& flow = machine_->flow;
+  const Flow::Label go = flow.fresh();
+  const Flow::Label exit = flow.fresh();
+  if (body.condition) {
+    Scope condition(*body.condition, loop.condition);
+    enter(condition, outer, loop, homes, phase, counter);
+    write_gate(condition, loop, counter, {exit, go});
+    flow.go_on_at(go);
+  } else if (!body.decides) {
+    write_gate(outer, loop, counter, {exit, go});
+    flow.go_on_at(go);
+  }
+  Scope scope(body.graph, loop.parts);
+  for (std::size_t i = 0; i < body.carried.size(); ++i)
+    if (const auto [first, second] = homes[i]; second != no_slot)
+      scope.slot(body.graph.outputs[i]) = phase == 1 ? first : second;
+  enter(scope, outer, loop, homes, phase, counter);
+  if (body.decides) {
+    write_gate(scope, loop, counter, {exit, go});
+    flow.go_on_at(go);
+  } else {
+    write(scope);
+  }
+  return exit;
+}
+
+/// How often a pass runs a loop of so many steps and phases.
+std::uint64_t Planner::trips_per_pass(const LoopBody& body, std::uint32_t steps,
+                                      std::size_t phases) const {
+  // Slices take long enough one by one, and shall be looked at.
+  if (body.paced) return 1;
+  // Inner loops run their whole length in every pass; this one a few iterations.
+  constexpr std::uint32_t steps_per_pass = 64;
+  const std::uint64_t trips =
+      machine_->nested ? 1 : std::clamp<std::uint64_t>(steps_per_pass / steps, 1, 16);
+  return body.trips ? std::min(trips, *body.trips / phases + 1) : trips;
+}
+
 void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
   const LoopBody& body = loop.body;
   const Homes placed = homes_of(outer, loop);
@@ -37,45 +81,14 @@ void Planner::write_gated(Scope& outer, const LoopRegion& loop) {
   Flow& flow = machine_->flow;
   Flow::Label again = flow.here();
   std::vector<Flow::Label> exits;
-  for (std::size_t phase = 0; phase < phases; ++phase) {
-    const Flow::Label go = flow.fresh();
-    exits.push_back(flow.fresh());
-    if (body.condition) {
-      Scope condition(*body.condition, loop.condition);
-      enter(condition, outer, loop, homes, phase, counter);
-      write_gate(condition, loop, counter, {exits.back(), go});
-      flow.go_on_at(go);
-    } else if (!body.decides) {
-      write_gate(outer, loop, counter, {exits.back(), go});
-      flow.go_on_at(go);
-    }
-    Scope scope(body.graph, loop.parts);
-    for (std::size_t i = 0; i < body.carried.size(); ++i)
-      if (const auto [first, second] = homes[i]; second != no_slot)
-        scope.slot(body.graph.outputs[i]) = phase == 1 ? first : second;
-    enter(scope, outer, loop, homes, phase, counter);
-    if (body.decides) {
-      write_gate(scope, loop, counter, {exits.back(), go});
-      flow.go_on_at(go);
-    } else {
-      write(scope);
-    }
-  }
+  for (std::size_t phase = 0; phase < phases; ++phase)
+    exits.push_back(write_iteration(outer, loop, homes, phase, counter));
   flow.join(flow.here(), again);
   block.end = static_cast<std::uint32_t>(program_.steps.size());
   close_loop(block.first, block.end);
-  // Inner loops run their whole length in every pass; this one a few iterations.
-  constexpr std::uint32_t steps_per_pass = 64;
-  block.trips = machine_->nested
-                    ? 1
-                    : std::clamp<std::uint64_t>(steps_per_pass / (block.end - block.first), 1, 16);
-  if (body.trips) block.trips = std::min(block.trips, *body.trips / phases + 1);
-  if (body.paced) {
-    // Slices take long enough one by one, and shall be looked at.
-    block.trips = 1;
-    if (!machine_->nested)
-      program_.gated.back().slices->per_pass = static_cast<std::uint32_t>(phases);
-  }
+  block.trips = trips_per_pass(body, block.end - block.first, phases);
+  if (body.paced && !machine_->nested)
+    program_.gated.back().slices->per_pass = static_cast<std::uint32_t>(phases);
   if (outermost && !machine_->nested && body.trips)
     machine_->most_passes = (*body.trips / phases + block.trips) / block.trips;
   program_.loops[index] = block;

@@ -113,66 +113,40 @@ bool holds_slices(const Partition& p) {
 
 }  // namespace
 
-bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
-  if (machine_ || holds_slices(loop.parts)) return false;
-  Homes placed;
-  const GroupProgram before = written_for_group([&] { placed = homes_of(outer, loop); });
-  GroupProgram program;
-  program.items.push_back(loop_of_group(outer, loop, placed.places, placed.double_buffered));
-  const std::string name = program_.name + "_group" + std::to_string(program_.steps.size());
+std::optional<GroupKernel> Planner::group_kernel_of(const std::string& name,
+                                                    const GroupProgram& program,
+                                                    const std::optional<GroupSlice>& slice) const {
   const std::uint32_t size =
       std::min(device_model(target_).group_alone, target_.max_group_invocations);
-  const auto made = [&](const GroupProgram& s, const std::optional<GroupSlice>& slice) {
-    return group_kernel(name, program_.kernels, s, size, slice, target_.texel_reads);
-  };
-  const auto step_of = [&](GroupKernel& made_kernel) {
-    Step s;
-    s.kernel = static_cast<std::uint32_t>(program_.kernels.size());
-    s.groups = 1;
-    s.label = made_kernel.kernel.name;
-    s.parameters.assign(made_kernel.around.size(), 0);
-    for (std::uint32_t w = 0; w < made_kernel.around.size(); ++w)
-      s.iterations.push_back({w, made_kernel.around[w]});
-    program_.kernels.push_back(std::move(made_kernel.kernel));
-    return s;
-  };
-  GroupProgram whole = before;
-  whole.items.insert(whole.items.end(), program.items.begin(), program.items.end());
-  auto all = made(whole, {});
-  // Compilers of drivers take barriers apart into coroutines, at more than linear cost: 1,100
-  // values take lavapipe a second, 5,400 minutes.
-  constexpr std::size_t most_values = 2500;
-  if (!all || all->kernel.types.size() > most_values) return false;
-  const double iterations =
-      device_model(target_).long_dispatch_microseconds / std::max(0.05, loop.group_microseconds);
-  const auto at_once = static_cast<std::uint64_t>(std::max(2.0, iterations)) / 2 * 2;
-  const std::uint64_t budget = target_.loop_budget;
-  if (budget > 0 ? kernel::worst_case_trips(all->kernel) <= budget
-                 : loop.body.trips && *loop.body.trips <= at_once) {
-    append(step_of(*all), all->operands);
-    return true;
-  }
-  if (!open_.empty()) return false;
-  GroupSlice slice{at_once, slot("iterations done", 4), slot("goes on", 4)};
-  // The workgroup copies a little itself sooner than a dispatch of its own starts.
-  constexpr std::uint64_t few_bytes = 8192;
-  std::uint64_t copied = 0;
-  for (const auto& item : before.items) copied += std::get<GroupCopy>(item).bytes;
-  if (copied <= few_bytes)
-    slice.before = before;
-  else
-    for (const auto& item : before.items)
-      copy(std::get<GroupCopy>(item).from, std::get<GroupCopy>(item).to);
-  if (budget > 0) {
-    // No more iterations than the driver allows trips for.
-    slice.iterations = 2;
-    const std::uint64_t two = kernel::worst_case_trips(made(program, slice)->kernel);
-    slice.iterations = 4;
-    const std::uint64_t four = kernel::worst_case_trips(made(program, slice)->kernel);
-    if (four == ~0ull || two > budget) return false;
-    slice.iterations = std::min(at_once, 2 + (budget - two) / (four - two) * 2);
-  }
-  auto part = made(program, slice);
+  return group_kernel(name, program_.kernels, program, size, slice, target_.texel_reads);
+}
+
+void Planner::append_group(GroupKernel made) {
+  Step s;
+  s.kernel = static_cast<std::uint32_t>(program_.kernels.size());
+  s.groups = 1;
+  s.label = made.kernel.name;
+  s.parameters.assign(made.around.size(), 0);
+  for (std::uint32_t w = 0; w < made.around.size(); ++w)
+    s.iterations.push_back({w, made.around[w]});
+  program_.kernels.push_back(std::move(made.kernel));
+  append(std::move(s), std::move(made.operands));
+}
+
+std::optional<std::uint64_t> Planner::iterations_within_budget(const std::string& name,
+                                                               const GroupProgram& program,
+                                                               GroupSlice slice) const {
+  slice.iterations = 2;
+  const std::uint64_t two = kernel::worst_case_trips(group_kernel_of(name, program, slice)->kernel);
+  slice.iterations = 4;
+  const std::uint64_t four =
+      kernel::worst_case_trips(group_kernel_of(name, program, slice)->kernel);
+  if (four == ~0ull || two > target_.loop_budget) return std::nullopt;
+  return 2 + (target_.loop_budget - two) / (four - two) * 2;
+}
+
+void Planner::write_slices(const LoopRegion& loop, const Homes& placed, const GroupSlice& slice,
+                           GroupKernel part) {
   begin_machine();
   slots_[slice.counter].depth = 0;
   machine_->counters.push_back(slice.counter);
@@ -185,7 +159,7 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
   open_.emplace_back();
   Flow& flow = machine_->flow;
   const Flow::Label again = flow.here(), go = flow.fresh(), exit = flow.fresh();
-  append(step_of(*part), part->operands);
+  append_group(std::move(part));
   GateKernel gate;
   gate.reads = DType::i32;
   gate.choices = 2;
@@ -200,6 +174,48 @@ bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
     machine_->most_passes = (*loop.body.trips + slice.iterations - 1) / slice.iterations;
   flow.go_on_at(exit);
   end_machine();
+}
+
+bool Planner::write_group(Scope& outer, const LoopRegion& loop) {
+  if (machine_ || holds_slices(loop.parts)) return false;
+  Homes placed;
+  const GroupProgram before = written_for_group([&] { placed = homes_of(outer, loop); });
+  GroupProgram program;
+  program.items.push_back(loop_of_group(outer, loop, placed.places, placed.double_buffered));
+  GroupProgram whole = before;
+  whole.items.insert(whole.items.end(), program.items.begin(), program.items.end());
+  const std::string name = program_.name + "_group" + std::to_string(program_.steps.size());
+  auto all = group_kernel_of(name, whole, {});
+  // Compilers of drivers take barriers apart into coroutines, at more than linear cost: 1,100
+  // values take lavapipe a second, 5,400 minutes.
+  constexpr std::size_t most_values = 2500;
+  if (!all || all->kernel.types.size() > most_values) return false;
+  const double iterations =
+      device_model(target_).long_dispatch_microseconds / std::max(0.05, loop.group_microseconds);
+  const auto at_once = static_cast<std::uint64_t>(std::max(2.0, iterations)) / 2 * 2;
+  const std::uint64_t budget = target_.loop_budget;
+  if (budget > 0 ? kernel::worst_case_trips(all->kernel) <= budget
+                 : loop.body.trips && *loop.body.trips <= at_once) {
+    append_group(std::move(*all));
+    return true;
+  }
+  if (!open_.empty()) return false;
+  GroupSlice slice{at_once, slot("iterations done", 4), slot("goes on", 4)};
+  // The workgroup copies a little itself sooner than a dispatch of its own starts.
+  constexpr std::uint64_t few_bytes = 8192;
+  std::uint64_t copied = 0;
+  for (const auto& item : before.items) copied += std::get<GroupCopy>(item).bytes;
+  if (copied <= few_bytes)
+    slice.before = before;
+  else
+    for (const auto& item : before.items)
+      copy(std::get<GroupCopy>(item).from, std::get<GroupCopy>(item).to);
+  if (budget > 0) {
+    const auto most = iterations_within_budget(name, program, slice);
+    if (!most) return false;
+    slice.iterations = std::min(at_once, *most);
+  }
+  write_slices(loop, placed, slice, *group_kernel_of(name, program, slice));
   return true;
 }
 

@@ -112,6 +112,9 @@ class Planner {
 
   // ---- loops that the device steers
   void write_gated(Scope& outer, const LoopRegion& loop);
+  Flow::Label write_iteration(Scope& outer, const LoopRegion& loop, const std::vector<Home>& homes,
+                              std::size_t phase, SlotId counter);
+  std::uint64_t trips_per_pass(const LoopBody&, std::uint32_t steps, std::size_t phases) const;
 
   /// A gate that reads a decision, or does the work of the last so many clusters, which give it;
   /// and its operands so far.
@@ -153,6 +156,16 @@ class Planner {
                           bool double_buffered);
   void group_branch(Scope& outer, const BranchRegion& branch);
 
+  std::optional<GroupKernel> group_kernel_of(const std::string& name, const GroupProgram&,
+                                             const std::optional<GroupSlice>&) const;
+  void append_group(GroupKernel);
+  /// How many of them a slice may have so that it makes no more trips than the driver allows;
+  /// nothing where two are too many.
+  std::optional<std::uint64_t> iterations_within_budget(const std::string& name,
+                                                        const GroupProgram&, GroupSlice) const;
+  /// A gated block of one step, `part`, that runs a slice in each pass.
+  void write_slices(const LoopRegion& loop, const Homes& placed, const GroupSlice& slice,
+                    GroupKernel part);
   /// False, and nothing is written, when the loop has no such form.
   bool write_group(Scope& outer, const LoopRegion& loop);
 
