@@ -237,6 +237,51 @@ Values still_running(Emitter& e, Tile& running, const std::function<Value(const 
 
 }  // namespace
 
+/// What a while loop inside `around` decides and does in a step, for given carried values.
+class WhileGraphs {
+ public:
+  WhileGraphs(Emitter& e, Frame& around, const Equation& loop)
+      : e_(e),
+        around_(around),
+        loop_(loop),
+        p_(loop.params.as<WhileParams>()),
+        carried_(static_cast<std::size_t>(p_.carried)) {}
+
+  /// Whether there is another step, at `at` of the lanes.
+  Value condition(const CarriedTiles& c, const Index& at) const {
+    Frame f(e_, *p_.condition);
+    bind(f, *p_.condition, c);
+    return f.element(p_.condition->outputs[0], at);
+  }
+
+  /// The carried values behind a step: scalars, arrays being updated where they lie. `running`:
+  /// where one invocation holds all lanes, those that take the step.
+  Values body(const CarriedTiles& c, Tile* running) const {
+    Frame f(e_, *p_.body);
+    bind(f, *p_.body, c);
+    SliceWrites::Mask goes_on;
+    if (running != nullptr)
+      goes_on = [&](const Index& at) {
+        return e_.tile_load(*running, Index::coordinates(Shape(p_.lanes), {at(e_.k, 0)}));
+      };
+    f.own_carried(carried_, running);
+    f.run_loops_in_place();
+    return CarryUpdate(e_, *p_.body).run(f, c, goes_on);
+  }
+
+ private:
+  void bind(Frame& f, const Graph& graph, const CarriedTiles& c) const {
+    bind_carried(f, graph, c, carried_);
+    around_.bind_constants(f, loop_, carried_, carried_);
+  }
+
+  Emitter& e_;
+  Frame& around_;
+  const Equation& loop_;
+  const WhileParams& p_;
+  const std::size_t carried_;
+};
+
 Frame::Tiles Frame::emit_while(const Equation& e) {
   auto& k = e_.k;
   const auto& p = e.params.as<WhileParams>();
@@ -264,15 +309,10 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
       [&](std::size_t i, const Index& index) { return element(e.inputs[i], index); });
   write_before(taken);
 
-  const auto holds = [&](const CarriedTiles& c, const Index& at) {
-    Frame f(e_, *p.condition);
-    bind_carried(f, *p.condition, c, carried_count);
-    bind_constants(f, e, carried_count, carried_count);
-    return f.element(p.condition->outputs[0], at);
-  };
+  const WhileGraphs graphs(e_, *this, e);
   if (frozen)
-    start.tiles.push_back(
-        lanes_for_which(e_, p.lanes, running_, [&](const Index& at) { return holds(start, at); }));
+    start.tiles.push_back(lanes_for_which(
+        e_, p.lanes, running_, [&](const Index& at) { return graphs.condition(start, at); }));
 
   Values init = start.scalars();
   init.push_back(k.u32(0));
@@ -282,7 +322,7 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
       init, p.max_steps < 0 ? 0 : static_cast<std::uint64_t>(p.max_steps),
       [&](std::span<const Value> arguments) {
         CarriedTiles c = start.with(arguments.first(arguments.size() - 1));
-        Value go = frozen ? any_of(e_, c.tiles.back()) : holds(c, lane_shape);
+        Value go = frozen ? any_of(e_, c.tiles.back()) : graphs.condition(c, lane_shape);
         if (p.max_steps >= 0)
           go = k.land(k.compare(Op::lt, arguments.back(), k.u32(word(p.max_steps))), go);
         return go;
@@ -294,21 +334,11 @@ Frame::Tiles Frame::emit_while(const Equation& e) {
           running = c.tiles.back();
           c.tiles.pop_back();
         }
-        Frame f(e_, *p.body);
-        bind_carried(f, *p.body, c, carried_count);
-        bind_constants(f, e, carried_count, carried_count);
-        SliceWrites::Mask goes_on;
-        if (frozen)
-          goes_on = [&](const Index& at) {
-            return e_.tile_load(running, Index::coordinates(Shape(p.lanes), {at(k, 0)}));
-          };
-        f.own_carried(carried_count, frozen ? &running : nullptr);
-        f.run_loops_in_place();
-        Values next = CarryUpdate(e_, *p.body).run(f, c, goes_on);
+        Values next = graphs.body(c, frozen ? &running : nullptr);
         if (frozen) {
           const CarriedTiles after = c.with(next);
-          const Values still =
-              still_running(e_, running, [&](const Index& at) { return holds(after, at); });
+          const Values still = still_running(
+              e_, running, [&](const Index& at) { return graphs.condition(after, at); });
           next.insert(next.end(), still.begin(), still.end());
         }
         next.push_back(k.add(arguments.back(), k.u32(1)));

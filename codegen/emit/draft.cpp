@@ -8,9 +8,7 @@
 #include "codegen/emit/workshop.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/operations/control.h"
-#include "codegen/operations/gather_scatter.h"
 #include "codegen/operations/table.h"
-#include "codegen/optimize/split_scatter.h"
 #include "shaders/passes/fuse_loops.h"
 #include "shaders/passes/simplify.h"
 
@@ -275,6 +273,64 @@ struct WrittenOut {
   bool products = false;  // and those of a lane's vectors, up to longest_written_product
 };
 
+/// Has loops give their results where these lie in memory, instead of handing them to the stores.
+void offer_memory(Workshop& w, Frame& f, const Uses& uses,
+                  const std::set<std::uint32_t>& equations) {
+  const DraftRequest& r = w.request;
+  for (std::size_t i = 0; i < r.roots.size(); ++i) {
+    const ValueId v = r.roots[i];
+    if (stacked_output(r.graph, uses, v))
+      f.store_directly(v, w.memory(v, kernel::Access::write));
+    else if (r.takeovers.contains(v))
+      f.offer_takeover(v, w.memory(v, kernel::Access::write), equations);
+    else if (((r.mapping == Mapping::lane && r.stored[i]) || r.mapping == Mapping::sequential) &&
+             carried_output(r.graph, uses, v))
+      f.offer_home(v, w.memory(v, kernel::Access::write));
+  }
+}
+
+/// Calls `emit`, which computes `v`; when no lane can, that is the failure.
+template <class F>
+bool succeeds(F emit, ValueId v, DraftFailure& failure) {
+  try {
+    emit();
+    return true;
+  } catch (const NotLaneLocal& reason) {
+    failure = {v, reason.why};
+    return false;
+  }
+}
+
+/// Roots of an element per lane: all elements first, stores after, as a root may come to lie where
+/// another one is read from.
+bool store_elements(Workshop& w, Frame& f, DraftFailure& failure) {
+  const DraftRequest& r = w.request;
+  std::vector<std::pair<Index, Value>> values;
+  for (ValueId v : r.roots) {
+    const Index at = w.position(v);
+    if (!succeeds([&] { values.emplace_back(at, f.element(v, at)); }, v, failure)) return false;
+  }
+  for (std::size_t i = 0; i < r.roots.size(); ++i)
+    if (r.stored[i])
+      w.emitter.store(w.memory(r.roots[i], kernel::Access::write), r.graph.avals[r.roots[i]].shape,
+                      values[i].first, values[i].second);
+  return true;
+}
+
+/// One root after the other.
+bool store_roots(Workshop& w, Frame& f, const Uses& uses, DraftFailure& failure) {
+  const DraftRequest& r = w.request;
+  for (std::size_t i = 0; i < r.roots.size(); ++i) {
+    const ValueId v = r.roots[i];
+    const auto emit = [&] {
+      if (carried_output(r.graph, uses, v) || stacked_output(r.graph, uses, v)) f.force(v);
+      if (r.stored[i] && !f.is_at_home(v)) store_root(w, f, v);
+    };
+    if (!succeeds(emit, v, failure)) return false;
+  }
+  return true;
+}
+
 std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, WrittenOut most) {
   Workshop w(r);
   w.emitter.scalar_limit = most.scalars;
@@ -292,64 +348,22 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
   if (r.stand_in)
     f.bind(r.roots.at(0),
            [&f, v = *r.stand_in](const Index& index) { return f.element(v, index); });
-  for (std::size_t i = 0; i < r.roots.size(); ++i) {
-    const ValueId v = r.roots[i];
-    if (stacked_output(r.graph, *uses, v))
-      f.store_directly(v, w.memory(v, kernel::Access::write));
-    else if (r.takeovers.contains(v))
-      f.offer_takeover(v, w.memory(v, kernel::Access::write), equations);
-    else if (((r.mapping == Mapping::lane && r.stored[i]) || r.mapping == Mapping::sequential) &&
-             carried_output(r.graph, *uses, v))
-      f.offer_home(v, w.memory(v, kernel::Access::write));
-  }
-  for (const auto& [v, start] : r.takeovers) {
-    try {
-      f.force(v);
-    } catch (const NotLaneLocal& reason) {
-      failure = {v, reason.why};
-      return std::nullopt;
-    }
+  offer_memory(w, f, *uses, equations);
+  for (const auto& takeover : r.takeovers) {
+    const ValueId v = takeover.first;
+    if (!succeeds([&] { f.force(v); }, v, failure)) return std::nullopt;
   }
   if (r.row > 0) {
-    try {
-      store_rows(w, f);
-    } catch (const NotLaneLocal& reason) {
-      failure = {r.roots[0], reason.why};
-      return std::nullopt;
-    }
+    if (!succeeds([&] { store_rows(w, f); }, r.roots[0], failure)) return std::nullopt;
     Draft d = w.finish("rows");
     d.width = 1;
     return d;
   }
   if (r.mapping == Mapping::map && !r.tile && r.roots.size() > 1) {
-    // All elements first, stores after: a root may come to lie where another one is read from.
-    std::vector<std::pair<Index, Value>> values;
-    for (std::size_t i = 0; i < r.roots.size(); ++i) {
-      const Index at = w.position(r.roots[i]);
-      try {
-        values.emplace_back(at, f.element(r.roots[i], at));
-      } catch (const NotLaneLocal& reason) {
-        failure = {r.roots[i], reason.why};
-        return std::nullopt;
-      }
-    }
-    for (std::size_t i = 0; i < r.roots.size(); ++i)
-      if (r.stored[i])
-        w.emitter.store(w.memory(r.roots[i], kernel::Access::write),
-                        r.graph.avals[r.roots[i]].shape, values[i].first, values[i].second);
+    if (!store_elements(w, f, failure)) return std::nullopt;
     return w.finish("map");
   }
-  for (std::size_t i = 0; i < r.roots.size(); ++i) {
-    const ValueId v = r.roots[i];
-    try {
-      const bool carried = carried_output(r.graph, *uses, v);
-      if (carried || stacked_output(r.graph, *uses, v)) f.force(v);
-      if (r.stored[i] && !f.is_at_home(v)) store_root(w, f, v);
-    } catch (const NotLaneLocal& reason) {
-      failure = {v, reason.why};
-      return std::nullopt;
-    }
-  }
+  if (!store_roots(w, f, *uses, failure)) return std::nullopt;
   Draft d = w.finish(r.tile                       ? "tile"
                      : r.mapping == Mapping::map  ? "map"
                      : r.mapping == Mapping::lane ? "lane"
@@ -418,139 +432,6 @@ kernel::Kernel loops_merged(kernel::Kernel k, const Draft& d, const Target& t) {
       d.has_loop ? std::max(1u, t.accumulators / t.loop_coarsening) : t.accumulators;
   k = kernel::fuse_loops(std::move(k), {d.carried > 0 ? d.carried : of_lane});
   return kernel::count_loops(k) < loops ? kernel::simplify(std::move(k)) : std::move(k);
-}
-
-namespace {
-
-/// As `r`, one lane for each of so many elements.
-DraftRequest mapped(const DraftRequest& r, Dim lanes) {
-  DraftRequest request = r;
-  request.mapping = Mapping::map;
-  request.lanes = lanes;
-  return request;
-}
-
-/// Updates of which no two meet: a lane for each element of them, in any order.
-Draft draft_unique_scatter(const DraftRequest& r, const Equation& e) {
-  const auto& p = e.params.as<ScatterParams>();
-  const Shape& shape = r.graph.avals[e.outputs[0]].shape;
-  const Shape& updates = r.graph.avals[e.inputs[2]].shape;
-  const DraftRequest request = mapped(r, updates.size());
-  Workshop w(request);
-  Frame f(w.emitter, r.graph);
-  w.bind_inputs(f);
-  auto& k = w.k;
-  const MemoryRef memory = w.memory(e.outputs[0], kernel::Access::read_write);
-  const Index source = Index::flat(updates, w.emitter.lane);
-  Values batch, target;
-  Shape indices;
-  for (int a = 0; a < p.batch_dims; ++a) {
-    batch.push_back(source(k, a));
-    indices.append(updates[a]);
-  }
-  batch.push_back(source(k, p.axis));
-  indices.append(updates[p.axis]);
-  const Value index =
-      k.convert(f.element(e.inputs[1], Index::coordinates(indices, std::move(batch))), DType::u32);
-  for (int a = 0; a < updates.rank(); ++a) target.push_back(a == p.axis ? index : source(k, a));
-  const Index at = Index::coordinates(shape, std::move(target));
-  const Value update = f.element(e.inputs[2], source);
-  k.if_(
-      k.compare(Op::lt, index, k.u32(word(shape[p.axis]))),
-      [&] {
-        const auto old = [&] { return w.emitter.load(memory, shape, at); };
-        w.emitter.store(memory, shape, at, rules::combine_update(k, *e.primitive, old, update));
-        return Values{};
-      },
-      [] { return Values{}; });
-  return w.finish("scatter");
-}
-
-}  // namespace
-
-Draft draft_scatter(const DraftRequest& r, const Equation& e) {
-  const auto& p = e.params.as<ScatterParams>();
-  if (p.unique) return draft_unique_scatter(r, e);
-  const ValueId out = e.outputs[0];
-  const Shape& shape = r.graph.avals[out].shape;
-  const Shape& updates = r.graph.avals[e.inputs[2]].shape;
-  const Dim length = shape[p.axis];
-  const Dim n = updates[p.axis];
-  const Shape rest_shape = shape.with(p.axis, 1);
-  const Dim rest = rest_shape.size();
-  // Few columns: the scattered axis is divided among owners, who each read all indices but write
-  // their own part.
-  const Dim wanted = scatter_lanes(r.target);
-  const Dim most_owners =
-      std::clamp<Dim>(wanted / std::max<Dim>(1, rest), 1, std::min<Dim>(length, 256));
-  const Dim part = (length + most_owners - 1) / most_owners;
-  const Dim owners =
-      (length + part - 1) / part;  // each has at least one element: `size` below must not wrap
-
-  DraftRequest request = r;
-  request.mapping = Mapping::lane;
-  request.lanes = rest * owners;
-  Workshop w(request);
-  Frame f(w.emitter, r.graph);
-  w.bind_inputs(f);
-  auto& k = w.k;
-  const MemoryRef memory = w.memory(out, kernel::Access::read_write);
-  const Value owner = k.div(w.emitter.lane, k.u32(word(rest)));
-  const Index column = Index::flat(rest_shape, k.rem(w.emitter.lane, k.u32(word(rest))));
-  const Value low = k.mul(owner, k.u32(word(part)));
-  const Value size = k.binary(Op::minimum, k.u32(word(part)), k.sub(k.u32(word(length)), low));
-  // A dispatch walks at most this many updates: loops are a budget on some drivers.
-  const Dim unroll = n % 4 == 0 ? 4 : 1;
-  const Dim most =
-      r.target.loop_budget ? static_cast<Dim>(r.target.loop_budget) / 2 * unroll : Dim{1} << 20;
-  const bool several = n > most;
-  const auto trips = static_cast<std::uint64_t>(std::min(n, most) / unroll);
-  const Value first_trip = several ? k.parameter(k.parameter_word()) : k.u32(0);
-  const Value count =
-      several ? k.parameter(k.parameter_word()) : k.u32(static_cast<std::uint32_t>(trips));
-  const auto update = [&](Value i) {
-    Values batch, source, target;
-    Shape indices;
-    for (int a = 0; a < p.batch_dims; ++a) {
-      batch.push_back(column(k, a));
-      indices.append(updates[a]);
-    }
-    batch.push_back(i);
-    indices.append(n);
-    const Value index = k.convert(
-        f.element(e.inputs[1], Index::coordinates(indices, std::move(batch))), DType::u32);
-    const Value mine =
-        k.compare(Op::lt, k.sub(index, low), size);  // unsigned: below `low` wraps beyond `size`
-    for (int a = 0; a < updates.rank(); ++a) {
-      source.push_back(a == p.axis ? i : column(k, a));
-      target.push_back(a == p.axis ? index : column(k, a));
-    }
-    k.if_(
-        mine,
-        [&] {
-          const Index at = Index::coordinates(shape, std::move(target));
-          const Value u = f.element(e.inputs[2], Index::coordinates(updates, std::move(source)));
-          const auto old = [&] { return w.emitter.load(memory, shape, at); };
-          w.emitter.store(memory, shape, at, rules::combine_update(k, *e.primitive, old, u));
-          return Values{};
-        },
-        [] { return Values{}; });
-  };
-  k.count_loop(count, trips, {}, [&](Value trip, std::span<const Value>) {
-    // A multiple of what a trip takes: neighbours are read together.
-    const Value first = k.mul(k.add(first_trip, trip), k.u32(word(unroll)));
-    for (Dim u = 0; u < unroll; ++u) update(k.add(first, k.u32(word(u))));
-    return Values{};
-  });
-  Draft d = w.finish("scatter");
-  // Few lanes, whose stores are apart; or many columns, of which neighbours are stored together.
-  d.width = rest / 4 >= wanted ? 4 : 1;
-  if (!several) return d;
-  d.parameters.clear();
-  for (Dim first = 0; first < n; first += most)
-    d.parameters.push_back({word(first / unroll), word(std::min(most, n - first) / unroll)});
-  for (auto& words : d.parameters) words.resize(d.kernel.parameters, 0);
-  return d;
 }
 
 namespace {

@@ -116,6 +116,7 @@ class Frame {
   friend class Emitter;
   friend class EquationContext;
   friend class ScanRows;
+  friend class WhileGraphs;
   using Tiles = std::vector<std::optional<Tile>>;
 
   /// Whether coordinates were computed further in than the flat form that they turned out to have:
