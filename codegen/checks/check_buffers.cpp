@@ -10,6 +10,7 @@
 #include "codegen/checks/check_buffers.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "codegen/lax/positions.h"
@@ -302,78 +303,93 @@ class Checker {
     return {a, Mark{tags[next++], *origin, read}};
   }
 
+  /// The body of a loop with tags, and what came out of it when it was recorded.
+  struct MarkedBody {
+    control::Part part;
+    MarkedArrays out;
+    std::vector<std::size_t> rows;  // outputs behind the carried ones that have tags
+  };
+
+  /// `tags`: of carried values, of sequences; inputs behind each of these, and outputs likewise.
+  MarkedBody marked_body(const Equation& e, const MarkedArrays& in, const Origins& origins,
+                         const std::array<Arrays, 2>& tags) {
+    const LoopOperands split = loop_operands(e);
+    const std::size_t own = split.carried, sequences = split.sequences;
+    MarkedBody r;
+    Trace t;
+    t.loc = e.loc;
+    const auto inputs = [&](const Arrays& like, bool rows_of) {
+      Arrays made;
+      for (const Array& a : like)
+        made.push_back(t.input({a.dtype(), rows_of ? a.shape().without(0) : a.shape()}));
+      return made;
+    };
+    const Arrays all = arrays_of(in);
+    MarkedArrays inner;
+    std::size_t first = 0;
+    for (const bool row : {false, true}) {
+      const std::size_t count = row ? sequences : own;
+      const Arrays own_in = inputs(part(all, first, count), row);
+      const Arrays tags_in = inputs(tags[row], row);
+      for (std::size_t i = 0, next = 0; i < count; ++i)
+        inner.push_back(
+            with_tags(own_in[i], origins[first + i], tags_in, next, read_of(in[first + i])));
+      first += count;
+    }
+    for (; first < in.size(); ++first)
+      inner.push_back({t.input(in[first].array.aval()), in[first].mark});
+    const Dim lanes = e.primitive == &scan_p ? 0 : e.params.as<WhileParams>().lanes;
+    const Inside around(*this, lanes, true);
+    r.out = replay(split.body, inner, t);
+    Arrays next = part(arrays_of(r.out), 0, own);
+    for (std::size_t i = 0; i < own; ++i)
+      if (origins[i]) next.push_back(tags_of(r.out[i]));
+    next = joined(std::move(next), part(arrays_of(r.out), own, r.out.size() - own));
+    for (std::size_t i = own; i < r.out.size(); ++i)
+      if (r.out[i].mark) {
+        r.rows.push_back(i);
+        next.push_back(r.out[i].mark->tags);
+      }
+    r.part = control::finish(t, next);
+    return r;
+  }
+
+  /// Parameters of the loop that has `body`.
+  static Params with_body(const Equation& e, control::Part& body,
+                          const std::array<Arrays, 2>& tags) {
+    if (e.primitive == &scan_p) {
+      auto p = e.params.as<ScanParams>();
+      p.body = control::share(std::move(body.graph));
+      p.carried += static_cast<int>(tags[0].size());
+      p.sequences += static_cast<int>(tags[1].size());
+      return Params(std::move(p));
+    }
+    auto p = e.params.as<WhileParams>();
+    const auto carried = static_cast<std::size_t>(p.carried);
+    p.body = control::share(std::move(body.graph));
+    p.condition = control::share(control::widened(*p.condition, carried, tags[0], body.captures));
+    p.carried += static_cast<int>(tags[0].size());
+    return Params(std::move(p));
+  }
+
   /// Carried values and sequences take their tags along behind them; those of constants are
   /// captured.
   MarkedArrays loop(const Equation& e, const MarkedArrays& in) {
-    const bool scan = e.primitive == &scan_p;
     const LoopOperands split = loop_operands(e);
-    const Graph& body = split.body;
     const std::size_t own = split.carried, sequences = split.sequences;
     const Origins origins = origins_.of_body(e, origins_of(in));
-    Arrays tags[2];  // of carried values, of sequences
+    std::array<Arrays, 2> tags;  // of carried values, of sequences
     for (std::size_t i = 0; i < own + sequences; ++i)
       if (origins[i]) tags[i >= own].push_back(tags_of(in[i]));
-
-    MarkedArrays out;
-    std::vector<std::size_t> rows;  // with tags
-    control::Part made;
-    {
-      Trace t;
-      t.loc = e.loc;
-      const auto inputs = [&](const Arrays& like, bool rows_of) {
-        Arrays r;
-        for (const Array& a : like)
-          r.push_back(t.input({a.dtype(), rows_of ? a.shape().without(0) : a.shape()}));
-        return r;
-      };
-      const Arrays all = arrays_of(in);
-      MarkedArrays inner;
-      std::size_t first = 0;
-      for (const bool row : {false, true}) {
-        const std::size_t count = row ? sequences : own;
-        const Arrays own_in = inputs(part(all, first, count), row);
-        const Arrays tags_in = inputs(tags[row], row);
-        for (std::size_t i = 0, next = 0; i < count; ++i)
-          inner.push_back(
-              with_tags(own_in[i], origins[first + i], tags_in, next, read_of(in[first + i])));
-        first += count;
-      }
-      for (; first < in.size(); ++first)
-        inner.push_back({t.input(in[first].array.aval()), in[first].mark});
-      const Inside around(*this, scan ? 0 : e.params.as<WhileParams>().lanes, true);
-      out = replay(body, inner, t);
-      Arrays next = part(arrays_of(out), 0, own);
-      for (std::size_t i = 0; i < own; ++i)
-        if (origins[i]) next.push_back(tags_of(out[i]));
-      next = joined(std::move(next), part(arrays_of(out), own, out.size() - own));
-      for (std::size_t i = own; i < out.size(); ++i)
-        if (out[i].mark) {
-          rows.push_back(i);
-          next.push_back(out[i].mark->tags);
-        }
-      made = control::finish(t, next);
-    }
+    MarkedBody body = marked_body(e, in, origins, tags);
+    const MarkedArrays& out = body.out;
 
     const Arrays all = arrays_of(in);
     const Arrays constants = part(all, own + sequences, in.size() - own - sequences);
     Arrays operands = joined(part(all, 0, own), tags[0]);
     operands = joined(joined(std::move(operands), part(all, own, sequences)), tags[1]);
-    operands = joined(joined(std::move(operands), constants), made.captures);
-    Params params;
-    if (scan) {
-      auto p = e.params.as<ScanParams>();
-      p.body = control::share(std::move(made.graph));
-      p.carried += static_cast<int>(tags[0].size());
-      p.sequences += static_cast<int>(tags[1].size());
-      params = Params(std::move(p));
-    } else {
-      auto p = e.params.as<WhileParams>();
-      p.body = control::share(std::move(made.graph));
-      p.condition = control::share(control::widened(*p.condition, own, tags[0], made.captures));
-      p.carried += static_cast<int>(tags[0].size());
-      params = Params(std::move(p));
-    }
-    const Arrays results = emit(*e.primitive, std::move(params), operands, e.loc);
+    operands = joined(joined(std::move(operands), constants), body.part.captures);
+    const Arrays results = emit(*e.primitive, with_body(e, body.part, tags), operands, e.loc);
     MarkedArrays r;
     std::size_t next = own;
     for (std::size_t i = 0; i < own; ++i) {
@@ -382,7 +398,7 @@ class Checker {
     }
     for (std::size_t i = own; i < out.size(); ++i) r.push_back({results[tags[0].size() + i], {}});
     next = tags[0].size() + out.size();
-    for (const std::size_t i : rows)
+    for (const std::size_t i : body.rows)
       r[i].mark = Mark{results[next++], out[i].mark->buffer, out[i].mark->read};
     return r;
   }

@@ -168,6 +168,43 @@ Array reflected(const Array& m, const Array& k, const std::array<Term, 3>& x, co
   return with_block(upper, moved, zero, k);
 }
 
+/// The first row of the block that ends with row `end`: nothing stands to the left of it.
+Array block_start(const Stack& stack, const Array& m, const Array& end, double eps) {
+  const Dim n = stack.n;
+  const Array h = stack.matrix(m);
+  const Term d = diagonal(h), e = diagonal(block(h, 1, n, 0, n - 1));
+  const Term above = lax::slice_axis(d, 0, 0, n - 1), below = lax::slice_axis(d, 0, 1, n);
+  const Term sizes = magnitude(above) + magnitude(below);
+  // Elements of the matrix are below 2: what is below eps^2 is nothing in any case.
+  const Array small =
+      opposite(exceeds(magnitude(e), larger(sizes * eps, number_like(sizes, eps * eps))));
+  const Array place = lax::iota(DType::i32, {n - 1}, 0), next = lax::add(place, 1);
+  const Array mine = both(small, exceeds(spread(end, {n - 1}), Term(place)));
+  return emit1(reduce_max_p, AxesParams{{0}}, {choose(mine, next, lax::zeros_like(next)).a}, {});
+}
+
+/// The first column of (H - s1)(H - s2) for the eigenvalues of the last two rows, divided by the
+/// second element of H's; shifts of no meaning where those got nowhere. The block has the rows from
+/// `first` to `end`.
+std::array<Term, 3> shifted_column(const Array& m, const Array& first, const Array& end,
+                                   const Array& behind, const Array& two_behind,
+                                   const Array& tries) {
+  const Array rest = emit1(rem_p, {}, {tries, whole(10)}, {});
+  const Array exceptional = both(equals(rest, 0), exceeds(tries, 0));
+  const Term last = element(m, end, end), side = element(m, end, behind);
+  const Term far = magnitude(side) + magnitude(element(m, behind, two_behind));
+  const Term x = choose(exceptional, last + far * 0.75, last);
+  const Term y = choose(exceptional, x, element(m, behind, behind));
+  const Term w = choose(exceptional, far * far * -0.4375, side * element(m, behind, end));
+  const Array second = lax::add(first, 1), third = lax::add(first, 2);
+  const Term z = element(m, first, first), u = x - z, v = y - z;
+  const Term step = element(m, second, first);
+  const Term safe = choose(equals(step, 0), number_like(step, 1), step);
+  const Term p = (u * v - w) / safe + element(m, first, second);
+  const Term q = element(m, second, second) - z - u - v, r = element(m, third, second);
+  return {p, q, r};
+}
+
 /// The quasi-triangular form: blocks of one or two rows on the diagonal, zeros below them.
 ///
 /// One loop of reflections, without sweeps as loops of their own: the device plays its kernels by a
@@ -185,36 +222,11 @@ Schur schur(const Array& a, bool vectors, Loc loc) {
   const auto body = [&](const State& s) {
     const Array &m = s.m, &end = s.end;
     const Array begins = at_least(s.k, end);
-    const Array h = stack.matrix(m);
-    const Term d = diagonal(h), e = diagonal(block(h, 1, n, 0, n - 1));
-    const Term above = lax::slice_axis(d, 0, 0, n - 1), below = lax::slice_axis(d, 0, 1, n);
-    const Term sizes = magnitude(above) + magnitude(below);
-    // Elements of the matrix are below 2: what is below eps^2 is nothing in any case.
-    const Array small =
-        opposite(exceeds(magnitude(e), larger(sizes * eps, number_like(sizes, eps * eps))));
-    const Array place = lax::iota(DType::i32, {n - 1}, 0), next = lax::add(place, 1);
-    const Array mine = both(small, exceeds(spread(end, {n - 1}), Term(place)));
-    // The block starts here: nothing stands to the left of it.
-    const Array first =
-        emit1(reduce_max_p, AxesParams{{0}}, {choose(mine, next, lax::zeros_like(next)).a}, {});
+    const Array first = block_start(stack, m, end, eps);
     const Array behind = lax::add(end, -1), two_behind = lax::add(end, -2);
     const Array done = both(begins, at_least(first, behind));
 
-    // The first column of (H - s1)(H - s2) for the eigenvalues of the last two rows, divided by
-    // the second element of H's; shifts of no meaning where those got nowhere.
-    const Array rest = emit1(rem_p, {}, {s.tries, whole(10)}, {});
-    const Array exceptional = both(equals(rest, 0), exceeds(s.tries, 0));
-    const Term last = element(m, end, end), side = element(m, end, behind);
-    const Term far = magnitude(side) + magnitude(element(m, behind, two_behind));
-    const Term x = choose(exceptional, last + far * 0.75, last);
-    const Term y = choose(exceptional, x, element(m, behind, behind));
-    const Term w = choose(exceptional, far * far * -0.4375, side * element(m, behind, end));
-    const Array second = lax::add(first, 1), third = lax::add(first, 2);
-    const Term z = element(m, first, first), u = x - z, v = y - z;
-    const Term step = element(m, second, first);
-    const Term safe = choose(equals(step, 0), number_like(step, 1), step);
-    const Term p = (u * v - w) / safe + element(m, first, second);
-    const Term q = element(m, second, second) - z - u - v, r = element(m, third, second);
+    const auto [p, q, r] = shifted_column(m, first, end, behind, two_behind, s.tries);
     const auto kept = [&](const Term& fresh, const Array& old) {
       return choose(begins, fresh, old).a;
     };

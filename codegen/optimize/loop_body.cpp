@@ -231,6 +231,31 @@ Arrays carry(const Graph& outer, const Equation& e, const std::vector<bool>& wan
   return in;
 }
 
+/// Gives a loop one more carried value, the steps taken, of type `count`, and one more constant,
+/// how many those may be.
+void count_steps(const WhileParams& p, const Aval& count, WhileParams& counting) {
+  const auto carried = static_cast<std::size_t>(p.carried);
+  std::vector<Aval> avals = p.body->input_avals();
+  avals.insert(avals.begin() + p.carried, count);
+  avals.push_back({DType::i32, {}});
+  const auto original = [&](const Arrays& a) {
+    Arrays without(a.begin(), a.end() - 1);
+    without.erase(without.begin() + p.carried);
+    return without;
+  };
+  ++counting.carried;
+  counting.condition = traced_graph(avals, [&](const Arrays& a) {
+    const Array limit = lax::broadcast(a.back(), count.shape, {});
+    return Arrays{
+        lax::logical_and(inline_graph(*p.condition, original(a))[0], lax::lt(a[carried], limit))};
+  });
+  counting.body = traced_graph(avals, [&](const Arrays& a) {
+    Arrays next = inline_graph(*p.body, original(a));
+    next.push_back(lax::add(a[carried], 1.0));
+    return next;
+  });
+}
+
 /// Slices before the one that ends the loop take all their steps: what is left follows from the
 /// number of the slice, or is carried where slices differ.
 LoopBody sliced_while(const Graph& outer, const Equation& e, const WhileParams& p,
@@ -249,28 +274,7 @@ LoopBody sliced_while(const Graph& outer, const Equation& e, const WhileParams& 
   WhileParams inner = p;
   inner.max_steps = static_cast<Dim>(steps);
   if (r.paced) inner.max_steps = slicing.most > 0 ? static_cast<Dim>(slicing.most) : -1;
-  if (counts) {
-    // One more carried value, the steps taken, and one more constant, how many those may be.
-    std::vector<Aval> avals = p.body->input_avals();
-    avals.insert(avals.begin() + p.carried, count);
-    avals.push_back(number);
-    const auto original = [&](const Arrays& a) {
-      Arrays without(a.begin(), a.end() - 1);
-      without.erase(without.begin() + p.carried);
-      return without;
-    };
-    ++inner.carried;
-    inner.condition = traced_graph(avals, [&](const Arrays& a) {
-      const Array limit = lax::broadcast(a.back(), count.shape, {});
-      return Arrays{
-          lax::logical_and(inline_graph(*p.condition, original(a))[0], lax::lt(a[carried], limit))};
-    });
-    inner.body = traced_graph(avals, [&](const Arrays& a) {
-      Arrays next = inline_graph(*p.body, original(a));
-      next.push_back(lax::add(a[carried], 1.0));
-      return next;
-    });
-  }
+  if (counts) count_steps(p, count, inner);
   Trace t;
   t.loc = e.loc;
   Arrays in = carry(outer, e, wanted, carried, t, r);

@@ -227,21 +227,16 @@ class Narrower {
     return lax::eq(index, number);
   }
 
-  Arrays branched(const Equation& e, const Arrays& in) {
-    const auto& p = e.params.as<CondParams>();
-    std::vector<std::optional<Handed>> narrow;
-    bool any = false;
-    for (std::size_t o = 0; o < e.outputs.size(); ++o) {
-      narrow.push_back(handed(p, o));
-      any |= narrow.back().has_value();
-    }
-    // Branches give what they write, and where; those that write something else, zeros.
-    struct Slot {
-      std::size_t output, branch;
-      Aval slice, start;
-      int batch = 0;
-      std::size_t starts = 0;
-    };
+  /// A slice that a branch gives instead of the array that it has written it into, and its place.
+  struct Slot {
+    std::size_t output, branch;
+    Aval slice, start;
+    int batch = 0;
+    std::size_t starts = 0;
+  };
+
+  static std::vector<Slot> slots_of(const CondParams& p,
+                                    const std::vector<std::optional<Handed>>& narrow) {
     std::vector<Slot> slots;
     for (std::size_t o = 0; o < narrow.size(); ++o) {
       if (!narrow[o]) continue;
@@ -260,53 +255,57 @@ class Narrower {
           slots.push_back({o, b, g.avals[u->inputs[1]], start, batch, starts});
         }
     }
-    CondParams q = p;
-    for (std::size_t b = 0; b < q.branches.size(); ++b) {
-      if (!any) {
-        q.branches[b] = std::make_shared<const Graph>(narrow_choices(*p.branches[b]));
+    return slots;
+  }
+
+  /// Branch `b` with the outputs that are not narrow, then slices and their places: what it writes,
+  /// and zeros for what other branches do.
+  static Graph narrowed(const CondParams& p, std::size_t b,
+                        const std::vector<std::optional<Handed>>& narrow,
+                        const std::vector<Slot>& slots, Loc loc) {
+    Graph g = *p.branches[b];
+    std::vector<ValueId> raw;
+    for (std::size_t o = 0; o < narrow.size(); ++o)
+      if (!narrow[o]) raw.push_back(g.outputs[o]);
+    const std::size_t plain = raw.size();
+    // Slices and places as outputs first; then the graph anew, with zeros and broadcasts.
+    std::map<std::size_t, std::size_t> next;  // update of an output
+    std::vector<std::size_t> first_raw;
+    for (const Slot& s : slots) {
+      first_raw.push_back(raw.size());
+      if (s.branch != b) continue;
+      const Equation* u = narrow[s.output]->chains[b].updates[next[s.output]++];
+      raw.insert(raw.end(), u->inputs.begin() + 1, u->inputs.end());
+    }
+    g.outputs = raw;
+    Trace t;
+    t.loc = loc;
+    Arrays inputs;
+    for (ValueId v : g.inputs) inputs.push_back(t.input(g.avals[v]));
+    const Arrays found = inline_graph(g, inputs);
+    Arrays results(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(plain));
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const Slot& s = slots[i];
+      if (s.branch != b) {
+        results.push_back(lax::full(s.slice, 0));
+        for (std::size_t k = 0; k < s.starts; ++k) results.push_back(lax::full(s.start, 0));
         continue;
       }
-      Graph g = *p.branches[b];
-      std::vector<ValueId> outputs;
-      for (std::size_t o = 0; o < narrow.size(); ++o)
-        if (!narrow[o]) outputs.push_back(g.outputs[o]);
-      // Slices and places as outputs first; then the graph anew, with zeros and broadcasts.
-      std::map<std::size_t, std::size_t> next;  // update of an output
-      std::vector<ValueId> raw = outputs;
-      std::vector<std::size_t> first_raw;
-      for (const Slot& s : slots) {
-        first_raw.push_back(raw.size());
-        if (s.branch != b) continue;
-        const Equation* u = narrow[s.output]->chains[b].updates[next[s.output]++];
-        raw.insert(raw.end(), u->inputs.begin() + 1, u->inputs.end());
+      const std::size_t end = i + 1 < slots.size() ? first_raw[i + 1] : raw.size();
+      results.push_back(found[first_raw[i]]);
+      for (std::size_t k = end - s.starts; k < end; ++k) {
+        const Array& start = found[k];
+        results.push_back(
+            start.shape() == s.start.shape ? start : lax::broadcast(start, s.start.shape, {}));
       }
-      g.outputs = raw;
-      const std::size_t plain = outputs.size();
-      Trace t;
-      t.loc = e.loc;
-      Arrays inputs;
-      for (ValueId v : g.inputs) inputs.push_back(t.input(g.avals[v]));
-      const Arrays found = inline_graph(g, inputs);
-      Arrays results(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(plain));
-      for (std::size_t i = 0; i < slots.size(); ++i) {
-        const Slot& s = slots[i];
-        if (s.branch != b) {
-          results.push_back(lax::full(s.slice, 0));
-          for (std::size_t k = 0; k < s.starts; ++k) results.push_back(lax::full(s.start, 0));
-          continue;
-        }
-        const std::size_t end = i + 1 < slots.size() ? first_raw[i + 1] : raw.size();
-        results.push_back(found[first_raw[i]]);
-        for (std::size_t k = end - s.starts; k < end; ++k) {
-          const Array& start = found[k];
-          results.push_back(
-              start.shape() == s.start.shape ? start : lax::broadcast(start, s.start.shape, {}));
-        }
-      }
-      q.branches[b] = std::make_shared<const Graph>(narrow_choices(t.finish(results)));
     }
-    const Arrays all = emit(cond_p, q, in, e.loc);
-    if (!any) return all;
+    return t.finish(results);
+  }
+
+  /// The outputs of a cond from those of its narrowed branches, `all`: each slice is written where
+  /// the branch is the one that was taken.
+  Arrays widened(const CondParams& p, const Arrays& in, const Arrays& all,
+                 const std::vector<std::optional<Handed>>& narrow, const std::vector<Slot>& slots) {
     Arrays out(narrow.size());
     std::size_t at = 0;
     for (std::size_t o = 0; o < narrow.size(); ++o)
@@ -324,6 +323,24 @@ class Narrower {
       out[s.output] = written(out[s.output], lax::select(here, slice, old), place);
     }
     return out;
+  }
+
+  Arrays branched(const Equation& e, const Arrays& in) {
+    const auto& p = e.params.as<CondParams>();
+    std::vector<std::optional<Handed>> narrow;
+    bool any = false;
+    for (std::size_t o = 0; o < e.outputs.size(); ++o) {
+      narrow.push_back(handed(p, o));
+      any |= narrow.back().has_value();
+    }
+    const std::vector<Slot> slots = slots_of(p, narrow);
+    CondParams q = p;
+    for (std::size_t b = 0; b < q.branches.size(); ++b)
+      q.branches[b] =
+          std::make_shared<const Graph>(any ? narrow_choices(narrowed(p, b, narrow, slots, e.loc))
+                                            : narrow_choices(*p.branches[b]));
+    const Arrays all = emit(cond_p, q, in, e.loc);
+    return any ? widened(p, in, all, narrow, slots) : all;
   }
 
   std::map<std::uint32_t, Made> made_;  // by value of the trace

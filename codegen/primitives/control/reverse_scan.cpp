@@ -150,6 +150,40 @@ Arrays forward_scan(const Params& params, const Arrays& x, const std::vector<boo
   return joined(out, control::settled_of(step, carried, out));
 }
 
+/// The carried values that a step began with: `rows` of those that are kept, then what is the same
+/// in every step, which `shared` begins with. Zeros for those that the pullback does not look at.
+Arrays began_step(const StepBack& full, const StepBack& step, const Graph& body,
+                  std::size_t carried, const Arrays& rows, const Arrays& shared) {
+  Arrays r;
+  for (std::size_t i = 0, row = 0, whole = 0; i < carried; ++i) {
+    if (!step.used[i])
+      r.push_back(lax::full(body.avals[body.inputs[i]], 0));
+    else
+      r.push_back(full.settled(i) ? shared[whole] : rows[row]);
+    (full.settled(i) ? whole : row) += full.settled(i) || full.kept(i) ? 1 : 0;
+  }
+  return r;
+}
+
+/// What a step back carries on and what it stacks, from the cotangents that its pullback has found:
+/// those of sequences are stacked, those of constants added to what `carry` has of them.
+std::pair<Arrays, Arrays> carried_and_stacked(const StepBack& step, std::size_t carried,
+                                              std::size_t first_constant, const Arrays& carry,
+                                              const Arrays& found) {
+  Arrays next, stacked;
+  for (std::size_t i = 0, at = 0; i < step.active.size(); ++i) {
+    if (!step.active[i]) continue;
+    if (i < carried)
+      next.push_back(found[at]);
+    else if (i < first_constant)
+      stacked.push_back(found[at]);
+    else
+      next.push_back(add_cotangents(carry[next.size()], found[at]));
+    ++at;
+  }
+  return {next, stacked};
+}
+
 Tangents backward_scan(const ReverseArgs& a) {
   ScanParams p = a.params.as<ScanParams>();
   if (keeps_some(p)) return control::backward_by(checkpointed(p, a.inputs, Trace::where()), a);
@@ -193,29 +227,12 @@ Tangents backward_scan(const ReverseArgs& a) {
     const Arrays carry = inputs(start, false), began = inputs(began_with, true),
                  own_rows = inputs(own, true), of_rows = inputs(rows, true),
                  shared = inputs(constants, false);
-    Arrays in;
-    for (std::size_t i = 0, row = 0, whole = 0; i < carried; ++i) {
-      if (!step.used[i])
-        in.push_back(lax::full(body.avals[body.inputs[i]], 0));
-      else
-        in.push_back(full.settled(i) ? shared[whole] : began[row]);
-      (full.settled(i) ? whole : row) += full.settled(i) || full.kept(i) ? 1 : 0;
-    }
+    Arrays in = began_step(full, step, body, carried, began, shared);
     in = joined(joined(in, own_rows), part(shared, buffers, shared.size() - buffers));
     in = joined(in, joined(part(carry, 0, moving), of_rows));
     const Arrays found = inline_graph(step.graph, in);
-    Arrays next, of_sequences;
-    for (std::size_t i = 0, at = 0; i < step.active.size(); ++i) {
-      if (!step.active[i]) continue;
-      if (i < carried)
-        next.push_back(found[at]);
-      else if (i < first_constant)
-        of_sequences.push_back(found[at]);
-      else
-        next.push_back(add_cotangents(carry[next.size()], found[at]));
-      ++at;
-    }
-    return trace.finish(joined(next, of_sequences));
+    const auto next = carried_and_stacked(step, carried, first_constant, carry, found);
+    return trace.finish(joined(next.first, next.second));
   };
   const std::size_t sums = start.size();
   p.body = control::share(step_back());

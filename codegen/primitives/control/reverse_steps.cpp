@@ -74,6 +74,42 @@ bool goes_in_step(const ReverseArgs& a, const StepBack& step) {
   return p.lanes > 0 && sums;
 }
 
+namespace {
+
+/// What the pullback of a step is given in front of cotangents: carried values that the step began
+/// with, constants, residuals. `runs`: which lanes go back over a step, where they go in step.
+/// `known`: the constants; behind them, in that case, counts and what the loop began with.
+Arrays step_inputs(const ReverseArgs& a, const StepBack& step, const Began& began,
+                   const Array& runs, const Arrays& known) {
+  const auto& p = a.params.as<WhileParams>();
+  const auto carried = static_cast<std::size_t>(p.carried);
+  const std::size_t constants = a.inputs.size() - carried;
+  Arrays r;
+  std::size_t next = 0;
+  for (std::size_t i = 0, safe = constants + 1; i < carried; ++i) {
+    if (!step.used[i]) {
+      r.push_back(lax::full(p.body->avals[p.body->inputs[i]], 0));
+      continue;
+    }
+    Array v = began.values[next++];
+    if (!runs.empty() && step.kept(i)) v = Lanes{p.lanes}.select(runs, v, known[safe++]);
+    r.push_back(v);
+  }
+  r = joined(r, part(known, 0, constants));
+  return joined(r, part(began.values, next, began.values.size() - next));
+}
+
+/// The cotangents in front of a step: of `moving` carried values, then sums over steps. `x`: what
+/// the pullback is given, so many as `given`, then the sums behind the step.
+Arrays pulled_back(const StepBack& step, std::size_t given, std::size_t moving, const Arrays& x) {
+  Arrays found = inline_graph(step.graph, part(x, 0, given));
+  for (std::size_t i = moving; i < found.size(); ++i)
+    found[i] = add_cotangents(x[given + i - moving], found[i]);
+  return found;
+}
+
+}  // namespace
+
 Tangents rewind(const ReverseArgs& a, const StepBack& step, const Rewound& steps,
                 const Arrays& state, const Arrays& shared, const Search& search) {
   const auto& p = a.params.as<WhileParams>();
@@ -114,31 +150,14 @@ Tangents rewind(const ReverseArgs& a, const StepBack& step, const Rewound& steps
           {lax::lt(k[shared.size() + constants.size()], lax::broadcast(own[0], all.shape(), {}))},
           {});
     Began began = search({own[0], runs, was, given});
-    Arrays in;
-    std::size_t next_value = 0;
-    for (std::size_t i = 0, safe = shared.size() + constants.size() + 1; i < carried; ++i) {
-      if (!step.used[i]) {
-        in.push_back(lax::full(body.avals[body.inputs[i]], 0));
-        continue;
-      }
-      Array v = began.values[next_value++];
-      if (together && step.kept(i)) v = all.select(runs, v, k[safe++]);
-      in.push_back(v);
-    }
-    in = joined(in, part(k, shared.size(), constants.size()));
-    in = joined(in, part(began.values, next_value, began.values.size() - next_value));
+    Arrays in = step_inputs(a, step, began, runs, part(k, shared.size(), k.size() - shared.size()));
     for (std::size_t i = 0; i < moving; ++i) {
       const Array& c = own[1 + i];
       in.push_back(together ? all.select(runs, c, lax::zeros_like(c)) : c);
     }
     // The cotangents behind the step: of what the pullback is given, then sums.
     const std::size_t given_to = in.size(), results = first_state - 1;
-    const auto pulled = [&](const Arrays& x) {
-      Arrays found = inline_graph(step.graph, part(x, 0, given_to));
-      for (std::size_t i = moving; i < found.size(); ++i)
-        found[i] = add_cotangents(x[given_to + i - moving], found[i]);
-      return found;
-    };
+    const auto pulled = [&](const Arrays& x) { return pulled_back(step, given_to, moving, x); };
     const Arrays operands = joined(in, part(own, 1 + moving, results - moving));
     Arrays next{lax::add(own[0], -1.0)};
     if (began.reached.empty()) {
