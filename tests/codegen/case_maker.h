@@ -46,6 +46,25 @@ void psum_cases(Maker&);
 void all_gather_cases(Maker&);
 void axis_index_cases(Maker&);
 
+// ---- control_cases.cpp
+void while_cases(Maker&);
+void scan_cases(Maker&);
+void cond_cases(Maker&);
+void print_cases(Maker&);
+void error_if_cases(Maker&);
+
+// ---- indexing_cases.cpp
+void gather_cases(Maker&);
+void scatter_cases(Maker&, const Masks& linear);
+void scatter_mul_cases(Maker&);
+void dynamic_slice_cases(Maker&);
+void dynamic_update_slice_cases(Maker&);
+void sort_cases(Maker&);
+void rearrange_cases(Maker&);
+void csr_rows_cases(Maker&);
+void csr_dot_cases(Maker&);
+void csr_sampled_cases(Maker&);
+
 // ---- linalg_cases.cpp
 void cholesky_cases(Maker&);
 void triangular_solve_cases(Maker&);

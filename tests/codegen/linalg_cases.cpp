@@ -4,6 +4,9 @@
 
 namespace gnomon::test {
 
+// Batches in front of 4 x 4 and 7 x 7 matrices (written out by elements, and by loops or products);
+// the laws add axes of length 3 and 5.
+
 void cholesky_cases(Maker& m) {
   for (DType t : {f64, f32}) {
     m.add({}, {{t, {4, 4}}}, {}, {{-0.5, 0.5, 4, 4}});

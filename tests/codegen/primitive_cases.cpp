@@ -8,12 +8,8 @@
 
 #include "codegen/lax/lax.h"
 #include "codegen/operations/buffer.h"
-#include "codegen/operations/control.h"
-#include "codegen/operations/csr.h"
 #include "codegen/operations/cumulative.h"
-#include "codegen/operations/effects.h"
 #include "codegen/operations/gather_scatter.h"
-#include "codegen/operations/sort.h"
 #include "codegen/operations/special.h"
 #include "codegen/operations/window.h"
 #include "codegen/trace/trace.h"
@@ -334,44 +330,6 @@ void dot_cases(Maker& m) {
     m.add(DotParams{{1}, {0}, {}, {}}, {{t, {2, 20}}, {t, {20, 2}}}, linear);
   }
 }
-void gather_cases(Maker& m) {
-  for (DType t : {f64, f32, i32})
-    for (GatherMode mode : {GatherMode::clip, GatherMode::fill}) {
-      const Masks linear = t == f64 ? Masks{{true, false}} : Masks{};
-      // Out of range only where no derivative is taken: reads clip, writes drop.
-      const Domain at = t == f64 ? Domain{0, 3} : Domain{-2, 6};
-      m.add(GatherParams{0, 0, mode}, {{t, {4}}, {i32, {3}}}, linear, {{}, at});
-      m.add(GatherParams{0, 0, mode}, {{t, {4, 2}}, {i32, {5}}}, linear, {{}, at});
-      m.add(GatherParams{1, 0, mode}, {{t, {2, 4}}, {i32, {1}}}, linear, {{}, at});
-      m.add(GatherParams{1, 1, mode}, {{t, {2, 4, 3}}, {i32, {2, 3}}}, linear, {{}, at});
-      m.add(GatherParams{0, 0, mode}, {{t, {4}}, {i32, {0}}}, linear, {{}, at});
-    }
-}
-void scatter_cases(Maker& m, const Masks& linear) {
-  for (DType t : {f64, f32, i32}) {
-    const Masks masks = is_float(t) ? linear : Masks{};
-    m.add(ScatterParams{0, 0}, {{t, {4}}, {i32, {6}}, {t, {6}}}, masks, {{}, {0, 3}, {}});
-    m.add(ScatterParams{0, 0}, {{t, {4, 2}}, {i32, {3}}, {t, {3, 2}}}, masks, {{}, {-1, 5}, {}});
-    m.add(ScatterParams{1, 1}, {{t, {2, 4}}, {i32, {2, 3}}, {t, {2, 3}}}, masks, {{}, {0, 3}, {}});
-    m.add(ScatterParams{2, 1}, {{t, {2, 3, 2}}, {i32, {2, 5}}, {t, {2, 3, 5}}}, masks,
-          {{}, {-1, 2}, {}});
-    m.add(ScatterParams{0, 0, true}, {{t, {4, 2}}, {i32, {1}}, {t, {1, 2}}}, masks,
-          {{}, {0, 3}, {}});
-    m.add(ScatterParams{0, 0}, {{t, {3}}, {i32, {0}}, {t, {0}}}, masks, {{}, {0, 3}, {}});
-  }
-}
-void scatter_mul_cases(Maker& m) {
-  const Masks linear{{true, false, false}};
-  // Several factors on one element have no derivative: those cases stay away from f64.
-  for (DType t : {f32, i32})
-    m.add(ScatterParams{0, 0}, {{t, {4, 2}}, {i32, {6}}, {t, {6, 2}}}, {}, {{}, {-1, 5}, {}});
-  for (DType t : {f64, f32}) {
-    m.add(ScatterParams{0, 0, true}, {{t, {4, 2}}, {i32, {1}}, {t, {1, 2}}}, linear,
-          {{}, {0, 3}, {}});
-    m.add(ScatterParams{1, 1, true}, {{t, {2, 4}}, {i32, {2, 1}}, {t, {2, 1}}}, linear,
-          {{}, {-1, 4}, {}});
-  }
-}
 void cumulative_cases(Maker& m, const std::vector<DType>& types, const Masks& linear = {},
                       std::size_t operands = 1) {
   for (DType t : types)
@@ -421,144 +379,6 @@ void conv_cases(Maker& m) {
     add({1, 2, 2}, {1, 2, 4}, {0, {1}, {0}, {0}, {1}, {1}});
   }
 }
-void dynamic_slice_cases(Maker& m) {
-  for (DType t : {f64, f32, i32}) {
-    m.add(DynamicSliceParams{{2}, 0}, {{t, {5}}, {i32, {}}}, {{true, false}}, {{}, {-1, 6}});
-    m.add(DynamicSliceParams{{1, 2}, 0}, {{t, {3, 4}}, {i32, {}}, {i32, {}}},
-          {{true, false, false}}, {{}, {0, 2}, {0, 4}});
-    m.add(DynamicSliceParams{{3}, 1}, {{t, {2, 4}}, {i32, {2}}}, {{true, false}}, {{}, {0, 2}});
-  }
-}
-void dynamic_update_slice_cases(Maker& m) {
-  for (DType t : {f64, f32, i32}) {
-    m.add(DynamicUpdateSliceParams{0}, {{t, {5}}, {t, {2}}, {i32, {}}},
-          {{true, true, false}, {false, true, false}}, {{}, {}, {-1, 6}});
-    m.add(DynamicUpdateSliceParams{0}, {{t, {3, 4}}, {t, {1, 2}}, {i32, {}}, {i32, {}}},
-          {{true, true, false, false}}, {{}, {}, {0, 2}, {0, 4}});
-    m.add(DynamicUpdateSliceParams{1}, {{t, {2, 4}}, {t, {2, 3}}, {i32, {2}}},
-          {{true, true, false}}, {{}, {}, {0, 2}});
-  }
-}
-void sort_cases(Maker& m) {
-  const Domain few{0, 3};  // many ties
-  for (DType t : {f64, f32, i32, u32, DType::u8, DType::boolean, DType::i64}) {
-    // A difference quotient sees the permutation change at ties.
-    const Domain d = is_float(t) ? Domain{} : few;
-    m.add(SortParams{0, 1}, {{t, {5}}}, {}, {d});
-    m.add(SortParams{1, 1}, {{t, {2, 7}}}, {}, {d});
-    m.add(SortParams{0, 1}, {{t, {11, 2}}}, {}, {d});
-    m.add(SortParams{0, 1}, {{t, {1}}}, {}, {d});
-    m.add(SortParams{1, 1}, {{t, {2, 0}}}, {}, {d});
-    m.add(SortParams{0, 2}, {{i32, {9}}, {t, {9}}, {f32, {9}}}, {}, {few, d, {}});
-    m.add(SortParams{0, 1}, {{t, {150}}}, {}, {d});
-  }
-}
-void rearrange_cases(Maker& m) {
-  const auto along = [](int axis) { return Domain{.permuted_axis = axis}; };
-  for (DType t : {f64, f32, i32, DType::boolean}) {
-    m.add(RearrangeParams{0}, {{t, {4}}, {i32, {4}}}, {{true, false}}, {{}, along(0)});
-    m.add(RearrangeParams{1}, {{t, {2, 3}}, {i32, {2, 3}}}, {{true, false}}, {{}, along(1)});
-    m.add(RearrangeParams{0}, {{t, {3, 2}}, {i32, {3, 2}}}, {{true, false}}, {{}, along(0)});
-    m.add(RearrangeParams{0}, {{t, {0}}, {i32, {0}}}, {{true, false}}, {{}, along(0)});
-  }
-}
-/// Of the offsets of so many rows; no lane axis of the laws may be as long.
-Domain offsets_of(Dim rows, Dim entries) {
-  return {.low = 0, .high = static_cast<double>(entries), .ascending = rows + 1};
-}
-void csr_rows_cases(Maker& m) {
-  for (DType t : {f64, f32})
-    for (Dim k : {1, 8})
-      m.add(CsrParams{4, 7, false}, {{i32, {7}}, {i32, {7}}, {t, {7}}, {t, {4, k}}},
-            {{false, false, true, false}, {false, false, false, true}},
-            {offsets_of(6, 7), {0, 3}, {}, {}});
-}
-void csr_dot_cases(Maker& m) {
-  for (DType t : {f64, f32}) {
-    const Masks each{{false, false, true, false}, {false, false, false, true}};
-    const auto add = [&](Dim rows, Dim width, Dim entries, Dim k, Dim longest) {
-      const std::vector<Domain> domains{
-          offsets_of(rows, entries), {0, static_cast<double>(width - 1)}, {}, {}};
-      for (bool transpose : {false, true})
-        m.add(CsrParams{width, longest, transpose, k == 16},
-              {{i32, {rows + 1}},
-               {i32, {entries}},
-               {t, {entries}},
-               {t, {transpose ? rows : width, k}}},
-              each, domains);
-    };
-    add(3, 4, 7, 2, 0);
-    add(5, 2, 6, 1, 6);
-    add(1, 3, 0, 2, 0);
-    add(3, 4, 5, 20, 5);
-    add(6, 4, 9, 16, 0);
-    add(5, 4, 9, 16, 9);
-    add(1, 1, 3, 1, 0);
-  }
-}
-void csr_sampled_cases(Maker& m) {
-  for (DType t : {f64, f32}) {
-    const Masks each{{false, false, true, false}, {false, false, false, true}};
-    for (Dim k : {1, 3})
-      m.add(CsrParams{4, 0, false}, {{i32, {4}}, {i32, {7}}, {t, {3, k}}, {t, {4, k}}}, each,
-            {offsets_of(3, 7), {0, 3}, {}, {}});
-    m.add(CsrParams{2, 0, false}, {{i32, {2}}, {i32, {0}}, {t, {1, 2}}, {t, {2, 2}}}, each,
-          {offsets_of(1, 0), {0, 1}, {}, {}});
-  }
-}
-void while_cases(Maker& m) {
-  for (DType t : {f64, f32}) {
-    // x, i -> x * 1.5 + c, i + 1 while i < 4.
-    const std::vector<Aval> avals{{t, {2}}, {i32, {}}, {t, {2}}};
-    const GraphPtr condition = trace_graph(
-        avals, [](const Arrays& x) { return Arrays{lax::lt(x[1], lax::scalar(DType::i32, 4))}; });
-    const GraphPtr body = trace_graph(avals, [](const Arrays& x) {
-      return Arrays{lax::add(lax::mul(x[0], 1.5), x[2]), lax::add(x[1], 1)};
-    });
-    m.add(WhileParams{condition, body, 2, 10, 0}, avals, {}, {{}, {0, 3}, {}});
-    m.add(WhileParams{condition, body, 2, 2, 0}, avals, {}, {{}, {0, 3}, {}});
-  }
-}
-void scan_cases(Maker& m) {
-  for (DType t : {f64, f32})
-    for (bool reverse : {false, true}) {
-      // carry, row, constant -> carry * constant + row, carry.
-      const std::vector<Aval> step{{t, {2}}, {t, {2}}, {t, {2}}};
-      const GraphPtr body = trace_graph(step, [](const Arrays& x) {
-        return Arrays{lax::add(lax::mul(x[0], x[2]), x[1]), lax::mul(x[0], x[0])};
-      });
-      m.add(ScanParams{body, 1, 1, 3, reverse}, {{t, {2}}, {t, {3, 2}}, {t, {2}}});
-    }
-}
-void cond_cases(Maker& m) {
-  for (DType t : {f64, f32}) {
-    const std::vector<Aval> avals{{t, {2}}, {t, {2}}};
-    const GraphPtr first =
-        trace_graph(avals, [](const Arrays& x) { return Arrays{lax::mul(x[0], x[1])}; });
-    const GraphPtr second =
-        trace_graph(avals, [](const Arrays& x) { return Arrays{lax::add(x[0], x[1])}; });
-    m.add(CondParams{{first, second}, 0}, {{DType::boolean, {}}, avals[0], avals[1]});
-    m.add(CondParams{{first, second, first}, 0}, {{i32, {}}, avals[0], avals[1]}, {},
-          {{-1, 4}, {}, {}});
-  }
-}
-void print_cases(Maker& m) {
-  m.add(StatementParams{"here \"{{}}\"", {}, {}}, {});
-  for (DType t : {f64, f32, i32, DType::boolean}) {
-    m.add(StatementParams{"{}", {}, {}}, {{t, {}}});
-    m.add(StatementParams{"x = {}\ny = {}", {}, {}}, {{t, {2, 3}}, {i32, {}}});
-    m.add(StatementParams{"{}", {2, 3}, {1, 0}}, {{t, {6, 2}}});
-  }
-}
-void error_if_cases(Maker& m) {
-  for (const Shape& s : {Shape{}, Shape{3}, Shape{2, 0}})
-    m.add(StatementParams{"bad", {}, {}}, {{DType::boolean, s}});
-  m.add(StatementParams{"bad", {4}, {0}}, {{DType::boolean, {4}}});
-}
-
-// Batches in front of 4 x 4 and 7 x 7 matrices (written out by elements, and by loops or products);
-// the laws add axes of length 3 and 5.
-
 const std::map<std::string_view, std::function<void(Maker&)>>& with_parameters() {
   static const std::map<std::string_view, std::function<void(Maker&)>> all{
       {"select", select_cases},

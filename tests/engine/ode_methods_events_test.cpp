@@ -18,7 +18,7 @@ using ode::diffeqsolve;
 struct EventSpring {
   Array v, x;
 };
-const ode::PartitionedTerm spring(
+const ode::PartitionedTerm event_spring(
     ode::OdeTerm{[](const Array&, const Array& x, const None&) { return -x; }},
     ode::OdeTerm{[](const Array&, const Array& v, const None&) { return v; }});
 const auto wall = [](const Array&, const EventSpring& s, const None&) { return s.x; };
@@ -43,7 +43,7 @@ std::vector<Case> cases() {
 
 template <class F>
 auto with_term(const ode::Solver& solver, const F& f) {
-  return solver.name().find("Adams") == 0 ? f(ode::to_ode(spring)) : f(spring);
+  return solver.name().find("Adams") == 0 ? f(ode::to_ode(event_spring)) : f(event_spring);
 }
 
 TEST(OdeMethodEvents, ASolveEndsWhereANumberChangesItsSign) {
