@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
         losses.size(), int(chunk), ms[0] / 1000, ms.back() / 1000, trained.kernel_count(),
         losses[0], learned, known);
 
-    constexpr std::size_t count = 64, characters = grammar::alphabet.size();
+    constexpr std::size_t count = 96, characters = grammar::alphabet.size();
     const auto size = std::size_t(length);
     const auto start = [&](const Model& m) {
       return gn::vmap([&](const Array&) { return empty_cache(m, length); })(gn::zeros({count}));
@@ -175,8 +175,9 @@ int main(int argc, char** argv) {
                 lines.right, lines.all);
 
     const auto look = [](const Model& m, const Array& some) {
-      const Array logits = gn::vmap([&](const Array& text) { return logits_of(m, text); })(some);
-      return std::pair{logits, attention_maps(m, some[0])};
+      const auto [logits, maps] =
+          gn::vmap([&](const Array& text) { return attention_maps(m, text); })(some);
+      return std::pair{logits, maps[0]};
     };
     const auto whole =
         gn::jit(rt, look, {.name = "look"})(at.model, rt.from_host(all, {count, length}));

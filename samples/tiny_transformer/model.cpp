@@ -66,7 +66,7 @@ std::pair<Array, nn::KeyValueCache> next_logits(const Model& m, const Array& tex
   return {read_out(m, both.first), both.second};
 }
 
-Array attention_maps(const Model& m, const Array& text) {
+std::pair<Array, Array> attention_maps(const Model& m, const Array& text) {
   const auto step = [](const Array& x, const Block& b) {
     const nn::MultiheadAttention& a = b.attention;
     Array weights;
@@ -83,5 +83,6 @@ Array attention_maps(const Model& m, const Array& text) {
     const Array y = apply(b, x, attend);
     return std::pair{y, weights};
   };
-  return gn::scan(step, embedded(m, text), m.blocks).second;
+  const auto both = gn::scan(step, embedded(m, text), m.blocks);
+  return {read_out(m, both.first), both.second};
 }

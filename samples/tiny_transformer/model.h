@@ -28,5 +28,5 @@ gnomon::nn::KeyValueCache empty_cache(const Model&, gnomon::Dim length);
 /// The same of one more character, i32[1], with what those before it left in every block.
 std::pair<gnomon::Array, gnomon::nn::KeyValueCache> next_logits(
     const Model&, const gnomon::Array& text, const gnomon::nn::KeyValueCache& before);
-/// How much each place looks at those before it: f32[layers, heads, n, n].
-gnomon::Array attention_maps(const Model&, const gnomon::Array& text);
+/// The logits, and how much each place looks at those before it: f32[layers, heads, n, n].
+std::pair<gnomon::Array, gnomon::Array> attention_maps(const Model&, const gnomon::Array& text);
