@@ -135,9 +135,11 @@ int main(int argc, char** argv) {
                            gn::sum(weights * exact(at)), methods[m], gn::Dim(k));
         };
         const auto compiled = gn::jit(rt, run);
-        for (int i = 0; i < (definite ? 3 : 4); ++i)
-          found[i].push_back(
-              rt.to_host<float>(compiled(p, grid, rt.run([&] { return gn::eye(4)[i]; }))));
+        for (std::size_t i = 0; i < (definite ? 3 : 4); ++i) {
+          std::vector<float> weights(4, 0.0f);
+          weights[i] = 1;
+          found[i].push_back(rt.to_host<float>(compiled(p, grid, rt.from_host(weights))));
+        }
       }
       for (std::size_t i = 0; i < 4; ++i) {
         if (found[i].empty()) continue;
