@@ -267,9 +267,10 @@ Value Builder::fold_bits(Op op, Value a, std::uint64_t c) {
   const std::uint64_t ones = all_bits(t.scalar);
   const auto same = constant_operand(a, op);
   // A multiple of 2^s with a constant added that has s bits at most: the two do not meet.
-  const auto added = t.scalar == DType::u32 ? constant_operand(a, Op::add) : std::nullopt;
-  const auto added_bits = static_cast<std::uint64_t>(added ? std::bit_width(*added) : 0);
-  const bool apart = added && added_bits <= zeros_below(operand(a, 0));
+  const auto sum = t.scalar == DType::u32 ? constant_operand(a, Op::add) : std::nullopt;
+  const std::uint64_t added = sum.value_or(0);
+  const auto added_bits = static_cast<std::uint64_t>(std::bit_width(added));
+  const bool apart = sum && added_bits <= zeros_below(operand(a, 0));
   switch (op) {
     case Op::shl:
     case Op::shr: {
@@ -289,7 +290,7 @@ Value Builder::fold_bits(Op op, Value a, std::uint64_t c) {
           t.scalar == DType::u32 && shift && c >> (*shift % 32) == 0)
         return constant(t, 0);
       if (apart)
-        return binary(Op::add, binary(op, operand(a, 0), constant(t, c)), constant(t, *added & c));
+        return binary(Op::add, binary(op, operand(a, 0), constant(t, c)), constant(t, added & c));
       return {};
     case Op::bor:
       if (c == 0) return a;
