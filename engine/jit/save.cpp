@@ -30,7 +30,6 @@ Target portable() {
     if (known.loop_budget > 0)
       t.loop_budget =
           t.loop_budget > 0 ? std::min(t.loop_budget, known.loop_budget) : known.loop_budget;
-    t.slow_barriers |= known.slow_barriers;
   }
   t.refine = {.division = true, .root = true};
   return t;

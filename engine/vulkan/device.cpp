@@ -23,10 +23,8 @@ Device::Device(const DeviceOptions& options)
   if (options.minimum_target) {
     // What is no capability to do without but a fault to work around stays.
     const std::uint64_t budget = target_.loop_budget;
-    const bool slow_barriers = target_.slow_barriers;
     target_ = Target::minimum();
     target_.loop_budget = budget;
-    target_.slow_barriers = slow_barriers;
   }
 
   max_window_bytes_ =

@@ -77,9 +77,6 @@ Target target_of(const DeviceDescription& device) {
   if (!device.driver_info.empty()) target.device += ", " + device.driver_info;
   take_capabilities(target, device);
   take_limits(target, device);
-  // A version without a name is taken for whatever is worse.
-  if (kind == KnownTarget::lavapipe_22 && mesa_major(device.driver_info) == 0)
-    target.slow_barriers = true;
   return target;
 }
 

@@ -88,16 +88,13 @@ TEST(Quirks, LimitLoopsOnOldLavapipeOnly) {
   auto lavapipe = device("llvmpipe (LLVM 15.0.6, 256 bits)", Kind::cpu);
   lavapipe.driver_info = "Mesa 22.3.6 (LLVM 15.0.6)";
   EXPECT_EQ(target_of(lavapipe).loop_budget, 65000u);
-  EXPECT_FALSE(target_of(lavapipe).slow_barriers);
   EXPECT_EQ(target_of(lavapipe).loop_coarsening, 4u);
   EXPECT_TRUE(target_of(lavapipe).texel_reads);
   lavapipe.driver_info = "Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)";
   EXPECT_EQ(target_of(lavapipe).loop_budget, 0u);
-  EXPECT_TRUE(target_of(lavapipe).slow_barriers);
   lavapipe.driver_info = "";
   // Without a name for its version, whatever is worse.
   EXPECT_EQ(target_of(lavapipe).loop_budget, 65000u);
-  EXPECT_TRUE(target_of(lavapipe).slow_barriers);
 }
 
 TEST(Quirks, LeaveSwiftShaderOneLanePerInvocationAndNoTexels) {
@@ -106,7 +103,6 @@ TEST(Quirks, LeaveSwiftShaderOneLanePerInvocationAndNoTexels) {
   const Target target = target_of(swiftshader);
   EXPECT_EQ(target.loop_coarsening, 1u);
   EXPECT_FALSE(target.texel_reads);
-  EXPECT_FALSE(target.slow_barriers);
 }
 
 TEST(Quirks, ReadNoTexelsWhereWindowsWouldNotReach) {

@@ -306,8 +306,6 @@ TEST_P(Resume, GoesOnFromTheLastFinishedSlice) {
     RuntimeOptions plain;
     plain.cache = "off";
     Runtime other(plain);
-    if (GetParam().f == &played && other.target().slow_barriers)
-      GTEST_SKIP() << other.device_name() << " has no workgroups that play loops";
     right =
         other.to_host<float>(jit(other, GetParam().f)(other.from_host(elements(GetParam().lanes))));
   }
