@@ -289,61 +289,67 @@ class Chooser {
     return work <= 2048 * static_cast<double>(std::min<Dim>(out, 64));
   }
 
-  void choose_memory() {
-    const auto defined = [&](ValueId v) { return uses_.producer[v] != Uses::none; };
-    for (ValueId v : g_.outputs) in_memory_[v] = true;
-    for (const Equation& e : g_.equations) {
-      // A reduction has fewer lanes than its operand: what costs a lot there is computed by the
-      // operand's lanes.
-      if (e.primitive->lower.kind == Lowering::Kind::element &&
-          e.primitive->lower.cost != Cost::view)
-        for (ValueId v : e.inputs)
-          if (g_.avals[v].shape.size() >= 4 * g_.avals[e.outputs[0]].shape.size() &&
-              !lanes_suffice(e) && !keep_shared_part(v))
-            keep_if_costly(v);
-      // Operands that were transposed for the sake of a product (optimize/split.h).
-      if (e.primitive == &dot_general_p && large_product(g_, e))
-        for (ValueId v : e.inputs)
-          if (defined(v) && g_.equations[uses_.producer[v]].primitive == &permute_p)
-            in_memory_[v] = true;
-      // And for the sake of a loop's (optimize/transpose_for_lanes.h).
-      if (e.primitive == &scan_p || e.primitive == &while_p) {
-        const LoopOperands operands = loop_operands(e);
-        for (std::size_t i = operands.carried + operands.sequences; i < e.inputs.size(); ++i)
-          if (defined(e.inputs[i]) &&
-              g_.equations[uses_.producer[e.inputs[i]]].primitive == &permute_p)
-            in_memory_[e.inputs[i]] = true;
-      }
-      // No tile fits a product or a convolution that is one part of something larger.
-      if (e.primitive == &concatenate_p || e.primitive == &pad_p)
-        for (ValueId v : e.inputs) {
-          if (shows_large_product(v)) keep_if_costly(v);
-          keep_convolutions(v);
-        }
-      // Results that complete vectors are cut off a convolution (optimize/split_conv.h).
-      if (e.primitive == &slice_p && defined(e.inputs[0]) &&
-          g_.equations[uses_.producer[e.inputs[0]]].primitive == &conv_p)
-        keep_if_costly(e.inputs[0]);
-      const double cost = cost_of(e);
-      const auto kind = e.primitive->lower.kind;
-      for (std::size_t o = 0; o < e.outputs.size(); ++o) {
-        const ValueId v = e.outputs[o];
-        cost_[v] = cost;
-        if (!uses_.live[v]) continue;
-        const bool stacked = kind == Lowering::Kind::scan &&
-                             static_cast<int>(o) >= e.params.as<ScanParams>().carried;
-        // Stages that read the one before at two positions each, as those of a running result do:
-        // the instructions of an element double with every stage that is not stored.
-        const bool doubled = uses_.many[v] && cost > 256 && kind == Lowering::Kind::element;
-        if (options_.fuse && shows_slices(e)) continue;
-        if (kind == Lowering::Kind::scatter || stacked || !options_.fuse || doubled ||
-            expensive_for(v, demand_[v]))
+  /// What an element may cost to be computed for each of several roots.
+  static constexpr double next_to_nothing = 4;
+
+  bool defined(ValueId v) const { return uses_.producer[v] != Uses::none; }
+
+  /// Operands that an equation had better read from memory.
+  void keep_operands(const Equation& e) {
+    // A reduction has fewer lanes than its operand: what costs a lot there is computed by the
+    // operand's lanes.
+    if (e.primitive->lower.kind == Lowering::Kind::element && e.primitive->lower.cost != Cost::view)
+      for (ValueId v : e.inputs)
+        if (g_.avals[v].shape.size() >= 4 * g_.avals[e.outputs[0]].shape.size() &&
+            !lanes_suffice(e) && !keep_shared_part(v))
+          keep_if_costly(v);
+    // Operands that were transposed for the sake of a product (optimize/split.h).
+    if (e.primitive == &dot_general_p && large_product(g_, e))
+      for (ValueId v : e.inputs)
+        if (defined(v) && g_.equations[uses_.producer[v]].primitive == &permute_p)
           in_memory_[v] = true;
-      }
+    // And for the sake of a loop's (optimize/transpose_for_lanes.h).
+    if (e.primitive == &scan_p || e.primitive == &while_p) {
+      const LoopOperands operands = loop_operands(e);
+      for (std::size_t i = operands.carried + operands.sequences; i < e.inputs.size(); ++i)
+        if (defined(e.inputs[i]) &&
+            g_.equations[uses_.producer[e.inputs[i]]].primitive == &permute_p)
+          in_memory_[e.inputs[i]] = true;
     }
-    // A value that several roots need is computed once, unless it costs next to nothing beside what
-    // is computed once as well.
-    constexpr double next_to_nothing = 4;
+    // No tile fits a product or a convolution that is one part of something larger.
+    if (e.primitive == &concatenate_p || e.primitive == &pad_p)
+      for (ValueId v : e.inputs) {
+        if (shows_large_product(v)) keep_if_costly(v);
+        keep_convolutions(v);
+      }
+    // Results that complete vectors are cut off a convolution (optimize/split_conv.h).
+    if (e.primitive == &slice_p && defined(e.inputs[0]) &&
+        g_.equations[uses_.producer[e.inputs[0]]].primitive == &conv_p)
+      keep_if_costly(e.inputs[0]);
+  }
+
+  /// Results that are stored, whoever reads them.
+  void keep_results(const Equation& e) {
+    const double cost = cost_of(e);
+    const auto kind = e.primitive->lower.kind;
+    for (std::size_t o = 0; o < e.outputs.size(); ++o) {
+      const ValueId v = e.outputs[o];
+      cost_[v] = cost;
+      if (!uses_.live[v]) continue;
+      const bool stacked =
+          kind == Lowering::Kind::scan && static_cast<int>(o) >= e.params.as<ScanParams>().carried;
+      // Stages that read the one before at two positions each, as those of a running result do:
+      // the instructions of an element double with every stage that is not stored.
+      const bool doubled = uses_.many[v] && cost > 256 && kind == Lowering::Kind::element;
+      if (options_.fuse && shows_slices(e)) continue;
+      if (kind == Lowering::Kind::scatter || stacked || !options_.fuse || doubled ||
+          expensive_for(v, demand_[v]))
+        in_memory_[v] = true;
+    }
+  }
+
+  /// What one element takes beside values that are computed once as well, or cost next to nothing.
+  std::vector<double> costs_beside_others() const {
     std::vector<double> beside = cost_;
     for (const Equation& e : g_.equations) {
       if (e.primitive->lower.kind != Lowering::Kind::element || e.outputs.size() > 1 ||
@@ -355,6 +361,13 @@ class Chooser {
           cost += beside[in];
       beside[e.outputs[0]] = cost;
     }
+    return beside;
+  }
+
+  /// A value that several roots need is computed once, unless it costs next to nothing beside what
+  /// is computed once as well.
+  void keep_what_several_need() {
+    const std::vector<double> beside = costs_beside_others();
     constexpr ValueId nobody = ~0u;
     constexpr ValueId several = ~0u - 1;
     std::vector<ValueId> owner(g_.avals.size(), nobody);
@@ -376,6 +389,15 @@ class Chooser {
           if (defined(in)) owner[in] = owner[in] == nobody || owner[in] == o ? o : several;
       }
     }
+  }
+
+  void choose_memory() {
+    for (ValueId v : g_.outputs) in_memory_[v] = true;
+    for (const Equation& e : g_.equations) {
+      keep_operands(e);
+      keep_results(e);
+    }
+    keep_what_several_need();
   }
 
   /// Intermediates that lanes read or write get the lane axis innermost. Inputs and outputs are
