@@ -73,10 +73,7 @@ std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& 
     constexpr std::size_t most_accesses = 128;
     while (width > 4 && width * accesses(k.body) > most_accesses) width /= 2;
     while (width > 1 && width * kernel::most_carried(k) > t.accumulators) width /= 2;
-    // Drivers make as many instructions of a wide one as it has lanes, or nearly, and take more
-    // than linear time for them.
-    constexpr std::size_t most_words = 8192;
-    while (width > 1 && width * words_of(k) > most_words) width /= 2;
+    while (width > 1 && width * words_of(k) > device_model(t).words_side_by_side) width /= 2;
   }
   // At least a few dozen invocations stay, so that every core has some.
   while (width > 1 && d.kernel.lanes / width < 32) width /= 2;

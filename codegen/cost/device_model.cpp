@@ -6,6 +6,16 @@ namespace {
 
 constexpr DeviceModel gpu{};
 
+/// Estimates: 32 multiply-adds per clock and core at some 850 MHz (Mali-G78), where a
+/// multiprocessor of an H200 does 128 at 1,800, and a command processor that is as much slower.
+constexpr DeviceModel mobile_gpu{
+    .start_microseconds = 20,
+    .group_operations = 1e3,
+    .long_dispatch_microseconds = 4000,
+    .lanes_at_once = 128,
+    .group_alone = 128,
+};
+
 /// Their limits are all that is known of least devices; few kernels are what any driver is quick to
 /// compile, so one workgroup runs what it can.
 constexpr DeviceModel least_device{.group_operations = 4e4, .longest_straight = 256};
@@ -32,23 +42,54 @@ constexpr DeviceModel cpu{
     .longest_straight = 256,
 };
 
-/// What reads by texels. Larger tiles of convolutions save lavapipe 22.3 and 25.0 a tenth
-/// (`conv2d`), and have SwiftShader take 1.7 times as long.
-constexpr DeviceModel cpu_with_texels = [] {
+/// Larger tiles of convolutions save lavapipe 22.3 and 25.0 a tenth (`conv2d`), and have
+/// SwiftShader take 1.7 times as long.
+constexpr DeviceModel lavapipe_22 = [] {
   DeviceModel model = cpu;
   model.long_convolution = model.long_product;
-  // Lavapipe 22.3 (Granite Rapids), 668 kernels of the bench: half are within 27 % in another
-  // run (tests/golden/estimates).
+  // Granite Rapids, 668 kernels of the bench: half are within 27 % in another run
+  // (tests/golden/estimates).
   model.nanoseconds = {31200, 0, 0.0188, 0.245, 2.31, 46.7, 21.2, 0, 141, 4.78, 18.5, 0, 464};
+  return model;
+}();
+
+/// Each read of a texel is a call of a function: the larger tile, which reads fewer of them, saves
+/// a fifth (`matmul_1024`, Granite Rapids).
+constexpr DeviceModel lavapipe_25 = [] {
+  DeviceModel model = lavapipe_22;
+  model.long_rows = 4;
+  return model;
+}();
+
+/// Its compiler keeps few values in registers: `chain` and its gradient take 0.6 of the time with
+/// four elements side by side instead of 16, with which simple kernels are the fastest (Granite
+/// Rapids).
+constexpr DeviceModel swiftshader = [] {
+  DeviceModel model = cpu;
+  model.words_side_by_side = 1024;
   return model;
 }();
 
 }  // namespace
 
 const DeviceModel& device_model(const Target& t) {
-  // Targets say how lanes should read; so far that tells kinds of devices apart.
-  if (t.contiguous_per_lane) return t.texel_reads ? cpu_with_texels : cpu;
-  return t.team > 0 ? gpu : least_device;
+  switch (t.kind) {
+    case KnownTarget::minimum:
+      return least_device;
+    case KnownTarget::lavapipe_22:
+      return lavapipe_22;
+    case KnownTarget::lavapipe_25:
+      return lavapipe_25;
+    case KnownTarget::swiftshader:
+      return swiftshader;
+    case KnownTarget::other_cpu:
+      return cpu;
+    case KnownTarget::gpu:
+      return gpu;
+    case KnownTarget::mobile_gpu:
+      return mobile_gpu;
+  }
+  return least_device;
 }
 
 }  // namespace gnomon

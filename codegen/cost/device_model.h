@@ -90,17 +90,23 @@ struct DeviceModel {
   /// Part of `Target::parallel_lanes` that has to be left when invocations take tiles of several
   /// rows: one in so many.
   Dim tiles_to_fill = 4;
-  /// Products of numbers from which on the tiles of a kernel that adds them up have twice
-  /// `Target::tile_rows`: they save a tenth of its time, and its driver compiles them up to a tenth
-  /// of a second longer. 0: never.
+  /// Products of numbers from which on the tiles of a kernel that adds them up have `long_rows`
+  /// times `Target::tile_rows`: they save a tenth of its time, and its driver compiles them up to a
+  /// tenth of a second longer. 0: never.
   Dim long_product = 0;
   Dim long_convolution = 0;
+  Dim long_rows = 2;
   /// Rows of the tile that an invocation transposes, four columns wide.
   Dim rows_transposed = 4;
   /// And the part of `Target::parallel_lanes` that has to be left for it: one in so many.
   Dim transposes_to_fill = 8;
 
   // ---- What drivers do.
+
+  /// Words that the values of a kernel take when its invocations do several elements side by side,
+  /// at most. Drivers make as many instructions of a wide one as it has lanes, or nearly, and take
+  /// more than linear time for them.
+  std::size_t words_side_by_side = 8192;
 
   /// Trips up to which the driver's own compiler writes loops out, at great length; 0: it does not.
   std::uint64_t unrolled_by_driver = 0;

@@ -103,7 +103,8 @@ Dim rows_of_players(Dim results, const Target& target) {
 /// Rows of a tile of `columns` for `results` that leave at least a few groups of invocations for
 /// every core.
 Dim most_rows(Dim results, Dim columns, bool of_long_sums, const Target& target) {
-  Dim most = of_long_sums ? Dim{2} * target.tile_rows : target.tile_rows;
+  const Dim times = of_long_sums ? device_model(target).long_rows : 1;
+  Dim most = times * target.tile_rows;
   const Dim fill = target.parallel_lanes / device_model(target).tiles_to_fill;
   while (most > 1 && results / (most * columns) < fill) most /= 2;
   return most;
@@ -204,15 +205,16 @@ std::optional<RegisterTile> tile_convolution(const Placement& r, const Equation&
       if (tile.walks(a)) tile.behind |= 1u << a;
     return tile;
   }
-  if (row == inner || shape[inner] < target.tile_columns) return std::nullopt;
+  // Images may be a few positions wide.
+  const Dim narrow = std::min<Dim>(4, target.tile_columns);
+  if (row == inner || shape[inner] < narrow) return std::nullopt;
   const Shape& kernels = r.graph.avals[e.inputs[1]].shape;
   const Dim taps = kernels.part(channel, kernels.rank()).size();
   const Dim from = device_model(target).long_convolution;
   const bool is_long = from > 0 && shape.size() * taps >= from;
-  const Dim rows =
-      rows_for(shape[row], most_rows(shape.size(), target.tile_columns, is_long, target));
+  const Dim rows = rows_for(shape[row], most_rows(shape.size(), narrow, is_long, target));
   if (rows <= 1) return std::nullopt;
-  const Dim columns = form == ConvForm::images && shape[inner] % 8 == 0 ? 8 : target.tile_columns;
+  const Dim columns = form == ConvForm::images && shape[inner] % 8 == 0 ? 8 : narrow;
   RegisterTile tile{row, inner, rows, columns, 0};
   if (form != ConvForm::images) return tile;
   // Images as a whole, if they fill SIMD groups, then blocks of channels, then positions.

@@ -16,10 +16,15 @@ void for_each_number(T& t, const std::string& path, const F& f) {
   reflect::for_each_field(t, [&](std::string_view name, auto& field) {
     using Field = std::remove_cvref_t<decltype(field)>;
     const std::string here = path + std::string(name);
-    if constexpr (std::is_integral_v<Field>)
+    if constexpr (std::is_integral_v<Field>) {
       f(here, field);
-    else if constexpr (!std::is_same_v<Field, std::string>)
+    } else if constexpr (std::is_enum_v<Field>) {
+      auto number = static_cast<std::underlying_type_t<Field>>(field);
+      f(here, number);
+      if constexpr (!std::is_const_v<T>) field = static_cast<Field>(number);
+    } else if constexpr (!std::is_same_v<Field, std::string>) {
       for_each_number(field, here + ".", f);
+    }
   });
 }
 

@@ -10,11 +10,25 @@
 
 namespace gnomon {
 
+enum class KnownTarget : std::uint8_t {
+  minimum,      // what Vulkan 1.1 guarantees
+  lavapipe_22,  // Mesa before 25.0
+  lavapipe_25,
+  swiftshader,
+  other_cpu,
+  gpu,         // of a desktop or a data centre
+  mobile_gpu,  // of a phone or a small board
+};
+
 /// Everything codegen may know of a device: a row of the table of kinds (codegen/program/targets.h)
-/// with what the device reports; tests change what they like. A number or a struct of numbers each;
-/// whatever is added here is in the text, and so in the identity of what is compiled.
+/// with what the device reports; tests change what they like. A number, an enumerator or a struct
+/// of numbers each; whatever is added here is in the text, and so in the identity of what is
+/// compiled.
 struct Target {
   std::string device = "minimum";
+  /// The row, by which the compiler weighs one form of a program against another
+  /// (cost/device_model.h).
+  KnownTarget kind = KnownTarget::minimum;
   spirv::Features features;
   // Limits.
   std::uint64_t max_storage_range = 1u << 27;  // bytes one window can show
@@ -23,8 +37,7 @@ struct Target {
   std::uint32_t max_shared_bytes = 16384;
   std::uint64_t max_texel_elements = 65536;  // 16-byte texels one texel window can show
   std::uint64_t loop_budget =
-      0;                       // loop trips after which the driver silently stops a shader; 0: none
-  bool slow_barriers = false;  // the driver compiles barriers in loops for minutes
+      0;  // loop trips after which the driver silently stops a shader; 0: none
   // Tuning. None of it changes results.
   bool texel_reads = false;  // reads through texel windows are faster
   bool contiguous_per_lane =

@@ -11,17 +11,10 @@
 
 namespace gnomon {
 
-enum class KnownTarget : std::uint8_t {
-  minimum,      // what Vulkan 1.1 guarantees
-  lavapipe_22,  // Mesa before 25.0
-  lavapipe_25,
-  swiftshader,
-  other_cpu,
-  gpu,
-};
 inline constexpr KnownTarget known_targets[] = {KnownTarget::minimum,     KnownTarget::lavapipe_22,
                                                 KnownTarget::lavapipe_25, KnownTarget::swiftshader,
-                                                KnownTarget::other_cpu,   KnownTarget::gpu};
+                                                KnownTarget::other_cpu,   KnownTarget::gpu,
+                                                KnownTarget::mobile_gpu};
 
 /// "lavapipe-22".
 std::string_view name(KnownTarget);

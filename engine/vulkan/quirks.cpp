@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 
 namespace gnomon::vulkan {
@@ -56,6 +57,16 @@ void take_limits(Target& target, const DeviceDescription& device) {
   target.group_size = std::min(target.group_size, target.max_group_invocations);
 }
 
+/// Makers of GPUs for phones and small boards, by their numbers in the registry of PCI or of
+/// Khronos.
+bool is_mobile(const DeviceDescription& device) {
+  constexpr std::uint32_t arm = 0x13b5, qualcomm = 0x5143, imagination = 0x1010, samsung = 0x144d,
+                          broadcom = 0x14e4, vivante = 0x10001;
+  constexpr std::uint32_t makers[] = {arm, qualcomm, imagination, samsung, broadcom, vivante};
+  return device.kind == DeviceDescription::Kind::integrated &&
+         std::find(std::begin(makers), std::end(makers), device.vendor_id) != std::end(makers);
+}
+
 }  // namespace
 
 KnownTarget kind_of(const DeviceDescription& device) {
@@ -67,7 +78,7 @@ KnownTarget kind_of(const DeviceDescription& device) {
                                                : KnownTarget::lavapipe_25;
   if (called("SwiftShader")) return KnownTarget::swiftshader;
   if (device.kind == DeviceDescription::Kind::cpu) return KnownTarget::other_cpu;
-  return KnownTarget::gpu;
+  return is_mobile(device) ? KnownTarget::mobile_gpu : KnownTarget::gpu;
 }
 
 Target target_of(const DeviceDescription& device) {

@@ -55,6 +55,7 @@ TEST(ControlLower, LanesThatShareLargeMatricesRunStepByStep) {
   };
   const std::string why = "products of all lanes with large matrices";
   Target cpu = Target::gpu();
+  cpu.kind = KnownTarget::other_cpu;
   cpu.contiguous_per_lane = true;
   EXPECT_NE(text(256, 96, cpu).find(why), std::string::npos);
   EXPECT_EQ(text(256, 32, cpu).find(why), std::string::npos) << "a matrix that a cache holds";

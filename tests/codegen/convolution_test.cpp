@@ -399,6 +399,7 @@ TEST(ConvolutionLowering, OfRandomSizesAgreesWithTheReferenceWithCopiesOfOperand
   std::vector<NamedTarget> all = targets();
   for (auto& [name, target] : all) target.arranged_products = 0;
   all.push_back({"a CPU without texels", all.front().target});
+  all.back().target.kind = KnownTarget::other_cpu;
   all.back().target.contiguous_per_lane = true;
   for (std::uint32_t seed = 0; seed < 60; ++seed) {
     const Drawn c(seed);

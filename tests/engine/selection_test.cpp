@@ -118,6 +118,16 @@ TEST(Quirks, KeepAGpuCoalesced) {
   EXPECT_EQ(target.loop_budget, 0u);
 }
 
+TEST(Quirks, KnowMobileGpusByTheirMakers) {
+  auto mali = device("Mali-G710", Kind::integrated);
+  EXPECT_EQ(target_of(mali).kind, KnownTarget::gpu) << "as any integrated one";
+  mali.vendor_id = 0x13b5;
+  EXPECT_EQ(target_of(mali).kind, KnownTarget::mobile_gpu);
+  EXPECT_EQ(target_of(mali).parallel_lanes, 8192u);
+  mali.kind = Kind::discrete;
+  EXPECT_EQ(target_of(mali).kind, KnownTarget::gpu);
+}
+
 TEST(Quirks, LetWorkgroupsOfAGpuWorkTogetherAsFarAsItOffers) {
   auto gpu = device("a GPU", Kind::discrete);
   gpu.max_group_invocations = gpu.max_group_size_x = 192;

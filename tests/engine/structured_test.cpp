@@ -25,6 +25,7 @@ class Structured : public DeviceTest {
     Target eager = rt.target(), gpu = rt.target();
     eager.parallel_lanes = 1;
     const Target like = Target::gpu();
+    gpu.kind = like.kind;
     gpu.contiguous_per_lane = false;
     gpu.parallel_lanes = 1;
     gpu.map_coarsening = like.map_coarsening;

@@ -77,11 +77,24 @@ vulkan::DeviceDescription gpu() {
   return d;
 }
 
+vulkan::DeviceDescription mobile_gpu() {
+  auto d = described("a mobile GPU", vulkan::DeviceDescription::Kind::integrated);
+  d.vendor_id = 0x13b5;
+  d.int64 = d.float64 = false;
+  d.max_storage_range = 1u << 27;
+  d.max_texel_elements = 65536;
+  d.max_shared_bytes = 32768;
+  d.max_group_invocations = d.max_group_size_x = 512;
+  d.subgroup_size = 16;
+  return d;
+}
+
 std::vector<std::pair<std::string, Target>> shipped() {
   return {{"lavapipe-22", target_of(lavapipe("Mesa 22.3.6 (LLVM 15.0.6)"))},
           {"lavapipe-25", target_of(lavapipe("Mesa 25.0.7 (LLVM 15.0.6)"))},
           {"swiftshader", target_of(swiftshader())},
           {"gpu", target_of(gpu())},
+          {"mobile-gpu", target_of(mobile_gpu())},
           {"minimum", Target::minimum()}};
 }
 
@@ -271,7 +284,8 @@ TEST(Goldens, AreOfTheTablesRows) {
   EXPECT_EQ(differs(all[0].second, KnownTarget::lavapipe_22), "");
   EXPECT_EQ(differs(all[1].second, KnownTarget::lavapipe_25), "");
   EXPECT_EQ(differs(all[2].second, KnownTarget::swiftshader), "");
-  EXPECT_EQ(differs(all[4].second, KnownTarget::minimum), "");
+  EXPECT_EQ(all[4].second.kind, KnownTarget::mobile_gpu);
+  EXPECT_EQ(differs(all[5].second, KnownTarget::minimum), "");
 }
 
 TEST(Goldens, AreAllOfPrograms) { EXPECT_EQ(files(".decisions"), files(".graph")); }
