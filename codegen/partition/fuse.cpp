@@ -410,9 +410,7 @@ class Partitioner {
   };
 
   /// Whether one workgroup may play loops of this graph.
-  bool may_play() const {
-    return options_.loops != LoopMapping::device && !nest_.gated;
-  }
+  bool may_play() const { return options_.loops != LoopMapping::device && !nest_.gated; }
 
   /// False when something was changed: a kernel of these loops would take more trips than the
   /// driver lets it take, or might take long.
