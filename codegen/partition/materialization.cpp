@@ -11,6 +11,7 @@
 #include "codegen/cost/instructions.h"
 #include "codegen/cost/work.h"
 #include "codegen/emit/mapping.h"
+#include "codegen/emit/workgroup.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/operations/calls.h"
 #include "codegen/operations/control.h"
@@ -277,8 +278,6 @@ class Chooser {
               g_.equations[i].primitive->lower.kind != Lowering::Kind::element)
             return false;
     const Dim out = g_.avals[e.outputs[0]].shape.size();
-    if (!runs_on_cores(target_)) return out * target_.team >= target_.parallel_lanes;
-    if (out >= target_.parallel_lanes) return true;
     double work = 0;
     for (ValueId v : e.inputs) {
       const Dim lanes = g_.avals[v].shape.size();
@@ -286,7 +285,23 @@ class Chooser {
       if (!in_memory_[v] && lanes > simd_lanes) work += cost_[v] * static_cast<double>(lanes);
     }
     // Eight microseconds' worth for a lane, which is what another kernel takes to start.
-    return work <= 2048 * static_cast<double>(std::min<Dim>(out, 64));
+    constexpr double start = 2048;
+    if (!runs_on_cores(target_))
+      return out * target_.team >= target_.parallel_lanes &&
+             (!reduces(e) || takes_teams(e) || work <= start * static_cast<double>(out));
+    return out >= target_.parallel_lanes ||
+           work <= start * static_cast<double>(std::min<Dim>(out, 64));
+  }
+
+  /// Whether the results of a reduction on a GPU have an invocation each and fill it, or teams.
+  bool takes_teams(const Equation& e) const {
+    const Shape& in = g_.avals[e.inputs[0]].shape;
+    const Dim out = g_.avals[e.outputs[0]].shape.size();
+    const auto& axes = e.params.as<AxesParams>().axes;
+    const bool neighbours =
+        !axes.empty() && axes.front() + static_cast<int>(axes.size()) == in.rank();
+    return out >= target_.parallel_lanes ||
+           has_team(target_, in.size() / std::max<Dim>(out, 1), out, neighbours);
   }
 
   /// What an element may cost to be computed for each of several roots.
