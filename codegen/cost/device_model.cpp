@@ -58,6 +58,8 @@ constexpr DeviceModel lavapipe_22 = [] {
 constexpr DeviceModel lavapipe_25 = [] {
   DeviceModel model = lavapipe_22;
   model.long_rows = 4;
+  // Granite Rapids, 253 kernels of the bench.
+  model.nanoseconds = {73800, 44.3, 0.00744, 2.08, 1, 43.3, 30.3, 61, 1, 8.07, 4.6, 0.001, 1};
   return model;
 }();
 
@@ -67,6 +69,8 @@ constexpr DeviceModel lavapipe_25 = [] {
 constexpr DeviceModel swiftshader = [] {
   DeviceModel model = cpu;
   model.words_side_by_side = 1024;
+  // Granite Rapids, 234 kernels of the bench.
+  model.nanoseconds = {24500, 131, 0.522, 19.1, 1, 1.46, 8.54, 5.62, 0.212, 1, 7.32, 115, 1};
   return model;
 }();
 
