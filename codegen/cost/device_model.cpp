@@ -11,6 +11,7 @@ constexpr DeviceModel gpu{};
 constexpr DeviceModel mobile_gpu{
     .start_microseconds = 20,
     .group_operations = 1e3,
+    .lane_nanoseconds = 50,
     .long_dispatch_microseconds = 4000,
     .lanes_at_once = 128,
     .group_alone = 128,

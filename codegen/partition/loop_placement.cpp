@@ -1,6 +1,8 @@
 // codegen/partition/loop_placement.cpp -- estimates of what iterations cost here and there.
 #include "codegen/partition/loop_placement.h"
 
+#include <cmath>
+
 #include "codegen/cost/device_model.h"
 #include "codegen/cost/work.h"
 #include "codegen/graph/primitive.h"
@@ -14,21 +16,47 @@ namespace {
 /// Operations per iteration that pay for starting a kernel in each.
 constexpr double much_work = 1 << 20;
 
-/// Whether the lanes of a loop are rows of products with large matrices. A lane by itself would
-/// read a matrix once for a few rows, eight of which are a SIMD group, and written out in its
-/// kernel such products take drivers seconds to compile; in tiles over lanes and columns they
-/// pay for starting a kernel in every step. A GPU has other lanes to do while one waits, if there
-/// are as many as it wants: 256 lanes of a GRU took an H200 49 ms, one product after the other, and
-/// the driver four seconds to compile. Where the device decides what runs, each kernel costs more.
-bool shares_products(const Equation& loop, Dim lanes, const Target& target, const LoopNest& nest) {
-  constexpr double large = 8192;  // products per lane
-  if (!runs_on_cores(target) && lanes >= Dim{target.parallel_lanes}) return false;
-  if (nest.gated || loop.primitive != &scan_p) return false;
-  const Graph& body = loop_operands(loop).body;
-  double products = 0;
+/// Products of an iteration with matrices: how many numbers are multiplied, and by how many
+/// equations.
+struct Products {
+  double numbers = 0;
+  int equations = 0;
+};
+
+Products products_of(const Graph& body) {
+  Products p;
   for (const Equation& e : body.equations)
-    if (e.primitive == &dot_general_p) products += work(body, e);
-  return products >= large * static_cast<double>(lanes) && products >= much_work;
+    if (e.primitive == &dot_general_p) {
+      p.numbers += work(body, e);
+      ++p.equations;
+    }
+  return p;
+}
+
+/// Why kernels over all lanes should do the products of a loop whose lanes are their rows, if so.
+/// A lane by itself would read a matrix once for a few rows, eight of which are a SIMD group, and
+/// written out in its kernel such products take drivers seconds to compile; in tiles over lanes and
+/// columns they pay for starting a kernel in every step. A GPU has other lanes to do while one
+/// waits, if there are as many as it wants; of fewer, each takes its time. Where the device decides
+/// what runs, each kernel costs more.
+std::optional<std::string> shared_products(const Equation& loop, Dim lanes, const Target& target,
+                                           const LoopNest& nest) {
+  constexpr double large = 8192;  // products per lane of a CPU
+  const std::string why = "products of all lanes with large matrices";
+  const bool cores = runs_on_cores(target);
+  if (!cores && lanes >= Dim{target.parallel_lanes}) return std::nullopt;
+  if (nest.gated || loop.primitive != &scan_p) return std::nullopt;
+  const Products p = products_of(loop_operands(loop).body);
+  if (p.numbers < much_work) return std::nullopt;
+  const double per_lane = p.numbers / static_cast<double>(lanes);
+  if (cores) return per_lane >= large ? std::optional(why) : std::nullopt;
+  // A product is a kernel, and what lies behind it another one.
+  const DeviceModel& m = device_model(target);
+  const double in_a_lane = 1e-3 * m.lane_nanoseconds * per_lane;
+  const double as_kernels = 2 * m.start_microseconds * p.equations;
+  if (in_a_lane < as_kernels) return std::nullopt;
+  return why + ": " + std::to_string(std::lround(in_a_lane)) + " us in a lane, " +
+         std::to_string(std::lround(as_kernels)) + " us as kernels";
 }
 
 /// Whether the lanes of a loop carry so much that a SIMD group of them pushes its own values out
@@ -75,9 +103,7 @@ bool worth_kernels(const Equation& loop, Dim lanes, const Target& target, bool m
 std::optional<std::string> better_as_kernels(const Graph& g, const Equation& loop, Dim lanes,
                                              const Target& target, const LoopNest& nest) {
   if (carries_too_much(g, loop, lanes)) return "a lane would carry more than caches hold";
-  if (shares_products(loop, lanes, target, nest))
-    return "products of all lanes with large matrices";
-  return std::nullopt;
+  return shared_products(loop, lanes, target, nest);
 }
 
 bool choose_players(LoopRegion& loop, const Equation& e, const Target& target,
