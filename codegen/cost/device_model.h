@@ -94,8 +94,8 @@ struct DeviceModel {
   /// rows: one in so many.
   Dim tiles_to_fill = 4;
   /// Products of numbers from which on the tiles of a kernel that adds them up have `long_rows`
-  /// times `Target::tile_rows`: they save a tenth of its time, and its driver compiles them up to a
-  /// tenth of a second longer. 0: never.
+  /// times `Target::tile_rows`, and twice as many those of a convolution: they save a tenth of its
+  /// time, and its driver compiles them up to a tenth of a second longer. 0: never.
   Dim long_product = 0;
   Dim long_convolution = 0;
   Dim long_rows = 2;

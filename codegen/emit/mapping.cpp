@@ -100,10 +100,9 @@ Dim rows_of_players(Dim results, const Target& target) {
   return (results + 4 * lanes - 1) / (4 * lanes) * 4;
 }
 
-/// Rows of a tile of `columns` for `results` that leave at least a few groups of invocations for
-/// every core.
-Dim most_rows(Dim results, Dim columns, bool of_long_sums, const Target& target) {
-  const Dim times = of_long_sums ? device_model(target).long_rows : 1;
+/// Rows of a tile of `columns` for `results`: `times` the usual ones, unless that leaves less than
+/// a few groups of invocations for every core.
+Dim most_rows(Dim results, Dim columns, Dim times, const Target& target) {
   Dim most = times * target.tile_rows;
   const Dim fill = target.parallel_lanes / device_model(target).tiles_to_fill;
   while (most > 1 && results / (most * columns) < fill) most /= 2;
@@ -143,7 +142,8 @@ std::optional<RegisterTile> tile_product(const TiledProduct& product, const Shap
   const Dim from = device_model(target).long_product;
   const bool is_long =
       from > 0 && best->row != best->column && shape.size() * product.depth() >= from;
-  const Dim most = most_rows(shape.size(), best->columns, is_long, target);
+  const Dim most =
+      most_rows(shape.size(), best->columns, is_long ? device_model(target).long_rows : 1, target);
   best->rows =
       best->row == best->column && shape.size() >= Dim{4} * target.players && target.players > 0
           ? std::min(shape[best->row], rows_of_players(shape.size(), target))
@@ -212,7 +212,7 @@ std::optional<RegisterTile> tile_convolution(const Placement& r, const Equation&
   const Dim taps = kernels.part(channel, kernels.rank()).size();
   const Dim from = device_model(target).long_convolution;
   const bool is_long = from > 0 && shape.size() * taps >= from;
-  const Dim rows = rows_for(shape[row], most_rows(shape.size(), narrow, is_long, target));
+  const Dim rows = rows_for(shape[row], most_rows(shape.size(), narrow, is_long ? 2 : 1, target));
   if (rows <= 1) return std::nullopt;
   const Dim columns = form == ConvForm::images && shape[inner] % 8 == 0 ? 8 : narrow;
   RegisterTile tile{row, inner, rows, columns, 0};
