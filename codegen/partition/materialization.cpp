@@ -293,7 +293,7 @@ class Chooser {
            work <= start * static_cast<double>(std::min<Dim>(out, 64));
   }
 
-  /// Whether the results of a reduction on a GPU have an invocation each and fill it, or teams.
+  /// Whether the results of a reduction on a GPU fill it with an invocation each, or have teams.
   bool takes_teams(const Equation& e) const {
     const Shape& in = g_.avals[e.inputs[0]].shape;
     const Dim out = g_.avals[e.outputs[0]].shape.size();
