@@ -11,6 +11,7 @@
 #include "codegen/operations/control.h"
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/operations/op_params.h"
+#include "codegen/operations/window.h"
 #include "gnomon/transform.h"
 
 namespace gnomon {
@@ -60,6 +61,42 @@ double work(const Graph& g, const Equation& e) {
     return size * static_cast<double>(terms(e.params.as<DotParams>(), g.avals[e.inputs[0]].shape));
   for (ValueId v : e.inputs) size = std::max(size, elements(g.avals[v]));
   return instructions(cost) * size;
+}
+
+double terms_per_element(const Graph& g, const Equation& e) {
+  if (e.primitive->lower.cost == Cost::view || e.outputs.empty()) return 1;
+  const Dim out = g.avals[e.outputs[0]].shape.size();
+  if (e.primitive == &dot_general_p)
+    return static_cast<double>(
+        std::max<Dim>(1, terms(e.params.as<DotParams>(), g.avals[e.inputs[0]].shape)));
+  if (e.primitive == &conv_p && out > 0) {
+    const Shape& kernel = g.avals[e.inputs[1]].shape;
+    return static_cast<double>(
+        kernel.part(e.params.as<ConvParams>().batch_dims + 1, kernel.rank()).size());
+  }
+  double terms = 1;
+  for (ValueId v : e.inputs)
+    terms = std::max(terms, elements(g.avals[v]) / static_cast<double>(std::max<Dim>(1, out)));
+  return terms;
+}
+
+double work_by_element(const Graph& g) {
+  std::vector<double> each(g.avals.size(), 0);
+  for (const Equation& e : g.equations) {
+    double inputs = 0, own = 0;
+    for (ValueId v : e.inputs) inputs += each[v];
+    if (e.primitive->lower.kind == Lowering::Kind::cond) {
+      const double out = std::max(1.0, elements(g.avals[e.outputs[0]]));
+      for (const GraphPtr& branch : e.params.graphs()) own += work_by_element(*branch) / out;
+    } else {
+      own = instructions(reduces(e) ? Cost::cheap : e.primitive->lower.cost);
+    }
+    const double cost = terms_per_element(g, e) * (own + inputs);
+    for (ValueId v : e.outputs) each[v] = cost;
+  }
+  double sum = 0;
+  for (ValueId v : g.outputs) sum += elements(g.avals[v]) * each[v];
+  return sum;
 }
 
 Dim widest(const Equation& loop) {

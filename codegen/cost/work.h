@@ -7,6 +7,15 @@ namespace gnomon {
 /// Instructions that an equation of `g` takes when one lane does everything, inner loops included.
 double work(const Graph& g, const Equation&);
 
+/// Elements of its operands that one of an equation's results is made of: the terms of a sum or a
+/// product, else 1.
+double terms_per_element(const Graph& g, const Equation&);
+
+/// Instructions that the results of `g` take when each of their elements is worked out by itself,
+/// from the inputs on: a product of a product takes those of the inner one again for each of its
+/// terms. No loops: they count as one trip.
+double work_by_element(const Graph& g);
+
 /// Instructions that one iteration takes when one lane does everything, inner loops included.
 double work_per_iteration(const Equation& loop);
 

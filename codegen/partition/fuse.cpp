@@ -54,6 +54,10 @@ class Partitioner {
       cut_long(placement(), {longest_kernel(), options_.kept_row_bytes}, in_memory_);
     if (options_.loops == LoopMapping::device || options_.loops == LoopMapping::workgroup)
       for (std::uint32_t i = 0; i < g_.equations.size(); ++i) run_on_device(i, "asked for");
+    if (options_.loops == LoopMapping::automatic && options_.fuse)
+      for (std::uint32_t i = 0; i < g_.equations.size(); ++i)
+        if (const auto apart = better_as_kernels(g_.equations[i], target_))
+          run_on_device(i, *apart);
     // Each round either succeeds, moves at least one more value to memory, or takes one loop apart.
     while (!build()) {
     }
@@ -78,6 +82,12 @@ class Partitioner {
     for (std::uint32_t l : c.loops)
       for (ValueId v : g_.equations[l].outputs)
         if (!in_memory_[v] && uses_.count[v] > 0) changed = in_memory_[v] = true;
+    return changed;
+  }
+
+  bool cut(const std::vector<ValueId>& members, const BackwardSlices& slices) {
+    bool changed = false;
+    for (ValueId v : members) changed = cut(slices.at(v)) || changed;
     return changed;
   }
 
@@ -163,12 +173,10 @@ class Partitioner {
     for (std::uint32_t loop : loops) {
       const double work = work_per_iteration(g_.equations[loop]) / static_cast<double>(lanes);
       if (!worth_kernels(g_.equations[loop], lanes, target_, may_play())) continue;
-      bool changed = false;
-      if (loops.size() > 1)
-        for (ValueId v : members) changed = cut(slices.at(v)) || changed;
-      if (changed || run_on_device(loop, std::to_string(static_cast<std::uint64_t>(work)) +
-                                             " operations per iteration for each of " +
-                                             std::to_string(lanes) + " lanes"))
+      if ((loops.size() > 1 && cut(members, slices)) ||
+          run_on_device(loop, std::to_string(static_cast<std::uint64_t>(work)) +
+                                  " operations per iteration for each of " + std::to_string(lanes) +
+                                  " lanes"))
         return true;
     }
     return false;
@@ -203,11 +211,7 @@ class Partitioner {
       }
       if (only_consumers_failed && cut(slices.at(blamed))) return false;
       // Another loop of the slice may be what does not fit: give each its own kernel.
-      if (loops.size() > 1) {
-        bool changed = false;
-        for (ValueId v : members) changed = cut(slices.at(v)) || changed;
-        if (changed) return false;
-      }
+      if (loops.size() > 1 && cut(members, slices)) return false;
       const std::uint32_t loop = *loops.begin();
       const double work = work_per_iteration(g_.equations[loop]);
       if (worth_kernels(g_.equations[loop], 1, target_, may_play()) &&
@@ -305,14 +309,15 @@ class Partitioner {
     return true;
   }
 
-  /// A kernel of these roots is too large: what computes them goes through memory from here on.
-  /// False when it does already.
-  bool fuse_less(const std::vector<ValueId>& roots, const BackwardSlices& slices) {
+  /// What computes these roots goes through memory from here on: all of it, since the kernel is too
+  /// large, or only what is heavy. False when it does already.
+  bool fuse_less(const std::vector<ValueId>& roots, const BackwardSlices& slices, bool all = true) {
     bool changed = false;
     for (ValueId root : roots)
       for (std::uint32_t i : slices.at(root).equations)
-        for (ValueId v : g_.equations[i].outputs)
-          if (!in_memory_[v] && uses_.live[v]) changed = in_memory_[v] = true;
+        if (all || g_.equations[i].primitive->lower.cost == Cost::heavy)
+          for (ValueId v : g_.equations[i].outputs)
+            if (!in_memory_[v] && uses_.live[v]) changed = in_memory_[v] = true;
     return changed;
   }
 
@@ -382,20 +387,24 @@ class Partitioner {
     return true;
   }
 
+  bool over_budget(const kernel::Kernel& k) const {
+    return target_.loop_budget > 0 && kernel::worst_case_trips(k) > target_.loop_budget;
+  }
   bool too_many_trips(const kernel::Kernel& k) const {
-    return target_.loop_budget > 0 && kernel::worst_case_trips(k) > target_.loop_budget &&
-           kernel::worst_case_trips(kernel::simplify(k)) > target_.loop_budget;
+    return over_budget(k) && over_budget(kernel::simplify(k));
   }
 
   /// A kernel of these roots walks over what is walked over itself, a sum over sums: the inner ones
-  /// go through memory. False when there are none.
+  /// go through memory, and branches that hold some are taken apart. False when there are none.
   bool walk_apart(const std::vector<ValueId>& roots, const BackwardSlices& slices) {
-    bool changed = false;
+    bool changed = fuse_less(roots, slices, false);
     for (ValueId root : roots)
-      for (std::uint32_t i : slices.at(root).equations)
-        if (g_.equations[i].primitive->lower.cost == Cost::heavy)
-          for (ValueId v : g_.equations[i].outputs)
-            if (!in_memory_[v] && uses_.live[v]) changed = in_memory_[v] = true;
+      for (std::uint32_t i : slices.at(root).equations) {
+        const Equation& e = g_.equations[i];
+        if (e.primitive->lower.kind != Lowering::Kind::cond || device_.contains(i)) continue;
+        changed = run_on_device(i, "more loop trips than one kernel may take") || changed;
+        if (!changed && opens(e)) throw BranchTooLarge{};
+      }
     return changed;
   }
 
@@ -416,12 +425,9 @@ class Partitioner {
   /// driver lets it take, or might take long.
   bool fits_a_dispatch(const Draft& d, const std::set<std::uint32_t>& loops,
                        const std::vector<ValueId>& members, const BackwardSlices& slices) {
-    const auto too_many = [&](const kernel::Kernel& k) {
-      return target_.loop_budget > 0 && kernel::worst_case_trips(k) > target_.loop_budget;
-    };
     std::optional<kernel::Kernel> merged;
-    if (too_many(d.kernel)) merged = loops_merged(kernel::simplify(d.kernel), d, target_);
-    const bool refused = merged && too_many(*merged);
+    if (over_budget(d.kernel)) merged = loops_merged(kernel::simplify(d.kernel), d, target_);
+    const bool refused = merged && over_budget(*merged);
     const auto by_time = [&](std::uint32_t loop, std::uint64_t most) {
       // Inside of another loop a slice would cost every one of its iterations a decision.
       return nest_.outermost() ? slices_by_time(g_.equations[loop], d.kernel.lanes, target_, most)
@@ -430,10 +436,7 @@ class Partitioner {
     if (!refused && std::none_of(loops.begin(), loops.end(),
                                  [&](std::uint32_t l) { return by_time(l, 0).steps > 0; }))
       return true;
-    bool changed = false;
-    if (loops.size() > 1)
-      for (ValueId v : members) changed = cut(slices.at(v)) || changed;
-    if (changed) return false;
+    if (loops.size() > 1 && cut(members, slices)) return false;
     const std::string why =
         refused ? "more loop trips than one kernel may take" : "might take long";
     const auto in_slices = [&](std::uint32_t loop, const Slicing& s) {

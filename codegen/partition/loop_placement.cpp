@@ -106,6 +106,32 @@ std::optional<std::string> better_as_kernels(const Graph& g, const Equation& loo
   return shared_products(loop, lanes, target, nest);
 }
 
+std::optional<std::string> better_as_kernels(const Equation& cond, const Target& target) {
+  if (cond.primitive != &cond_p || cond.params.as<CondParams>().lanes > 0) return std::nullopt;
+  const DeviceModel& m = device_model(target);
+  const bool cores = runs_on_cores(target);
+  const double lanes_to_fill = cores ? simd_lanes * m.cores : target.parallel_lanes;
+  const double groups = cores ? m.cores : std::max(1.0, lanes_to_fill / m.group_alone);
+  const double per_microsecond = m.group_operations * groups;
+  double fused = 0, apart = 0;
+  for (const GraphPtr& g : cond.params.graphs()) {
+    double once = 0, lanes = 1;
+    for (ValueId v : g->outputs)
+      lanes = std::max(lanes, static_cast<double>(g->avals[v].shape.size()));
+    int kernels = 1;  // and what chooses
+    for (const Equation& e : g->equations) {
+      once += work(*g, e);
+      kernels += terms_per_element(*g, e) > 1 ? 1 : 0;
+    }
+    const double idle = std::max(1.0, lanes_to_fill / lanes);
+    fused = std::max(fused, idle * work_by_element(*g) / per_microsecond);
+    apart = std::max(apart, once / per_microsecond + m.start_microseconds * kernels);
+  }
+  if (fused <= apart) return std::nullopt;
+  return "branch: " + std::to_string(std::lround(fused)) + " us element by element, " +
+         std::to_string(std::lround(apart)) + " us as kernels";
+}
+
 bool choose_players(LoopRegion& loop, const Equation& e, const Target& target,
                     LoopMapping asked_for) {
   const DeviceModel& m = device_model(target);

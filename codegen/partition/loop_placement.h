@@ -1,5 +1,6 @@
 // codegen/partition/loop_placement.h -- where the iterations of a loop run: in the lanes of one
-// kernel, as kernels of their own, or all in one workgroup. Estimates, on which no result depends.
+// kernel, as kernels of their own, or all in one workgroup; and whether a branch is part of a
+// kernel. Estimates, on which no result depends.
 #pragma once
 #include <functional>
 #include <memory>
@@ -19,6 +20,10 @@ bool worth_kernels(const Equation& loop, Dim lanes, const Target&, bool may_play
 /// their own; nothing where they should not.
 std::optional<std::string> better_as_kernels(const Graph& g, const Equation& loop, Dim lanes,
                                              const Target&, const LoopNest&);
+
+/// Why the branches of a `cond` without loops should be kernels of their own, one of which runs;
+/// nothing where the kernel that asks for their elements should hold them.
+std::optional<std::string> better_as_kernels(const Equation& cond, const Target&);
 
 /// Whether one workgroup plays a loop: where that is asked for, or starting its kernels costs more
 /// than running them on one core. Notes it, and how long an iteration takes, in the region.

@@ -18,7 +18,6 @@
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/operations/op_params.h"
 #include "codegen/operations/table.h"
-#include "codegen/operations/window.h"
 
 namespace gnomon {
 
@@ -141,21 +140,7 @@ class Chooser {
         return unbounded_cost;
     }
     const double own = own_cost_of(e);
-    // A reduction or product reads more elements than it gives.
-    double trips = 1;
-    const double out = static_cast<double>(std::max<Dim>(1, g_.avals[e.outputs[0]].shape.size()));
-    for (ValueId v : e.inputs)
-      trips = std::max(trips, static_cast<double>(g_.avals[v].shape.size()) / out);
-    if (e.primitive->lower.cost == Cost::view) trips = 1;
-    if (e.primitive == &dot_general_p)
-      trips = static_cast<double>(
-          std::max<Dim>(1, terms(e.params.as<DotParams>(), g_.avals[e.inputs[0]].shape)));
-    if (e.primitive == &conv_p && g_.avals[e.outputs[0]].shape.size() > 0) {
-      const Shape& kernel = g_.avals[e.inputs[1]].shape;
-      trips = static_cast<double>(
-          kernel.part(e.params.as<ConvParams>().batch_dims + 1, kernel.rank()).size());
-    }
-    return std::min(unbounded_cost, trips * (own + inputs));
+    return std::min(unbounded_cost, terms_per_element(g_, e) * (own + inputs));
   }
 
   bool expensive_for(ValueId v, Demand demand) const {
