@@ -1,5 +1,6 @@
 // tests/engine/device_loop_test.cpp -- loops of several kernels per iteration on the device: long
 // ones in chunks, nests, barriers.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "codegen/compile/pipeline.h"
@@ -217,6 +218,88 @@ TEST_F(DeviceLoops, ChooseASide) {
             x);
       },
       f32(70));
+}
+
+/// Three branches that take products of products, a product and a sum over rows.
+Array of_products(const Array& index, const Array& a, const Array& b) {
+  return switch_(
+      index,
+      std::tuple{[](const Array& x, const Array& y) { return matmul(x, matmul(y, x)); },
+                 [](const Array& x, const Array& y) { return tanh(matmul(x, transpose(y))); },
+                 [](const Array& x, const Array& y) { return x * expand_dims(sum(y * x, 1), 1); }},
+      a, b);
+}
+
+/// Programs with such branches, as they are compiled by default.
+class HeavyBranches : public DeviceLoops {
+ protected:
+  static constexpr Dim n = 48;  // such that one kernel of all would take 110,592 trips
+  template <class F>
+  Program expect_right(F f, std::vector<Aval> inputs) {
+    Trace outer;
+    std::vector<Array> traced;
+    for (const Aval& a : inputs) traced.push_back(outer.input(a));
+    graph_ = make_graph(f, traced[0], traced[1], traced[2]).graph;
+    const Program p = compile(graph_, rt.target(), options(LoopMapping::automatic));
+    for (int which = -1; which < 4; ++which) {
+      std::vector<HostArray> host;
+      for (std::uint32_t i = 0; i < 3; ++i) host.push_back(random_array(inputs[i], i + 1));
+      for (Dim i = 0; i < host[0].size(); ++i)
+        host[0].set_number(i, static_cast<double>(which) + static_cast<double>(i % 2));
+      const HostArray want = evaluate(graph_, host)[0];
+      HostArray got(want.aval);
+      rt.to_bytes(on_device(p, host)[0], got.bytes);
+      EXPECT_EQ(difference(got, want, 2e-4), "") << which << "\n" << p.fusion_text;
+    }
+    return p;
+  }
+};
+
+TEST_F(HeavyBranches, RunAsKernelsOfTheirOwn) {
+  const Program p = expect_right(of_products, {i32({}), f32({n, n}), f32({n, n})});
+  EXPECT_THAT(p.fusion_text, ::testing::HasSubstr("us element by element"));
+  EXPECT_EQ(p.gated.size(), 1u);
+}
+
+TEST_F(HeavyBranches, OfSumsThatOneLaneWouldWalk) {
+  const Program p = expect_right(
+      [](const Array& index, const Array& x, const Array& y) {
+        return cond(
+            index > 0, [&] { return sum(sin(x) * y); }, [&] { return max(x); });
+      },
+      {i32({}), f32({100000}), f32({100000})});
+  EXPECT_EQ(p.gated.size(), 1u);
+}
+
+TEST_F(HeavyBranches, HaveGradients) {
+  expect_right(
+      [](const Array& index, const Array& a, const Array& b) {
+        return grad([&](const Array& x) { return sum(of_products(index, x, b)); })(a);
+      },
+      {i32({}), f32({n, n}), f32({n, n})});
+}
+
+TEST_F(HeavyBranches, ByLane) {
+  expect_right(
+      [](const Array& index, const Array& a, const Array& b) {
+        return vmap([&](const Array& i, const Array& x) { return of_products(i, x, b); })(index, a);
+      },
+      {i32({3}), f32({3, n, n}), f32({n, n})});
+}
+
+TEST_F(HeavyBranches, InLoops) {
+  const Program p = expect_right(
+      [](const Array& index, const Array& a, const Array& b) {
+        return fori_loop(
+            0, 4,
+            [&](const Array& i, const Array& x) {
+              const Array y = of_products((index + i) % 3, x, b);
+              return y / (1 + max(abs(y)));
+            },
+            a);
+      },
+      {i32({}), f32({n, n}), f32({n, n})});
+  EXPECT_EQ(p.gated.size(), 1u);
 }
 
 TEST_F(DeviceLoops, BeyondTheDriversBudgetGoOnInFurtherDispatches) {
