@@ -107,7 +107,8 @@ std::optional<std::string> better_as_kernels(const Graph& g, const Equation& loo
 }
 
 std::optional<std::string> better_as_kernels(const Equation& cond, const Target& target) {
-  if (cond.primitive != &cond_p || cond.params.as<CondParams>().lanes > 0) return std::nullopt;
+  if (cond.primitive != &cond_p) return std::nullopt;
+  const bool by_lanes = cond.params.as<CondParams>().lanes > 0;
   const DeviceModel& m = device_model(target);
   const bool cores = runs_on_cores(target);
   const double lanes_to_fill = cores ? simd_lanes * m.cores : target.parallel_lanes;
@@ -125,7 +126,8 @@ std::optional<std::string> better_as_kernels(const Equation& cond, const Target&
     }
     const double idle = std::max(1.0, lanes_to_fill / lanes);
     fused = std::max(fused, idle * work_by_element(*g) / per_microsecond);
-    apart = std::max(apart, once / per_microsecond + m.start_microseconds * kernels);
+    const double side = once / per_microsecond + m.start_microseconds * kernels;
+    apart = by_lanes ? apart + side : std::max(apart, side);
   }
   if (fused <= apart) return std::nullopt;
   return "branch: " + std::to_string(std::lround(fused)) + " us element by element, " +

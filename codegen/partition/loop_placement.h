@@ -21,8 +21,8 @@ bool worth_kernels(const Equation& loop, Dim lanes, const Target&, bool may_play
 std::optional<std::string> better_as_kernels(const Graph& g, const Equation& loop, Dim lanes,
                                              const Target&, const LoopNest&);
 
-/// Why the branches of a `cond` without loops should be kernels of their own, one of which runs;
-/// nothing where the kernel that asks for their elements should hold them.
+/// Why the branches of a `cond` without loops should be kernels of their own, one of which runs, or
+/// where lanes choose, all; nothing where the kernel that asks for their elements should hold them.
 std::optional<std::string> better_as_kernels(const Equation& cond, const Target&);
 
 /// Whether one workgroup plays a loop: where that is asked for, or starting its kernels costs more
