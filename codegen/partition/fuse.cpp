@@ -56,8 +56,9 @@ class Partitioner {
       for (std::uint32_t i = 0; i < g_.equations.size(); ++i) run_on_device(i, "asked for");
     if (options_.loops == LoopMapping::automatic && options_.fuse)
       for (std::uint32_t i = 0; i < g_.equations.size(); ++i)
-        if (const auto apart = better_as_kernels(g_.equations[i], target_))
-          run_on_device(i, *apart);
+        if (const auto apart = better_as_kernels(g_.equations[i], target_);
+            apart && !run_on_device(i, *apart) && opens(g_.equations[i]))
+          throw BranchTooLarge{};
     // Each round either succeeds, moves at least one more value to memory, or takes one loop apart.
     while (!build()) {
     }
@@ -193,10 +194,9 @@ class Partitioner {
         DraftFailure failure;
         if (lanes <= few_lanes && too_much_for(lanes, loops, members, slices)) return false;
         if (loops.size() == 1) {
-          const Equation& loop = g_.equations[*loops.begin()];
-          const std::optional<std::string> apart =
-              better_as_kernels(g_, loop, lanes, target_, nest_);
-          if (apart && run_on_device(*loops.begin(), *apart)) return false;
+          const std::uint32_t i = *loops.begin();
+          const auto apart = better_as_kernels(g_, g_.equations[i], lanes, target_, nest_);
+          if (apart && run_on_device(i, *apart)) return false;
         }
         if (auto d = try_draft(members, Mapping::lane, lanes, failure)) {
           if (!fits_a_dispatch(*d, loops, members, slices)) return false;
@@ -400,10 +400,9 @@ class Partitioner {
     bool changed = fuse_less(roots, slices, false);
     for (ValueId root : roots)
       for (std::uint32_t i : slices.at(root).equations) {
-        const Equation& e = g_.equations[i];
-        if (e.primitive->lower.kind != Lowering::Kind::cond || device_.contains(i)) continue;
+        if (g_.equations[i].primitive != &cond_p || device_.contains(i)) continue;
         changed = run_on_device(i, "more loop trips than one kernel may take") || changed;
-        if (!changed && opens(e)) throw BranchTooLarge{};
+        if (!changed && opens(g_.equations[i])) throw BranchTooLarge{};
       }
     return changed;
   }
