@@ -23,13 +23,20 @@ struct Products {
   int equations = 0;
 };
 
+/// Of branches, those that multiply most.
 Products products_of(const Graph& body) {
   Products p;
-  for (const Equation& e : body.equations)
-    if (e.primitive == &dot_general_p) {
-      p.numbers += work(body, e);
-      ++p.equations;
-    }
+  for (const Equation& e : body.equations) {
+    Products here;
+    if (e.primitive == &dot_general_p) here = {work(body, e), 1};
+    if (e.primitive == &cond_p)
+      for (const GraphPtr& branch : e.params.graphs()) {
+        const Products side = products_of(*branch);
+        if (side.numbers > here.numbers) here = side;
+      }
+    p.numbers += here.numbers;
+    p.equations += here.equations;
+  }
   return p;
 }
 
