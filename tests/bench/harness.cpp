@@ -173,8 +173,15 @@ static bool is_slow(const Contender& contender) {
 
 std::vector<Row> measure(const Workload& workload, const Options& options) {
   std::vector<Contender> contenders;
-  for (const auto& make : workload.makers)
-    for (Variant& variant : make()) {
+  for (const auto& make : workload.makers) {
+    // Such as those whose programs want 64-bit floats, where the device has none.
+    Contender unmade;
+    unmade.row.workload = workload.id;
+    unmade.row.variant = "-";
+    std::vector<Variant> variants;
+    guard(unmade, [&] { variants = make(); });
+    if (unmade.failed) contenders.push_back(std::move(unmade));
+    for (Variant& variant : variants) {
       const auto& wanted = options.variants;
       if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), variant.name) == wanted.end())
         continue;
@@ -183,6 +190,7 @@ std::vector<Row> measure(const Workload& workload, const Options& options) {
       contender.row.variant = variant.name;
       contender.variant = std::move(variant);
     }
+  }
   for (Contender& contender : contenders) guard(contender, [&] { warm_up(contender); });
 
   const bool measure_themselves =

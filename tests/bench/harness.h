@@ -111,8 +111,8 @@ struct Row {
   std::optional<bool> counts;
 };
 
-/// Times and checks all variants of a workload. A variant that throws gives a row that is not ok
-/// with the message as its detail; the others go on.
+/// Times and checks all variants of a workload. A variant that throws, or cannot be made, gives a
+/// row that is not ok with the message as its detail; the others go on.
 std::vector<Row> measure(const Workload& workload, const Options& options);
 
 }  // namespace bench
