@@ -173,7 +173,7 @@ class Planner {
   std::vector<Slot> slots_;
   std::vector<std::vector<SlotId>> operands_;  // per step
   std::vector<std::vector<SlotId>> open_;      // per open loop: what it touches from outside
-  std::vector<std::pair<std::uint32_t, SlotId>> advances_;
+  std::vector<SlotId> counters_;               // that Program::advances count on
   std::uint32_t count_kernel_ = no_slot;
   const Target& target_;
   std::optional<Machine> machine_;

@@ -273,8 +273,9 @@ void Planner::write_loop(Scope& outer, const LoopRegion& loop) {
   if (counter != no_slot) open_.back().push_back(counter);
   close_loop(block.first, block.end);
   if (counter != no_slot) {
-    block.advance = count(true, 0);
-    advances_.emplace_back(index, counter);
+    block.advance = static_cast<std::uint32_t>(program_.advances.size());
+    program_.advances.push_back(count(true, 0));
+    counters_.push_back(counter);
   }
   program_.loops[index] = std::move(block);
 }
@@ -291,8 +292,7 @@ void Planner::drop_unused_kernels() {
     s.kernel = place[s.kernel];
   };
   for (Step& s : program_.steps) keep(s);
-  for (LoopBlock& l : program_.loops)
-    if (l.advance) keep(*l.advance);
+  for (Step& s : program_.advances) keep(s);
   program_.kernels = std::move(kept);
 }
 
@@ -323,8 +323,8 @@ void Planner::place_slots() {
     program_.gated[block].iterations = *slots_[counter].fixed;
   for (const auto& [block, pace] : paced_)
     program_.gated[block].slices->steps = *slots_[pace].fixed;
-  for (const auto& [loop, counter] : advances_)
-    program_.loops[loop].advance->operands = {*slots_[counter].fixed};
+  for (std::size_t i = 0; i < counters_.size(); ++i)
+    program_.advances[i].operands = {*slots_[counters_[i]].fixed};
   program_.arena_bytes = arena.bytes;
   program_.allocations = std::move(arena.allocations);
   place_barriers(program_, sizes);

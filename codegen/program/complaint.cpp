@@ -123,9 +123,11 @@ class Examination {
            "a loop has no such phases");
       results(l.results);
       if (l.advance) {
-        step(*l.advance);
-        want(l.advance->kind == Step::Kind::dispatch && !l.advance->parameters.empty(),
-             "a loop's counter cannot be advanced");
+        const std::string what = "a loop's counter cannot be advanced";
+        want(*l.advance < p_.advances.size(), what);
+        const Step& advance = p_.advances[*l.advance];
+        step(advance);
+        want(advance.kind == Step::Kind::dispatch && !advance.parameters.empty(), what);
       }
       // Outer ones come first; nobody begins in one loop, or one phase of it, and ends in another.
       while (!around.empty() && around.back()->end <= l.first) around.pop_back();

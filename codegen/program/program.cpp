@@ -56,7 +56,8 @@ std::string print(const Program& p) {
       if (loop.first == i) {
         s += indent + "loop " + std::to_string(&loop - p.loops.data()) + ": " +
              std::to_string(loop.trips) + " iterations" +
-             (loop.advance ? ", counter " + text(loop.advance->operands[0]) : "") + " {\n";
+             (loop.advance ? ", counter " + text(p.advances[*loop.advance].operands[0]) : "") +
+             " {\n";
         indent += "  ";
       } else if (std::find(loop.phases.begin(), loop.phases.end(), i) != loop.phases.end()) {
         s += indent + "next iteration, places exchanged\n";

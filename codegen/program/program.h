@@ -58,16 +58,16 @@ struct Step {
 ///
 /// Who runs the program may cut the iterations into chunks: in a chunk that begins with iteration
 /// c, words of Step::iterations count from 0 and `counter` holds c. The program sets the counter to
-/// 0 before the loop; after a chunk of n iterations, `advance` with n as its last parameter adds
-/// them. Without a counter all iterations are one chunk.
+/// 0 before the loop; after a chunk of n iterations, the step `advance` with n as its last
+/// parameter adds them. Without a counter all iterations are one chunk.
 struct LoopBlock {
   std::uint32_t first = 0, end = 0;
   std::vector<std::uint32_t> phases;  // first step of each phase; phases[0] == first
   std::uint64_t trips = 0;
-  std::optional<Step> advance;
-  std::uint64_t steps = 1;             // of the loop that was written, in an iteration
-  std::uint64_t most_steps = 0;        // of them; 0: no bound
-  std::vector<std::uint32_t> results;  // outputs that hold carried values between iterations
+  std::optional<std::uint32_t> advance;  // index into Program::advances
+  std::uint64_t steps = 1;               // of the loop that was written, in an iteration
+  std::uint64_t most_steps = 0;          // of them; 0: no bound
+  std::vector<std::uint32_t> results;    // outputs that hold carried values between iterations
 };
 
 /// Slices of a gated block's outermost loop, which take as many of its steps as an i32 in memory
@@ -119,6 +119,7 @@ struct Program {
   std::vector<kernel::Kernel> kernels;  // in invocation form, verified
   std::vector<Step> steps;
   std::vector<LoopBlock> loops;   // by first step, outer ones before inner ones
+  std::vector<Step> advances;     // what counts loops on, which is part of no iteration
   std::vector<GatedBlock> gated;  // by first step; no loop around them
   std::vector<TripRecord> trips;  // of what might better take turns (gnomon/refill.h)
   std::uint64_t arena_bytes = 0;

@@ -51,8 +51,8 @@ class Writer {
                             s.counts ? &counts : nullptr, s.barrier_before);
   }
 
-  fb::Offset<file::LoopBlock> loop(const LoopBlock& l) {
-    const auto advance = l.advance ? step(*l.advance) : fb::Offset<file::Step>();
+  fb::Offset<file::LoopBlock> loop(const Program& p, const LoopBlock& l) {
+    const auto advance = l.advance ? step(p.advances[*l.advance]) : fb::Offset<file::Step>();
     return file::CreateLoopBlockDirect(b_, l.first, l.end, &l.phases, l.trips, advance, l.steps,
                                        l.most_steps, &l.results);
   }
@@ -76,7 +76,7 @@ class Writer {
     const auto kernels =
         write_each(b_, p.kernels, [&](const kernel::Kernel& k) { return kernel(k); });
     const auto steps = write_each(b_, p.steps, [&](const Step& s) { return step(s); });
-    const auto loops = write_each(b_, p.loops, [&](const LoopBlock& l) { return loop(l); });
+    const auto loops = write_each(b_, p.loops, [&](const LoopBlock& l) { return loop(p, l); });
     const auto blocks = write_each(b_, p.gated, [&](const GatedBlock& g) { return gated(g); });
     std::vector<file::TripRecord> trips;
     for (const TripRecord& t : p.trips) trips.emplace_back(place(t.place), t.lanes, t.together);
@@ -140,13 +140,16 @@ Step step(const file::Step* s) {
   return result;
 }
 
-LoopBlock loop(const file::LoopBlock* l) {
+LoopBlock loop(const file::LoopBlock* l, std::vector<Step>& advances) {
   LoopBlock result;
   result.first = l->first();
   result.end = l->end();
   result.phases = read_numbers(l->phases());
   result.trips = l->trips();
-  if (l->advance() != nullptr) result.advance = step(l->advance());
+  if (l->advance() != nullptr) {
+    result.advance = static_cast<std::uint32_t>(advances.size());
+    advances.push_back(step(l->advance()));
+  }
   result.steps = l->steps();
   result.most_steps = l->most_steps();
   result.results = read_numbers(l->results());
@@ -176,7 +179,8 @@ Program program(const file::Program& p) {
   result.outputs = read_each(p.outputs(), [](const file::Aval* a) { return read(*a); });
   result.kernels = read_each(p.kernels(), kernel_of);
   result.steps = read_each(p.steps(), step);
-  result.loops = read_each(p.loops(), loop);
+  result.loops =
+      read_each(p.loops(), [&](const file::LoopBlock* l) { return loop(l, result.advances); });
   result.gated = read_each(p.gated(), gated);
   result.trips = read_each(p.trips(), [](const file::TripRecord* t) {
     return TripRecord{place(t->place()), t->lanes(), t->together()};

@@ -123,8 +123,7 @@ std::vector<ProgramModule> modules_of(const Program& program, const Target& targ
   const auto copies = static_cast<std::uint32_t>(program.kernels.size());
   for (const Step& s : program.steps)
     if (s.kind == Step::Kind::dispatch) want(s.kernel, arrangements(s.operands));
-  for (const LoopBlock& l : program.loops)
-    if (l.advance) want(l.advance->kernel, arrangements(l.advance->operands));
+  for (const Step& s : program.advances) want(s.kernel, arrangements(s.operands));
   // Of the program, and of an engine that brings inputs together.
   want(copies, {{0, 0}, {0, 1}});
   const kernel::Kernel copy = copy_kernel(target);

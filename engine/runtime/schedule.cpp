@@ -172,7 +172,7 @@ Schedule schedule_of(const Program& program, const Target& target) {
               Loop::none,  block.steps, block.most_steps, block.results};
     if (block.advance) {
       loop.advance = static_cast<std::uint32_t>(schedule.works.size());
-      schedule.works.push_back(work_of(*block.advance));
+      schedule.works.push_back(work_of(program.advances[*block.advance]));
       schedule.works.back().barrier_before = true;
     }
     schedule.loops.push_back(std::move(loop));

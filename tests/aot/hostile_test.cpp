@@ -152,8 +152,7 @@ std::vector<std::byte> meaning(SavedFile f) {
         for (kernel::Buffer& b : k.buffers) b.name.clear();
       }
       for (Step& s : p.steps) s.label.clear();
-      for (LoopBlock& l : p.loops)
-        if (l.advance) l.advance->label.clear();
+      for (Step& s : p.advances) s.label.clear();
       for (Allocation& a : p.allocations) a.name.clear(), a.where = {};
     }
   }

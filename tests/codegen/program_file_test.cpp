@@ -112,7 +112,7 @@ void expect_same(const Program& a, const Program& b) {
     EXPECT_EQ(std::tie(x.first, x.end, x.phases, x.trips, x.steps, x.most_steps, x.results),
               std::tie(y.first, y.end, y.phases, y.trips, y.steps, y.most_steps, y.results));
     ASSERT_EQ(x.advance.has_value(), y.advance.has_value());
-    if (x.advance) expect_same_step(*x.advance, *y.advance);
+    if (x.advance) expect_same_step(a.advances.at(*x.advance), b.advances.at(*y.advance));
   }
   ASSERT_EQ(a.gated.size(), b.gated.size());
   for (std::size_t i = 0; i < a.gated.size(); ++i) {
@@ -154,8 +154,9 @@ TEST(ProgramFile, GivesBackWhatWasWritten) {
       return s.kind == Step::Kind::dispatch && p.kernels[s.kernel].parameters > 0;
     });
     if (!p.loops.empty() && counts != p.steps.end()) {
-      f.program.loops[0].advance = *counts;
-      f.program.loops[0].advance->parameters.assign(p.kernels[counts->kernel].parameters, 4);
+      Step& advance = f.program.advances.emplace_back(*counts);
+      advance.parameters.assign(p.kernels[counts->kernel].parameters, 4);
+      f.program.loops[0].advance = static_cast<std::uint32_t>(f.program.advances.size() - 1);
     }
     if (!p.gated.empty()) f.program.gated[0].slices = Slices{p.gated[0].done, 5, 6, 7};
     const ProgramFile back = program_file(to_bytes(f));
@@ -246,10 +247,16 @@ TEST(Complaint, SaysWhatIsWrong) {
               HasSubstr("no such result"));
   EXPECT_THAT(said([](Program& p) {
                 p.loops.push_back(loop(0, 1, 0));
-                Step& advance = p.loops.back().advance.emplace();
+                p.loops.back().advance = 0;
+                Step& advance = p.advances.emplace_back();
                 advance.kind = Step::Kind::copy;
                 advance.operands = {{Place::Kind::input, 0, 0}, {Place::Kind::output, 0, 0}};
                 advance.parameters = {1};
+              }),
+              HasSubstr("cannot be advanced"));
+  EXPECT_THAT(said([](Program& p) {
+                p.loops.push_back(loop(0, 1, 0));
+                p.loops.back().advance = 0;
               }),
               HasSubstr("cannot be advanced"));
   EXPECT_THAT(said([](Program& p) { p.loops.assign(65, loop(0, 1, 0)); }),

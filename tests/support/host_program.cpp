@@ -84,7 +84,7 @@ std::vector<HostArray> run_on_host(const Program& p, const std::vector<HostArray
                     index + 1);
             }
             if (!loop->advance) continue;
-            Step advance = *loop->advance;
+            Step advance = p.advances[*loop->advance];
             advance.parameters.back() = static_cast<std::uint32_t>(here);
             execute(advance, iteration);
           }

@@ -90,8 +90,9 @@ class Plan {
     for (std::uint32_t i = 0; i < p_.steps.size(); ++i) step(p_.steps[i], i);
     for (const LoopBlock& l : p_.loops) {
       if (!l.advance) continue;
-      step(*l.advance, l.end - 1);
-      want(!l.advance->counts && l.advance->iterations.empty(),
+      const Step& advance = p_.advances[*l.advance];
+      step(advance, l.end - 1);
+      want(!advance.counts && advance.iterations.empty(),
            "a loop's counter is advanced by what depends on it");
     }
     for (const GatedBlock& g : p_.gated) gated(g);
@@ -343,7 +344,7 @@ class Gates {
     want(!g.slices || !in_state(g.slices->steps), "the host writes where gates do");
     for (const LoopBlock& l : p_.loops)
       want(!l.advance || l.end <= state.first_step || g.end <= l.first ||
-               std::ranges::none_of(l.advance->operands, in_state),
+               std::ranges::none_of(p_.advances[*l.advance].operands, in_state),
            "a loop's counter lies where gates write");
     for (std::uint32_t i = state.first_step; i < g.end; ++i) {
       const Step& s = p_.steps[i];
@@ -437,8 +438,7 @@ void check_modules(const SavedVariant& v) {
     want(has[k], "step `" + s.label + "` has no module");
   };
   for (const Step& s : p.steps) runs(s);
-  for (const LoopBlock& l : p.loops)
-    if (l.advance) runs(*l.advance);
+  for (const Step& s : p.advances) runs(s);
 }
 
 void check(const Target& t) {
