@@ -40,13 +40,13 @@ Executable::Executable(std::shared_ptr<Context> context, Program program,
     slice_steps_.push_back(block.slices ? block.slices->first : 1);
   if (sealed_)
     for (const ProgramModule& m : origin_.modules) arrangements_.emplace_back(m.kernel, m.windows);
-  extra_barriers_.resize(schedule_.works.size());
+  extra_barriers_.resize(schedule_.steps.size());
   if (context_->device.instance().validating()) {
     // The layer compares whole windows, so steps that share a block look like a hazard even when
     // they touch different arrays. Where the exact check finds none, a barrier that only validation
     // gets keeps the layer quiet; where it finds one, the missing barrier stays missing and the
     // layer reports it too.
-    std::vector<bool> hazardous(schedule_.works.size());
+    std::vector<bool> hazardous(schedule_.steps.size());
     for (const Hazard& hazard : missing_barriers(program_)) {
       hazardous[hazard.second] = true;
       context_->device.instance().messages().add(hazard.text);
@@ -232,7 +232,7 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
   // A call that may have to go on from a checkpoint needs its inputs again.
   place_outputs(inputs, resumable() ? std::span<const std::uint8_t>() : donated);
   const vulkan::Ticket ticket =
-      schedule_.works.empty() ? last_ticket_ : play_call(inputs, outputs, watch, profile, inside);
+      schedule_.steps.empty() ? last_ticket_ : play_call(inputs, outputs, watch, profile, inside);
   for (std::size_t i = 0; i < in; ++i) {
     storage_in(inputs[i]).used_by(ticket);
     if (i >= donated.size() || !donated[i]) continue;

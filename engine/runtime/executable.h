@@ -209,7 +209,7 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
     std::vector<std::uint32_t> words;  // initial parameters of an instance
     std::vector<Patch> patches;
     std::uint32_t dispatches = 0, window_copies = 0;
-    std::map<std::uint32_t, std::vector<std::uint32_t>> joined;  // by the first of them: works
+    std::map<std::uint32_t, std::vector<std::uint32_t>> joined;  // by the first of them: steps
     std::unique_ptr<vulkan::Recording> recording;
     std::vector<Segment> segments;
     std::optional<std::uint32_t> whole;  // the stretch that is all of it
@@ -286,12 +286,12 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
     std::vector<const vulkan::Block*> blocks;  // the windows
     std::vector<std::uint8_t> windows;         // per operand: which, or spirv::by_address
   };
-  Reach reach(const Work&) const;
+  Reach reach(const Step&) const;
   /// By a module that is there; nothing when none serves.
-  std::optional<Reach> stored_reach(const Work&) const;
+  std::optional<Reach> stored_reach(const Step&) const;
   void gather(Entry&, const std::vector<bool>& chosen, Schedule&, std::vector<bool>& extra);
   struct Prepared;
-  Prepared prepare(const Work&, std::size_t own_ranges, std::vector<vulkan::Windows>&);
+  Prepared prepare(const Step&, std::size_t own_ranges, std::vector<vulkan::Windows>&);
   struct Building;
   std::vector<std::vector<Joined>> joined(const Submission&, const Schedule&,
                                           const std::vector<Prepared>&) const;
@@ -340,7 +340,7 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
   Target target_;  // that the program was compiled for
   Schedule schedule_;
   std::vector<bool>
-      extra_barriers_;  // per work: only for the validation layer, see the constructor
+      extra_barriers_;  // per step: only for the validation layer, see the constructor
   std::vector<std::vector<std::uint32_t>> reusable_;
   std::string out_of_memory_text_;
   vulkan::Range arena_;

@@ -24,7 +24,7 @@ class Writer {
       segment(schedule_.gated[g].end);
       submission_.segments.back().gated = g;
     }
-    segment(schedule_.steps);
+    segment(schedule_.first_advance);
     return std::move(submission_);
   }
 
@@ -35,7 +35,7 @@ class Writer {
     std::uint32_t first, end;
   };
 
-  Span phase_of(const Loop& loop, std::uint64_t iteration) const {
+  Span phase_of(const LoopBlock& loop, std::uint64_t iteration) const {
     const std::size_t phase = iteration % loop.phases.size();
     return {loop.phases[phase], phase + 1 < loop.phases.size() ? loop.phases[phase + 1] : loop.end};
   }
@@ -65,16 +65,16 @@ class Writer {
     return sum;
   }
   double dispatches_of(std::uint32_t l) const {
-    const Loop& loop = schedule_.loops[l];
+    const LoopBlock& loop = schedule_.loops[l];
     double pass = 0;
     for (std::uint64_t n = 0; n < loop.phases.size(); ++n)
       pass += dispatches(phase_of(loop, n), l + 1);
     return pass * static_cast<double>(loop.trips) / static_cast<double>(loop.phases.size());
   }
 
-  void play(std::uint32_t work) {
-    Launch p{work, schedule_.works[work].parameters};
-    for (const IterationWord& w : schedule_.works[work].iterations)
+  void play(std::uint32_t step) {
+    Launch p{step, schedule_.steps[step].parameters};
+    for (const IterationWord& w : schedule_.steps[step].iterations)
       p.parameters.at(w.word) = static_cast<std::uint32_t>(iteration_[w.loop]);
     open_.push_back(std::move(p));
   }
@@ -109,9 +109,9 @@ class Writer {
   }
 
   void loop(std::uint32_t l) {
-    const Loop& loop = schedule_.loops[l];
+    const LoopBlock& loop = schedule_.loops[l];
     const double all = dispatches_of(l);
-    if (all <= most_ || loop.advance == Loop::none) {
+    if (all <= most_ || !loop.advance) {
       iterations(l, loop.trips);
       return;
     }
@@ -145,7 +145,7 @@ class Writer {
 
   void chunk(std::uint32_t l, std::uint64_t count) {
     iterations(l, count);
-    play(schedule_.loops[l].advance);
+    play(schedule_.first_advance + *schedule_.loops[l].advance);
     open_.back().parameters.back() = static_cast<std::uint32_t>(count);
     close();
   }

@@ -9,9 +9,9 @@
 
 namespace gnomon {
 
-/// One dispatch of a stretch: a work with its iteration words filled in.
+/// One dispatch of a stretch: a step with its iteration words filled in.
 struct Launch {
-  std::uint32_t work = 0;  // index into Schedule::works
+  std::uint32_t step = 0;  // index into Schedule::steps
   std::vector<std::uint32_t> parameters;
 };
 

@@ -114,13 +114,13 @@ void Executable::summarize(const std::vector<vulkan::Timer::Timed>& timed, const
     std::uint32_t number = 0;
   };
   std::map<std::string, Row> rows;
-  std::vector<Row*> of(copies + schedule_.works.size());
-  const auto row_of = [&](std::uint32_t work) -> Row& {
-    if (of[work] != nullptr) return *of[work];
-    // Inputs that are copied to save windows stand in front of the program's own works.
-    const Work* own = work < copies ? nullptr : &schedule_.works[work - copies];
-    std::vector<std::uint32_t> parts{work};
-    if (const auto at = entry.joined.find(work); at != entry.joined.end()) parts = at->second;
+  std::vector<Row*> of(copies + schedule_.steps.size());
+  const auto row_of = [&](std::uint32_t step) -> Row& {
+    if (of[step] != nullptr) return *of[step];
+    // Inputs that are copied to save windows stand in front of the program's own steps.
+    const Step* own = step < copies ? nullptr : &schedule_.steps[step - copies];
+    std::vector<std::uint32_t> parts{step};
+    if (const auto at = entry.joined.find(step); at != entry.joined.end()) parts = at->second;
     const std::string label = own == nullptr ? "copy of an input" : own->label;
     Row& row =
         rows[parts.size() == 1 ? label
@@ -133,7 +133,7 @@ void Executable::summarize(const std::vector<vulkan::Timer::Timed>& timed, const
           if (a.first_step == part - copies)
             row.lines.add(a.where.file, static_cast<int>(a.where.line));
     }
-    return *(of[work] = &row);
+    return *(of[step] = &row);
   };
   for (const auto& t : timed) {
     Row& row = row_of(t.work);

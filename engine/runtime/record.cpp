@@ -35,7 +35,7 @@ Pace::Chunk Executable::bound_of(std::uint32_t which, std::uint64_t dispatches) 
   Pace::Chunk c;
   c.steps = block.slices ? slice_steps_[which] : 1;
   c.passes = most_passes_of(which);
-  const std::string loop = "gnomon::record: the loop `" + schedule_.works[block.first].label +
+  const std::string loop = "gnomon::record: the loop `" + schedule_.steps[block.first].label +
                            "` of `" + program_.name + "`";
   if (c.passes == 0)
     throw UsageError(loop +
@@ -235,7 +235,7 @@ RecordedCall& Executable::record(VkCommandBuffer commands, std::span<const Array
   const Gate::Use inside(context_->gate);
   auto storages = place(inputs, outputs);
   BoundCall own;
-  RecordedCall& call = schedule_.works.empty() ? nobodys() : write(commands, bind(own), own);
+  RecordedCall& call = schedule_.steps.empty() ? nobodys() : write(commands, bind(own), own);
   call.storages_ = std::move(storages);
   call.outputs_ = outputs.size();
   call.executable_ = shared_from_this();
@@ -249,7 +249,7 @@ RecordedCall& Executable::prepare(std::span<const Array> inputs, std::vector<Arr
   const Gate::Use inside(context_->gate);
   auto storages = place(inputs, outputs);
   BoundCall own;
-  RecordedCall& call = schedule_.works.empty() ? nobodys() : take(bind(own), own);
+  RecordedCall& call = schedule_.steps.empty() ? nobodys() : take(bind(own), own);
   call.storages_ = std::move(storages);
   call.outputs_ = outputs.size();
   call.executable_ = shared_from_this();

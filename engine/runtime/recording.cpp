@@ -40,16 +40,16 @@ const vulkan::Range& Executable::range_of(const Place& place) const {
 // Windows where they reach, addresses for the rest: blocks larger than a window, and where there
 // are addresses what does not fit into four windows. Without addresses a large block has several
 // windows in a row. Texels need a window, so they come first.
-Executable::Reach Executable::reach(const Work& work) const {
-  if (const auto stored = stored_reach(work)) return *stored;
+Executable::Reach Executable::reach(const Step& step) const {
+  if (const auto stored = stored_reach(step)) return *stored;
   const bool device_addresses = target_.features.addresses;
-  const auto& buffers = schedule_.kernels[work.kernel].buffers;
+  const auto& buffers = schedule_.kernels[step.kernel].buffers;
   Reach result;
-  result.windows.assign(work.operands.size(), spirv::by_address);
+  result.windows.assign(step.operands.size(), spirv::by_address);
   for (const bool texels : {true, false}) {
-    for (std::size_t o = 0; o < work.operands.size(); ++o) {
+    for (std::size_t o = 0; o < step.operands.size(); ++o) {
       if (buffers[o].texel != texels) continue;
-      const vulkan::Block* block = range_of(work.operands[o]).block;
+      const vulkan::Block* block = range_of(step.operands[o]).block;
       if (block == nullptr) {  // an array without elements in an arena without bytes
         result.windows[o] = 0;
         continue;
@@ -70,16 +70,16 @@ Executable::Reach Executable::reach(const Work& work) const {
   return result;
 }
 
-std::optional<Executable::Reach> Executable::stored_reach(const Work& work) const {
+std::optional<Executable::Reach> Executable::stored_reach(const Step& step) const {
   // Those behind the program's own copy, all of them alike.
   const auto kernel =
-      std::min<std::uint32_t>(work.kernel, static_cast<std::uint32_t>(program_.kernels.size()));
+      std::min<std::uint32_t>(step.kernel, static_cast<std::uint32_t>(program_.kernels.size()));
   for (const auto& [of, windows] : arrangements_) {
-    if (of != kernel || windows.size() != work.operands.size()) continue;
+    if (of != kernel || windows.size() != step.operands.size()) continue;
     Reach result{{}, windows};
     bool serves = true;
     for (std::size_t o = 0; o < windows.size() && serves; ++o) {
-      const vulkan::Block* block = range_of(work.operands[o]).block;
+      const vulkan::Block* block = range_of(step.operands[o]).block;
       if (block == nullptr) continue;  // no elements
       if (result.blocks.size() <= windows[o]) result.blocks.resize(windows[o] + 1u);
       const vulkan::Block*& shown = result.blocks[windows[o]];
@@ -100,13 +100,13 @@ std::optional<Executable::Reach> Executable::stored_reach(const Work& work) cons
 // first.
 std::vector<bool> Executable::inputs_to_gather() const {
   std::vector<bool> chosen(program_.inputs.size());
-  for (const Work& work : schedule_.works) {
-    if (sealed_ && work.groups > 0 && !stored_reach(work)) {
-      for (const Place& place : work.operands)
+  for (const Step& step : schedule_.steps) {
+    if (sealed_ && step.groups > 0 && !stored_reach(step)) {
+      for (const Place& place : step.operands)
         if (place.kind == Place::Kind::input) chosen[place.index] = true;
       continue;
     }
-    const auto blocks = reach(work).blocks;
+    const auto blocks = reach(step).blocks;
     if (blocks.size() <= spirv::max_windows) continue;
     struct Candidate {
       const vulkan::Block* block;
@@ -119,7 +119,7 @@ std::vector<bool> Executable::inputs_to_gather() const {
       // Many windows of one block would not become fewer.
       candidate.movable = std::count(blocks.begin(), blocks.end(), block) == 1;
       std::vector<bool> counted(chosen.size());
-      for (const Place& place : work.operands) {
+      for (const Place& place : step.operands) {
         if (range_of(place).block != block) continue;
         if (place.kind != Place::Kind::input) {
           candidate.movable = false;
@@ -135,11 +135,11 @@ std::vector<bool> Executable::inputs_to_gather() const {
     // The copies take one window themselves.
     const std::size_t moved = blocks.size() + 1 - spirv::max_windows;
     if (candidates.size() < moved) {
-      throw DeviceError("gnomon::run: `" + work.label + "` of `" + program_.name + "` needs " +
+      throw DeviceError("gnomon::run: `" + step.label + "` of `" + program_.name + "` needs " +
                         std::to_string(blocks.size()) +
                         " windows to its arrays and a kernel has 4; use smaller arrays");
     }
-    for (const Place& place : work.operands) {
+    for (const Place& place : step.operands) {
       if (place.kind != Place::Kind::input) continue;
       for (std::size_t c = 0; c < moved; ++c) {
         if (candidates[c].block == ranges_[place.index].block) chosen[place.index] = true;
@@ -154,7 +154,7 @@ std::vector<bool> Executable::inputs_to_gather() const {
 // built.
 void Executable::gather(Entry& entry, const std::vector<bool>& chosen, Schedule& schedule,
                         std::vector<bool>& extra) {
-  std::vector<Work>& works = schedule.works;
+  std::vector<Step>& steps = schedule.steps;
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < chosen.size(); ++i) total += chosen[i] ? ranges_[i].bytes : 0;
   vulkan::Request request;
@@ -168,7 +168,7 @@ void Executable::gather(Entry& entry, const std::vector<bool>& chosen, Schedule&
     gather_kernel_ = static_cast<std::uint32_t>(schedule_.kernels.size());
     schedule_.kernels.push_back(copy_frame(target_));
   }
-  std::vector<Work> copies;
+  std::vector<Step> copies;
   vulkan::Range piece = entry.gathered[0];
   for (std::uint32_t i = 0; i < chosen.size(); ++i) {
     if (!chosen[i]) continue;
@@ -177,26 +177,26 @@ void Executable::gather(Entry& entry, const std::vector<bool>& chosen, Schedule&
         gathered_place(static_cast<std::uint32_t>(ranges_.size() - program_.inputs.size()));
     ranges_.push_back(piece);
     piece.offset += piece.bytes;
-    for (Work& work : works) {
-      for (Place& place : work.operands) {
+    for (Step& step : steps) {
+      for (Place& place : step.operands) {
         if (place.kind == Place::Kind::input && place.index == i) {
           place = {to.kind, to.index, place.offset};
         }
       }
     }
-    copies.push_back(copy_work(gather_kernel_, target_, {Place::Kind::input, i, 0}, to,
+    copies.push_back(copy_step(gather_kernel_, target_, {Place::Kind::input, i, 0}, to,
                                bytes_of(program_.inputs[i])));
   }
   entry.window_copies = static_cast<std::uint32_t>(copies.size());
-  works.front().barrier_before = true;
-  works.insert(works.begin(), copies.begin(), copies.end());
+  steps.front().barrier_before = true;
+  steps.insert(steps.begin(), copies.begin(), copies.end());
   const auto shift = static_cast<std::uint32_t>(copies.size());
-  schedule.steps += shift;
-  for (Loop& loop : schedule.loops) {
+  schedule.first_advance += shift;
+  schedule.steers.insert(schedule.steers.begin(), shift, false);
+  for (LoopBlock& loop : schedule.loops) {
     loop.first += shift;
     loop.end += shift;
     for (std::uint32_t& phase : loop.phases) phase += shift;
-    if (loop.advance != Loop::none) loop.advance += shift;
   }
   for (GatedBlock& block : schedule.gated) {
     block.first += shift;
@@ -206,7 +206,7 @@ void Executable::gather(Entry& entry, const std::vector<bool>& chosen, Schedule&
   extra.insert(extra.begin(), copies.size(), validating);
 }
 
-// What all dispatches of one work have in common.
+// What all dispatches of one step have in common.
 struct Executable::Prepared {
   std::vector<std::uint8_t> window_of;   // per operand
   std::uint32_t windows = 0;             // index into the window tuples
@@ -215,24 +215,24 @@ struct Executable::Prepared {
   std::vector<Patch> patches;
 };
 
-Executable::Prepared Executable::prepare(const Work& work, std::size_t own_ranges,
+Executable::Prepared Executable::prepare(const Step& step, std::size_t own_ranges,
                                          std::vector<vulkan::Windows>& window_tuples) {
   Prepared result;
-  const kernel::Kernel& kernel = schedule_.kernels[work.kernel];
-  const auto reached = reach(work);
+  const kernel::Kernel& kernel = schedule_.kernels[step.kernel];
+  const auto reached = reach(step);
   const auto& blocks = reached.blocks;
   const auto& window_of = reached.windows;
   GNOMON_CHECK(blocks.size() <= spirv::max_windows,
-               "gathering left more than four windows: " + work.label);
+               "gathering left more than four windows: " + step.label);
   vulkan::Windows windows{};
   std::copy(blocks.begin(), blocks.end(), windows.begin());
   auto tuple = std::find(window_tuples.begin(), window_tuples.end(), windows);
   if (tuple == window_tuples.end()) tuple = window_tuples.insert(tuple, windows);
   result.windows = static_cast<std::uint32_t>(tuple - window_tuples.begin());
 
-  result.block.assign(kernel::parameter_header_words + work.operands.size(), 0);
-  for (std::size_t o = 0; o < work.operands.size(); ++o) {
-    const Place& place = work.operands[o];
+  result.block.assign(kernel::parameter_header_words + step.operands.size(), 0);
+  for (std::size_t o = 0; o < step.operands.size(); ++o) {
+    const Place& place = step.operands[o];
     Patch patch;
     patch.word = static_cast<std::uint32_t>(kernel::parameter_header_words + o);
     patch.shift = static_cast<std::uint32_t>(std::countr_zero(size_of(kernel.buffers[o].dtype)));
@@ -281,19 +281,19 @@ struct Executable::Building {
     }
   }
   std::vector<std::uint32_t> block_of(const Launch& played) const {
-    const Prepared& ready = prepared[played.work];
+    const Prepared& ready = prepared[played.step];
     std::vector<std::uint32_t> block = ready.block;
     block.insert(block.end(), played.parameters.begin(), played.parameters.end());
     block.insert(block.end(), ready.addresses.begin(), ready.addresses.end());
     return block;
   }
   vulkan::Dispatch dispatch_of(const Launch& played, bool first) const {
-    const Work& work = schedule.works[played.work];
+    const Step& step = schedule.steps[played.step];
     vulkan::Dispatch dispatch;
-    dispatch.work = played.work;
-    dispatch.windows = prepared[played.work].windows;
-    dispatch.barrier_before = work.barrier_before || (extra[played.work] && !first);
-    dispatch.writes_counts = work.steers;
+    dispatch.work = played.step;
+    dispatch.windows = prepared[played.step].windows;
+    dispatch.barrier_before = step.barrier_before || (extra[played.step] && !first);
+    dispatch.writes_counts = schedule.steers[played.step];
     return dispatch;
   }
 };
@@ -301,16 +301,16 @@ struct Executable::Building {
 void Executable::add_single(Building& to, const Launch& played,
                             std::vector<vulkan::Dispatch>& dispatches) {
   const bool validating = context_->device.instance().validating();
-  const Work& work = to.schedule.works[played.work];
-  const Prepared& ready = to.prepared[played.work];
+  const Step& step = to.schedule.steps[played.step];
+  const Prepared& ready = to.prepared[played.step];
   std::vector<std::uint32_t> block = to.block_of(played);
   vulkan::Dispatch dispatch = to.dispatch_of(played, dispatches.empty());
-  dispatch.pipeline = module(work.kernel, ready.window_of, 0)->pipeline->handle();
-  std::uint64_t counts = work.counts ? arena_.offset + work.counts->offset : 0;
-  for (const GridPiece& piece : grid_of(work.groups, target_.max_groups)) {
+  dispatch.pipeline = module(step.kernel, ready.window_of, 0)->pipeline->handle();
+  std::uint64_t counts = step.counts ? arena_.offset + step.counts->offset : 0;
+  for (const GridPiece& piece : grid_of(step.groups, target_.max_groups)) {
     dispatch.groups_x = piece.x;
     dispatch.groups_y = piece.y;
-    if (work.counts) dispatch.counts = arena_.block;
+    if (step.counts) dispatch.counts = arena_.block;
     dispatch.counts_offset = counts;
     counts += 12;
     block[0] = piece.base;
@@ -328,19 +328,19 @@ void Executable::add_single(Building& to, const Launch& played,
 void Executable::add_joined(Building& to, std::span<const Launch> stretch, const Joined& plan,
                             std::vector<vulkan::Dispatch>& dispatches) {
   const Launch& lead = stretch[plan.parts[0]];
-  const Work& work = to.schedule.works[lead.work];
+  const Step& step = to.schedule.steps[lead.step];
   const std::uint32_t groups = plan.slots << plan.shift;
   std::vector<std::uint32_t> block{0, groups, plan.shift, 0};
   block.resize(std::size_t{4} * plan.first_row());
-  std::vector<std::uint32_t> works;
+  std::vector<std::uint32_t> steps;
   std::uint32_t slot = 0;
-  const auto slots_of = [&](const Work& w) {
-    return Joined::slots_of({false, {}, w.groups}, plan.shift);
+  const auto slots_of = [&](const Step& s) {
+    return Joined::slots_of({false, {}, s.groups}, plan.shift);
   };
   for (const std::uint32_t p : plan.parts) {
     const Launch& played = stretch[p];
-    const Work& part = to.schedule.works[played.work];
-    works.push_back(played.work);
+    const Step& part = to.schedule.steps[played.step];
+    steps.push_back(played.step);
     const std::uint32_t slots = slots_of(part);
     std::fill_n(block.begin() + kernel::parameter_header_words + slot, slots,
                 static_cast<std::uint32_t>(block.size() / 4));
@@ -354,20 +354,20 @@ void Executable::add_joined(Building& to, std::span<const Launch> stretch, const
   block.resize(std::size_t{4} * std::bit_ceil(plan.rows));
   const std::uint32_t first = to.append(block);
   for (std::uint32_t p = 0, slots = 0; p < plan.parts.size(); ++p) {
-    const Work& part = to.schedule.works[works[p]];
-    to.patch(to.prepared[works[p]], first + 4 * block[kernel::parameter_header_words + slots]);
+    const Step& part = to.schedule.steps[steps[p]];
+    to.patch(to.prepared[steps[p]], first + 4 * block[kernel::parameter_header_words + slots]);
     slots += slots_of(part);
   }
   vulkan::Dispatch dispatch = to.dispatch_of(lead, dispatches.empty());
-  for (const std::uint32_t w : works) dispatch.writes_counts |= to.schedule.works[w].steers;
+  for (const std::uint32_t s : steps) dispatch.writes_counts |= to.schedule.steers[s];
   dispatch.pipeline =
-      module(work.kernel, to.prepared[lead.work].window_of, std::bit_ceil(plan.rows))
+      module(step.kernel, to.prepared[lead.step].window_of, std::bit_ceil(plan.rows))
           ->pipeline->handle();
   dispatch.joined = true;
   dispatch.groups_x = groups;
   dispatch.parameter_offset = 4 * first;
   dispatches.push_back(dispatch);
-  to.entry.joined.emplace(lead.work, std::move(works));
+  to.entry.joined.emplace(lead.step, std::move(steps));
 }
 
 // A sealed program has modules for single dispatches. What the device counts stays alone as well,
@@ -377,22 +377,22 @@ std::vector<std::vector<Joined>> Executable::joined(const Submission& submission
                                                     const std::vector<Prepared>& prepared) const {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::vector<std::uint8_t>>, std::uint32_t>
       kinds;
-  const std::size_t copies = schedule.works.size() - extra_barriers_.size();
-  const auto hazardous = [&](std::size_t w) {
-    return context_->device.instance().validating() && w >= copies && !extra_barriers_[w - copies];
+  const std::size_t copies = schedule.steps.size() - extra_barriers_.size();
+  const auto hazardous = [&](std::size_t s) {
+    return context_->device.instance().validating() && s >= copies && !extra_barriers_[s - copies];
   };
   std::vector<Part> parts;
-  for (std::size_t w = 0; w < schedule.works.size(); ++w) {
-    const Work& work = schedule.works[w];
-    Part part{work.barrier_before, {}, work.groups};
-    const Prepared& ready = prepared[w];
-    if (work.groups > 0 && !work.counts && !sealed_ && !hazardous(w)) {
+  for (std::size_t s = 0; s < schedule.steps.size(); ++s) {
+    const Step& step = schedule.steps[s];
+    Part part{step.barrier_before, {}, step.groups};
+    const Prepared& ready = prepared[s];
+    if (step.groups > 0 && !step.counts && !sealed_ && !hazardous(s)) {
       part.alike = kinds
-                       .try_emplace({work.kernel, ready.windows, ready.window_of},
+                       .try_emplace({step.kernel, ready.windows, ready.window_of},
                                     static_cast<std::uint32_t>(kinds.size()))
                        .first->second;
       const std::size_t words =
-          ready.block.size() + work.parameters.size() + ready.addresses.size();
+          ready.block.size() + step.parameters.size() + ready.addresses.size();
       part.rows = static_cast<std::uint32_t>((words + 3) / 4);
     }
     parts.push_back(part);
@@ -400,7 +400,7 @@ std::vector<std::vector<Joined>> Executable::joined(const Submission& submission
   std::vector<std::vector<Joined>> plans;
   for (const std::vector<Launch>& stretch : submission.stretches) {
     std::vector<Part> played;
-    for (const Launch& p : stretch) played.push_back(parts[p.work]);
+    for (const Launch& p : stretch) played.push_back(parts[p.step]);
     plans.push_back(join(played, target_.max_groups));
   }
   return plans;
@@ -412,9 +412,9 @@ void Executable::make_modules_of(const Submission& submission, const Schedule& s
   std::vector<Module> wanted;
   for (std::size_t s = 0; s < plans.size(); ++s)
     for (const Joined& plan : plans[s]) {
-      const std::uint32_t w = submission.stretches[s][plan.parts[0]].work;
+      const std::uint32_t step = submission.stretches[s][plan.parts[0]].step;
       const std::uint32_t rows = plan.parts.size() == 1 ? 0 : std::bit_ceil(plan.rows);
-      const Module module{schedule.works[w].kernel, prepared[w].window_of, rows};
+      const Module module{schedule.steps[step].kernel, prepared[step].window_of, rows};
       if (std::ranges::none_of(wanted, [&](const Module& m) { return m.same_as(module); }))
         wanted.push_back(module);
     }
@@ -426,8 +426,8 @@ vulkan::Stretches Executable::stretches_of(Building& building, const Submission&
   const bool validating = context_->device.instance().validating();
   vulkan::Stretches result;
   if (context_->device.labels())
-    for (const Work& work : building.schedule.works)
-      result.labels.push_back(program_.name + ": " + work.label);
+    for (const Step& step : building.schedule.steps)
+      result.labels.push_back(program_.name + ": " + step.label);
   for (std::size_t s = 0; s < plans.size(); ++s) {
     std::vector<vulkan::Dispatch> dispatches;
     for (const Joined& plan : plans[s])
@@ -496,7 +496,12 @@ void Executable::record(const Building& building, std::vector<vulkan::Windows> w
 
 void Executable::build(Entry& entry) {
   const std::size_t own_ranges = ranges_.size();
-  Schedule schedule{{}, schedule_.works, schedule_.steps, schedule_.loops, schedule_.gated};
+  Schedule schedule{{},
+                    schedule_.steps,
+                    schedule_.first_advance,
+                    schedule_.steers,
+                    schedule_.loops,
+                    schedule_.gated};
   std::vector<bool> extra = extra_barriers_;
   const auto chosen = inputs_to_gather();
   struct Restore {
@@ -509,8 +514,8 @@ void Executable::build(Entry& entry) {
 
   std::vector<vulkan::Windows> window_tuples;
   std::vector<Prepared> prepared;
-  for (const Work& work : schedule.works)
-    prepared.push_back(work.groups == 0 ? Prepared{} : prepare(work, own_ranges, window_tuples));
+  for (const Step& step : schedule.steps)
+    prepared.push_back(step.groups == 0 ? Prepared{} : prepare(step, own_ranges, window_tuples));
 
   Submission submission = write_out(schedule);
   const auto plans = joined(submission, schedule, prepared);

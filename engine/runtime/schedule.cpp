@@ -109,33 +109,35 @@ std::vector<std::uint32_t> walk(const Program& program) {
 
 }  // namespace
 
-Work copy_work(std::uint32_t kernel, const Target& target, Place from, Place to,
+Step copy_step(std::uint32_t kernel, const Target& target, Place from, Place to,
                std::uint64_t bytes) {
   // Rounding up stays within the 256 bytes that every place is aligned and padded to.
   const std::uint64_t units = (bytes + copy_unit(target) - 1) / copy_unit(target);
-  Work work;
-  work.kernel = kernel;
-  work.groups = copy_groups(bytes, target);
-  work.operands = {from, to};
-  work.parameters = {static_cast<std::uint32_t>(units)};
-  work.label = "copy";
-  return work;
+  Step step;
+  step.kernel = kernel;
+  step.groups = copy_groups(bytes, target);
+  step.operands = {from, to};
+  step.parameters = {static_cast<std::uint32_t>(units)};
+  step.label = "copy";
+  return step;
 }
 
 Schedule schedule_of(const Program& program, const Target& target) {
   Schedule schedule;
   schedule.kernels = program.kernels;
   std::uint32_t copy = none;
-  const auto work_of = [&](const Step& step) {
-    Work work;
+  const auto dispatch_of = [&](const Step& step) {
+    Step result = step;
     if (step.kind == Step::Kind::copy) {
       GNOMON_CHECK(step.operands.size() == 2, "a copy has two operands: " + step.label);
       if (copy == none) {
         copy = static_cast<std::uint32_t>(schedule.kernels.size());
         schedule.kernels.push_back(copy_frame(target));
       }
-      work = copy_work(copy, target, step.operands[0], step.operands[1], step.bytes);
-      if (!step.label.empty()) work.label = step.label;
+      result = copy_step(copy, target, step.operands[0], step.operands[1], step.bytes);
+      if (!step.label.empty()) result.label = step.label;
+      result.barrier_before = step.barrier_before;
+      result.counts = step.counts;
     } else {
       GNOMON_CHECK(step.kernel < program.kernels.size(), "no such kernel: " + step.label);
       const kernel::Kernel& kernel = program.kernels[step.kernel];
@@ -148,35 +150,23 @@ Schedule schedule_of(const Program& program, const Target& target) {
                    "kernel `" + kernel.name + "` has " + std::to_string(kernel.parameters) +
                        " parameters and step " + step.label + " has " +
                        std::to_string(step.parameters.size()));
-      work.kernel = step.kernel;
-      work.groups = step.groups;
-      work.operands = step.operands;
-      work.parameters = step.parameters;
-      work.iterations = step.iterations;
-      work.label = step.label.empty() ? kernel.name : step.label;
+      if (step.label.empty()) result.label = kernel.name;
     }
-    work.barrier_before = step.barrier_before;
-    work.counts = step.counts;
-    for (const Place& place : work.operands) {
+    for (const Place& place : result.operands) {
       GNOMON_CHECK(place.offset % 256 == 0,
-                   "a place of step " + work.label + " is not aligned to 256 bytes");
+                   "a place of step " + result.label + " is not aligned to 256 bytes");
     }
-    return work;
+    return result;
   };
-  for (const Step& step : program.steps) schedule.works.push_back(work_of(step));
-  const std::vector<bool> steers = steering(program);
-  for (std::size_t s = 0; s < steers.size(); ++s) schedule.works[s].steers = steers[s];
-  schedule.steps = static_cast<std::uint32_t>(schedule.works.size());
-  for (const LoopBlock& block : program.loops) {
-    Loop loop{block.first, block.end,   block.phases,     block.trips,
-              Loop::none,  block.steps, block.most_steps, block.results};
-    if (block.advance) {
-      loop.advance = static_cast<std::uint32_t>(schedule.works.size());
-      schedule.works.push_back(work_of(program.advances[*block.advance]));
-      schedule.works.back().barrier_before = true;
-    }
-    schedule.loops.push_back(std::move(loop));
+  for (const Step& step : program.steps) schedule.steps.push_back(dispatch_of(step));
+  schedule.first_advance = static_cast<std::uint32_t>(schedule.steps.size());
+  for (const Step& step : program.advances) {
+    schedule.steps.push_back(dispatch_of(step));
+    schedule.steps.back().barrier_before = true;
   }
+  schedule.steers = steering(program);
+  schedule.steers.resize(schedule.steps.size());
+  schedule.loops = program.loops;
   schedule.gated = program.gated;
   return schedule;
 }

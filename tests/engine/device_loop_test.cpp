@@ -360,13 +360,13 @@ TEST_F(DeviceLoopBarriers, AreForCountsWhereAGateWroteThemAndNowhereElse) {
   std::size_t gates = 0, decided = 0;
   for (std::uint32_t s = p.gated[0].first; s < p.gated[0].end; ++s) {
     const bool is_gate = p.steps[s].label.find("gate") != std::string::npos;
-    EXPECT_EQ(schedule.works[s].steers, is_gate) << p.steps[s].label << print(p);
+    EXPECT_EQ(schedule.steers[s], is_gate) << p.steps[s].label << print(p);
     (is_gate ? gates : decided) += 1;
   }
   EXPECT_GT(gates, 0u);
   EXPECT_GT(decided, 0u);
   for (std::uint32_t s = 0; s < p.gated[0].first; ++s)
-    EXPECT_FALSE(schedule.works[s].steers && p.steps[s].label.find("begin") == std::string::npos)
+    EXPECT_FALSE(schedule.steers[s] && p.steps[s].label.find("begin") == std::string::npos)
         << p.steps[s].label;
 }
 
