@@ -297,9 +297,8 @@ class Executable : public std::enable_shared_from_this<Executable>, private OnDe
                                           const std::vector<Prepared>&) const;
   void make_modules_of(const Submission&, const Schedule&, const std::vector<Prepared>&,
                        const std::vector<std::vector<Joined>>&);
-  void add_single(Building&, const Launch&, std::vector<vulkan::Dispatch>&);
-  void add_joined(Building&, std::span<const Launch>, const Joined&,
-                  std::vector<vulkan::Dispatch>&);
+  void add_single(Building&, const Stretch&, std::uint32_t which, std::vector<vulkan::Dispatch>&);
+  void add_joined(Building&, const Stretch&, const Joined&, std::vector<vulkan::Dispatch>&);
   vulkan::Stretches stretches_of(Building&, const Submission&,
                                  const std::vector<std::vector<Joined>>&);
   /// Makes the words that the host and gated blocks share, and gives the transfers between them and

@@ -2,6 +2,7 @@
 #include "engine/runtime/loop_scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gnomon {
 namespace {
@@ -72,19 +73,21 @@ class Writer {
     return pass * static_cast<double>(loop.trips) / static_cast<double>(loop.phases.size());
   }
 
-  void play(std::uint32_t step) {
-    Launch p{step, schedule_.steps[step].parameters};
-    for (const IterationWord& w : schedule_.steps[step].iterations)
-      p.parameters.at(w.word) = static_cast<std::uint32_t>(iteration_[w.loop]);
-    open_.push_back(std::move(p));
+  void play(std::uint32_t which) {
+    const Step& step = schedule_.steps[which];
+    const std::uint32_t begin = open_.begins.back();
+    open_.steps.push_back(which);
+    open_.words.insert(open_.words.end(), step.parameters.begin(), step.parameters.end());
+    for (const IterationWord& w : step.iterations)
+      open_.words.at(begin + w.word) = static_cast<std::uint32_t>(iteration_[w.loop]);
+    open_.begins.push_back(static_cast<std::uint32_t>(open_.words.size()));
   }
 
   /// Ends the open stretch, if there is anything in it.
   void close() {
-    if (open_.empty()) return;
+    if (open_.steps.empty()) return;
     order().push_back(static_cast<std::uint32_t>(submission_.stretches.size()));
-    submission_.stretches.push_back(std::move(open_));
-    open_.clear();
+    submission_.stretches.push_back(std::exchange(open_, {}));
   }
 
   void steps(std::uint32_t first, std::uint32_t end, std::uint32_t inner) {
@@ -146,7 +149,7 @@ class Writer {
   void chunk(std::uint32_t l, std::uint64_t count) {
     iterations(l, count);
     play(schedule_.first_advance + *schedule_.loops[l].advance);
-    open_.back().parameters.back() = static_cast<std::uint32_t>(count);
+    open_.words.back() = static_cast<std::uint32_t>(count);
     close();
   }
 
@@ -154,7 +157,7 @@ class Writer {
   double most_;
   std::vector<std::uint64_t> iteration_;
   int depth_ = 0;  // chunked loops around
-  std::vector<Launch> open_;
+  Stretch open_;
   Submission submission_;
 };
 

@@ -1,18 +1,27 @@
 // engine/runtime/loop_scheduler.h -- loops written out as stretches of dispatches that are recorded
 // once and submitted again and again. No Vulkan.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/runtime/schedule.h"
 
 namespace gnomon {
 
-/// One dispatch of a stretch: a step with its iteration words filled in.
-struct Launch {
-  std::uint32_t step = 0;  // index into Schedule::steps
-  std::vector<std::uint32_t> parameters;
+/// Steps that run one behind the other, and the parameters that each has there: its own with the
+/// numbers of iterations filled in.
+struct Stretch {
+  std::vector<std::uint32_t> steps;      // indices into Schedule::steps
+  std::vector<std::uint32_t> words;      // parameters of all of them
+  std::vector<std::uint32_t> begins{0};  // where those of each begin, and the last ones end
+
+  std::size_t size() const { return steps.size(); }
+  std::span<const std::uint32_t> parameters(std::size_t which) const {
+    return std::span(words).subspan(begins[which], begins[which + 1] - begins[which]);
+  }
 };
 
 /// A place between two chunks of a loop that no other loop surrounds.
@@ -30,7 +39,7 @@ struct Segment {
 };
 
 struct Submission {
-  std::vector<std::vector<Launch>> stretches;
+  std::vector<Stretch> stretches;
   std::vector<Segment> segments;
 };
 

@@ -280,31 +280,31 @@ struct Executable::Building {
       entry.patches.push_back(p);
     }
   }
-  std::vector<std::uint32_t> block_of(const Launch& played) const {
-    const Prepared& ready = prepared[played.step];
+  std::vector<std::uint32_t> block_of(const Stretch& stretch, std::uint32_t which) const {
+    const Prepared& ready = prepared[stretch.steps[which]];
+    const auto parameters = stretch.parameters(which);
     std::vector<std::uint32_t> block = ready.block;
-    block.insert(block.end(), played.parameters.begin(), played.parameters.end());
+    block.insert(block.end(), parameters.begin(), parameters.end());
     block.insert(block.end(), ready.addresses.begin(), ready.addresses.end());
     return block;
   }
-  vulkan::Dispatch dispatch_of(const Launch& played, bool first) const {
-    const Step& step = schedule.steps[played.step];
+  vulkan::Dispatch dispatch_of(std::uint32_t step, bool first) const {
     vulkan::Dispatch dispatch;
-    dispatch.work = played.step;
-    dispatch.windows = prepared[played.step].windows;
-    dispatch.barrier_before = step.barrier_before || (extra[played.step] && !first);
-    dispatch.writes_counts = schedule.steers[played.step];
+    dispatch.work = step;
+    dispatch.windows = prepared[step].windows;
+    dispatch.barrier_before = schedule.steps[step].barrier_before || (extra[step] && !first);
+    dispatch.writes_counts = schedule.steers[step];
     return dispatch;
   }
 };
 
-void Executable::add_single(Building& to, const Launch& played,
+void Executable::add_single(Building& to, const Stretch& stretch, std::uint32_t which,
                             std::vector<vulkan::Dispatch>& dispatches) {
   const bool validating = context_->device.instance().validating();
-  const Step& step = to.schedule.steps[played.step];
-  const Prepared& ready = to.prepared[played.step];
-  std::vector<std::uint32_t> block = to.block_of(played);
-  vulkan::Dispatch dispatch = to.dispatch_of(played, dispatches.empty());
+  const Step& step = to.schedule.steps[stretch.steps[which]];
+  const Prepared& ready = to.prepared[stretch.steps[which]];
+  std::vector<std::uint32_t> block = to.block_of(stretch, which);
+  vulkan::Dispatch dispatch = to.dispatch_of(stretch.steps[which], dispatches.empty());
   dispatch.pipeline = module(step.kernel, ready.window_of, 0)->pipeline->handle();
   std::uint64_t counts = step.counts ? arena_.offset + step.counts->offset : 0;
   for (const GridPiece& piece : grid_of(step.groups, target_.max_groups)) {
@@ -325,10 +325,8 @@ void Executable::add_single(Building& to, const Launch& played,
   }
 }
 
-void Executable::add_joined(Building& to, std::span<const Launch> stretch, const Joined& plan,
+void Executable::add_joined(Building& to, const Stretch& stretch, const Joined& plan,
                             std::vector<vulkan::Dispatch>& dispatches) {
-  const Launch& lead = stretch[plan.parts[0]];
-  const Step& step = to.schedule.steps[lead.step];
   const std::uint32_t groups = plan.slots << plan.shift;
   std::vector<std::uint32_t> block{0, groups, plan.shift, 0};
   block.resize(std::size_t{4} * plan.first_row());
@@ -338,13 +336,12 @@ void Executable::add_joined(Building& to, std::span<const Launch> stretch, const
     return Joined::slots_of({false, {}, s.groups}, plan.shift);
   };
   for (const std::uint32_t p : plan.parts) {
-    const Launch& played = stretch[p];
-    const Step& part = to.schedule.steps[played.step];
-    steps.push_back(played.step);
+    const Step& part = to.schedule.steps[stretch.steps[p]];
+    steps.push_back(stretch.steps[p]);
     const std::uint32_t slots = slots_of(part);
     std::fill_n(block.begin() + kernel::parameter_header_words + slot, slots,
                 static_cast<std::uint32_t>(block.size() / 4));
-    std::vector<std::uint32_t> own = to.block_of(played);
+    std::vector<std::uint32_t> own = to.block_of(stretch, p);
     own[0] = 0u - (slot << plan.shift);
     own[1] = part.groups;
     own.resize(round_up(own.size(), 4));
@@ -358,16 +355,17 @@ void Executable::add_joined(Building& to, std::span<const Launch> stretch, const
     to.patch(to.prepared[steps[p]], first + 4 * block[kernel::parameter_header_words + slots]);
     slots += slots_of(part);
   }
+  const std::uint32_t lead = steps[0];
   vulkan::Dispatch dispatch = to.dispatch_of(lead, dispatches.empty());
   for (const std::uint32_t s : steps) dispatch.writes_counts |= to.schedule.steers[s];
   dispatch.pipeline =
-      module(step.kernel, to.prepared[lead.step].window_of, std::bit_ceil(plan.rows))
+      module(to.schedule.steps[lead].kernel, to.prepared[lead].window_of, std::bit_ceil(plan.rows))
           ->pipeline->handle();
   dispatch.joined = true;
   dispatch.groups_x = groups;
   dispatch.parameter_offset = 4 * first;
   dispatches.push_back(dispatch);
-  to.entry.joined.emplace(lead.step, std::move(steps));
+  to.entry.joined.emplace(lead, std::move(steps));
 }
 
 // A sealed program has modules for single dispatches. What the device counts stays alone as well,
@@ -398,9 +396,9 @@ std::vector<std::vector<Joined>> Executable::joined(const Submission& submission
     parts.push_back(part);
   }
   std::vector<std::vector<Joined>> plans;
-  for (const std::vector<Launch>& stretch : submission.stretches) {
+  for (const Stretch& stretch : submission.stretches) {
     std::vector<Part> played;
-    for (const Launch& p : stretch) played.push_back(parts[p.step]);
+    for (const std::uint32_t step : stretch.steps) played.push_back(parts[step]);
     plans.push_back(join(played, target_.max_groups));
   }
   return plans;
@@ -412,7 +410,7 @@ void Executable::make_modules_of(const Submission& submission, const Schedule& s
   std::vector<Module> wanted;
   for (std::size_t s = 0; s < plans.size(); ++s)
     for (const Joined& plan : plans[s]) {
-      const std::uint32_t step = submission.stretches[s][plan.parts[0]].step;
+      const std::uint32_t step = submission.stretches[s].steps[plan.parts[0]];
       const std::uint32_t rows = plan.parts.size() == 1 ? 0 : std::bit_ceil(plan.rows);
       const Module module{schedule.steps[step].kernel, prepared[step].window_of, rows};
       if (std::ranges::none_of(wanted, [&](const Module& m) { return m.same_as(module); }))
@@ -429,14 +427,15 @@ vulkan::Stretches Executable::stretches_of(Building& building, const Submission&
     for (const Step& step : building.schedule.steps)
       result.labels.push_back(program_.name + ": " + step.label);
   for (std::size_t s = 0; s < plans.size(); ++s) {
+    const Stretch& stretch = submission.stretches[s];
     std::vector<vulkan::Dispatch> dispatches;
     for (const Joined& plan : plans[s])
       if (plan.parts.size() == 1)
-        add_single(building, submission.stretches[s][plan.parts[0]], dispatches);
+        add_single(building, stretch, plan.parts[0], dispatches);
       else
-        add_joined(building, submission.stretches[s], plan, dispatches);
+        add_joined(building, stretch, plan, dispatches);
     // Parts that stand elsewhere than they did need barriers elsewhere; see extra_barriers_.
-    if (validating && dispatches.size() < submission.stretches[s].size())
+    if (validating && dispatches.size() < stretch.size())
       for (std::size_t d = 1; d < dispatches.size(); ++d) dispatches[d].barrier_before = true;
     // The layer sees whole windows: what writes to one may have written counts that lie there.
     if (validating)
