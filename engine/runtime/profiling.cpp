@@ -136,7 +136,7 @@ void Executable::summarize(const std::vector<vulkan::Timer::Timed>& timed, const
     return *(of[step] = &row);
   };
   for (const auto& t : timed) {
-    Row& row = row_of(t.work);
+    Row& row = row_of(t.step);
     ++row.row.count;
     row.row.total_us += t.took_us;
   }
@@ -150,7 +150,7 @@ void Executable::summarize(const std::vector<vulkan::Timer::Timed>& timed, const
       [](const ProfileRow& a, const ProfileRow& b) { return a.total_us > b.total_us; });
   for (std::uint32_t i = 0; i < profile.rows.size(); ++i) rows[profile.rows[i].kernel].number = i;
   for (const auto& t : timed)
-    profile.events.push_back({row_of(t.work).number, t.start_us, t.took_us});
+    profile.events.push_back({row_of(t.step).number, t.start_us, t.took_us});
 }
 
 Profile detail::profile(Executable& executable, std::vector<Array> inputs) {

@@ -290,7 +290,7 @@ struct Executable::Building {
   }
   vulkan::Dispatch dispatch_of(std::uint32_t step, bool first) const {
     vulkan::Dispatch dispatch;
-    dispatch.work = step;
+    dispatch.step = step;
     dispatch.windows = prepared[step].windows;
     dispatch.barrier_before = schedule.steps[step].barrier_before || (extra[step] && !first);
     dispatch.writes_counts = schedule.steers[step];

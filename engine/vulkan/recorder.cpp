@@ -251,7 +251,7 @@ BoundStretch::Command Recording::bind(const Parameters& parameters, const Dispat
   c.groups_y = d.groups_y;
   c.barrier_before = d.barrier_before;
   c.joined = d.joined;
-  if (!stretches_.labels.empty()) c.label = stretches_.labels[d.work].c_str();
+  if (!stretches_.labels.empty()) c.label = stretches_.labels[d.step].c_str();
   if (d.counts != nullptr) c.counts = d.counts->buffer;
   c.counts_offset = d.counts_offset;
   c.plain = c.label == nullptr && !c.joined && c.counts == VK_NULL_HANDLE;

@@ -29,7 +29,7 @@ struct Dispatch {
   bool barrier_before = false;
   bool writes_counts = false;  // numbers of groups of later dispatches
   bool joined = false;         // its module wants push constants; see shaders/spirv/emit.h
-  std::uint32_t work = 0;      // what it is a part of: for profiles and labels
+  std::uint32_t step = 0;      // what it is a part of: for profiles and labels
 };
 
 /// Throw DeviceError.
@@ -50,7 +50,7 @@ struct BufferCopy {
 struct Stretches {
   std::vector<std::vector<Dispatch>> stretches;
   std::vector<BufferCopy> transfers;  // of what the host and the device tell each other
-  /// By Dispatch::work, for tools; empty: dispatches have none.
+  /// By Dispatch::step, for tools; empty: dispatches have none.
   std::vector<std::string> labels = {};
 };
 

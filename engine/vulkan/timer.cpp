@@ -63,7 +63,7 @@ void Timer::add(const Recording& recording, const Recording::Parameters& paramet
   stamp(2 * which);
   recording.append(commands_, parameters, dispatch);
   stamp(2 * which + 1);
-  added_.push_back({dispatch.work, dispatch.counts != nullptr});
+  added_.push_back({dispatch.step, dispatch.counts != nullptr});
   if (!device_clock() || added_.size() == most) finish();
 }
 
@@ -80,7 +80,7 @@ void Timer::finish() {
     const auto us = [](Clock::duration d) {
       return std::chrono::duration<double, std::micro>(d).count();
     };
-    timed_.push_back({added_[0].work, us(start - *begun_), us(Clock::now() - start)});
+    timed_.push_back({added_[0].step, us(start - *begun_), us(Clock::now() - start)});
   }
   added_.clear();
 }
@@ -110,7 +110,7 @@ void Timer::read() {
   for (std::size_t i = 0; i < added_.size(); ++i)
     if (ran(i))
       timed_.push_back(
-          {added_[i].work, us(*first_, ticks_[2 * i]), us(ticks_[2 * i], ticks_[2 * i + 1])});
+          {added_[i].step, us(*first_, ticks_[2 * i]), us(ticks_[2 * i], ticks_[2 * i + 1])});
 }
 
 }  // namespace gnomon::vulkan

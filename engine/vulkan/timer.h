@@ -16,7 +16,7 @@ namespace gnomon::vulkan {
 class Timer {
  public:
   struct Timed {
-    std::uint32_t work = 0;  // Dispatch::work
+    std::uint32_t step = 0;  // Dispatch::step
     double start_us = 0;     // since the first one of all began
     double took_us = 0;
   };
@@ -39,7 +39,7 @@ class Timer {
 
  private:
   struct Added {
-    std::uint32_t work = 0;
+    std::uint32_t step = 0;
     bool decided = false;  // by the device
   };
   void begin();
