@@ -111,7 +111,7 @@ class alignas(64) RecordedCall {
 };
 
 /// All members may be called from any thread; calls of one executable are ordered.
-class Executable : public std::enable_shared_from_this<Executable>, private OnDevice {
+class Executable final : public std::enable_shared_from_this<Executable>, private OnDevice {
  public:
   /// Takes the arena from the pool and uploads the constants. Throws DeviceError.
   Executable(std::shared_ptr<Context>, Program, const ExecutableOptions& = {}, ProgramOrigin = {});

@@ -261,12 +261,12 @@ BoundStretch::Command Recording::bind(const Parameters& parameters, const Dispat
 BoundStretch Recording::bind(const Parameters& parameters, std::uint32_t stretch) const {
   BoundStretch bound(device_, !drop_barriers_);
   VkPipeline last = VK_NULL_HANDLE;
-  bool counts_written = false;  // and no barrier since
+  bool written = false;  // counts, and no barrier since
   bound.commands_.reserve(dispatches(stretch).size());
   for (const Dispatch& d : dispatches(stretch)) {
     BoundStretch::Command& command = bound.commands_.emplace_back(bind(parameters, d));
-    if (d.barrier_before) command.barrier_for_counts = std::exchange(counts_written, false);
-    counts_written |= d.writes_counts;
+    if (d.barrier_before) command.barrier_for_counts = std::exchange(written, false);
+    written |= d.writes_counts;
     if (d.pipeline == std::exchange(last, d.pipeline)) command.pipeline = VK_NULL_HANDLE;
     bound.indirect_ |= d.counts != nullptr;
   }

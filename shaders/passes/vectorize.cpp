@@ -355,9 +355,9 @@ class Quarters : public Rewriter {
     std::stable_sort(at.terms.begin(), at.terms.end(),
                      [&](const auto& a, const auto& b) { return depth(a.first) < depth(b.first); });
     Value sum = signed_quarter(out_, at.offset);
-    for (const auto& [term, times] : at.terms)
-      out_.at_depth(depth(term), [&] {
-        sum = out_.add(sum, out_.mul(mapped(term), signed_quarter(out_, times)));
+    for (const auto& t : at.terms)
+      out_.at_depth(depth(t.first), [&] {
+        sum = out_.add(sum, out_.mul(mapped(t.first), signed_quarter(out_, t.second)));
       });
     return sum;
   }

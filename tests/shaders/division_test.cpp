@@ -73,7 +73,8 @@ TEST(Division, MakesFewTrips) {
 }
 
 TEST(Hypot, NeitherOverflowsNorUnderflows) {
-  constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  constexpr float inf = std::numeric_limits<float>::infinity(),
+                  nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> x{3e20f, 3e-30f, 0x1p-149f, -3, 0, inf, nan, -inf, 1, 3e38f},
       y{4e20f, -4e-30f, 0x1p-148f, 4, 0, nan, -inf, 2, nan, 3e38f};
   const std::vector<float> z = run<float>(hypot, x, y, 1);

@@ -17,7 +17,6 @@ namespace gnomon::kernel {
 namespace {
 
 constexpr std::uint32_t lanes = 97;
-constexpr std::uint32_t most = 150;  // trips of the loops below
 
 std::string kernel(const std::string& body) {
   return "kernel \"k\" lanes=" + std::to_string(lanes) +
