@@ -5,6 +5,7 @@
 #include "shaders/kernel/text.h"
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/hide_trips.h"
+#include "shaders/passes/hide_zeros.h"
 #include "shaders/passes/legalize.h"
 #include "shaders/passes/refine.h"
 #include "shaders/passes/schedule.h"
@@ -32,6 +33,10 @@ Kernel vectorized(Kernel k, const KernelContext& c) {
 
 Kernel simplified(Kernel k, const KernelContext&) { return kernel::simplify(std::move(k)); }
 
+Kernel with_hidden_zeros(Kernel k, const KernelContext& c) {
+  return c.target.folds_zeros ? kernel::hide_zeros(k) : std::move(k);
+}
+
 Kernel with_hidden_trips(Kernel k, const KernelContext& c) {
   const std::uint64_t unrolled = device_model(c.target).unrolled_by_driver;
   return unrolled > 0 && !c.team ? kernel::hide_trips(k, {unrolled}) : std::move(k);
@@ -40,11 +45,9 @@ Kernel with_hidden_trips(Kernel k, const KernelContext& c) {
 Kernel scheduled(Kernel k, const KernelContext&) { return kernel::schedule(std::move(k)); }
 
 constexpr KernelPass table[] = {
-    {"legalize", legalized, 0, legal},
-    {"refine", refined, legal, rounded},
-    {"vectorize", vectorized, legal, reached},
-    {"simplify_kernel", simplified, legal},
-    {"hide_trips", with_hidden_trips, legal, 0, false},
+    {"legalize", legalized, 0, legal},         {"refine", refined, legal, rounded},
+    {"vectorize", vectorized, legal, reached}, {"simplify_kernel", simplified, legal},
+    {"hide_zeros", with_hidden_zeros, legal},  {"hide_trips", with_hidden_trips, legal, 0, false},
     {"schedule", scheduled, legal, 0, false},
 };
 static_assert(finds_what_it_needs(table, 0));

@@ -20,6 +20,7 @@ Target lavapipe() {
   f.paired_stores = true;
   f.as_specified = true;
   f.reads_together = 8;
+  t.folds_zeros = true;
   t.subgroup_size = 8;
   t.max_group_invocations = 1024;
   t.max_shared_bytes = 32768;

@@ -182,6 +182,97 @@ TEST_F(LengthsOnDevice, AndDirectionsNeitherOverflowNorUnderflow) {
   if (rt.target().features.float64) expect_lengths<double>(rt, 1e200, 1e-250);
 }
 
+using ZerosOnDevice = DeviceTest;
+
+/// Functions of x and the number 0, which is a constant of their kernels.
+struct OfZero {
+  const char* name;
+  Array (*f)(const Array& x);
+  double (*exact)(double x);
+};
+
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
+const OfZero of_zero[] = {
+    {"x / 0", [](const Array& x) { return x / 0.0; }, [](double x) { return x / 0.0; }},
+    {"0 / x", [](const Array& x) { return 0.0 / x; }, [](double x) { return 0.0 / x; }},
+    {"x * 0", [](const Array& x) { return x * 0.0; }, [](double x) { return x * 0.0; }},
+    {"0 - x", [](const Array& x) { return 0.0 - x; }, [](double x) { return 0.0 - x; }},
+    {"1 / (x + 0)", [](const Array& x) { return 1.0 / (x + 0.0); },
+     [](double x) { return 1.0 / (x + 0.0); }},
+    {"x / zeros", [](const Array& x) { return x / zeros_like(x); },
+     [](double x) { return x / 0.0; }},
+    {"x % 0", [](const Array& x) { return x % 0.0; }, [](double) { return no_number; }},
+    {"fmod(x, 0)", [](const Array& x) { return fmod(x, 0.0); }, [](double) { return no_number; }},
+    {"trunc_divide(x, 0)", [](const Array& x) { return trunc_divide(x, 0.0); },
+     [](double x) { return x / 0.0; }},
+    {"floor_divide(x, 0)", [](const Array& x) { return floor_divide(x, 0.0); },
+     [](double x) { return x / 0.0; }},
+    {"where(x > 0, x / 0, 7)", [](const Array& x) { return where(x > 0, x / 0.0, 7.0); },
+     [](double x) { return x > 0 ? x / 0.0 : 7.0; }},
+    {"zeros(n, 1) * x",
+     [](const Array& x) { return matmul(zeros_like(expand_dims(x, 1)), expand_dims(x, 0))[0]; },
+     [](double x) { return 0.0 * x; }},
+};
+
+/// Bit for bit, but for the bits of NaNs. `signs`: of zeros as well.
+template <class T>
+void expect_equal(const char* name, const std::vector<T>& x, const std::vector<T>& got,
+                  double (*exact)(double), bool signs) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const T want = static_cast<T>(exact(static_cast<double>(x[i])));
+    EXPECT_TRUE(std::isnan(want) ? std::isnan(got[i])
+                : signs          ? same_bits(got[i], want)
+                                 : got[i] == want)
+        << name << " of " << x[i] << " is " << got[i] << ", not " << want;
+  }
+}
+
+template <class T>
+void expect_functions_of_zero(Runtime& rt) {
+  constexpr T inf = std::numeric_limits<T>::infinity();
+  const std::vector<T> x{3, -1, 0, -0.0, inf, -inf, std::numeric_limits<T>::quiet_NaN(), 5};
+  const Array a = rt.from_host(x);
+  for (const OfZero& each : of_zero) {
+    expect_equal(each.name, x, rt.to_host<T>(jit(rt, each.f)(a)), each.exact,
+                 std::string(each.name) != "zeros(n, 1) * x");
+    // A value that nobody else has a use for, in a loop's body.
+    const auto in_loop = jit(rt, [&](const Array& v) {
+      return fori_loop(
+          0, 3, [&](const Array&, const Array&) { return each.f(v); }, v);
+    });
+    expect_equal(each.name, x, rt.to_host<T>(in_loop(a)), each.exact,
+                 std::string(each.name) != "zeros(n, 1) * x");
+  }
+}
+
+TEST_F(ZerosOnDevice, AreDividedByAsIeeeHasIt) {
+  expect_functions_of_zero<float>(rt);
+  if (rt.target().features.float64) expect_functions_of_zero<double>(rt);
+}
+
+TEST_F(ZerosOnDevice, OfHalves) {
+  const auto f = jit(rt, [](const Array& x) {
+    const Array h = cast(x, DType::f16);
+    return std::pair{cast(h / 0.0, DType::f32), cast(h * 0.0, DType::f32)};
+  });
+  const std::vector<float> x{3, -1, 0};
+  const auto [quotient, product] = f(rt.from_host(x));
+  expect_equal<float>(
+      "x / 0", x, rt.to_host<float>(quotient), [](double v) { return v / 0.0; }, true);
+  expect_equal<float>(
+      "x * 0", x, rt.to_host<float>(product), [](double v) { return v * 0.0; }, true);
+}
+
+TEST_F(ZerosOnDevice, OfDegreesOfFreedom) {
+  const auto f = jit(rt, [](const Array& x) {
+    return std::pair{var(x, {}, {.ddof = 1}), var(x * 2.0, {}, {.ddof = 1})};
+  });
+  EXPECT_TRUE(std::isnan(rt.item<float>(f(rt.from_host({3.0f})).first)));
+  const auto g = jit(rt, [](const Array& x) { return var(x, {}, {.ddof = 3}); });
+  EXPECT_EQ(rt.item<float>(g(rt.from_host({3.0f, -1.0f, 0.0f}))),
+            std::numeric_limits<float>::infinity());
+}
+
 using NumbersOnDevice = DeviceTest;
 
 TEST_F(NumbersOnDevice, KeepTheirDigits) {
