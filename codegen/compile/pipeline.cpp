@@ -353,7 +353,9 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
 
   check_left_out(options);
   PassLog log(options.passes);
-  auto [graph, parts, too_large] = run_graph_passes(input, target, options, log);
+  Division division = run_graph_passes(input, target, options, log);
+  const Graph& graph = division.graph;
+  Partition& parts = division.parts;
   program.graph_hash = structural_hash(traced);
   if (options.keep_text) program.graph_text = print(graph);
   dump("graph", [&] { return print(graph); });

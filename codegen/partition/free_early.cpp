@@ -10,8 +10,7 @@ class Order {
  public:
   Order(const Graph& g, const std::vector<Cluster>& clusters, const Aliasing& aliasing,
         std::vector<std::size_t>& sequence)
-      : g_(g),
-        clusters_(clusters),
+      : clusters_(clusters),
         aliasing_(aliasing),
         sequence_(sequence),
         position_(clusters.size()),
@@ -85,7 +84,6 @@ class Order {
                        });
   }
 
-  const Graph& g_;
   const std::vector<Cluster>& clusters_;
   const Aliasing& aliasing_;
   std::vector<std::size_t>& sequence_;

@@ -19,13 +19,15 @@ struct Node {
   std::vector<std::pair<std::string, Node>> members;
 
   // Of one C++ type: equal members with arrays of any types.
-  bool same_type(const Node& o) const {
-    return leaf.has_value() == o.leaf.has_value() && numbered == o.numbered &&
-           std::ranges::equal(members, o.members, [](const auto& a, const auto& b) {
-             return a.first == b.first && a.second.same_type(b.second);
-           });
-  }
+  bool same_type(const Node& o) const;
 };
+
+bool Node::same_type(const Node& o) const {
+  return leaf.has_value() == o.leaf.has_value() && numbered == o.numbered &&
+         std::ranges::equal(members, o.members, [](const auto& a, const auto& b) {
+           return a.first == b.first && a.second.same_type(b.second);
+         });
+}
 
 // `path` is `.layers[0].weight`.
 void insert(Node& root, std::string_view path, const Aval& aval) {

@@ -267,7 +267,7 @@ TEST_F(HeavyBranches, OfSumsThatOneLaneWouldWalk) {
         return cond(
             index > 0, [&] { return sum(sin(x) * y); }, [&] { return max(x); });
       },
-      {i32({}), f32({100000}), f32({100000})});
+      {i32({}), f32(100000), f32(100000)});
   EXPECT_EQ(p.gated.size(), 1u);
 }
 

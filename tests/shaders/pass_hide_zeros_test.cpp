@@ -40,7 +40,7 @@ std::vector<float> run(const Kernel& k, std::uint32_t groups) {
   std::vector<float> x = arguments, y(x.size(), 77);
   std::span<std::byte> buffers[] = {std::as_writable_bytes(std::span(x)),
                                     std::as_writable_bytes(std::span(y))};
-  const std::uint32_t parameters[5] = {0, 1, 0, 0, 0};
+  const std::uint32_t parameters[6] = {0, groups, 0, 0, 0, 0};
   interpret(k, groups, parameters, buffers);
   return y;
 }

@@ -31,7 +31,7 @@ inline double error_of(float got, double exact) {
   const bool same_infinity = overflow & (nearest == got_bits);
   const bool zero = (g == 0) | (exact == 0);
   const bool other_sign = ((got_bits ^ static_cast<std::uint32_t>(bits >> 32)) >> 31) != 0;
-  return both_nan | same_infinity ? 0 : zero & other_sign ? infinity : distance;
+  return (both_nan | same_infinity) ? 0 : (zero & other_sign) ? infinity : distance;
 }
 
 }  // namespace
