@@ -306,15 +306,14 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
   // What is checked may have to be computed again.
   if (any && !environment.check_nan) donated.resize(leaves.size());
   const Executable::Times before = hit ? Executable::Times{} : executable->times();
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    if (leaves[i].array->storage()->unplaced()) {
-      inputs.push_back(state_->placed(*leaves[i].array));
-    } else if (leaves[i].donate) {
-      if (!donated.empty()) donated[i] = 1;
-      inputs.push_back(std::move(*leaves[i].array));
-    } else {
-      inputs.push_back(*leaves[i].array);
-    }
+  for (const LeafRef& leaf : leaves)
+    inputs.push_back(leaf.array->storage()->unplaced() ? state_->placed(*leaf.array) : *leaf.array);
+  // One object may be several arguments, some of them given away: f(std::move(x), x).
+  for (std::size_t i = 0; any && i < leaves.size(); ++i) {
+    if (!leaves[i].donate || leaves[i].array->empty() || leaves[i].array->storage()->unplaced())
+      continue;
+    if (!donated.empty()) donated[i] = 1;
+    *leaves[i].array = {};
   }
   inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
   Watch watch = state_->watch();

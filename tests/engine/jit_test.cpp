@@ -135,6 +135,23 @@ TEST_F(Jit, TakesOverWhatIsMovedIn) {
               HasSubstr("argument 0 `.position` of `function` is an empty Array"));
 }
 
+TEST_F(Jit, TakesAnArrayThatIsMovedInBesideItself) {
+  auto f = jit(rt, [](const Array& x, const Array& y) { return x + 2 * y; });
+  auto g = jit(rt, [](const State& s, const Array& x) { return s.velocity - x; });
+  const std::vector<float> thrice{9, 12};
+  for (int time = 0; time < 2; ++time) {  // traced, and found
+    Array first = vector({3, 4}), second = vector({3, 4}), both = vector({3, 4});
+    // NOLINTBEGIN: one object, of which the call decides what becomes
+    EXPECT_EQ(rt.to_host<float>(f(std::move(first), first)), thrice);
+    EXPECT_EQ(rt.to_host<float>(f(second, std::move(second))), thrice);
+    EXPECT_EQ(rt.to_host<float>(f(std::move(both), std::move(both))), thrice);
+    EXPECT_TRUE(first.empty() && second.empty() && both.empty());
+    State s{vector({1, 2}), vector({5, 6})};
+    EXPECT_EQ(rt.to_host<float>(g(std::move(s), s.position)), (std::vector<float>{4, 4}));
+    // NOLINTEND
+  }
+}
+
 TEST_F(Jit, LoopsOverwriteACarryThatIsMovedIn) {
   struct Carry {
     Array matrix;

@@ -1,5 +1,6 @@
 // tests/engine/optim_device_test.cpp -- optimisers on the device.
 #include <cmath>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,41 @@ class OptimDevice : public DeviceTest {};
 struct Line {
   Array slope, offset;
 };
+
+TEST_F(OptimDevice, StepsOutsideOfATraceAreThoseOfACompiledOne) {
+  const auto loss = [](const Line& p) { return sum(square(p.slope - 2) + square(p.offset + 1)); };
+  const std::pair<const char*, optim::Optimiser> all[] = {
+      {"sgd", optim::sgd(0.1)},
+      {"momentum", optim::sgd(0.1, {.momentum = 0.9})},
+      {"adamw", optim::adamw(optim::cosine_decay(0.1, 10), {.weight_decay = 1e-2})},
+      {"clipped", optim::chain({optim::clip_by_global_norm(0.5), optim::adagrad(0.1)})},
+      {"accumulated", optim::accumulate(optim::rmsprop(0.1), 2)},
+      {"lookahead", optim::lookahead(optim::lion(0.1), 2)},
+      {"lbfgs", optim::lbfgs()},
+  };
+  for (const auto& [name, opt] : all) {
+    SCOPED_TRACE(name);
+    const auto step = [&, opt = opt](const Line& p, const optim::State<Line>& state) {
+      const auto both = value_and_grad(loss)(p);
+      auto [updates, next] = opt.update(both.grad, state, p, both.value, loss);
+      return std::pair{optim::apply_updates(p, updates), std::move(next)};
+    };
+    Line p{rt.from_host({0.25f, 3.0f}), rt.from_host({-0.25f, 1.0f})}, q = p;
+    auto state = opt.init(p), compiled = state;
+    auto learn = jit(rt, step);
+    const std::size_t before = rt.counters().traces;
+    for (int i = 0; i < 4; ++i) {
+      std::tie(p, state) = step(p, state);
+      std::tie(q, compiled) = learn(q, compiled);
+    }
+    EXPECT_LE(rt.counters().traces - before, 3u);
+    EXPECT_NE(rt.to_host<float>(p.slope)[0], 0.25f);
+    for (const auto& [mine, its] : {std::pair{p.slope, q.slope}, {p.offset, q.offset}}) {
+      const auto a = rt.to_host<float>(mine), b = rt.to_host<float>(its);
+      for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 2e-6) << i;
+    }
+  }
+}
 
 TEST_F(OptimDevice, EveryOptimiserFitsALineInOneCompiledStep) {
   std::vector<float> xs, ys;

@@ -1,6 +1,7 @@
 // codegen/include/gnomon/checkpoint.h -- what reverse mode keeps of a function: checkpoint,
 // checkpoint_name, optimization_barrier.
 #pragma once
+#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -49,6 +50,18 @@ auto checkpoint(F f, CheckpointOptions options = {}, Loc loc = Loc::here()) {
                                  detail::emit_checkpoint(traced.graph, inputs, options, loc));
       });
 }
+
+namespace detail {
+/// f(args...), outside of a trace as one program: its operations would be one each, and what it
+/// makes of numbers alone would be nowhere. `loc`: of the call.
+template <class F, class... A>
+auto as_one_program(const F& f, Loc loc, const A&... args) {
+  const Arrays leaves = all_leaves(args...);
+  const bool traced = std::any_of(leaves.begin(), leaves.end(),
+                                  [](const Array& a) { return !a.empty() && !a.concrete(); });
+  return traced ? f(args...) : checkpoint(f, {}, loc)(args...);
+}
+}  // namespace detail
 
 /// `tree` as it is, its arrays with a name for CheckpointOptions::names.
 template <class T>

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/library/nn/checks.h"
+#include "gnomon/checkpoint.h"
 #include "gnomon/error.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"
@@ -214,23 +215,25 @@ KeyValueCache MultiheadAttention::cache(Dim capacity, Loc loc) const {
 std::pair<Array, KeyValueCache> MultiheadAttention::decode(Operand x,
                                                            const KeyValueCache& before) const {
   const Loc loc = x.loc();
-  const Array in = detail::array_of(x);
-  const Heads h = heads_of(*this, in, in, in, {before.length, loc}, loc);
-  const Dim n = in.dim(0), capacity = before.key.dim(0);
-  if (n > capacity)
-    detail::fail(layer_name,
-                 std::to_string(n) + " positions for a cache of " + std::to_string(capacity) +
-                     "; make it as large as the longest sequence",
-                 loc);
-  const auto with = [&](const Array& old, const Array& added) {
-    return dynamic_update_slice({old, loc}, {cast({added, loc}, old.dtype()), loc},
-                                {{before.length, loc}, {0, loc}, {0, loc}});
+  const auto decoded = [&](const Array& in, const KeyValueCache& old) {
+    const Heads h = heads_of(*this, in, in, in, {old.length, loc}, loc);
+    const Dim n = in.dim(0), capacity = old.key.dim(0);
+    if (n > capacity)
+      detail::fail(layer_name,
+                   std::to_string(n) + " positions for a cache of " + std::to_string(capacity) +
+                       "; make it as large as the longest sequence",
+                   loc);
+    const auto with = [&](const Array& room, const Array& added) {
+      return dynamic_update_slice({room, loc}, {cast({added, loc}, room.dtype()), loc},
+                                  {{old.length, loc}, {0, loc}, {0, loc}});
+    };
+    KeyValueCache after{with(old.key, h.key), with(old.value, h.value),
+                        add({old.length, loc}, {n, loc})};
+    const Array mask = not_after(n, capacity, {old.length, loc}, loc);
+    const Array weights = weights_of(h.query, after.key, mask, loc);
+    return std::pair{output(*this, mixed(weights, after.value, loc), loc), std::move(after)};
   };
-  KeyValueCache after{with(before.key, h.key), with(before.value, h.value),
-                      add({before.length, loc}, {n, loc})};
-  const Array mask = not_after(n, capacity, {before.length, loc}, loc);
-  const Array weights = weights_of(h.query, after.key, mask, loc);
-  return {output(*this, mixed(weights, after.value, loc), loc), std::move(after)};
+  return gnomon::detail::as_one_program(decoded, loc, detail::array_of(x), before);
 }
 
 }  // namespace gnomon::nn

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gnomon/activations.h"
+#include "gnomon/checkpoint.h"
 #include "gnomon/control.h"
 #include "gnomon/error.h"
 #include "gnomon/indexing.h"
@@ -46,24 +47,12 @@ Array kl_divergence(Operand log_prediction, Operand target) {
   return sum(where(said, known * (log(known) - log_prediction), 0), {-1});
 }
 
-Array ctc_loss(const Array& logits, const Array& logit_paddings, const Array& labels,
-               const Array& label_paddings, int blank, Loc loc) {
-  const auto fail = [&](const std::string& what) { usage_error("optim::ctc_loss", what, loc); };
-  if (logits.rank() != 3 || labels.rank() != 2 || !is_float(logits.dtype()) ||
-      !is_integer(labels.dtype()))
-    fail("logits are f[b, t, classes] and labels i32[b, n], not " + to_string(logits.aval()) +
-         " and " + to_string(labels.aval()));
-  const Dim batch = logits.dim(0), frames = logits.dim(1), classes = logits.dim(2);
-  const Dim count = labels.dim(1);
-  if (labels.dim(0) != batch || logit_paddings.shape() != Shape{batch, frames} ||
-      label_paddings.shape() != labels.shape())
-    fail("logits " + to_string(logits.aval()) + " need paddings [" + std::to_string(batch) + "," +
-         std::to_string(frames) + "], and labels " + to_string(labels.aval()) +
-         " as many rows and paddings of their shape; they are " + to_string(logit_paddings.aval()) +
-         " and " + to_string(label_paddings.aval()));
-  if (blank < 0 || blank >= classes)
-    fail("the blank is class " + std::to_string(blank) + " of " + std::to_string(classes));
+namespace {
 
+/// Of operands that fit.
+Array ctc(const Array& logits, const Array& logit_paddings, const Array& labels,
+          const Array& label_paddings, int blank) {
+  const Dim batch = logits.dim(0), frames = logits.dim(1), count = labels.dim(1);
   // The extended label sequence: blank, label 0, blank, label 1, ..., blank.
   const double never = -1e5;  // log 0, finite for the sake of derivatives
   const DType dtype = logits.dtype();
@@ -105,6 +94,32 @@ Array ctc_loss(const Array& logits, const Array& logit_paddings, const Array& la
   const Array at_label =
       where(lengths > 0, take_along_axis(last, maximum(2 * lengths - 1, 0), 1), never);
   return -squeeze(logaddexp(at_blank, at_label), {1});
+}
+
+}  // namespace
+
+Array ctc_loss(const Array& logits, const Array& logit_paddings, const Array& labels,
+               const Array& label_paddings, int blank, Loc loc) {
+  const auto fail = [&](const std::string& what) { usage_error("optim::ctc_loss", what, loc); };
+  if (logits.rank() != 3 || labels.rank() != 2 || !is_float(logits.dtype()) ||
+      !is_integer(labels.dtype()))
+    fail("logits are f[b, t, classes] and labels i32[b, n], not " + to_string(logits.aval()) +
+         " and " + to_string(labels.aval()));
+  const Dim batch = logits.dim(0), frames = logits.dim(1), classes = logits.dim(2);
+  if (labels.dim(0) != batch || logit_paddings.shape() != Shape{batch, frames} ||
+      label_paddings.shape() != labels.shape())
+    fail("logits " + to_string(logits.aval()) + " need paddings [" + std::to_string(batch) + "," +
+         std::to_string(frames) + "], and labels " + to_string(labels.aval()) +
+         " as many rows and paddings of their shape; they are " + to_string(logit_paddings.aval()) +
+         " and " + to_string(label_paddings.aval()));
+  if (blank < 0 || blank >= classes)
+    fail("the blank is class " + std::to_string(blank) + " of " + std::to_string(classes));
+
+  return gnomon::detail::as_one_program(
+      [&](const Array& l, const Array& l_paddings, const Array& n, const Array& n_paddings) {
+        return ctc(l, l_paddings, n, n_paddings, blank);
+      },
+      loc, logits, logit_paddings, labels, label_paddings);
 }
 
 }  // namespace gnomon::optim

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gnomon/array.h"
+#include "gnomon/checkpoint.h"
 #include "gnomon/handler.h"
 #include "gnomon/partition.h"
 #include "gnomon/transform.h"
@@ -120,15 +121,17 @@ class Optimiser {
   std::pair<P, State<P>> step(const P& grads, const State<P>& before, const P& params,
                               std::optional<Array> value,
                               Handler<std::pair<Array, Slots>(const Slots&)> both, Loc loc) const {
-    const Slots at = tree::slots(params);
-    const std::vector<std::string> paths = detail::slot_paths(params);
-    Slots updates = tree::slots(grads);
-    detail::check_updates(updates, at, paths, loc);
-    Memory memory{before.arrays, {}};
-    for (const P& t : before.trees) memory.trees.push_back(tree::slots(t));
-    detail::check_memory(memory, at.size(), loc);
-    updates = rule_->update(std::move(updates), memory, {at, paths, std::move(value), both});
-    return {tree::with_slots(params, updates), state(params, std::move(memory))};
+    detail::check_updates(tree::slots(grads), tree::slots(params), detail::slot_paths(params), loc);
+    const auto taken = [&](const P& slopes, const State<P>& old, const P& now) {
+      const Slots at = tree::slots(now);
+      const std::vector<std::string> paths = detail::slot_paths(now);
+      Memory memory{old.arrays, {}};
+      for (const P& t : old.trees) memory.trees.push_back(tree::slots(t));
+      detail::check_memory(memory, at.size(), loc);
+      const Slots updates = rule_->update(tree::slots(slopes), memory, {at, paths, value, both});
+      return std::pair{tree::with_slots(now, updates), state(now, std::move(memory))};
+    };
+    return gnomon::detail::as_one_program(taken, loc, grads, before, params);
   }
   std::shared_ptr<const Rule> rule_;
 };
