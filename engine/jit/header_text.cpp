@@ -24,9 +24,10 @@ struct Node {
 
 bool Node::same_type(const Node& o) const {
   return leaf.has_value() == o.leaf.has_value() && numbered == o.numbered &&
-         std::ranges::equal(members, o.members, [](const auto& a, const auto& b) {
-           return a.first == b.first && a.second.same_type(b.second);
-         });
+         std::equal(members.begin(), members.end(), o.members.begin(), o.members.end(),
+                    [](const auto& a, const auto& b) {
+                      return a.first == b.first && a.second.same_type(b.second);
+                    });
 }
 
 // `path` is `.layers[0].weight`.
