@@ -21,6 +21,8 @@ namespace {
 
 /// Loops of at most this many iterations need no counter in memory.
 constexpr std::uint64_t most_unrolled = 32;
+/// And of slices, between which whoever watches looks.
+constexpr std::uint64_t most_slices_unrolled = 4;
 
 /// The number of an iteration is no array; loops that begin with it, and branches that it
 /// chooses, get a copy that is.
@@ -149,7 +151,8 @@ std::shared_ptr<LoopRegion> loop_region(const Graph& outer, const Equation& e,
   Graph ready;
   if (!r->body.condition && !r->body.decides) {
     // Written out where a gate decides about all of it; else a counter makes chunks possible.
-    const bool counter = !nest.gated && *r->body.trips > most_unrolled;
+    const std::uint64_t most = r->body.steps > 1 ? most_slices_unrolled : most_unrolled;
+    const bool counter = !nest.gated && *r->body.trips > most;
     ready = take_apart({true, counter, 0}, false);
     constexpr double most_between_gates = 64;
     r->gated = holds_gates(r->parts) ||

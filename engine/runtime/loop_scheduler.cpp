@@ -7,6 +7,10 @@
 namespace gnomon {
 namespace {
 
+/// Slices of many steps take milliseconds each: between a few of them somebody may hear how far the
+/// loop is, or end it.
+constexpr double few_slices = 4;
+
 class Writer {
  public:
   Writer(const Schedule& schedule, std::uint32_t most)
@@ -113,13 +117,13 @@ class Writer {
 
   void loop(std::uint32_t l) {
     const LoopBlock& loop = schedule_.loops[l];
-    const double all = dispatches_of(l);
-    if (all <= most_ || !loop.advance) {
+    const double all = dispatches_of(l), most = loop.steps > 1 ? few_slices : most_;
+    if (all <= most || !loop.advance) {
       iterations(l, loop.trips);
       return;
     }
     // Whole passes, so that every chunk begins with the first phase.
-    const auto passes = static_cast<std::uint64_t>(most_ / (all / static_cast<double>(loop.trips)) /
+    const auto passes = static_cast<std::uint64_t>(most / (all / static_cast<double>(loop.trips)) /
                                                    static_cast<double>(loop.phases.size()));
     const std::uint64_t length = std::max<std::uint64_t>(1, passes) * loop.phases.size();
     close();
@@ -127,9 +131,9 @@ class Writer {
     const bool outermost = depth_++ == 0;
     const auto border = [&](std::uint64_t done) {
       if (!outermost) return;
-      const std::uint64_t most = loop.most_steps, steps = done * loop.steps;
+      const std::uint64_t bound = loop.most_steps, steps = done * loop.steps;
       submission_.segments.back().borders.push_back(
-          {order().size(), most > 0 ? std::min(steps, most) : steps, most, l});
+          {order().size(), bound > 0 ? std::min(steps, bound) : steps, bound, l});
     };
     chunk(l, std::min(length, loop.trips));
     border(std::min(length, loop.trips));

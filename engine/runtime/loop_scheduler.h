@@ -44,7 +44,8 @@ struct Submission {
 };
 
 /// Writes out loops. Those of few dispatches become part of the stretch around them; the others are
-/// cut into chunks of at most about `most` dispatches, each chunk followed by what advances the
+/// cut into chunks of at most about `most` dispatches, or of a few where each is a slice of many
+/// steps, each chunk followed by what advances the
 /// loop's counter, and one recorded chunk stands for all of its length. A gated block is a segment
 /// of its own, one pass long.
 Submission write_out(const Schedule&, std::uint32_t most = 256);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/compile/pipeline.h"
+#include "engine/runtime/loop_scheduler.h"
 #include "engine/runtime/pace.h"
 #include "gnomon/control.h"
 #include "gnomon/debug.h"
@@ -76,6 +77,20 @@ TEST_F(TimeSlicesOnDevice, TakeExactlyTheStepsThatTheBoundAllows) {
       check(compiled(work, by_data, a), "by data");
     }
   }
+}
+
+TEST_F(TimeSlicesOnDevice, OfCountedLoopsAreAFewToAChunk) {
+  // One that a driver without a limit on trips would take whole.
+  const auto counted = [](const Array& x) {
+    return fori_loop(
+        0, 100'000, [](const Array&, const Array& v) { return next(v); }, x);
+  };
+  const Program p = compiled(1000, counted, Aval{DType::u32, {}});
+  const Submission s = write_out(schedule_of(p, rt.target()));
+  std::size_t looks = 0;
+  for (const Segment& segment : s.segments) looks += segment.borders.size();
+  EXPECT_GE(looks + 64 * p.gated.size(), 8u) << print(p);
+  for (const Stretch& stretch : s.stretches) EXPECT_LE(stretch.size(), 8u) << print(p);
 }
 
 TEST_F(TimeSlicesOnDevice, GiveEveryLaneItsOwnSteps) {
