@@ -9,7 +9,7 @@ namespace {
 
 /// Slices of many steps take milliseconds each: between a few of them somebody may hear how far the
 /// loop is, or end it.
-constexpr double few_slices = 4;
+constexpr double slices_per_chunk = 4;
 
 class Writer {
  public:
@@ -117,7 +117,7 @@ class Writer {
 
   void loop(std::uint32_t l) {
     const LoopBlock& loop = schedule_.loops[l];
-    const double all = dispatches_of(l), most = loop.steps > 1 ? few_slices : most_;
+    const double all = dispatches_of(l), most = loop.steps > 1 ? slices_per_chunk : most_;
     if (all <= most || !loop.advance) {
       iterations(l, loop.trips);
       return;
