@@ -1,4 +1,5 @@
 // tests/engine/optim_device_test.cpp -- optimisers on the device.
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 #include <utility>
@@ -170,6 +171,132 @@ TEST_F(OptimDevice, ManyArraysInALoopOrDonatedAreTheSame) {
   const Learned by_loop = looped(params, jit(rt, start)(params), slopes);
   for (std::size_t i = 0; i < params.size(); ++i)
     EXPECT_EQ(rt.to_host<float>(by_calls.params[i]), rt.to_host<float>(by_loop.params[i])) << i;
+}
+
+/// To the 11 bits of f16 or the 8 of bf16, nearest even; fewer where numbers are subnormal.
+double rounded(double x, int bits) {
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const int last = std::max(exponent - bits, bits == 11 ? -24 : -133);
+  return std::ldexp(std::nearbyint(std::ldexp(x, -last)), last);
+}
+
+/// First and second moment of Adam after step t, kept in `bits` and without their bias.
+struct HalfMoments {
+  double mean = 0, square = 0;
+};
+HalfMoments half_moments(double g, double* m, int t, int bits, double b2 = 0.999) {
+  const double a = 0.9 * m[0] + 0.1 * g, b = b2 * m[1] + (1 - b2) * g * g;
+  m[0] = rounded(a, bits);
+  m[1] = rounded(b, bits);
+  return {a / (1 - std::pow(0.9, t)), b / (1 - std::pow(b2, t))};
+}
+
+/// A step's direction of one number: what is learned times the rate.
+using HalfFormula = double (*)(double g, double p, double* m, int t, int bits);
+struct HalfCase {
+  const char* name;
+  optim::Optimiser opt;
+  HalfFormula direction;
+};
+std::vector<HalfCase> half_cases() {
+  constexpr double rate = 0.0625;
+  return {
+      {"adam", optim::adam(rate),
+       [](double g, double, double* m, int t, int bits) {
+         const auto [mean, square] = half_moments(g, m, t, bits);
+         return mean / (std::sqrt(square) + 1e-8);
+       }},
+      {"adamw", optim::adamw(rate, {.weight_decay = 0.25}),
+       [](double g, double p, double* m, int t, int bits) {
+         const auto [mean, square] = half_moments(g, m, t, bits);
+         return rounded(mean / (std::sqrt(square) + 1e-8), bits) + 0.25 * p;
+       }},
+      {"nadam", optim::nadam(rate),
+       [](double g, double, double* m, int t, int bits) {
+         const double a = 0.9 * m[0] + 0.1 * g, square = half_moments(g, m, t, bits).square;
+         const double mean =
+             0.9 * a / (1 - std::pow(0.9, t + 1)) + 0.1 * g / (1 - std::pow(0.9, t));
+         return mean / (std::sqrt(square) + 1e-8);
+       }},
+      // The length of its average loses three digits of f32 for 0.999.
+      {"radam", optim::radam(rate, {.b2 = 0.99}),
+       [](double g, double, double* m, int t, int bits) {
+         const auto [mean, square] = half_moments(g, m, t, bits, 0.99);
+         const double limit = 2 / 0.01 - 1, b = std::pow(0.99, t);
+         const double n = limit - 2 * t * b / (1 - b);
+         if (n < 5) return mean;
+         const double r = std::sqrt((n - 4) * (n - 2) * limit / ((limit - 4) * (limit - 2) * n));
+         return r * mean / (std::sqrt(square) + 1e-8);
+       }},
+      {"average", optim::chain({optim::ema(0.999), optim::sgd(rate)}),
+       [](double g, double, double* m, int t, int bits) {
+         const double a = 0.999 * m[0] + 0.001 * g;
+         m[0] = rounded(a, bits);
+         return a / (1 - std::pow(0.999, t));
+       }},
+  };
+}
+
+// f16 and bf16 hold neither 0.999 nor the powers of it: corrections of bias are of f32.
+TEST_F(OptimDevice, HalvesAreUpdatedByTheFormulaInMoreDigits) {
+  const std::vector<float> start{1, -0.5f, 2, 0.25f};
+  for (const auto& [dtype, bits] : {std::pair{DType::bf16, 8}, {DType::f16, 11}})
+    for (const HalfCase& c : half_cases()) {
+      SCOPED_TRACE(std::string(c.name) + " of " + std::string(name(dtype)));
+      const auto step = [&, d = dtype](const Array& p, const optim::State<Array>& state,
+                                       const Array& g) {
+        auto [u, next] = c.opt.update(cast(g, d), state, p);
+        return std::tuple{optim::apply_updates(p, u), std::move(next), cast(u, DType::f32)};
+      };
+      auto learn = jit(rt, step);
+      auto begin = jit(rt, [d = dtype](const Array& a) { return cast(a, d); });
+      Array p = begin(rt.from_host(start));
+      auto state = jit(rt, [&](const Array& a) { return c.opt.init(a); })(p);
+      std::vector<double> want(start.begin(), start.end());
+      double memory[4][2] = {};
+      for (int t = 1; t <= 12; ++t) {
+        std::vector<float> g{1, -0.5f, 0, 0.125f};
+        for (float& x : g) x *= 0.5f * float(1 + t % 3);
+        auto [moved, next, u] = learn(p, state, rt.from_host(g));
+        const auto got = rt.to_host<float>(u);
+        p = std::move(moved);
+        state = std::move(next);
+        for (std::size_t i = 0; i < want.size(); ++i) {
+          const double by = -0.0625 * c.direction(g[i], want[i], memory[i], t, bits);
+          EXPECT_EQ(state.trees[0].dtype(), dtype);
+          // Each rounding may fall to the other side, of which the parameter keeps what it sees.
+          EXPECT_NEAR(got[i], by,
+                      3 * std::exp2(-bits) * (std::fabs(by) + 0.02 * std::fabs(want[i])))
+              << "element " << i << " in step " << t;
+          want[i] = rounded(want[i] + rounded(by, bits), bits);
+        }
+      }
+    }
+}
+
+// Counts above 256 are no numbers of bf16.
+TEST_F(OptimDevice, HalvesHaveSchedulesAndMeansOfManySteps) {
+  const auto f = jit(rt, [](const Array& count) {
+    return cast(
+        vmap([](const Array& t) { return optim::linear(1, 0, 1000)(t, DType::bf16); })(count),
+        DType::f32);
+  });
+  const auto rates = rt.to_host<float>(f(rt.from_host(std::vector<std::int32_t>{257, 301, 999})));
+  EXPECT_EQ(rates, (std::vector<float>{float(rounded(0.743, 8)), float(rounded(0.699, 8)),
+                                       float(rounded(0.001, 8))}));
+  // 511 gradients of 0 and one of -512: after them the mean is -1, but for roundings.
+  const auto mean = jit(rt, [](const Array& last) {
+    const auto opt = optim::accumulate(optim::scale(1), 512);
+    const Array p = zeros({}, DType::bf16);
+    using S = optim::State<Array>;
+    const auto half = fori_loop(
+        0, 511,
+        [&](const Array&, const S& s) { return opt.update(zeros({}, DType::bf16), s, p).second; },
+        opt.init(p));
+    return cast(opt.update(cast(last, DType::bf16), half, p).first, DType::f32);
+  });
+  EXPECT_EQ(rt.item<float>(mean(rt.from_host(-512.0f))), -1.0f);
 }
 
 }  // namespace

@@ -137,12 +137,14 @@ class PointwiseRule : public Rule {
     for (std::size_t i = 0; i < updates.size(); ++i) {
       const Array& p = step.params[i];
       if (updates[i].is_hole() || !is_learned(p)) continue;
-      const Array count = options_.counts ? cast(memory.arrays[0], p.dtype()) : Array::hole();
-      const Array given = cast(updates[i], p.dtype());
+      const DType kept = p.dtype(), wide = detail::computed_in(kept);
+      const Array count = options_.counts ? cast(memory.arrays[0], wide) : Array::hole();
+      const Array given = cast(cast(updates[i], kept), wide), param = cast(p, wide);
       std::vector<Array> remembered;
-      for (const Slots& t : memory.trees) remembered.push_back(t[i]);
-      updates[i] = formula_({given, p, remembered, count});
-      for (std::size_t k = 0; k < remembered.size(); ++k) memory.trees[k][i] = remembered[k];
+      for (const Slots& t : memory.trees) remembered.push_back(cast(t[i], wide));
+      updates[i] = cast(formula_({given, param, remembered, count}), kept);
+      for (std::size_t k = 0; k < remembered.size(); ++k)
+        memory.trees[k][i] = cast(remembered[k], kept);
     }
     return updates;
   }
@@ -257,8 +259,9 @@ class Accumulate : public Rule {
     Slots mean = own.trees[0];
     for (std::size_t i = 0; i < updates.size(); ++i) {
       if (updates[i].is_hole() || mean[i].is_hole()) continue;
-      const DType dtype = mean[i].dtype();
-      mean[i] = mean[i] + (cast(updates[i], dtype) - mean[i]) / cast(seen, dtype);
+      const DType kept = mean[i].dtype(), wide = detail::computed_in(kept);
+      const Array before_it = cast(mean[i], wide);
+      mean[i] = cast(before_it + (cast(updates[i], wide) - before_it) / cast(seen, wide), kept);
       updates[i] = mean[i];
     }
     Memory after = before;
@@ -349,7 +352,7 @@ Optimiser ema(double decay, bool debias) {
       [=](Pointwise at) {
         at.memory[0] = decay * at.memory[0] + (1 - decay) * at.update;
         if (!debias) return at.memory[0];
-        return at.memory[0] / (1 - pow(full({}, decay, at.param.dtype()), at.count));
+        return at.memory[0] / (1 - pow(full({}, decay, at.count.dtype()), at.count));
       },
       {.memory = {0}, .counts = debias});
 }

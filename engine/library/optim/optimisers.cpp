@@ -30,8 +30,9 @@ class Scaled : public Rule {
     const Array count = factor_.constant() ? zeros({}, DType::i32) : memory.arrays.at(0);
     for (std::size_t i = 0; i < updates.size(); ++i) {
       if (updates[i].is_hole() || !is_learned(step.params[i])) continue;
-      const Array by = factor_(count, step.params[i].dtype());
-      updates[i] = (negative_ ? -by : by) * cast(updates[i], step.params[i].dtype());
+      const DType kept = step.params[i].dtype(), wide = detail::computed_in(kept);
+      const Array by = factor_(count, wide);
+      updates[i] = cast((negative_ ? -by : by) * cast(cast(updates[i], kept), wide), kept);
     }
     if (!factor_.constant()) memory.arrays[0] = count + 1;
     return updates;
@@ -54,7 +55,9 @@ class DecayedWeights : public Rule {
     for (std::size_t i = 0; i < updates.size(); ++i) {
       const Array& p = step.params[i];
       if (updates[i].is_hole() || !is_learned(p) || (mask_ && !mask_(p, step.paths[i]))) continue;
-      updates[i] = cast(updates[i], p.dtype()) + weight_(count, p.dtype()) * p;
+      const DType kept = p.dtype(), wide = detail::computed_in(kept);
+      const Array given = cast(cast(updates[i], kept), wide);
+      updates[i] = cast(given + weight_(count, wide) * cast(p, wide), kept);
     }
     if (!weight_.constant()) memory.arrays[0] = count + 1;
     return updates;
@@ -186,7 +189,7 @@ Optimiser radam(Schedule rate, RadamOptions o) {
           [=](Pointwise at) {
             const auto [mean, square] = moments(at, o.b1, o.b2);
             const double limit = 2 / (1 - o.b2) - 1;
-            const Array power = pow(full({}, o.b2, at.param.dtype()), at.count);
+            const Array power = pow(full({}, o.b2, at.count.dtype()), at.count);
             const Array length = limit - 2 * at.count * power / (1 - power);
             const Array known = length >= o.threshold;
             // Up to 4 the variance is not tractable, and the root would be of a negative number.

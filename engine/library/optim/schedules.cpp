@@ -5,8 +5,8 @@
 #include <numbers>
 #include <string>
 
+#include "engine/library/optim/rules.h"
 #include "gnomon/error.h"
-#include "gnomon/ops.h"
 
 namespace gnomon::optim {
 namespace {
@@ -42,7 +42,7 @@ Schedule::Schedule(const Array& value)
 }
 
 Array Schedule::operator()(const Array& count, DType dtype) const {
-  return cast(at_(count, dtype), dtype);
+  return cast(at_(count, detail::computed_in(dtype)), dtype);
 }
 
 Schedule polynomial(double init, double end, double power, Dim steps, Dim begin) {

@@ -144,12 +144,14 @@ P apply_updates(const P& params, const P& updates) {
 
 // ---- transformations by formula
 
-/// One parameter array of a pointwise transformation. All arrays have one shape and dtype.
+/// One parameter array of a pointwise transformation. All arrays have one shape and dtype: f64 for
+/// parameters of f64, else f32, also for those of f16 and bf16. What the formula gives is rounded
+/// to the parameter's dtype, in which updates and memory are handed on.
 struct Pointwise {
   const Array& update;
   const Array& param;
   std::span<Array> memory;  // state, to be replaced by the next one
-  const Array& count;       // f[] in the array's dtype: the number of this step, from 1
+  const Array& count;       // f[] in that dtype: the number of this step, from 1
 };
 struct PointwiseOptions {
   std::vector<double> memory = {};  // initial value of each array of state

@@ -24,12 +24,12 @@ class Schedule {
   template <class F>
   requires std::is_invocable_r_v<Array, const F&, const Array&> Schedule(F f)  // NOLINT: likewise
       : at_([f = std::move(f)](const Array& count, DType) { return f(count); }) {}
-  /// Array(const Array& count, DType): step i32[] -> f[], computed in that dtype.
+  /// Array(const Array& count, DType): step i32[] -> f[], computed in that dtype, f32 or f64.
   template <class F>
   requires std::is_invocable_r_v<Array, const F&, const Array&, DType> Schedule(F f)  // NOLINT
       : at_(std::move(f)) {}
 
-  /// The number at a step i32[], as an f[] of `dtype`.
+  /// The number at a step i32[], as an f[] of `dtype`; for f16 and bf16 it is computed in f32.
   Array operator()(const Array& count, DType dtype = DType::f32) const;
   /// Whether it is independent of the step, so that no step count is needed.
   bool constant() const { return constant_; }
