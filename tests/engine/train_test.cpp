@@ -135,6 +135,22 @@ TEST_F(Train, ACancelledRunGoesOnBitForBit) {
             want);
 }
 
+TEST_F(Train, ACheckpointBehindTheLastStepIsRefused) {
+  const auto step = step_of(rt);
+  const TemporaryFolder folder;
+  const train::Checkpoints checkpoints(folder.path.string());
+  train::Feeder<Batch> feeder(rt, data(), {.batch = 3});
+  const auto run = [&](std::int64_t to) {
+    return bits(rt, train::loop(rt, step, start(rt), feeder, {.steps = to}, &checkpoints));
+  };
+  const auto whole = run(5);
+  EXPECT_THAT(usage_message([&] { run(3); }),
+              HasSubstr("gnomon::train::loop: the newest checkpoint is of step 5, and the run ends "
+                        "at step 3; allow that many steps, use another folder"));
+  EXPECT_EQ(checkpoints.steps(), std::vector<std::int64_t>{5});
+  EXPECT_EQ(run(5), whole);
+}
+
 TEST_F(Train, DamagedCheckpointsAreRefusedAndTheLastGoodOneTaken) {
   struct Mixed {
     Array a, flags;

@@ -60,6 +60,15 @@ void check_loop(const LoopOptions& o, Loc loc) {
               loc);
 }
 
+void check_resumed(const LoopOptions& o, std::int64_t step, Loc loc) {
+  if (step <= o.steps) return;
+  usage_error("train::loop",
+              "the newest checkpoint is of step " + std::to_string(step) +
+                  ", and the run ends at " + "step " + std::to_string(o.steps) +
+                  "; allow that many steps, use another folder, or delete the later checkpoints",
+              loc);
+}
+
 bool saves(const LoopOptions& o, std::int64_t step) {
   return o.save_every > 0 && step % o.save_every == 0;
 }

@@ -42,6 +42,8 @@ class Reporter {
 };
 
 void check_loop(const LoopOptions&, Loc);
+/// A checkpoint is not of a state behind the last step.
+void check_resumed(const LoopOptions&, std::int64_t step, Loc);
 /// Whether a checkpoint is due after `step` steps.
 bool saves(const LoopOptions&, std::int64_t step);
 [[noreturn]] void cancelled(const LoopOptions&, std::int64_t step);
@@ -56,9 +58,10 @@ bool saves(const LoopOptions&, std::int64_t step);
 /// the batch that came next then: the result is bit for bit that of a run without the break. It
 /// saves every `save_every` steps and at the end. Steps are started without waiting for the device;
 /// reports and checkpoints wait.
-/// State and batch are donated. Throws UsageError for a negative number of steps, Cancelled when
-/// the token is cancelled, after a checkpoint was made; FileError as Checkpoints does; what the
-/// step, the feeder's source and `on_step` throw.
+/// State and batch are donated. Throws UsageError for a negative number of steps, and where the
+/// newest checkpoint is of a later step than `options.steps`; Cancelled when the token is
+/// cancelled, after a checkpoint was made; FileError as Checkpoints does; what the step, the
+/// feeder's source and `on_step` throw.
 template <class F, class S, class B>
 S loop(Runtime& rt, const Jitted<F>& step, S state, Feeder<B>& feeder, const LoopOptions& options,
        const Checkpoints* checkpoints = nullptr, Loc loc = Loc::here()) {
@@ -66,6 +69,7 @@ S loop(Runtime& rt, const Jitted<F>& step, S state, Feeder<B>& feeder, const Loo
   std::int64_t done = 0, saved = -1;
   if (checkpoints != nullptr) {
     if (auto found = checkpoints->restore(rt, state, feeder.order(), loc)) {
+      detail::check_resumed(options, found->step, loc);
       state = std::move(found->tree);
       done = saved = found->step;
     }
