@@ -46,6 +46,8 @@ Arrays Layout::leaves(const Arrays& flat) const {
       a = reshape(slice(flat[0], {leaf.first}, {leaf.first + count}), leaf.aval.shape);
     } else if (leaf.aval.shape.rank() == 0) {
       a = flat[at(leaf.first)];
+    } else if (count == 0) {
+      a = zeros(leaf.aval.shape, dtype_);
     } else {
       const auto first = flat.begin() + leaf.first;
       a = reshape(stack(Arrays(first, first + count)), leaf.aval.shape);

@@ -55,6 +55,11 @@ void check_like(const Arrays& x, const Arrays& value, const std::vector<std::str
                   loc);
 }
 
+/// Of unknowns without elements the start is all there is.
+Found nothing_to_find(const Arrays& start) {
+  return {start, zeros({}, DType::i32), code(Result::converged)};
+}
+
 }  // namespace
 
 Found find_root(Method method, Function f, const Arrays& start,
@@ -68,6 +73,7 @@ Found find_root(Method method, Function f, const Arrays& start,
   }
   check_like(guess, eval_shape([&](const Arrays& x) { return f(x); }, guess), paths, name, loc);
   const Search search(f, guess, paths, o, name, loc);
+  if (search.layout().size() == 0) return nothing_to_find(guess);
   Found found;
   switch (method) {
     case Method::newton:
@@ -105,7 +111,22 @@ FoundMinimum find_minimum(Descent method, Function f, const Arrays& start,
           loc);
   if (like.empty()) usage_error(name, "the function gives no arrays", loc);
   const Search search(f, start, paths, o, name, loc);
+  const auto number = [&](const Arrays& x) {
+    const Arrays all = f(x);
+    if (!squares) return all[0];
+    std::optional<Array> total;
+    for (const Array& a : all) {
+      const Array part = 0.5 * (a.rank() == 0 ? a * a : sum(a * a));
+      total = total ? *total + part : part;
+    }
+    return *total;
+  };
   FoundMinimum m;
+  if (search.layout().size() == 0) {
+    m.found = nothing_to_find(start);
+    m.value = number(m.found.x);
+    return m;
+  }
   switch (method) {
     case Descent::gauss_newton:
     case Descent::levenberg_marquardt:
@@ -119,16 +140,6 @@ FoundMinimum find_minimum(Descent method, Function f, const Arrays& start,
       break;
   }
   if (!o.differentiable) return m;
-  const auto number = [&](const Arrays& x) {
-    const Arrays all = f(x);
-    if (!squares) return all[0];
-    std::optional<Array> total;
-    for (const Array& a : all) {
-      const Array part = 0.5 * (a.rank() == 0 ? a * a : sum(a * a));
-      total = total ? *total + part : part;
-    }
-    return *total;
-  };
   const auto slope = [&](const Arrays& x) { return grad(number)(x); };
   m.found.x = with_derivative(slope, m.found.x, search.layout());
   m.value = number(m.found.x);
