@@ -119,6 +119,32 @@ TEST(BrownianTree, IsNotANumberOutsideOfItsTimes) {
   EXPECT_EQ(all[1], 0);
 }
 
+TEST(BrownianTree, NumbersAreTimesOfThePathsType) {
+  // 0.1 as f32 is another time, at which a path of f64 has another value.
+  const auto all = test::run_all([] {
+    const VirtualBrownianTree path(0.0, 1.0, 1e-8, zeros({}, DType::f64), random::key(11),
+                                   LevyArea::space_time);
+    const ode::IndexedBrownianPath steps(zeros({}, DType::f64), random::key(11));
+    const auto from_array = path.evaluate(at(0.1), at(0.7)),
+               from_both = path.evaluate(0.1, at(0.7)), from_number = path.evaluate(0.1, 0.7);
+    return std::tuple{
+        path.evaluate(at(0.1)), path.evaluate(0.1), from_array.w,   from_both.w,
+        from_number.w,          *from_array.h,      *from_number.h, steps.step(3, at(0.1)).w,
+        steps.step(3, 0.1).w};
+  });
+  EXPECT_EQ(all[1], all[0]);
+  EXPECT_EQ(all[3], all[2]);
+  EXPECT_EQ(all[4], all[2]);
+  EXPECT_EQ(all[6], all[5]);
+  EXPECT_EQ(all[8], all[7]);
+  // Increments of f64 over sqrt(0.1) are normal numbers; those over sqrt(float(0.1)) are off.
+  const auto root = test::run_all([] {
+    const ode::IndexedBrownianPath steps(zeros({}, DType::f64), random::key(11));
+    return std::pair{steps.step(3, 0.1).w, steps.step(3, 1.0).w};
+  });
+  EXPECT_NEAR(root[0][0] / root[1][0], std::sqrt(0.1), 1e-15);
+}
+
 TEST(BrownianTree, SaysWhatIsWrongWithIt) {
   const auto made = [](double t0, double t1, double tol, DType dtype) {
     return test::usage_error_of([&] {

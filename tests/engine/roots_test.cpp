@@ -238,6 +238,23 @@ const Numbers misra_x{77.6,  114.9, 141.1, 190.8, 239.9, 289.0, 332.8,
 const Numbers misra_y{10.07, 14.73, 17.94, 23.93, 29.61, 35.18, 40.02,
                       44.82, 50.76, 55.05, 61.01, 66.40, 75.47, 81.78};
 
+TEST(Roots, AnEndThatIsANumberIsOneOfTheOtherEndsType) {
+  // The root is the lower end itself: 0.3 in f32 is above it.
+  const auto all = test::run_all(
+      [](const Array& high) {
+        const auto f = [](const Array& x) { return x - 0.3; };
+        const auto a = roots::brent(f, 0.3, high, {.rtol = 1e-15, .atol = 1e-15});
+        const auto b = roots::bisection(f, 0.3, high, {.rtol = 1e-15, .atol = 1e-15});
+        const auto c = roots::brent(f, full({}, -1, DType::f64), 0.3, {.rtol = 1e-15});
+        return std::tuple{a.x, a.result, b.x, b.result, c.x, c.result};
+      },
+      f64(1.0));
+  for (const std::size_t i : {0u, 2u, 4u}) {
+    EXPECT_NEAR(all[i][0], 0.3, 1e-14) << i;
+    EXPECT_EQ(all[i + 1][0], 0) << i;
+  }
+}
+
 TEST(LeastSquares, FindsCertifiedParameters) {
   for (bool damped : {true, false}) {
     const auto all = test::run_all(

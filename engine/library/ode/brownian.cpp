@@ -2,6 +2,7 @@
 // step by step.
 #include "gnomon/ode/brownian.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -99,6 +100,11 @@ std::vector<Leaf> leaves_of(const char* what, const Arrays& like, Key key, Loc l
   return leaves;
 }
 
+DType widest(const std::vector<Leaf>& leaves) {
+  const auto wide = [](const Leaf& leaf) { return leaf.dtype() == DType::f64; };
+  return std::any_of(leaves.begin(), leaves.end(), wide) ? DType::f64 : DType::f32;
+}
+
 /// What is known of the interval around a time: the path where it begins, its change and area, and
 /// the integral of the path up to there. Lengths are parts of the whole path, as are variances.
 struct Cell {
@@ -129,6 +135,7 @@ class Tree final : public Drive {
 
   bool is_brownian() const override { return true; }
   bool has_area() const override { return area_; }
+  DType time_dtype() const override { return widest(leaves_); }
   std::optional<std::pair<double, double>> range() const override { return {{t0_, t1_}}; }
   double scale() const { return std::sqrt(t1_ - t0_); }
 
@@ -255,6 +262,7 @@ class Indexed final : public Drive {
   }
   bool is_brownian() const override { return true; }
   bool has_area() const override { return area_; }
+  DType time_dtype() const override { return widest(leaves_); }
   bool needs_index() const override { return true; }
 
   Noise between(const Stretch& s, const Arrays&, const Arrays&) const override {
@@ -282,14 +290,13 @@ class Indexed final : public Drive {
   std::vector<Leaf> leaves_;
 };
 
-Array time_of(const Operand& t) {
-  return t.is_array() ? (is_float(t.array().dtype()) ? t.array() : cast(t, DType::f32))
-                      : cast(t, DType::f32);
+Array time_of(const Drive& drive, const Operand& t) {
+  return t.is_array() && is_float(t.array().dtype()) ? t.array() : cast(t, drive.time_dtype());
 }
 
 /// Two times in one dtype.
-std::pair<Array, Array> times_of(const Operand& a, const Operand& b) {
-  Array x = time_of(a), y = time_of(b);
+std::pair<Array, Array> times_of(const Drive& drive, const Operand& a, const Operand& b) {
+  Array x = time_of(drive, a), y = time_of(drive, b);
   if (x.dtype() == y.dtype()) return {x, y};
   const DType wide = DType::f64;
   return {a.is_array() ? as(x, wide) : cast(a, wide), b.is_array() ? as(y, wide) : cast(b, wide)};
@@ -307,7 +314,7 @@ std::shared_ptr<const Drive> indexed_path(const Arrays& like, Key key, LevyArea 
 }
 
 Noise noise_between(const Drive& drive, const Operand& t0, const Operand& t1) {
-  const auto [from, to] = times_of(t0, t1);
+  const auto [from, to] = times_of(drive, t0, t1);
   return drive.between({from, to, {}}, drive.at(from), drive.at(to));
 }
 
@@ -318,13 +325,13 @@ Arrays change_between(const Arrays& start, const Arrays& end) {
 }
 
 Noise noise_of_step(const Drive& drive, const Operand& index, const Operand& length) {
-  const Array h = time_of(length);
+  const Array h = time_of(drive, length);
   const Array number = index.is_array() ? index.array() : cast(index, DType::i32);
   return drive.between({zeros_like(h), h, number}, {}, {});
 }
 
 Arrays values_at(const Drive& drive, const Operand& t) {
-  const Arrays all = drive.at(time_of(t));
+  const Arrays all = drive.at(time_of(drive, t));
   const std::size_t each = drive.has_area() ? 2 : 1;
   const double scale = static_cast<const Tree&>(drive).scale();
   Arrays values;

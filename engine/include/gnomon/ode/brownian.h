@@ -52,6 +52,8 @@ class Drive {
   virtual bool is_brownian() const { return false; }
   virtual bool has_area() const { return false; }
   virtual bool needs_index() const { return false; }
+  /// Of times that are numbers: f64 where an array of the path is.
+  virtual DType time_dtype() const { return DType::f32; }
   /// The times it is known at.
   virtual std::optional<std::pair<double, double>> range() const { return {}; }
   /// What a path remembers of a time, so that steps that meet there look it up once.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gnomon/control.h"
+#include "gnomon/ops.h"
 #include "gnomon/roots/options.h"
 #include "gnomon/tree.h"
 
@@ -52,10 +53,13 @@ Root<Array> bracketed(Method method, const F& f, const Operand& low, const Opera
       std::is_same_v<std::remove_cvref_t<std::invoke_result_t<const F&, const Array&>>, Array>,
       "gnomon::roots: the function of a bracket takes and gives one number, an Array");
   const auto erased = [&](const Arrays& x) { return Arrays{f(x[0])}; };
-  const auto array = [&](const Operand& x) {
-    return x.is_array() ? x.array() : control::number(x.scalar(), loc);
+  const auto array = [&](const Operand& x, const Operand& other) {
+    if (x.is_array()) return x.array();
+    const bool wide = other.is_array() && other.array().dtype() == DType::f64;
+    return wide ? cast(x, DType::f64) : control::number(x.scalar(), loc);
   };
-  Found found = find_root(method, erased, {array(low), array(high)}, {"low", "high"}, o, loc);
+  Found found =
+      find_root(method, erased, {array(low, high), array(high, low)}, {"low", "high"}, o, loc);
   return {found.x[0], found.steps, found.result};
 }
 
