@@ -135,6 +135,37 @@ TEST(OdeSaves, ADenseSolutionIsAFunctionOfTime) {
   EXPECT_NEAR(all[5][0], -0.5 * known(0.77), 1e-6);
 }
 
+TEST(OdeSaves, ADenseSolutionOfNoLengthIsItsStart) {
+  const auto dense = [](const Array& t0, const Array& t1, const Array& y, const Array& ask) {
+    const auto sol = diffeqsolve(half, ode::Tsit5(), t0, t1, none, y, none,
+                                 {.saveat = {.dense = true}, .controller = tight});
+    const auto& f = *sol.interpolation;
+    return std::tuple{f.evaluate(ask), f.derivative(ask), sol.result};
+  };
+  // To t0, forward and backward, lane by lane.
+  const auto all = test::run_all(vmap(dense), f64({1, 1, 1, 1}), f64({1, 1, 1.5, 0.5}),
+                                 f64({2, 2, 2, 2}), f64({1, 1.25, 1.25, 0.75}));
+  EXPECT_EQ(all[0][0], 2);
+  EXPECT_EQ(all[1][0], -1);
+  EXPECT_TRUE(std::isnan(all[0][1]));
+  for (const std::size_t i : {2u, 3u}) {
+    const double want = 2 * std::exp(-0.5 * (i == 2 ? 0.25 : -0.25));
+    EXPECT_NEAR(all[0][i], want, 1e-7);
+    EXPECT_NEAR(all[1][i], -0.5 * want, 1e-6);
+  }
+  EXPECT_EQ(all[2], (Numbers{0, 0, 0, 0}));
+  // Between numbers.
+  const auto known = test::run_all(
+      [](const Array& y) {
+        const auto sol = diffeqsolve(half, ode::Tsit5(), 1.0, 1.0, none, y, none,
+                                     {.saveat = {.dense = true}, .controller = tight});
+        return std::pair{sol.interpolation->evaluate(1.0), sol.interpolation->evaluate(0.5)};
+      },
+      f64(2.0));
+  EXPECT_EQ(known[0][0], 2);
+  EXPECT_TRUE(std::isnan(known[1][0]));
+}
+
 TEST(OdeSaves, FunctionsOfTheStateHaveRowsOfTheirOwn) {
   struct Energy {
     Array kinetic, time;

@@ -470,6 +470,37 @@ class Integration {
     return d;
   }
 
+  /// A solve from t0 to t0 took no step: a piece without length says what y0 is and where it tends.
+  Pieces all_pieces(Dense d, const Array& steps, const Array& accepted) const {
+    const auto t0 = known(r_.t0), t1 = known(r_.t1);
+    if (t0 && t1 && *t0 != *t1) return pieces(d, accepted);
+    const Array empty = steps == 0 && t0_ == t1_;
+    const Array row = where(empty, 0, r_.options.max_steps.steps());
+    d.ends = d.ends.at(row).set(t0_);
+    d.starts = d.starts.at(row).set(t0_);
+    d.lengths = d.lengths.at(row).set(ones({}, dtype_));
+    const Arrays slope = slope_at_start();
+    for (std::size_t i = 0; i < r_.y0.size(); ++i)
+      for (std::size_t p = 0; p < d.powers.size(); ++p)
+        d.powers[p][i] = d.powers[p][i].at(row).set(p == 0   ? r_.y0[i]
+                                                    : p == 1 ? slope[i]
+                                                             : zeros_like(r_.y0[i]));
+    return pieces(d, accepted + cast(empty, DType::i32));
+  }
+
+  /// What time does to the state; paths have no slope. A constant: where there are steps its
+  /// derivatives may be infinite and mean nothing.
+  Arrays slope_at_start() const {
+    Arrays sum;
+    for (const Array& a : r_.y0) sum.push_back(zeros_like(a));
+    for (std::size_t k = 0; k < r_.fields.size(); ++k) {
+      if (k < r_.drives.size() && r_.drives[k].drive) continue;
+      const Arrays part = fields_(k, t0_, r_.y0);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = sum[i] + stop_gradient(part[i]);
+    }
+    return sum;
+  }
+
   Pieces pieces(const Dense& d, const Array& accepted) const {
     const Array written = iota({d.ends.dim(0)}, 0) < accepted;
     const Array ends = where(written, d.ends, std::numeric_limits<double>::infinity());
@@ -510,7 +541,7 @@ class Integration {
       if (saver.in_loop()) kept = s.kept[at++];
       out.rows.push_back(saver.finish(std::move(kept), t0_, r_.y0, s.t, s.y, accepted));
     }
-    if (s.dense) out.pieces = pieces(*s.dense, accepted);
+    if (s.dense) out.pieces = all_pieces(*s.dense, steps, accepted);
     if (s.wanted) out.solver_state = SolverState{s.method, control_->lasting(s.control), *s.wanted};
     return out;
   }

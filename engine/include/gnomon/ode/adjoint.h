@@ -10,7 +10,8 @@
 namespace gnomon::ode {
 
 /// Keeps the states of some steps and takes the others again: memory that does not grow with the
-/// steps taken, exact derivatives of what was computed. The default.
+/// steps taken, exact derivatives of what was computed. The default. Where t1 is t0 no step was
+/// taken and y1 is y0: derivatives in t0 and t1 are 0 then, as by all but BacksolveAdjoint.
 ///
 /// Without a number of checkpoints, steps whose number is known and states of few numbers are kept
 /// by segments of sqrt(max_steps) steps (LoopKind::automatic), which a lane of an ensemble does by
