@@ -74,3 +74,8 @@ auto bad(const State& start) {
   return gn::ode::diffeqsolve(term, gn::ode::VelocityVerlet(), 0.0, 1.0, 0.1, start);
 }
 #endif
+
+// CASE 8: expect "ConstantStepSize"
+#ifdef CASE_8
+gn::ode::ClipStepSize bad() { return {gn::ode::ConstantStepSize{}, {0.25}}; }
+#endif

@@ -61,8 +61,7 @@ struct Steps {
 Steps steps_of(const Request& r) {
   Steps s;
   const auto* pid = std::get_if<PidController>(&r.options.controller);
-  if (const auto* clip = std::get_if<ClipStepSize>(&r.options.controller))
-    pid = std::get_if<PidController>(&clip->controller);
+  if (const auto* clip = std::get_if<ClipStepSize>(&r.options.controller)) pid = &clip->controller;
   if (pid) {
     s.by_errors = true;
     s.rtol = pid->rtol.value();

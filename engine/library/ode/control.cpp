@@ -493,11 +493,7 @@ std::unique_ptr<StepControl> make_plain_control(const Setup& s) {
   if (const auto* to = std::get_if<StepTo>(&c)) return std::make_unique<Given>(s, *to);
   if (const auto* pid = std::get_if<PidController>(&c)) return std::make_unique<Pid>(s, *pid);
   if (const auto* clip = std::get_if<ClipStepSize>(&c)) {
-    std::unique_ptr<StepControl> inner;
-    if (const auto* pid = std::get_if<PidController>(&clip->controller))
-      inner = std::make_unique<Pid>(s, *pid);
-    else
-      fail(s, "ClipStepSize needs a controller that chooses its steps; give it a PidController");
+    std::unique_ptr<StepControl> inner = std::make_unique<Pid>(s, clip->controller);
     if (!clip->jump_ts.empty())
       inner = std::make_unique<Clipped>(s, std::move(inner), clip->jump_ts, true);
     if (!clip->step_ts.empty())

@@ -119,7 +119,7 @@ Controller with_constants(Controller c) {
   if (auto* pid = std::get_if<PidController>(&c)) fix_pid(*pid);
   if (auto* to = std::get_if<StepTo>(&c)) fix_times(to->ts);
   if (auto* clip = std::get_if<ClipStepSize>(&c)) {
-    if (auto* pid = std::get_if<PidController>(&clip->controller)) fix_pid(*pid);
+    fix_pid(clip->controller);
     fix_times(clip->step_ts);
     fix_times(clip->jump_ts);
   }

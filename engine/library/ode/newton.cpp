@@ -18,8 +18,7 @@ using roots::detail::Layout;
 
 NewtonSetup newton_setup(const Request& r, const std::string& method, const NewtonOptions& o) {
   const auto* pid = std::get_if<PidController>(&r.options.controller);
-  if (const auto* clip = std::get_if<ClipStepSize>(&r.options.controller))
-    pid = std::get_if<PidController>(&clip->controller);
+  if (const auto* clip = std::get_if<ClipStepSize>(&r.options.controller)) pid = &clip->controller;
   const auto tolerance = [&](const std::optional<Tolerance>& given, const char* name) {
     if (!given && !pid)
       usage_error("diffeqsolve",

@@ -82,7 +82,7 @@ struct PidController {
   int error_order = 0;  // 0: the solver's
 };
 
-/// Another controller whose steps end at each of `step_ts`; and in front of each of `jump_ts`,
+/// A PidController whose steps end at each of `step_ts`; and in front of each of `jump_ts`,
 /// where the field jumps, and begin again behind it. Both ascend in the direction of integration.
 ///
 /// rejected_ends: how many ends of rejected steps are remembered until a step has ended there; a
@@ -92,7 +92,7 @@ struct PidController {
 /// Source of that: J. Foster, A. Jelincic, On the convergence of adaptive approximations for
 /// stochastic differential equations, 2023.
 struct ClipStepSize {
-  std::variant<ConstantStepSize, PidController> controller;
+  PidController controller;
   Times step_ts = {}, jump_ts = {};
   Dim rejected_ends = 0;
 };
