@@ -50,7 +50,8 @@ struct Kvaerno3 : DiagonallyImplicit {
 struct Kvaerno4 : DiagonallyImplicit {
   explicit Kvaerno4(NewtonOptions options = {});
 };
-/// Order 5(4): the first choice for stiff equations at small tolerances.
+/// Order 5(4): the first choice for stiff equations at small tolerances. Its cubic is of order 3:
+/// values between the steps are less exact than the steps, see Solver.
 struct Kvaerno5 : DiagonallyImplicit {
   explicit Kvaerno5(NewtonOptions options = {});
 };
@@ -62,11 +63,11 @@ struct Kvaerno5 : DiagonallyImplicit {
 struct KenCarp3 : DiagonallyImplicit {
   explicit KenCarp3(NewtonOptions options = {});
 };
-/// Order 4(3).
+/// Order 4(3), with a cubic between the steps.
 struct KenCarp4 : DiagonallyImplicit {
   explicit KenCarp4(NewtonOptions options = {});
 };
-/// Order 5(4).
+/// Order 5(4). Between the steps the source's cubic, of order 3: see Solver.
 struct KenCarp5 : DiagonallyImplicit {
   explicit KenCarp5(NewtonOptions options = {});
 };

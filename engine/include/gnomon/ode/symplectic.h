@@ -152,14 +152,15 @@ struct VelocityVerlet : Symplectic {
 struct Yoshida4 : Symplectic {
   Yoshida4();
 };
-/// Order 6: seven of them. Source: as Yoshida4, table 1, solution A.
+/// Order 6: seven of them; between the steps the cubic is of order 3, see Solver. Source: as
+/// Yoshida4, table 1, solution A.
 struct Yoshida6 : Symplectic {
   Yoshida6();
 };
-/// Order 8: fifteen of them. Source of the construction: as Yoshida4; of the weights, the smallest
-/// ones: M. Suzuki, K. Umeno, Higher-order decomposition theory of exponential operators and its
-/// applications to QMC and nonlinear dynamics, 1993; in E. Hairer, C. Lubich, G. Wanner, Geometric
-/// Numerical Integration, 2nd edition, equation V.3.11.
+/// Order 8: fifteen of them, and the same cubic. Source of the construction: as Yoshida4; of the
+/// weights, the smallest ones: M. Suzuki, K. Umeno, Higher-order decomposition theory of
+/// exponential operators and its applications to QMC and nonlinear dynamics, 1993; in E. Hairer, C.
+/// Lubich, G. Wanner, Geometric Numerical Integration, 2nd edition, equation V.3.11.
 struct Yoshida8 : Symplectic {
   Yoshida8();
 };
