@@ -220,6 +220,19 @@ Arrays histogram_of(const Operand& x, const Array& edges, const std::optional<Ar
   return {counted(lax::add(place, -1, loc), w, bins, loc), edges};
 }
 
+/// Edges of equal parts as NumPy has them, i steps behind the first: numbers that a step in whole
+/// numbers comes to are edges exactly.
+Array equal_parts(const Array& first, const Array& last, Dim bins, Loc loc) {
+  const Shape shape{bins + 1};
+  const auto spread = [&](const Array& v) { return lax::broadcast(v, shape, {}, loc); };
+  const Array number = lax::iota(first.dtype(), shape, 0, loc);
+  const Array step = lax::div(lax::sub(last, first, loc),
+                              lax::full_like(first, static_cast<double>(bins), loc), loc);
+  const Array inner = lax::add(lax::mul(number, spread(step), loc), spread(first), loc);
+  const Array end = lax::eq(number, lax::full_like(number, static_cast<double>(bins), loc), loc);
+  return lax::select(end, spread(last), inner, loc);
+}
+
 /// With edges from the least element to the largest one.
 Arrays histogram_of_all(const Operand& x, Dim bins, Loc loc) {
   const Array a = align::as_float("histogram", x);
@@ -228,13 +241,10 @@ Arrays histogram_of_all(const Operand& x, Dim bins, Loc loc) {
   const Array flat = lax::eq(low, high, loc);
   const Array first = lax::select(flat, lax::add(low, -0.5, loc), low, loc);
   const Array last = lax::select(flat, lax::add(high, 0.5, loc), high, loc);
-  const Shape shape{bins + 1};
-  const auto spread = [&](const Array& v) { return lax::broadcast(v, shape, {}, loc); };
-  const Array t =
-      lax::convert(linspace(0, 1, bins + 1, {.dtype = counted_in(a)}, loc), a.dtype(), loc);
-  const Array edges = lax::add(lax::mul(lax::sub_from(1, t, loc), spread(first), loc),
-                               lax::mul(t, spread(last), loc), loc);
-  return histogram_of({a, loc}, edges, {}, loc);
+  const DType wide = counted_in(a);
+  const Array edges =
+      equal_parts(lax::convert(first, wide, loc), lax::convert(last, wide, loc), bins, loc);
+  return histogram_of({a, loc}, lax::convert(edges, a.dtype(), loc), {}, loc);
 }
 
 }  // namespace
@@ -424,8 +434,9 @@ Histogram histogram(Operand x, Dim bins, std::optional<std::pair<double, double>
                   loc);
     return histogram_by(loc, [&]() -> Arrays {
       const DType t = counted_in(align::as_float("histogram", x));
-      return histogram_of(x, linspace(range->first, range->second, bins + 1, {.dtype = t}, loc), {},
-                          loc);
+      const auto number = [&](double v) { return lax::full({t, Shape{}}, v, loc); };
+      return histogram_of(x, equal_parts(number(range->first), number(range->second), bins, loc),
+                          {}, loc);
     });
   }
   return histogram_by(loc, [&]() -> Arrays { return histogram_of_all(x, bins, loc); });

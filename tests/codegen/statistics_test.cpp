@@ -208,6 +208,44 @@ TEST(Counts, Histogram) {
   expect_near(r[1], {1, 12});
 }
 
+// Known answers: parts whose edges are whole numbers, each of which begins a part.
+TEST(Counts, NumbersOnEdgesBeginTheirPart) {
+  struct Case {
+    Numbers x;
+    Dim bins;
+    Numbers counts, edges;
+  };
+  const std::vector<Case> cases{
+      {{1, 2, 3, 4, 5, 6, 7}, 3, {2, 2, 3}, {1, 3, 5, 7}},
+      {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
+       10,
+       {1, 1, 1, 1, 1, 1, 1, 1, 1, 2},
+       {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
+      {{-3, -2, -1, 0, 1, 2, 3, 4}, 7, {1, 1, 1, 1, 1, 1, 2}, {-3, -2, -1, 0, 1, 2, 3, 4}},
+      {{7, 2, 3, 1, 13, 5, 9, 11}, 6, {2, 1, 1, 1, 1, 2}, {1, 3, 5, 7, 9, 11, 13}},
+      {{100, 103, 106, 109, 112, 115, 118, 121},
+       7,
+       {1, 1, 1, 1, 1, 1, 2},
+       {100, 103, 106, 109, 112, 115, 118, 121}}};
+  for (const Case& c : cases)
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      const HostArray x = test::host(dtype, Shape(c.x.size()), c.x);
+      const auto by_elements = [&](const Array& a) {
+        const Histogram h = histogram(a, c.bins);
+        return std::pair{h.counts, h.edges};
+      };
+      const auto by_range = [&](const Array& a) {
+        const Histogram h = histogram(a, c.bins, std::pair{c.edges.front(), c.edges.back()});
+        return std::pair{h.counts, h.edges};
+      };
+      for (const auto& r : {run_all(by_elements, x), run_all(by_range, x)}) {
+        EXPECT_EQ(r[0], c.counts);
+        EXPECT_EQ(r[1], c.edges);
+      }
+      if (dtype == DType::f32) testing::expect_lowering(test::graph_of(by_elements, x), {x});
+    }
+}
+
 TEST(Statistics, MisuseSaysWhat) {
   using ::testing::HasSubstr;
   const HostArray x = f32({1, 2, 3});
