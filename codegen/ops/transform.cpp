@@ -342,9 +342,15 @@ Arrays vjp_cotangents(const PullbackState& state, const Arrays& cotangents, Loc 
 
 void check_scalar(const Aval& aval, Loc loc) {
   if (is_float(aval.dtype) && aval.shape.rank() == 0) return;
+  const std::string returned = "the function returns " + to_string(aval);
+  if (!is_float(aval.dtype))
+    usage_error("grad",
+                returned + ", and only floats have a derivative; " +
+                    (aval.shape.rank() == 0 ? "" : "reduce it to one number and ") +
+                    "compute it in floats (a cast of the result has derivative 0)",
+                loc);
   usage_error("grad",
-              "the function returns " + to_string(aval) +
-                  " and a gradient is of one float; reduce it with sum or mean, or use vjp",
+              returned + " and a gradient is of one float; reduce it with sum or mean, or use vjp",
               loc);
 }
 

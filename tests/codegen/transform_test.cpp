@@ -250,6 +250,15 @@ TEST(Grad, NeedsAScalar) {
       usage_error_of(f, f32({1, 2})),
       HasSubstr("gnomon::grad: the function returns f32[2] and a gradient is of one float"));
   EXPECT_THAT(usage_error_of(f, i32(1)), HasSubstr("returns i32[]"));
+  const auto of = [](DType dtype) {
+    return
+        [=](const Array& x) { return grad([=](const Array& y) { return cast(y * y, dtype); })(x); };
+  };
+  EXPECT_THAT(usage_error_of(of(DType::i32), f32(2)),
+              HasSubstr("the function returns i32[], and only floats have a derivative; compute it "
+                        "in floats (a cast"));
+  EXPECT_THAT(usage_error_of(of(DType::i32), f32({1, 2})),
+              HasSubstr("i32[2], and only floats have a derivative; reduce it to one number and"));
 }
 
 TEST(Grad, ALoopThatDoesNotDependOnTheArgumentIsAConstant) {
