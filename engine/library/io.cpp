@@ -87,19 +87,27 @@ std::vector<Array> load_arrays(Runtime& rt, const std::string& path,
   const NamedFileArrays found = format_of("load_tree", path, loc) == Format::npz
                                     ? read_npz(path)
                                     : read_safetensors(path).arrays;
-  const std::string below = options.prefix.empty() ? "" : options.prefix + ".";
+  const bool dotted = options.prefix.ends_with('.');
+  const std::string prefix = options.prefix.substr(0, options.prefix.size() - (dotted ? 1 : 0));
+  const std::string below = prefix.empty() ? "" : prefix + ".";
+  // An array that is the whole tree has no name of its own: the prefix may be all of it.
+  const bool nameless =
+      !prefix.empty() && wanted.size() == 1 && wanted[0].first == name_in_file("");
   const auto fail = [&](const std::string& what) {
     throw FileError("gnomon::load_tree: " + path + " " + what +
                     (loc.line > 0 ? " (" + to_string(loc) + ")" : ""));
   };
+  const auto named = [&](const std::string& name) {
+    return std::find_if(found.begin(), found.end(), [&](const auto& f) { return f.first == name; });
+  };
   const auto find = [&](const std::string& name) {
-    return std::find_if(found.begin(), found.end(),
-                        [&](const auto& f) { return f.first == below + name; });
+    const auto at = named(below + name);
+    return at == found.end() && nameless ? named(prefix) : at;
   };
   // Names are compared first: what is missing and what is too much often is one renamed part.
   std::vector<std::string> missing, superfluous;
   for (const auto& [name, aval] : wanted)
-    if (find(name) == found.end()) missing.push_back(below + name);
+    if (find(name) == found.end()) missing.push_back(nameless ? prefix : below + name);
   for (const auto& [name, a] : found) {
     const auto same = [&, &n = name](const auto& w) { return below + w.first == n; };
     if (name.starts_with(below) && std::none_of(wanted.begin(), wanted.end(), same))

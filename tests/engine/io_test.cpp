@@ -329,6 +329,34 @@ TEST_F(IoOnDevice, TreesAreWrittenByTheNamesOfTheirParts) {
   EXPECT_EQ(arrays[4].first, "scale");
 }
 
+TEST_F(IoOnDevice, APrefixIsAPartOrTheNameOfAnArray) {
+  for (const char* end : {"parts.safetensors", "parts.npz"}) {
+    SCOPED_TRACE(end);
+    io::save_tree(rt, file(end), model());
+    const auto load = [&](const std::string& prefix, Dim n) {
+      const Array like = abstract_array(DType::f32, Shape{n});
+      return rt.to_host<float>(io::load_tree(rt, file(end), like, {.prefix = prefix}));
+    };
+    EXPECT_EQ(load("scale", 1), (std::vector<float>{7}));
+    EXPECT_EQ(load("layers.1.weight", 3), (std::vector<float>{4, 5, 6}));
+    EXPECT_EQ(load("layers.1.weight.", 3), (std::vector<float>{4, 5, 6}));
+    EXPECT_THAT(error_of([&] { load("layers.2.weight", 3); }),
+                HasSubstr("has no `layers.2.weight`, which the tree has"));
+    EXPECT_THAT(error_of([&] { load("layers.1", 3); }), HasSubstr("has no `layers.1`"));
+    EXPECT_THAT(error_of([&] { load("scale", 2); }), HasSubstr("has `scale` of type f32[1]"));
+    for (const char* prefix : {"layers.0", "layers.0."}) {
+      const Layer like{abstract_array(DType::f32, {2}), abstract_array(DType::f32, {1})};
+      const Layer got = io::load_tree(rt, file(end), like, {.prefix = prefix});
+      EXPECT_EQ(rt.to_host<float>(got.weight), (std::vector<float>{1, 2}));
+      EXPECT_EQ(rt.to_host<float>(got.bias), (std::vector<float>{3}));
+    }
+  }
+  // An array saved by itself below a name is found as before.
+  io::save_npz(rt, file("named.npz"), {{"a.arr_0", of({1})}, {"a", of({2})}});
+  const Array got = io::load_tree(rt, file("named.npz"), of({0}), {.prefix = "a"});
+  EXPECT_EQ(rt.to_host<float>(got), (std::vector<float>{1}));
+}
+
 TEST_F(IoOnDevice, TreesThatDoNotFitAreNamed) {
   io::save_tree(rt, file("other.npz"), model());
   Model larger = model(), smaller = model();

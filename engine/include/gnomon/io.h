@@ -78,8 +78,8 @@ NamedArrays load_safetensors(Runtime&, const std::string& path);
 void save_safetensors(const Runtime&, const std::string& path, const NamedArrays&);
 
 struct LoadOptions {
-  /// What stands in front of the names in the file, `encoder` of `encoder.weight`: loads this part
-  /// of it, and looks at no other.
+  /// What stands in front of the names in the file, `encoder` (or `encoder.`) of `encoder.weight`:
+  /// loads this part of it, and looks at no other. Of one Array that is the whole tree its name.
   std::string prefix = {};
   bool keep_missing = false;   // arrays of `like` that the file lacks stay as they are
   bool ignore_others = false;  // what the tree has no place for is left out
