@@ -357,6 +357,9 @@ TEST(NnConv, SaysWhatDoesNotFit) {
   EXPECT_THAT(test::usage_error_of(
                   [](const Array& x) { return nn::MaxPool2d::make(2, {.padding = 3})(x); }, image),
               HasSubstr("gnomon::nn::MaxPool2d: windows of 2 with 3 elements before the image"));
+  EXPECT_THAT(test::usage_error_of(
+                  [](const Array& x) { return nn::MaxPool2d::make(2, {.padding = 2})(x); }, image),
+              HasSubstr("some window would have nothing in it"));
   EXPECT_THAT(
       test::usage_error_of([](const Array& x) { return nn::AvgPool1d::make(2)(x); }, image),
       HasSubstr("gnomon::nn::AvgPool1d: the image is f32[3,4,4], the layer takes [any,any]; a "

@@ -111,5 +111,28 @@ TEST_F(NnDevice, ALinearLayerOfABatchIsOneProductWithItsBias) {
   EXPECT_LE(f.kernel_count(), 2) << f.text("fusion");  // one of them may turn the weight around
 }
 
+// What torch.nn.functional.max_pool1d(x, window, stride, padding, ceil_mode=True) has windows of,
+// by its rule: the last one begins in the image or before it.
+TEST_F(NnDevice, ALastWindowBehindTheImageIsNone) {
+  for (Dim n = 2; n <= 6; ++n)
+    for (Dim window = 2; window <= 3; ++window)
+      for (Dim stride = 2; stride <= 4; ++stride)
+        for (Dim padding = 0; padding <= window / 2 && n + 2 * padding >= window; ++padding) {
+          std::vector<float> x, want;
+          for (Dim i = 0; i < n; ++i) x.push_back(float((5 * i) % 7) - 10);
+          for (Dim from = -padding; from < n && from - stride + window < n + padding;
+               from += stride) {
+            want.push_back(-INFINITY);
+            for (Dim i = std::max<Dim>(from, 0); i < std::min(from + window, n); ++i)
+              want.back() = std::max(want.back(), x[std::size_t(i)]);
+          }
+          const auto pool =
+              nn::MaxPool1d::make(window, {.stride = stride, .padding = padding, .use_ceil = true});
+          EXPECT_EQ(rt.to_host<float>(pool(rt.from_host(x, {1, n}))), want)
+              << n << " elements, windows of " << window << ", stride " << stride << ", padding "
+              << padding;
+        }
+}
+
 }  // namespace
 }  // namespace gnomon::testing

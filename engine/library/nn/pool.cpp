@@ -23,9 +23,12 @@ Array pooled(const std::string& name, const Operand& x, WindowKind kind, Lengths
   std::vector<Dim> strides{1};
   for (std::size_t i = 0; i < window.size(); ++i) {
     auto& [before, behind] = widths[i];
-    const Dim rest = (lengths[i] + before + behind - window[i]) % stride[i];
-    if (use_ceil && rest > 0) behind += stride[i] - rest;
-    if (std::max(before, behind) > window[i])
+    const Dim room = lengths[i] + before + behind - window[i], rest = room % stride[i];
+    // As in PyTorch a last window begins in the image, or in front of it.
+    if (use_ceil && rest > 0 && room - rest + stride[i] < lengths[i] + before)
+      behind += stride[i] - rest;
+    const Dim last = (lengths[i] + before + behind - window[i]) / stride[i] * stride[i] - before;
+    if (before >= window[i] || (room >= 0 && last >= lengths[i]))
       detail::fail(name,
                    "windows of " + std::to_string(window[i]) + " with " + std::to_string(before) +
                        " elements before the image and " + std::to_string(behind) +

@@ -10,7 +10,8 @@ namespace gnomon::nn {
 struct PoolLayerOptions {
   PerAxis stride = 1;
   Around padding = 0;
-  /// Whether a last window that reaches beyond the image counts.
+  /// Whether a last window that reaches beyond the image counts; one that would begin behind the
+  /// image does not, as in PyTorch.
   bool use_ceil = false;
 };
 
@@ -19,7 +20,8 @@ struct PoolLayerOptions {
 ///   const auto pool = nn::AvgPool2d::make(2, {.stride = 2});
 ///
 /// The stride is 1 unless it is given, as in Equinox.
-/// Throws UsageError for images of other ranks, and for padding larger than the window.
+/// Throws UsageError for images of other ranks, and for padding that leaves a window with nothing
+/// of the image in it.
 template <int axes>
 struct AvgPool {
   std::array<Dim, axes> window = detail::all_ones<axes>();
