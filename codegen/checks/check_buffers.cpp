@@ -187,7 +187,8 @@ class Checker {
   /// Tags at indices; what is read where nothing is is of elsewhere.
   static Array found(const Array& tags, const Array& indices, GatherParams p) {
     const Dim length = tags.shape()[p.axis];
-    const Aval result{DType::i32, tags.shape().with(p.axis, indices.shape()[p.batch_dims])};
+    const Aval result{DType::i32,
+                      rules::gathered_shape(tags.shape(), indices.shape(), p.axis, p.batch_dims)};
     if (length == 0) return lax::full(result, elsewhere);
     const bool fills = p.mode == GatherMode::fill;
     p.mode = GatherMode::clip;

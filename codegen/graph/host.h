@@ -132,7 +132,8 @@ void for_each_indexed(const Shape& shape, const Shape& indices, int axis, int ba
   for (Dim i = 0; i < shape.size(); ++i) {
     Coordinates c = unravel(shape, i);
     Coordinates at(c.begin(), c.begin() + batch_dims);
-    at.push_back(c[static_cast<std::size_t>(axis)]);
+    for (int a = batch_dims; a < indices.rank(); ++a)
+      at.push_back(c[static_cast<std::size_t>(axis + a - batch_dims)]);
     f(i, std::move(c), ravel(indices, at));
   }
 }

@@ -54,7 +54,7 @@ Array in_range(const Array& at, Dim length, Loc loc) {
 Array over_rows(const Array& per_index, const Shape& shape, int axis, int batch_dims, Loc loc) {
   std::vector<int> axes;
   for (int i = 0; i < batch_dims; ++i) axes.push_back(i);
-  axes.push_back(axis);
+  for (int i = batch_dims; i < per_index.rank(); ++i) axes.push_back(axis + i - batch_dims);
   return lax::broadcast(per_index, shape, std::move(axes), loc);
 }
 

@@ -15,8 +15,8 @@ Array of(std::string_view op, const Operand& index, Dim length, bool wrap);
 Array clamped(const Array& at, Dim length, Loc);
 /// Whether `at` is in [0, length).
 Array in_range(const Array& at, Dim length, Loc);
-/// `per_index` (leading batch axes, then one axis) repeated over the other axes of `shape`, in
-/// which that axis is `axis`.
+/// `per_index` (leading batch axes, then those of the indices) repeated over the other axes of
+/// `shape`, in which those of the indices begin at `axis`.
 Array over_rows(const Array& per_index, const Shape& shape, int axis, int batch_dims, Loc);
 /// Throws UsageError when there are indices but no elements along `axis`.
 void check_length(std::string_view op, const Array& x, int axis, const Array& indices, Loc);

@@ -1,16 +1,16 @@
 // codegen/operations/gather_scatter.h -- parameters of indexed reads and writes.
 //
 // Semantics (B: `batch_dims` leading axes shared by operand and indices; axis >= batch_dims)
-//   gather:    out[b.., p.., i, s..] = operand[b.., p.., indices[b.., i], s..], indices i32[B..,
-//   n];
-//              p are the axes between the batch axes and `axis`, s those after it. `clip` clamps
-//              the index, `fill` gives NaN (floats), the smallest (signed) or largest (unsigned)
-//              value, true (bool) out of range.
+//   gather:    out[b.., p.., i.., s..] = operand[b.., p.., indices[b.., i..], s..], indices
+//              i32[B.., I..] with one axis or more in I; p are the axes between the batch axes and
+//              `axis`, s those after it. `clip` clamps the index, `fill` gives NaN (floats), the
+//              smallest (signed) or largest (unsigned) value, true (bool) out of range.
 //   scatter_*: out = operand, then out[b.., p.., indices[b.., i], s..] is combined with
 //              updates[b.., p.., i, s..] for i in order: replaced by it (set: the last one stays),
 //              added, multiplied, or the smaller or larger of both taken (NaN when either is).
 //              Indices out of range are dropped. Deterministic: the order is that of i. `unique`
 //              promises that no index in range occurs twice among indices[b..]; unchecked.
+//              Indices are i32[B.., n].
 //   dynamic_slice:        operand[B.., D..], one start i32[B..] per axis of D, `sizes` over D ->
 //                         [B.., sizes..]. Starts are clamped so that the slice fits.
 //   dynamic_update_slice: operand[B.., D..], update[B.., sizes..], one start i32[B..] per axis of D
@@ -50,9 +50,11 @@ extern const Primitive scatter_set_p, scatter_add_p, scatter_mul_p, scatter_min_
 
 namespace rules {
 
-/// Checks what gathers and scatters share and returns the number of indices.
-Dim check_indices(std::string_view op, const Aval& operand, const Aval& indices, int axis,
-                  int batch_dims, Loc);
+/// Checks what gathers and scatters share.
+void check_indices(std::string_view op, const Aval& operand, const Aval& indices, int axis,
+                   int batch_dims, Loc);
+/// The shape of what a gather reads.
+Shape gathered_shape(const Shape& operand, const Shape& indices, int axis, int batch_dims);
 /// `indices` moved into [0, length).
 Array clamp_indices(const Array& indices, Dim length);
 /// The elements that `indices` name, zero where an index is out of range.

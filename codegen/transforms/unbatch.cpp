@@ -271,16 +271,21 @@ class Unbatcher {
   Arrays gathered(const Equation& e) {
     auto p = e.params.as<GatherParams>();
     const ValueId x = e.inputs[0], indices = e.inputs[1];
-    if (p.batch_dims > 0) {
+    const int several = shape(indices).rank() - p.batch_dims;
+    const int batch = axes_[x] ? *axes_[x] : *axes_[indices];
+    if (batch < p.batch_dims) {
       --p.axis;
       --p.batch_dims;
-      return made(e, 0, p, {without_axis(x, 0), without_axis(indices, 0)});
+      return made(e, batch, p, {without_axis(x, batch), without_axis(indices, batch)});
     }
-    // Indices have one axis, so one of them alone varies: of the operand's rows another axis.
-    const int axis = axes_[x].value_or(p.axis);
-    if (axis == p.axis) throw ElementsMeet{};
-    if (axis < p.axis) --p.axis;
-    return viewed(e, axis, p);
+    if (!axes_[x]) {  // they share what they read from
+      if (several == 1) throw ElementsMeet{};
+      return made(e, p.axis + batch - p.batch_dims, p, {values_[x], values_[indices]});
+    }
+    if (batch == p.axis) throw ElementsMeet{};
+    if (batch > p.axis) return viewed(e, batch + several - 1, p);
+    --p.axis;
+    return viewed(e, batch, p);
   }
 
   /// Branches of which every element takes its own, or all take the same.

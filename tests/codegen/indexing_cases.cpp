@@ -19,6 +19,8 @@ void gather_cases(Maker& m) {
       m.add(GatherParams{1, 0, mode}, {{t, {2, 4}}, {i32, {1}}}, linear, {{}, at});
       m.add(GatherParams{1, 1, mode}, {{t, {2, 4, 3}}, {i32, {2, 3}}}, linear, {{}, at});
       m.add(GatherParams{0, 0, mode}, {{t, {4}}, {i32, {0}}}, linear, {{}, at});
+      m.add(GatherParams{0, 0, mode}, {{t, {4, 2}}, {i32, {2, 3}}}, linear, {{}, at});
+      m.add(GatherParams{2, 1, mode}, {{t, {2, 3, 4, 2}}, {i32, {2, 3, 1, 2}}}, linear, {{}, at});
     }
 }
 
@@ -55,6 +57,11 @@ void dynamic_slice_cases(Maker& m) {
     m.add(DynamicSliceParams{{1, 2}, 0}, {{t, {3, 4}}, {i32, {}}, {i32, {}}},
           {{true, false, false}}, {{}, {0, 2}, {0, 4}});
     m.add(DynamicSliceParams{{3}, 1}, {{t, {2, 4}}, {i32, {2}}}, {{true, false}}, {{}, {0, 2}});
+    // Whole axes in front of those in part, between them and behind them.
+    m.add(DynamicSliceParams{{2, 1, 3, 2, 2}, 1},
+          {{t, {2, 2, 3, 3, 4, 2}}, {i32, {2}}, {i32, {2}}, {i32, {2}}, {i32, {2}}, {i32, {2}}},
+          {{true, false, false, false, false, false}},
+          {{}, {-1, 3}, {-1, 4}, {-1, 3}, {-1, 5}, {-1, 3}});
   }
 }
 

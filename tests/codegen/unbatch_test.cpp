@@ -55,6 +55,24 @@ TEST(Unbatch, IsVmapUndoneForWhateverItKnows) {
     EXPECT_TRUE(known.contains(p->name)) << p->name;
 }
 
+TEST(Unbatch, KnowsWhatIsLookedUpInASharedTable) {
+  const auto row =
+      graph_of([](const Array& t, const Array& i) { return t[i]; }, counting({4, 3}), i32(2));
+  const auto rows = graph_of([](const Array& t, const Array& i) { return take(t, i, 1); },
+                             counting({4, 3}), i32({2, -1}));
+  const auto slice = graph_of(
+      [](const Array& t, const Array& i) {
+        return dynamic_slice(t, {i, 1}, {2, 2});
+      },
+      counting({4, 3}), i32(2));
+  for (const Graph* one : {&row, &rows, &slice}) {
+    const auto back = undone(*one, {false, true});
+    ASSERT_TRUE(back.has_value());
+    const Aval& ids = one->avals[one->inputs[1]];
+    expect_same(*back, *one, {counting({4, 3}), ids.shape.rank() == 0 ? i32(2) : i32({2, -1})}, "");
+  }
+}
+
 /// The graph of `f` under vmap over all arguments, taken apart again, does what `f` does.
 template <class F, class... H>
 void expect_undone(const F& f, const H&... inputs) {

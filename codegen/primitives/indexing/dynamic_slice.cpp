@@ -1,6 +1,7 @@
 // codegen/primitives/indexing/dynamic_slice.cpp -- table entries of dynamic_slice and
 // dynamic_update_slice.
 #include <algorithm>
+#include <numeric>
 
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/primitives/families.h"
@@ -127,6 +128,45 @@ Arrays all_front(const Arrays& x, const BatchAxes& axes, Dim size) {
   return front;
 }
 
+/// Slices of what all elements share, each at starts of its own, as one gather along the axes that
+/// are not taken whole: copies of the operand would be as many as there are elements.
+Batched slices_of_shared(const DynamicSliceParams& p, const Arrays& x, const BatchAxes& axes,
+                         Dim size) {
+  const Shape& shape = x[0].shape();
+  const int b = p.batch_dims, rank = p.sizes.rank();
+  const auto whole = [&](int a) { return p.sizes[a] == shape[b + a]; };
+  int first = 0, end = rank;
+  while (first < rank && whole(first)) ++first;
+  if (first == rank) return {{x[0]}, {std::nullopt}};
+  while (whole(end - 1)) --end;
+  const Shape window = shape.part(b + first, b + end);
+  Shape indices = shape.part(0, b).with_inserted(b, size);
+  for (int a = first; a < end; ++a) indices.append(p.sizes[a]);
+  Array at = lax::full({DType::i32, indices}, 0);
+  Dim stride = window.size();
+  for (int a = first; a < end; ++a) {
+    stride = window[a - first] == 0 ? 0 : stride / window[a - first];
+    const auto step = static_cast<double>(stride);
+    Array along = lax::iota(DType::i32, Shape{p.sizes[a]}, 0);
+    along = lax::mul(along, lax::full_like(along, step));
+    at = lax::add(at, lax::broadcast(along, indices, {b + 1 + a - first}));
+    if (whole(a)) continue;
+    const auto which = static_cast<std::size_t>(1 + a);
+    std::vector<int> onto(static_cast<std::size_t>(axes[which] ? b + 1 : b));
+    std::iota(onto.begin(), onto.end(), 0);
+    Array start = axes[which] ? lax::move_axis(x[which], *axes[which], b) : x[which];
+    start = rules::clamp_indices(start, shape[b + a] - p.sizes[a] + 1);
+    start = lax::mul(start, lax::full_like(start, step));
+    at = lax::add(at, lax::broadcast(start, indices, std::move(onto)));
+  }
+  Shape joined_axes = shape.part(0, b + first);
+  joined_axes.append(window.size());
+  for (int a = end; a < rank; ++a) joined_axes.append(shape[b + a]);
+  return {emit(gather_p, GatherParams{b + first, b, GatherMode::clip},
+               {lax::reshape(x[0], joined_axes), at}, {}),
+          {b + first}};
+}
+
 }  // namespace
 
 namespace rules {
@@ -179,6 +219,7 @@ const Primitive dynamic_slice_p{
     },
     .batch = [](const Params& params, const Arrays& x, const BatchAxes& axes, Dim size) -> Batched {
       auto p = params.as<DynamicSliceParams>();
+      if (!axes[0]) return slices_of_shared(p, x, axes, size);
       ++p.batch_dims;
       return {emit(dynamic_slice_p, p, all_front(x, axes, size), {}), {0}};
     },

@@ -22,8 +22,8 @@ std::string_view name(GatherMode mode) {
 
 namespace rules {
 
-Dim check_indices(std::string_view op, const Aval& operand, const Aval& indices, int axis,
-                  int batch_dims, Loc loc) {
+void check_indices(std::string_view op, const Aval& operand, const Aval& indices, int axis,
+                   int batch_dims, Loc loc) {
   if (batch_dims < 0 || axis < batch_dims || axis >= operand.shape.rank())
     usage_error(op,
                 "axis " + std::to_string(axis) + " is not an axis of " + to_string(operand) +
@@ -31,13 +31,19 @@ Dim check_indices(std::string_view op, const Aval& operand, const Aval& indices,
                 loc);
   if (indices.dtype != DType::i32)
     usage_error(op, "indices are i32, got " + to_string(indices) + "; cast them", loc);
-  if (indices.shape.rank() != batch_dims + 1 ||
+  if (indices.shape.rank() <= batch_dims ||
       indices.shape.part(0, batch_dims) != operand.shape.part(0, batch_dims))
     usage_error(op,
                 "indices " + to_string(indices) + " do not have the " + std::to_string(batch_dims) +
                     " batch axes of " + to_string(operand) + " and one more",
                 loc);
-  return indices.shape[batch_dims];
+}
+
+Shape gathered_shape(const Shape& operand, const Shape& indices, int axis, int batch_dims) {
+  Shape r = operand.part(0, axis);
+  for (int i = batch_dims; i < indices.rank(); ++i) r.append(indices[i]);
+  for (int i = axis + 1; i < operand.rank(); ++i) r.append(operand[i]);
+  return r;
 }
 
 Array clamp_indices(const Array& indices, Dim length) {
@@ -46,7 +52,7 @@ Array clamp_indices(const Array& indices, Dim length) {
 }
 
 Array gather_or_zero(const Array& a, const Array& indices, int axis, int batch_dims) {
-  Shape shape = a.shape().with(axis, indices.shape()[batch_dims]);
+  const Shape shape = gathered_shape(a.shape(), indices.shape(), axis, batch_dims);
   const Dim length = a.shape()[axis];
   if (length == 0) return lax::full({a.dtype(), shape}, 0);
   const Array read =
@@ -86,22 +92,22 @@ kernel::Value gather_element(ElementContext& c, const Params& params, std::size_
   const Shape& shape = c.inputs[0].shape;
   const Dim length = shape[p.axis];
   if (length == 0) return fill_value(k, c.inputs[0].dtype);
-  if (length == 1 && p.mode == GatherMode::clip) {
+  const int axes = c.inputs[1].shape.rank() - p.batch_dims;  // of the indices
+  const auto read = [&](kernel::Value along) {
     kernel::Values position;
-    for (int i = 0; i < shape.rank(); ++i) position.push_back(i == p.axis ? k.u32(0) : at(k, i));
+    for (int i = 0; i < shape.rank(); ++i)
+      position.push_back(i == p.axis ? along : at(k, i < p.axis ? i : i + axes - 1));
     return c.operand(0, Index::coordinates(shape, std::move(position)));
-  }
+  };
+  if (length == 1 && p.mode == GatherMode::clip) return read(k.u32(0));
   kernel::Values where;
   for (int i = 0; i < p.batch_dims; ++i) where.push_back(at(k, i));
-  where.push_back(at(k, p.axis));
+  for (int i = 0; i < axes; ++i) where.push_back(at(k, p.axis + i));
   const kernel::Value index = c.operand(1, Index::coordinates(c.inputs[1].shape, std::move(where)));
   const kernel::Value last = k.i32(static_cast<std::int32_t>(length - 1));
   const kernel::Value safe =
       k.binary(kernel::Op::minimum, k.binary(kernel::Op::maximum, index, k.i32(0)), last);
-  kernel::Values position;
-  for (int i = 0; i < shape.rank(); ++i)
-    position.push_back(i == p.axis ? k.convert(safe, DType::u32) : at(k, i));
-  const kernel::Value value = c.operand(0, Index::coordinates(shape, std::move(position)));
+  const kernel::Value value = read(k.convert(safe, DType::u32));
   if (p.mode == GatherMode::clip) return value;
   return k.select(k.compare(kernel::Op::eq, index, safe), value, fill_value(k, c.inputs[0].dtype));
 }
@@ -114,13 +120,13 @@ const Primitive gather_p{
     .shape = [](const Params& params, std::span<const Aval> in, Loc loc) -> std::vector<Aval> {
       rules::require_operands("gather", in, 2, loc);
       const auto& p = params.as<GatherParams>();
-      const Dim n = rules::check_indices("gather", in[0], in[1], p.axis, p.batch_dims, loc);
-      if (n > 0 && in[0].shape[p.axis] == 0 && p.mode == GatherMode::clip)
+      rules::check_indices("gather", in[0], in[1], p.axis, p.batch_dims, loc);
+      if (in[1].shape.size() > 0 && in[0].shape[p.axis] == 0 && p.mode == GatherMode::clip)
         usage_error(
             "gather",
             "axis " + std::to_string(p.axis) + " of " + to_string(in[0]) + " has nothing to read",
             loc);
-      return {{in[0].dtype, in[0].shape.with(p.axis, n)}};
+      return {{in[0].dtype, rules::gathered_shape(in[0].shape, in[1].shape, p.axis, p.batch_dims)}};
     },
     .jvp = [](const Params& params, const Arrays& x, const Arrays&, const Tangents& d) -> Tangents {
       const auto& p = params.as<GatherParams>();
@@ -136,13 +142,24 @@ const Primitive gather_p{
       Array indices = t.inputs[1];
       if (p.mode == GatherMode::clip && t.inputs[0].shape()[p.axis] > 0)
         indices = rules::clamp_indices(indices, t.inputs[0].shape()[p.axis]);
-      const Array zeros = lax::full({t.cotangents[0]->dtype(), t.inputs[0].shape()}, 0);
+      const Shape& shape = t.inputs[0].shape();
+      const Shape one_axis =
+          indices.shape()
+              .part(0, p.batch_dims)
+              .with_inserted(p.batch_dims,
+                             indices.shape().part(p.batch_dims, indices.rank()).size());
+      const Array ct = lax::reshape(*t.cotangents[0], shape.with(p.axis, one_axis[p.batch_dims]));
       return {emit1(scatter_add_p, ScatterParams{p.axis, p.batch_dims},
-                    {zeros, indices, *t.cotangents[0]}, {}),
+                    {lax::full({ct.dtype(), shape}, 0), lax::reshape(indices, one_axis), ct}, {}),
               std::nullopt};
     },
     .batch = [](const Params& params, const Arrays& x, const BatchAxes& axes, Dim size) -> Batched {
       auto p = params.as<GatherParams>();
+      if (!axes[0]) {
+        // One gather from what all share: copies of it would be as many as there are elements.
+        const Array indices = lax::move_axis(x[1], *axes[1], p.batch_dims);
+        return {emit(gather_p, p, {x[0], indices}, {}), {p.axis}};
+      }
       ++p.axis;
       if (!axes[1]) {
         const Array operand = lax::move_axis(x[0], *axes[0], p.batch_dims);
@@ -161,12 +178,15 @@ const Primitive gather_p{
       const auto& p = params.as<GatherParams>();
       const Shape& shape = in[0].aval.shape;
       const Dim length = shape[p.axis];
+      const int more = in[1].aval.shape.rank() - p.batch_dims - 1;
       HostArray r(out[0]);
       host::for_each_indexed(out[0].shape, in[1].aval.shape, p.axis, p.batch_dims,
                              [&](Dim i, host::Coordinates c, Dim which) {
                                const Dim index = in[1].integer(which);
                                const Dim safe = std::max<Dim>(0, std::min(index, length - 1));
-                               c[static_cast<std::size_t>(p.axis)] = safe;
+                               const auto along = c.begin() + p.axis;
+                               *along = safe;
+                               c.erase(along + 1, along + 1 + more);
                                if (p.mode == GatherMode::fill && (index != safe || length == 0))
                                  put_fill(r, i);
                                else

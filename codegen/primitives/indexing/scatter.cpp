@@ -190,8 +190,13 @@ constexpr Primitive scatter(
         rules::require_operands(P.name, in, 3, loc);
         rules::require_dtype(P.name, in[0], A, loc);
         const auto& p = params.as<ScatterParams>();
-        const Dim n = rules::check_indices(P.name, in[0], in[1], p.axis, p.batch_dims, loc);
-        const Aval want{in[0].dtype, in[0].shape.with(p.axis, n)};
+        rules::check_indices(P.name, in[0], in[1], p.axis, p.batch_dims, loc);
+        if (in[1].shape.rank() != p.batch_dims + 1)
+          usage_error(P.name,
+                      "indices " + to_string(in[1]) + " have more than one axis behind the " +
+                          std::to_string(p.batch_dims) + " batch axes; reshape them",
+                      loc);
+        const Aval want{in[0].dtype, in[0].shape.with(p.axis, in[1].shape[p.batch_dims])};
         if (in[2] != want)
           usage_error(P.name,
                       "updates are " + to_string(in[2]) + " but " + to_string(want) +
