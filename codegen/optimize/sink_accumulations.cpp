@@ -9,6 +9,7 @@
 #include "codegen/analysis/uses.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lax/lax.h"
+#include "codegen/operations/gather_scatter.h"
 #include "codegen/operations/table.h"
 #include "codegen/simplify/simplify.h"
 #include "codegen/trace/trace.h"
@@ -20,13 +21,17 @@ namespace {
 constexpr Dim most_operand_bytes = Dim{256} << 20;
 /// Fewer lanes than that are no reason to take a loop apart.
 constexpr Dim fewest_lanes = 16;
+/// A lane adds to a table of so many elements where it has them; what a step adds to a larger one
+/// is less than the table.
+constexpr Dim small_table = 1024;
 
-/// A product or sum of a step, and the views through which it is added; the last one is taken
-/// first.
+/// A product, sum or scatter of a step, and the views through which it is added; the last one is
+/// taken first.
 struct Term {
   const Primitive* primitive = nullptr;
   Params params;
   std::vector<ValueId> operands;
+  Aval result;
   Loc loc;
   std::vector<const Equation*> views;
 };
@@ -112,10 +117,15 @@ class AccumulationLoop {
 
   /// The lanes that loops of this kind run over: the leading axis of another carried value.
   bool are_lanes(Dim length, std::size_t but) const {
-    if (length < fewest_lanes) return false;
+    return some_lanes(but, [&](Dim lanes) { return lanes == length; });
+  }
+
+  template <class F>
+  bool some_lanes(std::size_t but, const F& fit) const {
     for (std::size_t i = 0; i < static_cast<std::size_t>(p_.carried); ++i) {
       const Shape& s = body_.avals[body_.inputs[i]].shape;
-      if (i != but && s.rank() > 0 && s[0] == length && !sums_.contains(i)) return true;
+      if (i != but && s.rank() > 0 && s[0] >= fewest_lanes && fit(s[0]) && !sums_.contains(i))
+        return true;
     }
     return false;
   }
@@ -159,7 +169,22 @@ class AccumulationLoop {
     return true;
   }
 
-  /// `v` as products and sums over lanes under views; nothing where there is anything else in it.
+  /// Whether what a scatter adds to zeros is to be added behind the loop: because lanes meet in
+  /// it, or because every step would go through a whole table for a few rows.
+  bool adds_rows(const Equation& e, std::size_t carry) const {
+    const auto& p = e.params.as<ScatterParams>();
+    const Shape& whole = body_.avals[e.inputs[0]].shape;
+    if (!is_zero(e.inputs[0]) || !varies_[e.inputs[1]] || !varies_[e.inputs[2]] ||
+        whole.rank() == Shape::max_rank)
+      return false;
+    if (whole.part(p.batch_dims, whole.rank()).size() > small_table) return true;
+    const Dim updates = body_.avals[e.inputs[1]].shape[p.batch_dims];
+    return p.batch_dims == 0 &&
+           some_lanes(carry, [&](Dim lanes) { return updates > 0 && updates % lanes == 0; });
+  }
+
+  /// `v` as products, sums over lanes and scatters under views; nothing where there is anything
+  /// else in it.
   std::optional<std::vector<Term>> products(ValueId v, std::size_t carry) const {
     const Equation* e = maker(v);
     if (!e) return std::nullopt;
@@ -176,6 +201,11 @@ class AccumulationLoop {
       if (r)
         for (Term& t : *r) t.views.insert(t.views.begin(), e);
       return r;
+    }
+    if (is(scatter_add_p)) {
+      if (!adds_rows(*e, carry)) return std::nullopt;
+      return std::vector<Term>{
+          {e->primitive, e->params, {e->inputs[1], e->inputs[2]}, body_.avals[v], e->loc, {}}};
     }
     if (!is(dot_general_p, sum_p)) return std::nullopt;
     for (ValueId x : e->inputs)
@@ -199,7 +229,8 @@ class AccumulationLoop {
       for (std::vector<int>* axes : all)
         for (int& a : *axes) a = from[static_cast<std::size_t>(a)];
     };
-    if (e.primitive == &sum_p) return {e.primitive, e.params, operands, e.loc, {}};
+    const Aval& result = body_.avals[e.outputs[0]];
+    if (e.primitive == &sum_p) return {e.primitive, e.params, operands, result, e.loc, {}};
     auto p = e.params.as<DotParams>();
     // Free axes keep their order, which is that of the result.
     const auto free_in_order = [&](ValueId v, const std::vector<int>& batch,
@@ -221,7 +252,7 @@ class AccumulationLoop {
       unturned(0, {&p.lhs_batch, &p.lhs_contracting});
     if (free_in_order(e.inputs[1], p.rhs_batch, p.rhs_contracting))
       unturned(1, {&p.rhs_batch, &p.rhs_contracting});
-    return {e.primitive, p, operands, e.loc, {}};
+    return {e.primitive, p, operands, result, e.loc, {}};
   }
 
   const Equation* maker(ValueId v) const {
@@ -254,6 +285,20 @@ class AccumulationLoop {
     return simplify(g);
   }
 
+  /// A scatter of the updates of all steps.
+  static Array scattered(const Term& t, const Array& indices, const Array& updates) {
+    const auto& p = t.params.as<ScatterParams>();
+    const auto joined = [&](const Array& rows, int axis) {
+      const Array moved = lax::move_axis(rows, 0, axis, t.loc);
+      const Dim n = moved.shape()[axis] * moved.shape()[axis + 1];
+      return lax::reshape(moved, moved.shape().without(axis).with(axis, n), t.loc);
+    };
+    return emit1(
+        scatter_add_p, ScatterParams{p.axis, p.batch_dims},
+        {lax::full(t.result, 0, t.loc), joined(indices, p.batch_dims), joined(updates, p.axis)},
+        t.loc);
+  }
+
   /// The sum of a term over all steps.
   static Array total(const Term& t, const std::map<ValueId, Array>& rows) {
     const auto behind = [](std::vector<int> axes, bool steps) {
@@ -264,7 +309,9 @@ class AccumulationLoop {
     Arrays in;
     for (ValueId v : t.operands) in.push_back(rows.at(v));
     Array r;
-    if (t.primitive == &sum_p) {
+    if (t.primitive == &scatter_add_p) {
+      r = scattered(t, in[0], in[1]);
+    } else if (t.primitive == &sum_p) {
       r = emit1(sum_p, AxesParams{behind(t.params.as<AxesParams>().axes, true)}, in, t.loc);
     } else {
       const auto& p = t.params.as<DotParams>();

@@ -6,6 +6,7 @@
 #include "codegen/operations/op_params.h"
 #include "codegen/operations/table.h"
 #include "codegen/simplify/simplify.h"
+#include "gnomon/indexing.h"
 #include "gnomon/loops.h"
 #include "tests/codegen/graph_host.h"
 
@@ -141,6 +142,47 @@ TEST(SumsOut, OnlyTheSumsOfAStepLeave) {
   EXPECT_EQ(carried(out).size(), carried(g).size());
   const auto& body = *last_scan(out).params.as<ScanParams>().body;
   for (const Equation& e : body.equations) EXPECT_NE(e.primitive, &sum_p);
+}
+
+HostArray ids_below(Dim count, Dim some) {
+  HostArray ids(Aval{DType::i32, {some, steps}});
+  for (Dim i = 0; i < ids.size(); ++i) ids.set_integer(i, i * 7 % count);
+  return ids;
+}
+
+/// The gradient of lanes, each of which adds up rows of one table.
+Graph of_rows(const HostArray& table, const HostArray& ids) {
+  const auto lane = [](const Array& t, const Array& own) {
+    return scan(
+               [&](const Array& s, const Array& i) {
+                 const Array next = sin(s) + t[i];
+                 return std::pair{next, next};
+               },
+               zeros({width}), own, {.kind = LoopKind::stored})
+        .second;
+  };
+  return simplify(graph_of(
+      [&](const Array& whole, const Array& all) {
+        return grad([&](const Array& t) {
+          return sum(square(vmap([&](const Array& own) { return lane(t, own); })(all)));
+        })(whole);
+      },
+      table, ids));
+}
+
+TEST(SumsOut, RowsAddedToATableAreOneScatter) {
+  for (const auto& [count, some] : {std::pair<Dim, Dim>{5, lanes}, {1000, lanes}, {1000, 1}}) {
+    const HostArray table = waves({count, width}, 4), ids = ids_below(count, some);
+    const Graph g = of_rows(table, ids), out = sink_accumulations(g);
+    expect_same(g, out, {table, ids});
+    EXPECT_THAT(carried(g), ::testing::Contains(Shape({count, width})));
+    EXPECT_THAT(carried(out), ::testing::Each(Shape({some, width})));
+    for (const Aval& a : out.avals)
+      EXPECT_LE(a.shape.size(), std::max(count, steps * some) * width);
+  }
+  // A lane adds to a small table where it has it.
+  const Graph g = of_rows(waves({5, width}, 4), ids_below(5, 1));
+  EXPECT_EQ(carried(sink_accumulations(g)), carried(g));
 }
 
 }  // namespace
