@@ -8,6 +8,7 @@
 //   one of `size` elements that are all alike, numbered 0.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "codegen/graph/primitive.h"
 
@@ -28,5 +29,10 @@ extern const Primitive psum_p, all_gather_p, axis_index_p;
 /// Whether the equation, or one in its sub-graphs, goes along an axis of that name; never for the
 /// empty name.
 bool speaks_of(const Equation&, const std::string& axis);
+
+/// Adds the axes whose elements the graph, or one in it, has meet: those of psum and all_gather,
+/// not of axis_index. Each is there once.
+void add_axes_met(const Graph&, std::vector<CollectiveParams>& axes);
+bool elements_meet(const Graph&);
 
 }  // namespace gnomon

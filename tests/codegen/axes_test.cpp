@@ -145,6 +145,62 @@ TEST(Axes, LoopsWaitForNobodyAndStoppedElementsKeepTheirValue) {
   EXPECT_EQ(run(counts, four), (Numbers{1, 5, 10, 18}));
 }
 
+// v -> v + psum(v) while v < 10, of a and b. Step 1: 2 a + b and a + 2 b; the second stops there.
+// Step 2, of the first: 5 a + 4 b. The sum of both ends is 6 a + 6 b.
+TEST(Axes, GradientsOfElementsThatStopApart) {
+  const HostArray at = f32({0.5f, 7});
+  for (const LoopKind kind :
+       {LoopKind::automatic, LoopKind::stored, LoopKind::checkpointed, LoopKind::bounded})
+    for (const Dim most : {2, 3, 20, 100}) {
+      const auto end = [=](const Array& x) {
+        return while_loop([](const Array& v) { return v < 10; },
+                          [](Array v) { return v + psum(v, "i"); }, x,
+                          {.max_steps = most, .kind = kind});
+      };
+      const auto loss = [&](const Array& x) { return sum(over(end)(x)); };
+      EXPECT_EQ(run(over(end), at), (Numbers{30.5, 14.5}));
+      EXPECT_EQ(run([&](const Array& x) { return grad(loss)(x); }, at), (Numbers{6, 6}))
+          << name(kind) << " " << most;
+      EXPECT_EQ(run([&](const Array& x) { return jacfwd(loss)(x); }, at), (Numbers{6, 6}));
+      EXPECT_EQ(run(over([&](const Array& x) { return grad(end)(x); }), at), (Numbers{6, 6}))
+          << name(kind) << " " << most << ", inside";
+    }
+}
+
+// The last step of one element is no step of others that have stopped: with one step at most both
+// ends are 2 a + b and a + 2 b.
+TEST(Axes, GradientsOfLoopsThatTheirBoundEnds) {
+  const auto end = [](const Array& x) {
+    return while_loop([](const Array& v) { return v < 10; },
+                      [](Array v) { return v + psum(v, "i"); }, x, {.max_steps = 1});
+  };
+  const HostArray at = f32({0.5f, 7});
+  EXPECT_EQ(run(
+                [&](const Array& x) {
+                  return grad([&](const Array& v) { return sum(over(end)(v)); })(x);
+                },
+                at),
+            (Numbers{3, 3}));
+  EXPECT_EQ(run(over([&](const Array& x) { return grad(end)(x); }), at), (Numbers{3, 3}));
+}
+
+// a and b take psum(x^2) x or 3 x: with a above 3 and b below, the sum of both is
+// (a^2 + b^2) a + 3 b.
+TEST(Axes, AGradientInsideGoesBackThroughTheBranchesOfOthers) {
+  const auto f = [](const Array& x) {
+    return cond(
+        x > 3, [](const Array& v) { return psum(v * v, "i") * v; },
+        [](const Array& v) { return 3 * v; }, x);
+  };
+  const HostArray at = f32({4, 2});
+  const Numbers want{3 * 16 + 4, 2 * 4 * 2 + 3};
+  EXPECT_EQ(
+      run([&](const Array& x) { return grad([&](const Array& v) { return sum(over(f)(v)); })(x); },
+          at),
+      want);
+  EXPECT_EQ(run(over([&](const Array& x) { return grad(f)(x); }), at), want);
+}
+
 TEST(Axes, BranchesCallsAndRules) {
   const auto f = over([](const Array& x) {
     const auto mean_of = custom_jvp(

@@ -64,6 +64,28 @@ bool speaks_of(const Equation& e, const std::string& axis) {
   });
 }
 
+void add_axes_met(const Graph& g, std::vector<CollectiveParams>& axes) {
+  const auto add = [&](const CollectiveParams& along) {
+    if (std::none_of(axes.begin(), axes.end(), [&](const auto& a) { return a.axis == along.axis; }))
+      axes.push_back(along);
+  };
+  for (const Equation& e : g.equations) {
+    if (e.primitive == &psum_p) add(e.params.as<CollectiveParams>());
+    if (e.primitive == &all_gather_p) {
+      const auto& p = e.params.as<GatherAxisParams>();
+      add({p.axis, p.size});
+    }
+    if (e.primitive->lower.kind == Lowering::Kind::element) continue;
+    for (const GraphPtr& inner : e.params.graphs()) add_axes_met(*inner, axes);
+  }
+}
+
+bool elements_meet(const Graph& g) {
+  std::vector<CollectiveParams> axes;
+  add_axes_met(g, axes);
+  return !axes.empty();
+}
+
 const Primitive psum_p{
     .name = "psum",
     .parse = parse_params<CollectiveParams>,

@@ -10,6 +10,7 @@
 #include "codegen/graph/effects.h"
 #include "codegen/graph/primitive.h"
 #include "codegen/lax/lax.h"
+#include "codegen/operations/collectives.h"
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/operations/table.h"
 #include "codegen/simplify/simplify.h"
@@ -171,7 +172,8 @@ Graph residuals_of(const Graph& body, const Graph& pullback, const std::vector<b
 
 std::optional<Skipping> skipping(const Graph& body, std::size_t carried,
                                  const std::vector<bool>& active) {
-  if (has_effects(body)) return std::nullopt;
+  // Elements that meet in a step all count it.
+  if (has_effects(body) || elements_meet(body)) return std::nullopt;
   std::vector<const Equation*> makers(body.avals.size(), nullptr);
   for (const Equation& e : body.equations)
     for (ValueId v : e.outputs) makers[v] = &e;

@@ -1,6 +1,9 @@
 // codegen/primitives/control/reverse_cond.cpp -- reverse mode of cond: the branch that was taken,
 // again.
+#include <algorithm>
+
 #include "codegen/lax/lax.h"
+#include "codegen/operations/collectives.h"
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/primitives/control/reverse.h"
 #include "codegen/trace/trace.h"
@@ -20,7 +23,7 @@ Arrays forward_cond(const Params& params, const Arrays& x, const std::vector<boo
   return emit(cond_p, settled(cond_p, params, buffers), x, loc);
 }
 
-/// Which branch each lane takes: i32[lanes].
+/// Which branch each lane takes: i32[lanes], or without lanes i32[].
 Array branch_taken(const CondParams& p, const Array& index) {
   if (index.dtype() == DType::boolean) return lax::convert(index, DType::i32);
   const auto last = static_cast<double>(p.branches.size() - 1);
@@ -149,6 +152,38 @@ Arrays by_all_branches(const CondParams& p, const std::optional<LaneBranches>& o
   return sum;
 }
 
+/// Where elements along named axes meet: each takes part in every branch, so it goes back through
+/// every one that any of them takes. Its cotangents are there for the one that it takes itself.
+Arrays by_branches_of_all(const CondParams& p, const Array& index, const Arrays& operands,
+                          const Arrays& cotangents, const std::vector<Graph>& back,
+                          const std::vector<CollectiveParams>& met) {
+  const Array chosen = branch_taken(p, index);
+  Arrays sum;
+  for (std::size_t b = 0; b < back.size(); ++b) {
+    const Array mine = lax::eq(chosen, lax::full_like(chosen, static_cast<double>(b)));
+    Array takers = lax::convert(mine, DType::i32);
+    for (const CollectiveParams& along : met) takers = emit1(psum_p, along, {takers}, {});
+    Arrays in = operands;
+    for (const Array& c : cotangents)
+      in.push_back(lax::select(lax::broadcast(mine, c.shape(), {}), c, lax::zeros_like(c)));
+    const auto none = control::traced({}, in, {}, [&](const Arrays&, const Arrays&) {
+      Arrays zeros;
+      for (const Aval& type : back[b].output_avals()) zeros.push_back(lax::full(type, 0));
+      return zeros;
+    });
+    const CondParams any{{none, control::share(back[b])}, 0};
+    const Arrays found =
+        emit(cond_p, any, joined({lax::lt(lax::zeros_like(takers), takers)}, in), {});
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (b == 0)
+        sum.push_back(found[i]);
+      else
+        sum[i] = lax::add(sum[i], found[i]);
+    }
+  }
+  return sum;
+}
+
 Tangents backward_cond(const ReverseArgs& a) {
   CondParams p = a.params.as<CondParams>();
   const std::vector<bool> active(a.active.begin() + 1, a.active.end());
@@ -164,11 +199,15 @@ Tangents backward_cond(const ReverseArgs& a) {
   for (const GraphPtr& branch : p.branches)
     back.push_back(pullback(*branch, active, given, buffers));
   Arrays found;
-  const auto one = p.lanes > 0 ? lane_branches(p, operands) : std::nullopt;
+  std::vector<CollectiveParams> met;
+  for (const GraphPtr& branch : p.branches) add_axes_met(*branch, met);
+  const auto one = p.lanes > 0 && met.empty() ? lane_branches(p, operands) : std::nullopt;
   if (one && p.lanes * shared_elements(*one, operands, active) <= most_shared) {
     found = by_own_branch(p, *one, a.inputs, active, given, buffers, cotangents);
   } else if (p.lanes > 0) {
     found = by_all_branches(p, one, a.inputs[0], operands, cotangents, back);
+  } else if (!met.empty()) {
+    found = by_branches_of_all(p, a.inputs[0], operands, cotangents, back, met);
   } else {
     for (std::size_t b = 0; b < back.size(); ++b) p.branches[b] = control::share(back[b]);
     found = emit(cond_p, p, joined(a.inputs, cotangents), {});

@@ -4,6 +4,7 @@
 #include "codegen/lax/lax.h"
 #include "codegen/operations/buffer.h"
 #include "codegen/operations/table.h"
+#include "codegen/primitives/control/in_step.h"
 #include "codegen/primitives/control/reverse_steps.h"
 #include "codegen/primitives/control/written_out.h"
 #include "codegen/trace/trace.h"
@@ -110,6 +111,8 @@ Arrays forward_while(const Params& params, const Arrays& x, const std::vector<bo
                      const Buffers& buffers, Loc loc) {
   const auto& p = params.as<WhileParams>();
   control::check_kind("while_loop", p.kind, p.max_steps, loc);
+  if (control::stops_apart(p))
+    return control::forward_by(control::in_step(p, loc), x, active, buffers);
   if (!keeps_all(p)) return control::checkpointed_forward(p, x, active, buffers, loc);
   if (const auto one = lane_loop(p, x))
     return for_each_lane(p.lanes, x, one->varies, [&](const Arrays& in) {
@@ -198,6 +201,7 @@ Tangents backward_by_lane(const LaneLoop& one, Dim lanes, const ReverseArgs& a) 
 
 Tangents backward_while(const ReverseArgs& a) {
   const auto& p = a.params.as<WhileParams>();
+  if (control::stops_apart(p)) return control::backward_by(control::in_step(p, Trace::where()), a);
   if (!keeps_all(p)) return control::checkpointed_backward(a);
   if (const auto one = lane_loop(p, a.inputs)) return backward_by_lane(*one, p.lanes, a);
   const auto carried = static_cast<std::size_t>(p.carried);

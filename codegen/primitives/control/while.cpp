@@ -3,12 +3,15 @@
 
 #include "codegen/graph/effects.h"
 #include "codegen/graph/evaluate.h"
+#include "codegen/operations/collectives.h"
 #include "codegen/operations/effects.h"
+#include "codegen/primitives/control/in_step.h"
 #include "codegen/primitives/control/reverse.h"
 #include "codegen/primitives/families.h"
 #include "codegen/trace/trace.h"
 #include "codegen/transforms/control_graphs.h"
 #include "codegen/transforms/jvp.h"
+#include "codegen/transforms/vmap.h"
 
 namespace gnomon {
 namespace {
@@ -104,9 +107,32 @@ Graph more_lanes(const Graph& graph, std::size_t laned, std::vector<bool> batche
   return trace.finish(outputs);
 }
 
+/// Whether the vmap that runs here is over an axis along which elements of the loop meet, and they
+/// stop apart.
+bool meets_apart(const WhileParams& p, const BatchAxes& axes, Dim n) {
+  const Trace* trace = Trace::current();
+  if (!trace || trace->mapped_axis.empty()) return false;
+  std::vector<CollectiveParams> met;
+  add_axes_met(*p.condition, met);
+  add_axes_met(*p.body, met);
+  if (std::none_of(met.begin(), met.end(),
+                   [&](const auto& along) { return along.axis == trace->mapped_axis; }))
+    return false;
+  std::vector<bool> batched;
+  for (const auto& axis : axes) batched.push_back(axis.has_value());
+  batched = control::carried_flags(
+      std::move(batched), static_cast<std::size_t>(p.carried),
+      [&](const std::vector<bool>& flags) { return control::batched_outputs(*p.body, flags, n); });
+  return control::batched_outputs(*p.condition, batched, n)[0];
+}
+
 Batched batch_while(const Params& params, const Arrays& x, const BatchAxes& axes, Dim n) {
   auto p = params.as<WhileParams>();
   const auto carried = static_cast<std::size_t>(p.carried);
+  if (meets_apart(p, axes, n)) {
+    const BatchedGraph all = vmap_in_place(control::in_step(p, Trace::where()), axes, n);
+    return {inline_graph(all.graph, x), all.out_axes};
+  }
   if (const auto h = control::hoist(*p.body, carried, 0)) {
     // What stays the same needs no lane of its own.
     p.condition = control::share(control::reordered(*p.condition, h->inputs, {0}));
