@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "codegen/analysis/uses.h"
 #include "codegen/cost/device_model.h"
 #include "codegen/cost/work.h"
 #include "codegen/graph/primitive.h"
@@ -114,7 +115,7 @@ std::optional<std::string> better_as_kernels(const Graph& g, const Equation& loo
 }
 
 std::optional<std::string> better_as_kernels(const Equation& cond, const Target& target) {
-  if (cond.primitive != &cond_p) return std::nullopt;
+  if (cond.primitive != &cond_p || is_loop(cond)) return std::nullopt;
   const bool by_lanes = cond.params.as<CondParams>().lanes > 0;
   const DeviceModel& m = device_model(target);
   const bool cores = runs_on_cores(target);
