@@ -77,8 +77,8 @@ struct Target {
   std::uint32_t panel_depth = 8;    // products: positions of the sum in shared memory at a time
   std::uint32_t subgroup_size = 1;  // as the device tells; nothing may rely on it
 
-  /// Its compiler takes a constant zero for something that changes nothing when it is added, and for
-  /// the end of the matter when it is multiplied or divided by (passes/hide_zeros).
+  /// Its compiler takes a constant zero for something that changes nothing when it is added, and
+  /// for the end of the matter when it is multiplied or divided by (passes/hide_zeros).
   bool folds_zeros = false;
   /// What the device does not round correctly: every kernel then has its own (passes/refine).
   kernel::RefineOptions refine;

@@ -239,8 +239,8 @@ TEST_F(Loops, AMillionScalarStepsOfAScanAreFewDispatches) {
   const std::uint64_t before = rt.counters().dispatches;
   EXPECT_EQ(value(run(u32(seed + 1))), after(steps, seed + 1));
   // A driver that stops shaders after 65,535 trips gets slices of at least half of that, which
-  // divide the length.
-  EXPECT_LE(rt.counters().dispatches - before, 20u);
+  // divide the length, and every four of them what counts them on.
+  EXPECT_LE(rt.counters().dispatches - before, 24u);
 }
 
 TEST_F(Loops, AMillionRowsOfAScanAreExact) {
