@@ -12,14 +12,21 @@
 namespace gnomon::aot {
 namespace {
 
+struct Member;
+
 /// A place in an argument: an array, or members by name or number.
 struct Node {
   std::optional<Aval> leaf;
   bool numbered = false;
-  std::vector<std::pair<std::string, Node>> members;
+  std::vector<Member> members;
 
   // Of one C++ type: equal members with arrays of any types.
   bool same_type(const Node& o) const;
+};
+
+struct Member {
+  std::string first;
+  Node second;
 };
 
 bool Node::same_type(const Node& o) const {
@@ -39,7 +46,7 @@ void insert(Node& root, std::string_view path, const Aval& aval) {
     const std::string name(path.substr(1, end - 1));
     path = end == path.npos ? std::string_view() : path.substr(number ? end + 1 : end);
     at->numbered = number;
-    auto member = std::ranges::find(at->members, name, &std::pair<std::string, Node>::first);
+    auto member = std::ranges::find(at->members, name, &Member::first);
     if (member == at->members.end()) member = at->members.insert(member, {name, Node()});
     at = &member->second;
   }
