@@ -2,7 +2,6 @@
 #include "shaders/passes/hide_zeros.h"
 
 #include <algorithm>
-#include <map>
 
 #include "shaders/passes/rewrite.h"
 

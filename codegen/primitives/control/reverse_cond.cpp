@@ -107,6 +107,15 @@ Arrays by_own_branch(CondParams p, const LaneBranches& one, const Arrays& inputs
   return found;
 }
 
+/// Cotangents through one more branch; nothing is there in front of the first.
+void add_to(Arrays& sum, const Arrays& found) {
+  if (sum.empty()) {
+    sum = found;
+    return;
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) sum[i] = lax::add(sum[i], found[i]);
+}
+
 /// All branches for all lanes. Lane i of every cotangent is there for branch b if i takes it; a
 /// lane that takes another one has the operands of one that takes b meanwhile, because zero times
 /// the slope of a branch at a place that it is not meant for may be NaN.
@@ -142,12 +151,7 @@ Arrays by_all_branches(const CondParams& p, const std::optional<LaneBranches>& o
       for (Array& f : found)
         f = lax::select(lax::broadcast(any, f.shape(), {}), f, lax::zeros_like(f));
     }
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (b == 0)
-        sum.push_back(found[i]);
-      else
-        sum[i] = lax::add(sum[i], found[i]);
-    }
+    add_to(sum, found);
   }
   return sum;
 }
@@ -174,12 +178,7 @@ Arrays by_branches_of_all(const CondParams& p, const Array& index, const Arrays&
     const CondParams any{{none, control::share(back[b])}, 0};
     const Arrays found =
         emit(cond_p, any, joined({lax::lt(lax::zeros_like(takers), takers)}, in), {});
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (b == 0)
-        sum.push_back(found[i]);
-      else
-        sum[i] = lax::add(sum[i], found[i]);
-    }
+    add_to(sum, found);
   }
   return sum;
 }
