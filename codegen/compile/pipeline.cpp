@@ -114,7 +114,7 @@ void share_time(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target
     k = std::move(counted->kernel);
   }
   GNOMON_CHECK(memory + 1 == c.draft.operands.size(), "what turns need is the last operand");
-  k = kernel::simplify(std::move(k));
+  k = kernel::simplify(k);
 }
 
 /// Clusters that have one kernel: what they do differs in arrays, or in their number of lanes too.

@@ -431,7 +431,7 @@ kernel::Kernel loops_merged(kernel::Kernel k, const Draft& d, const Target& t) {
   const std::uint32_t of_lane =
       d.has_loop ? std::max(1u, t.accumulators / t.loop_coarsening) : t.accumulators;
   k = kernel::fuse_loops(std::move(k), {d.carried > 0 ? d.carried : of_lane});
-  return kernel::count_loops(k) < loops ? kernel::simplify(std::move(k)) : std::move(k);
+  return kernel::count_loops(k) < loops ? kernel::simplify(k) : std::move(k);
 }
 
 namespace {

@@ -31,7 +31,7 @@ Kernel vectorized(Kernel k, const KernelContext& c) {
                            {.texel_reads = c.target.texel_reads && !c.gate, .wide_access = true});
 }
 
-Kernel simplified(Kernel k, const KernelContext&) { return kernel::simplify(std::move(k)); }
+Kernel simplified(Kernel k, const KernelContext&) { return kernel::simplify(k); }
 
 Kernel with_hidden_zeros(Kernel k, const KernelContext& c) {
   return c.target.folds_zeros ? kernel::hide_zeros(k) : std::move(k);

@@ -2,6 +2,7 @@
 #include "shaders/passes/simplify.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <unordered_set>
@@ -13,7 +14,7 @@
 namespace gnomon::kernel {
 namespace {
 
-/// What the effects of a kernel depend on.
+/// What the effects of a kernel depend on, and what makes its values.
 class Liveness {
  public:
   explicit Liveness(const Kernel& kernel)
@@ -34,6 +35,10 @@ class Liveness {
   bool live(const Instruction& i) const {
     return has_effect(i) || (!i.regions.empty() && needed_.count(&i) != 0) ||
            std::any_of(i.results.begin(), i.results.end(), [&](Value v) { return live(v); });
+  }
+  /// The instruction with this result; null for arguments of regions.
+  const Instruction* maker(Value v) const {
+    return owners_[v.index].argument ? nullptr : owners_[v.index].instruction;
   }
 
  private:
@@ -109,6 +114,25 @@ class Liveness {
   std::vector<Value> pending_;
 };
 
+/// Bits of a value that is constant when the loop is entered.
+std::optional<std::uint64_t> at_entry(const Liveness& live, const Instruction& loop, Value v) {
+  const std::vector<Value>& arguments = loop.regions[0].arguments;
+  const auto at = std::find(arguments.begin(), arguments.end(), v);
+  if (at != arguments.end()) v = loop.operands[static_cast<std::size_t>(at - arguments.begin())];
+  const Instruction* i = live.maker(v);
+  if (i == nullptr || i->op != Op::constant) return std::nullopt;
+  return i->immediate;
+}
+
+bool runs_at_least_once(const Kernel& kernel, const Liveness& live, const Instruction& loop) {
+  const Instruction* test = live.maker(loop.regions[0].yields[0]);
+  if (test == nullptr || !is_comparison(test->op)) return false;
+  const auto a = at_entry(live, loop, test->operands[0]);
+  const auto b = at_entry(live, loop, test->operands[1]);
+  if (!a || !b) return false;
+  return scalar_function(test->op, kernel.type(test->operands[0]).scalar)(*a, *b, 0) != 0;
+}
+
 /// Cheap enough to be computed even when the branch that wants it is not taken.
 bool cheap(Op op, DType scalar) {
   switch (form(op)) {
@@ -123,8 +147,11 @@ bool cheap(Op op, DType scalar) {
 
 class Simplifier : public Rewriter {
  public:
-  Simplifier(const Kernel& source, Builder& out)
-      : Rewriter(source, out), live_(source), definitions_(definitions(source)) {}
+  Simplifier(const Kernel& source, Builder& out, const Liveness& live)
+      : Rewriter(source, out), live_(live) {}
+
+  /// Of every loop, in order, whether it was known to be reached.
+  std::vector<bool> reached() && { return std::move(reached_); }
 
  protected:
   void visit(const Instruction& i) override {
@@ -191,25 +218,6 @@ class Simplifier : public Rewriter {
     loads_.emplace(key, mapped(i.results[0]));
   }
 
-  /// Bits of a value that is constant when the loop is entered.
-  std::optional<std::uint64_t> at_entry(const Instruction& loop, Value v) const {
-    const std::vector<Value>& arguments = loop.regions[0].arguments;
-    const auto at = std::find(arguments.begin(), arguments.end(), v);
-    if (at != arguments.end()) v = loop.operands[static_cast<std::size_t>(at - arguments.begin())];
-    const Instruction* i = definitions_[v.index];
-    if (i == nullptr || i->op != Op::constant) return std::nullopt;
-    return i->immediate;
-  }
-
-  bool runs_at_least_once(const Instruction& loop) const {
-    const Instruction* test = definitions_[loop.regions[0].yields[0].index];
-    if (test == nullptr || !is_comparison(test->op)) return false;
-    const auto a = at_entry(loop, test->operands[0]);
-    const auto b = at_entry(loop, test->operands[1]);
-    if (!a || !b) return false;
-    return scalar_function(test->op, source_.type(test->operands[0]).scalar)(*a, *b, 0) != 0;
-  }
-
   void loop(const Instruction& i) {
     const Region& condition = i.regions[0];
     const Region& body = i.regions[1];
@@ -233,7 +241,8 @@ class Simplifier : public Rewriter {
       for (std::size_t k = 0; k < kept.size(); ++k) map(region.arguments[kept[k]], carried[k]);
       Rewriter::copy(region);
     };
-    const bool reached = runs_at_least_once(i);
+    const bool reached = runs_at_least_once(source_, live_, i);
+    reached_.push_back(reached);
     map(results, out_.loop(
                      init, i.immediate,
                      [&](std::span<const Value> carried) {
@@ -277,69 +286,77 @@ class Simplifier : public Rewriter {
                      [&] { return side(i.regions[1]); }));
   }
 
-  Liveness live_;
-  std::vector<const Instruction*> definitions_;
+  const Liveness& live_;
+  std::vector<bool> reached_;
   std::vector<Place> places_{1};  // per depth
   std::multimap<std::pair<std::uint64_t, Values>, Value> loads_;
 };
 
-/// Whether two kernels have the same instructions in the same order, whatever their values'
-/// numbers.
-class Renaming {
+/// Whether one more round would change nothing of what a round has made. That is numbered as if
+/// it were built in order, so nothing was moved or folded to what came later; and what was built in
+/// order is not folded any further.
+class Settled {
  public:
-  Renaming(const Kernel& a, const Kernel& b) : a_(a), b_(b), names_(a.types.size()) {}
+  Settled(const Kernel& kernel, const Liveness& live, const std::vector<bool>& reached)
+      : kernel_(kernel), live_(live), reached_(reached) {}
 
-  bool covers(const Region& a, const Region& b) {
-    return define(a.arguments, b.arguments) &&
-           std::equal(a.body.begin(), a.body.end(), b.body.begin(), b.body.end(),
-                      [&](const Instruction& x, const Instruction& y) { return covers(x, y); }) &&
-           covers(a.yields, b.yields);
-  }
+  bool holds() { return in_order(kernel_.body) && next_ == kernel_.types.size(); }
 
  private:
-  bool covers(const Instruction& a, const Instruction& b) {
-    return a.op == b.op && a.exact == b.exact && a.immediate == b.immediate &&
-           covers(a.operands, b.operands) &&
-           std::equal(a.regions.begin(), a.regions.end(), b.regions.begin(), b.regions.end(),
-                      [&](const Region& x, const Region& y) { return covers(x, y); }) &&
-           define(a.results, b.results);
+  bool in_order(std::span<const Value> made) {
+    return std::all_of(made.begin(), made.end(), [&](Value v) { return v.index == next_++; });
   }
-  bool covers(std::span<const Value> a, std::span<const Value> b) const {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [&](Value x, Value y) { return names_[x.index] == y; });
+  bool in_order(const Region& r) {
+    return in_order(r.arguments) && std::all_of(r.body.begin(), r.body.end(),
+                                                [&](const Instruction& i) { return in_order(i); });
   }
-  bool define(std::span<const Value> a, std::span<const Value> b) {
-    if (a.size() != b.size()) return false;
-    for (std::size_t k = 0; k < a.size(); ++k) {
-      if (a_.type(a[k]) != b_.type(b[k])) return false;
-      names_[a[k].index] = b[k];
-    }
-    return true;
+  bool in_order(const Instruction& i) {
+    const auto live = [&](Value v) { return live_.live(v); };
+    if (!live_.live(i) ||
+        (!i.regions.empty() && !std::all_of(i.results.begin(), i.results.end(), live)))
+      return false;
+    if (i.op == Op::loop && drops_some(i)) return false;
+    if (i.op == Op::if_ && joins_same(i)) return false;
+    return std::all_of(i.regions.begin(), i.regions.end(),
+                       [&](const Region& r) { return in_order(r); }) &&
+           in_order(i.results);
+  }
+  bool drops_some(const Instruction& loop) {
+    if (runs_at_least_once(kernel_, live_, loop) != reached_[loops_++]) return true;
+    const Region& body = loop.regions[1];
+    for (std::size_t k = 0; k < loop.operands.size(); ++k)
+      if (body.yields[k] == body.arguments[k] || body.yields[k] == loop.operands[k]) return true;
+    return false;
+  }
+  static bool joins_same(const Instruction& branch) {
+    const std::vector<Value>&a = branch.regions[0].yields, &b = branch.regions[1].yields;
+    return !std::equal(a.begin(), a.end(), b.begin(), std::not_equal_to<>());
   }
 
-  const Kernel &a_, &b_;
-  std::vector<Value> names_;
+  const Kernel& kernel_;
+  const Liveness& live_;
+  const std::vector<bool>& reached_;
+  std::size_t next_ = 0, loops_ = 0;
 };
-
-Kernel rebuild(const Kernel& kernel) {
-  Builder out(kernel.name);
-  copy_header(kernel, out);
-  out.kernel().lanes = kernel.lanes;
-  Simplifier(kernel, out).Rewriter::copy(kernel.body);
-  return out.take();
-}
 
 }  // namespace
 
-Kernel simplify(Kernel kernel) {
-  // Each removal may uncover another. What is rebuilt is numbered by its instructions alone, so
-  // that another round would number it no differently.
+Kernel simplify(const Kernel& source) {
+  // Each removal may uncover another.
   constexpr int most_rounds = 8;
+  Kernel kernel;
+  Liveness live(source);
   for (int round = 0; round < most_rounds; ++round) {
-    Kernel next = rebuild(kernel);
-    const bool settled = Renaming(next, kernel).covers(next.body, kernel.body);
-    kernel = std::move(next);
-    if (settled) break;
+    const Kernel& before = round == 0 ? source : kernel;
+    Builder out(before.name);
+    copy_header(before, out);
+    out.kernel().lanes = before.lanes;
+    Simplifier pass(before, out, live);
+    pass.Rewriter::copy(before.body);
+    const std::vector<bool> reached = std::move(pass).reached();
+    kernel = out.take();
+    live = Liveness(kernel);
+    if (Settled(kernel, live, reached).holds()) break;
   }
   return kernel;
 }

@@ -11,6 +11,6 @@ namespace gnomon::kernel {
 /// Bit for bit the same kernel. Expensive arithmetic never leaves a branch. A load leaves a loop
 /// only when its buffer is never written by the kernel and the loop is known to reach it. O(n) per
 /// round, a few rounds.
-Kernel simplify(Kernel);
+Kernel simplify(const Kernel&);
 
 }  // namespace gnomon::kernel
