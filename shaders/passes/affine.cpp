@@ -45,17 +45,20 @@ class Analysis {
  private:
   const Affine& of(Value v) const { return facts_.values[v.index]; }
 
-  void set(Value v, Affine fact) {
-    Affine& known = facts_.values[v.index];
-    if (known != fact) changed_ = true;
-    known = fact;
-  }
+  void set(Value v, Affine fact) { facts_.values[v.index] = fact; }
 
   /// Region arguments only sink, which is what makes the iteration end.
   void sink(Value argument, Affine fact) {
     if (seen_[argument.index]) fact = join(of(argument), fact);
     seen_[argument.index] = true;
     set(argument, fact);
+  }
+
+  /// What a trip hands to the next one: it has been walked already.
+  void sink_back(Value argument, Affine fact) {
+    const Affine before = of(argument);
+    sink(argument, fact);
+    changed_ = changed_ || of(argument) != before;
   }
 
   std::optional<std::uint32_t> constant(Value v) const {
@@ -68,7 +71,7 @@ class Analysis {
   bool is_word(Type t) const { return counts(t) && size_of(t.scalar) == 4; }
 
   /// 2^result divides the value, given a power for each operand.
-  std::uint8_t alignment(const Instruction& i, const std::vector<std::uint8_t>& of_operand) const {
+  std::uint8_t alignment(const Instruction& i, std::span<const std::uint8_t> of_operand) const {
     const auto amount = [&](std::size_t k) { return constant(i.operands[k]); };
     const auto clamp = [](std::uint32_t bits) {
       return static_cast<std::uint8_t>(std::min<std::uint32_t>(bits, zero_alignment));
@@ -201,7 +204,7 @@ class Analysis {
     }
     std::uint8_t power = 0;
     if (counts(type)) {
-      std::vector<std::uint8_t> powers;
+      SmallVector<std::uint8_t, 8> powers;
       for (Value v : i.operands) {
         powers.push_back(varying ? of(v).alignment_everywhere() : of(v).alignment);
       }
@@ -290,7 +293,7 @@ class Analysis {
     // The condition too runs for some lanes only once others have left.
     if (splits) walk(condition, true);
     for (std::size_t k = 0; k < i.operands.size(); ++k) {
-      sink(condition.arguments[k], of(body.yields[k]));
+      sink_back(condition.arguments[k], of(body.yields[k]));
       const bool same = body.yields[k] == body.arguments[k];
       const Affine carried = of(condition.arguments[k]);
       set(i.results[k], same ? of(i.operands[k]) : splits ? vary(carried) : carried);
@@ -314,7 +317,7 @@ class Analysis {
   std::vector<const Instruction*> definitions_;
   AffineFacts facts_;
   std::vector<bool> seen_;  // per argument: has a fact already
-  bool changed_ = false;
+  bool changed_ = false;    // something that was walked before
 };
 
 void collect(const Region& region, std::vector<const Instruction*>& out) {
@@ -416,11 +419,11 @@ Linear sum(const Linear& a, const Linear& b, std::uint32_t times) {
   auto x = a.terms.begin();
   auto y = b.terms.begin();
   while (x != a.terms.end() || y != b.terms.end()) {
-    const bool left = y == b.terms.end() || (x != a.terms.end() && !(y->first < x->first));
-    const bool right = x == a.terms.end() || (y != b.terms.end() && !(x->first < y->first));
-    const Value v = left ? x->first : y->first;
-    const std::uint32_t c = (left ? x++->second : 0) + (right ? y++->second * times : 0);
-    if (c != 0) r.terms.emplace_back(v, c);
+    const bool left = y == b.terms.end() || (x != a.terms.end() && !(y->value < x->value));
+    const bool right = x == a.terms.end() || (y != b.terms.end() && !(x->value < y->value));
+    const Value v = left ? x->value : y->value;
+    const std::uint32_t c = (left ? x++->times : 0) + (right ? y++->times * times : 0);
+    if (c != 0) r.terms.push_back({v, c});
   }
   return r;
 }

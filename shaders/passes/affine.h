@@ -56,7 +56,13 @@ std::vector<Offset> split_components(const Kernel&,
 
 /// A u32 index as a sum of multiples of values and a constant, modulo 2^32.
 struct Linear {
-  std::vector<std::pair<Value, std::uint32_t>> terms;  // by value, no coefficient is zero
+  struct Term {
+    Value value;
+    std::uint32_t times = 0;
+    auto operator<=>(const Term&) const = default;
+  };
+  using Terms = SmallVector<Term, 4>;
+  Terms terms;  // by value, no coefficient is zero
   std::uint32_t offset = 0;
 };
 

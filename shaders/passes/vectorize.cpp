@@ -19,12 +19,40 @@ namespace {
 constexpr std::uint32_t block = 4;  // elements of one wide access
 constexpr std::uint8_t block_alignment = 2;
 
+bool is_access(const Instruction& i) { return i.op == Op::load || i.op == Op::store; }
+
+/// Of what an access loads or stores.
+Type accessed(const Kernel& k, const Instruction& access) {
+  return k.type(access.op == Op::load ? access.results[0] : access.operands[1]);
+}
+
+template <class F>
+bool any_access(const Region& region, const F& wanted) {
+  return std::any_of(region.body.begin(), region.body.end(), [&](const Instruction& i) {
+    return (is_access(i) && wanted(i)) ||
+           std::any_of(i.regions.begin(), i.regions.end(),
+                       [&](const Region& r) { return any_access(r, wanted); });
+  });
+}
+
+/// Whether an access is of several elements and cannot be one.
+bool is_split(const Kernel& k, const AffineFacts& facts, const Instruction& access,
+              bool wide_access) {
+  const Type t = accessed(k, access);
+  const Value index = access.operands[0];
+  if (t.width == 1) return false;
+  if (k.type(index).width > 1) return true;
+  const bool aligned = facts[index].alignment_everywhere() >= block_alignment;
+  const bool words = size_of(t.scalar) == 4;
+  return !(wide_access && aligned && words && t.width >= block);
+}
+
 /// Splits what cannot be one access.
 class Splitter : public Rewriter {
  public:
-  Splitter(const Kernel& source, Builder& out, bool wide_access)
+  Splitter(const Kernel& source, Builder& out, const AffineFacts& facts, bool wide_access)
       : Rewriter(source, out),
-        facts_(analyse(source, {Op::invocation, 1})),
+        facts_(facts),
         definitions_(definitions(source)),
         wide_access_(wide_access) {}
 
@@ -72,12 +100,9 @@ class Splitter : public Rewriter {
   /// The index of each component when the access is to be split, else nothing.
   Values split(const Instruction& i, std::uint8_t width) {
     Values parts;
-    if (width == 1) return parts;
+    if (!is_split(source_, facts_, i, wide_access_)) return parts;
     const Value index = i.operands[0];
     if (source_.type(index).width == 1) {
-      const bool aligned = facts_[index].alignment_everywhere() >= block_alignment;
-      const bool words = size_of(source_.buffers[i.immediate].dtype) == 4;
-      if (wide_access_ && aligned && words && width >= block) return parts;
       for (std::uint32_t k = 0; k < width; ++k)
         parts.push_back(out_.add(mapped(index), out_.u32(k)));
       return parts;
@@ -89,94 +114,57 @@ class Splitter : public Rewriter {
     return parts;
   }
 
-  AffineFacts facts_;
+  const AffineFacts& facts_;
   std::vector<const Instruction*> definitions_;
   bool wide_access_;
 };
 
-/// Merges scalar accesses of one region that fill an aligned block.
-class Merger : public Rewriter {
+/// Aligned elements that are loaded or stored in one.
+struct Block {
+  std::uint32_t buffer = 0;
+  std::array<const Instruction*, block> members{};
+  const Instruction* last = nullptr;
+  Value loaded;         // once it is
+  bool within = false;  // a wide load has all of it
+
+  bool full() const {
+    return within ||
+           std::all_of(members.begin(), members.end(), [](auto* m) { return m != nullptr; });
+  }
+};
+
+/// Which accesses of one region fill, or are parts of, a block.
+struct Blocks {
+  std::vector<Block> all;
+  /// Number of the block, and which of its elements.
+  std::unordered_map<const Instruction*, std::pair<std::size_t, std::uint32_t>> loads;
+  std::unordered_map<const Instruction*, std::vector<std::size_t>> wide_loads;
+  std::unordered_map<const Instruction*, std::size_t> stores;
+};
+
+class Planner {
  public:
-  Merger(const Kernel& source, Builder& out)
-      : Rewriter(source, out),
-        facts_(analyse(source, {Op::invocation, 1})),
-        definitions_(definitions(source)) {
-    plan(source.body);
+  Planner(const Kernel& kernel, const AffineFacts& facts)
+      : kernel_(kernel), facts_(facts), definitions_(definitions(kernel)) {
+    plan(kernel.body);
   }
 
- protected:
-  void visit(const Instruction& i) override {
-    if (const auto load = loads_.find(&i); load != loads_.end()) {
-      map(i.results[0],
-          out_.extract(loaded(load->second.first, i, load->second.second), load->second.second));
-    } else if (const auto wide = wide_loads_.find(&i); wide != wide_loads_.end()) {
-      Values parts;
-      for (std::uint32_t p = 0; p < wide->second.size(); ++p) {
-        const Value whole = loaded(wide->second[p], i, 0, p * block);
-        for (std::uint32_t k = 0; k < block; ++k) parts.push_back(out_.extract(whole, k));
-      }
-      map(i.results[0], out_.construct(parts));
-    } else if (const auto store = stores_.find(&i); store != stores_.end()) {
-      const Block& b = blocks_[store->second];
-      if (b.last != &i) return;
-      Values parts;
-      for (const Instruction* member : b.members) parts.push_back(mapped(member->operands[1]));
-      const auto component = std::find(b.members.begin(), b.members.end(), &i) - b.members.begin();
-      out_.store(b.buffer, index(i, static_cast<std::uint32_t>(component)), out_.construct(parts));
-    } else {
-      copy(i);
-    }
-  }
+  Blocks blocks() && { return std::move(blocks_); }
 
  private:
-  struct Block {
-    std::uint32_t buffer = 0;
-    std::array<const Instruction*, block> members{};
-    const Instruction* last = nullptr;
-    Value loaded;
-    bool within = false;  // a wide load has all of it
-
-    bool full() const {
-      return within ||
-             std::all_of(members.begin(), members.end(), [](auto* m) { return m != nullptr; });
-    }
-  };
   /// Buffer, the index but for its constant, offset of the block from that.
-  using Key =
-      std::tuple<std::uint64_t, std::vector<std::pair<Value, std::uint32_t>>, std::uint32_t>;
+  using Key = std::tuple<std::uint64_t, Linear::Terms, std::uint32_t>;
 
   struct Scalar {
     Key key;
     std::uint32_t component = 0;
   };
 
-  /// Where the block begins of which an access is a component. An element that is loaded twice is
-  /// among the members once.
-  Value index(const Instruction& access, std::uint32_t component) {
-    return out_.sub(mapped(access.operands[0]), out_.u32(component));
-  }
-
-  /// Block number `number`, of which `access` reads component `component` + `part` of what it
-  /// reads.
-  Value loaded(std::size_t number, const Instruction& access, std::uint32_t component,
-               std::uint32_t part = 0) {
-    Block& b = blocks_[number];
-    if (b.loaded.valid()) return b.loaded;
-    Value mask;
-    if (!b.full()) {
-      Values read;
-      for (const Instruction* m : b.members) read.push_back(out_.boolean(m != nullptr));
-      mask = out_.construct(read);
-    }
-    const Value at = out_.add(index(access, component), out_.u32(part));
-    return b.loaded = out_.load(b.buffer, at, block, mask);
-  }
-
   /// The block an unmasked scalar access of `value`s belongs to, if it is known to be aligned.
   std::optional<Scalar> scalar_access(const Instruction& i, Value value,
                                       std::size_t operands) const {
-    if (i.operands.size() != operands || source_.type(value).width != 1 ||
-        size_of(source_.type(value).scalar) != 4) {
+    if (i.operands.size() != operands || kernel_.type(value).width != 1 ||
+        size_of(kernel_.type(value).scalar) != 4) {
       return std::nullopt;
     }
     return place(i);
@@ -193,9 +181,9 @@ class Merger : public Rewriter {
   /// The blocks that a wide load is made of; none where it is not.
   std::vector<Key> blocks_of(const Instruction& i) const {
     std::vector<Key> keys;
-    const Type t = source_.type(i.results[0]);
+    const Type t = kernel_.type(i.results[0]);
     if (i.operands.size() > 1 || t.width < block || t.width % block != 0 ||
-        size_of(t.scalar) != 4 || source_.type(i.operands[0]).width > 1)
+        size_of(t.scalar) != 4 || kernel_.type(i.operands[0]).width > 1)
       return keys;
     const auto at = place(i);
     if (!at || at->component != 0) return keys;
@@ -224,7 +212,7 @@ class Merger : public Rewriter {
     std::map<Key, Block> found;
     std::vector<std::pair<const Instruction*, Scalar>> members;
     for (const Instruction& i : region.body) {
-      if (i.op != Op::load || source_.buffers[i.immediate].access != Access::read) continue;
+      if (i.op != Op::load || kernel_.buffers[i.immediate].access != Access::read) continue;
       const auto at = scalar_access(i, i.results[0], 1);
       if (!at) continue;
       found.try_emplace(at->key, block_of(at->key)).first->second.members[at->component] = &i;
@@ -232,7 +220,7 @@ class Merger : public Rewriter {
     }
     std::vector<std::pair<const Instruction*, std::vector<Key>>> wide;
     for (const Instruction& i : region.body) {
-      if (i.op != Op::load || source_.buffers[i.immediate].access != Access::read) continue;
+      if (i.op != Op::load || kernel_.buffers[i.immediate].access != Access::read) continue;
       std::vector<Key> keys = blocks_of(i);
       bool shared = false;
       for (const Key& key : keys)
@@ -241,23 +229,23 @@ class Merger : public Rewriter {
     }
     std::map<Key, std::size_t> numbers;
     const auto number_of = [&](const Key& key, const Block& b) {
-      const auto [number, added] = numbers.try_emplace(key, blocks_.size());
-      if (added) blocks_.push_back(b);
+      const auto [number, added] = numbers.try_emplace(key, blocks_.all.size());
+      if (added) blocks_.all.push_back(b);
       return number->second;
     };
     for (const auto& [instruction, at] : members) {
       const Block& b = found.at(at.key);
       // A texel is fetched whole for any one of its elements. Single numbers stay as they are.
-      const bool texel = source_.buffers[b.buffer].texel && !std::get<1>(at.key).empty();
+      const bool texel = kernel_.buffers[b.buffer].texel && !std::get<1>(at.key).empty();
       if (!b.full() && !texel) continue;
-      loads_.emplace(instruction, std::make_pair(number_of(at.key, b), at.component));
+      blocks_.loads.emplace(instruction, std::make_pair(number_of(at.key, b), at.component));
     }
     for (const auto& [instruction, keys] : wide)
       for (const Key& key : keys) {
         Block b = block_of(key);
         if (const auto known = found.find(key); known != found.end()) b = known->second;
         b.within = true;
-        wide_loads_[instruction].push_back(number_of(key, b));
+        blocks_.wide_loads[instruction].push_back(number_of(key, b));
       }
   }
 
@@ -287,64 +275,127 @@ class Merger : public Rewriter {
       b.members[at->component] = &i;
       b.last = &i;
       if (!b.full()) continue;
-      for (const Instruction* member : b.members) stores_.emplace(member, blocks_.size());
-      blocks_.push_back(b);
+      for (const Instruction* member : b.members)
+        blocks_.stores.emplace(member, blocks_.all.size());
+      blocks_.all.push_back(b);
       open.erase(at->key);
     }
   }
 
-  AffineFacts facts_;
+  const Kernel& kernel_;
+  const AffineFacts& facts_;
   std::vector<const Instruction*> definitions_;
-  std::vector<Block> blocks_;
-  std::unordered_map<const Instruction*, std::pair<std::size_t, std::uint32_t>> loads_;
-  std::unordered_map<const Instruction*, std::vector<std::size_t>> wide_loads_;
-  std::unordered_map<const Instruction*, std::size_t> stores_;
+  Blocks blocks_;
 };
+
+/// Merges accesses that fill blocks.
+class Merger : public Rewriter {
+ public:
+  Merger(const Kernel& source, Builder& out, Blocks blocks)
+      : Rewriter(source, out), blocks_(std::move(blocks)) {}
+
+ protected:
+  void visit(const Instruction& i) override {
+    if (const auto load = blocks_.loads.find(&i); load != blocks_.loads.end()) {
+      map(i.results[0],
+          out_.extract(loaded(load->second.first, i, load->second.second), load->second.second));
+    } else if (const auto wide = blocks_.wide_loads.find(&i); wide != blocks_.wide_loads.end()) {
+      Values parts;
+      for (std::uint32_t p = 0; p < wide->second.size(); ++p) {
+        const Value whole = loaded(wide->second[p], i, 0, p * block);
+        for (std::uint32_t k = 0; k < block; ++k) parts.push_back(out_.extract(whole, k));
+      }
+      map(i.results[0], out_.construct(parts));
+    } else if (const auto store = blocks_.stores.find(&i); store != blocks_.stores.end()) {
+      const Block& b = blocks_.all[store->second];
+      if (b.last != &i) return;
+      Values parts;
+      for (const Instruction* member : b.members) parts.push_back(mapped(member->operands[1]));
+      const auto component = std::find(b.members.begin(), b.members.end(), &i) - b.members.begin();
+      out_.store(b.buffer, index(i, static_cast<std::uint32_t>(component)), out_.construct(parts));
+    } else {
+      copy(i);
+    }
+  }
+
+ private:
+  /// Where the block begins of which an access is a component. An element that is loaded twice is
+  /// among the members once.
+  Value index(const Instruction& access, std::uint32_t component) {
+    return out_.sub(mapped(access.operands[0]), out_.u32(component));
+  }
+
+  /// Block number `number`, of which `access` reads component `component` + `part` of what it
+  /// reads.
+  Value loaded(std::size_t number, const Instruction& access, std::uint32_t component,
+               std::uint32_t part = 0) {
+    Block& b = blocks_.all[number];
+    if (b.loaded.valid()) return b.loaded;
+    Value mask;
+    if (!b.full()) {
+      Values read;
+      for (const Instruction* m : b.members) read.push_back(out_.boolean(m != nullptr));
+      mask = out_.construct(read);
+    }
+    const Value at = out_.add(index(access, component), out_.u32(part));
+    return b.loaded = out_.load(b.buffer, at, block, mask);
+  }
+
+  Blocks blocks_;
+};
+
+/// Whether a term means the number it is. One that stands for a negative number modulo 2^32 would
+/// add up to the right index, but not to the right quarter of it.
+bool natural(const std::vector<const Instruction*>& definitions, Value v) {
+  const Instruction* i = definitions[v.index];
+  if (i == nullptr) return true;  // what loops over positions count
+  if (form(i->op) == Form::position) return true;
+  switch (i->op) {
+    case Op::band:
+    case Op::shr:
+    case Op::rem:
+    case Op::div:
+      return true;
+    case Op::minimum:
+      return natural(definitions, i->operands[0]) || natural(definitions, i->operands[1]);
+    default:
+      return false;
+  }
+}
+
+/// The index of a wide access as a sum of whole blocks, if it is one.
+std::optional<Linear> in_blocks(const Kernel& k, const std::vector<const Instruction*>& definitions,
+                                const Instruction& access) {
+  const Type t = accessed(k, access);
+  if (t.width < block || size_of(t.scalar) != 4 || k.type(access.operands[0]).width != 1)
+    return std::nullopt;
+  Linear at = linear(definitions, access.operands[0]);
+  bool whole = at.offset % block == 0 && !at.terms.empty();
+  for (const auto& [term, times] : at.terms)
+    whole = whole && times % block == 0 && natural(definitions, term);
+  return whole ? std::optional(std::move(at)) : std::nullopt;
+}
 
 /// Writes the indices of wide accesses as 4 * q, with what a loop does not change added up first:
 /// the emitter counts in units of 16 bytes, and simplify moves the rest out of the loop.
 class Quarters : public Rewriter {
  public:
-  Quarters(const Kernel& source, Builder& out)
-      : Rewriter(source, out), definitions_(definitions(source)) {}
+  using Definitions = std::vector<const Instruction*>;
+  Quarters(const Kernel& source, Builder& out, const Definitions& definitions)
+      : Rewriter(source, out), definitions_(definitions) {}
 
  protected:
   void visit(const Instruction& i) override {
-    const bool load = i.op == Op::load, access = load || i.op == Op::store;
-    if (!access) return copy(i);
-    const Type t = source_.type(load ? i.results[0] : i.operands[1]);
-    if (t.width < block || size_of(t.scalar) != 4 || source_.type(i.operands[0]).width != 1)
-      return copy(i);
-    Linear at = linear(definitions_, i.operands[0]);
-    bool whole = at.offset % block == 0;
-    for (const auto& [term, times] : at.terms) whole = whole && times % block == 0 && natural(term);
-    if (!whole || at.terms.empty()) return copy(i);
+    std::optional<Linear> at;
+    if (is_access(i)) at = in_blocks(source_, definitions_, i);
+    if (!at) return copy(i);
     Values operands = mapped(i.operands);
-    operands[0] = out_.mul(quarter(std::move(at)), out_.u32(block));
-    const Value result = emit_like(out_, source_, i, operands, t.width);
-    if (load) map(i.results[0], result);
+    operands[0] = out_.mul(quarter(std::move(*at)), out_.u32(block));
+    const Value result = emit_like(out_, source_, i, operands, accessed(source_, i).width);
+    if (i.op == Op::load) map(i.results[0], result);
   }
 
  private:
-  /// Whether a term means the number it is. One that stands for a negative number modulo 2^32 would
-  /// add up to the right index, but not to the right quarter of it.
-  bool natural(Value v) const {
-    const Instruction* i = definitions_[v.index];
-    if (i == nullptr) return true;  // what loops over positions count
-    if (form(i->op) == Form::position) return true;
-    switch (i->op) {
-      case Op::band:
-      case Op::shr:
-      case Op::rem:
-      case Op::div:
-        return true;
-      case Op::minimum:
-        return natural(i->operands[0]) || natural(i->operands[1]);
-      default:
-        return false;
-    }
-  }
-
   static Value signed_quarter(Builder& out, std::uint32_t x) {
     const std::int32_t q = static_cast<std::int32_t>(x) / static_cast<std::int32_t>(block);
     return out.u32(static_cast<std::uint32_t>(q));
@@ -353,36 +404,23 @@ class Quarters : public Rewriter {
   Value quarter(Linear at) {
     const auto depth = [&](Value v) { return out_.depth_of(mapped(v)); };
     std::stable_sort(at.terms.begin(), at.terms.end(),
-                     [&](const auto& a, const auto& b) { return depth(a.first) < depth(b.first); });
+                     [&](const auto& a, const auto& b) { return depth(a.value) < depth(b.value); });
     Value sum = signed_quarter(out_, at.offset);
     for (const auto& t : at.terms)
-      out_.at_depth(depth(t.first), [&] {
-        sum = out_.add(sum, out_.mul(mapped(t.first), signed_quarter(out_, t.second)));
+      out_.at_depth(depth(t.value), [&] {
+        sum = out_.add(sum, out_.mul(mapped(t.value), signed_quarter(out_, t.times)));
       });
     return sum;
   }
 
-  std::vector<const Instruction*> definitions_;
+  const Definitions& definitions_;
 };
 
-/// Elements of the longest access to a buffer.
-std::uint32_t widest_access(const Kernel& kernel, const Region& region) {
-  std::uint32_t widest = 0;
-  for (const Instruction& i : region.body) {
-    if (i.op == Op::load || i.op == Op::store) {
-      const Value value = i.op == Op::load ? i.results[0] : i.operands[1];
-      widest = std::max<std::uint32_t>(widest, kernel.type(value).width);
-    }
-    for (const Region& inner : i.regions) widest = std::max(widest, widest_access(kernel, inner));
-  }
-  return widest;
-}
-
-template <class Pass, class... Options>
-Kernel rebuild(const Kernel& source, Options... options) {
+template <class Pass, class... Rest>
+Kernel rebuild(const Kernel& source, Rest&&... rest) {
   Builder out(source.name);
   copy_header(source, out);
-  Pass(source, out, options...).Rewriter::copy(source.body);
+  Pass(source, out, std::forward<Rest>(rest)...).Rewriter::copy(source.body);
   return out.take();
 }
 
@@ -395,11 +433,20 @@ Kernel vectorize(Kernel kernel, VectorizeOptions options) {
         options.texel_reads && b.access == Access::read && !b.coherent && size_of(b.dtype) == 4;
   }
   // Most kernels need not all three.
-  if (widest_access(kernel, kernel.body) > 1)
-    kernel = rebuild<Splitter>(kernel, options.wide_access);
+  AffineFacts facts = analyse(kernel, {Op::invocation, 1});
+  if (any_access(kernel.body, [&](const Instruction& i) {
+        return is_split(kernel, facts, i, options.wide_access);
+      })) {
+    kernel = rebuild<Splitter>(kernel, facts, options.wide_access);
+    facts = analyse(kernel, {Op::invocation, 1});
+  }
   if (!options.wide_access) return kernel;
-  kernel = rebuild<Merger>(kernel);
-  return widest_access(kernel, kernel.body) < block ? kernel : rebuild<Quarters>(kernel);
+  if (Blocks blocks = Planner(kernel, facts).blocks(); !blocks.all.empty())
+    kernel = rebuild<Merger>(kernel, std::move(blocks));
+  const std::vector<const Instruction*> made = definitions(kernel);
+  const auto counted = [&](const Instruction& i) { return in_blocks(kernel, made, i).has_value(); };
+  if (any_access(kernel.body, counted)) return rebuild<Quarters>(kernel, made);
+  return kernel;
 }
 
 }  // namespace gnomon::kernel

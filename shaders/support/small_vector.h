@@ -34,10 +34,10 @@ class SmallVector {
   SmallVector(I first, I last) {
     assign(first, last);
   }
-  SmallVector(const SmallVector& o) { assign(o.begin(), o.end()); }
+  SmallVector(const SmallVector& o) { copy(o); }
   SmallVector(SmallVector&& o) noexcept { take(o); }
   SmallVector& operator=(const SmallVector& o) {
-    if (this != &o) assign(o.begin(), o.end());
+    if (this != &o) copy(o);
     return *this;
   }
   SmallVector& operator=(SmallVector&& o) noexcept {
@@ -53,8 +53,8 @@ class SmallVector {
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  T* data() { return capacity_ > N ? heap_ : in_place_; }
-  const T* data() const { return capacity_ > N ? heap_ : in_place_; }
+  T* data() { return capacity_ > N ? elements_.heap : elements_.in_place; }
+  const T* data() const { return capacity_ > N ? elements_.heap : elements_.in_place; }
   T* begin() { return data(); }
   T* end() { return data() + size_; }
   const T* begin() const { return data(); }
@@ -72,7 +72,7 @@ class SmallVector {
     T* larger = new T[capacity];
     std::copy(begin(), end(), larger);
     release();
-    heap_ = larger;
+    elements_.heap = larger;
     capacity_ = static_cast<std::uint32_t>(capacity);
   }
   void resize(std::size_t size) {
@@ -88,7 +88,11 @@ class SmallVector {
   template <class I>
   void assign(I first, I last) {
     clear();
-    insert(end(), first, last);
+    const auto count = static_cast<std::size_t>(std::distance(first, last));
+    reserve(count);
+    T* place = data();
+    for (; first != last; ++first) *place++ = *first;
+    size_ = static_cast<std::uint32_t>(count);
   }
   /// The elements inserted may not be elements of this list.
   template <class I>
@@ -114,26 +118,35 @@ class SmallVector {
   friend bool operator==(const SmallVector& a, const SmallVector& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
+  friend auto operator<=>(const SmallVector& a, const SmallVector& b) {
+    return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());
+  }
 
  private:
+  union Elements {
+    Elements() {}  // NOLINT: as above
+    T in_place[N];
+    T* heap;
+  };
+
   void release() {
-    if (capacity_ > N) delete[] heap_;
+    if (capacity_ > N) delete[] elements_.heap;
     capacity_ = N;
+  }
+  void copy(const SmallVector& o) {
+    if (o.capacity_ > N) return assign(o.begin(), o.end());
+    release();
+    size_ = o.size_;
+    elements_ = o.elements_;  // all of them: a fixed number takes no loop
   }
   void take(SmallVector& o) {
     size_ = std::exchange(o.size_, 0);
     capacity_ = std::exchange(o.capacity_, N);
-    if (capacity_ > N)
-      heap_ = o.heap_;
-    else
-      std::copy(o.in_place_, o.in_place_ + size_, in_place_);
+    elements_ = o.elements_;
   }
 
   std::uint32_t size_ = 0, capacity_ = N;
-  union {
-    T in_place_[N];
-    T* heap_;
-  };
+  Elements elements_;
 };
 
 }  // namespace gnomon
