@@ -26,9 +26,23 @@ struct Footprint {
 };
 
 class LoopFuser {
+  /// First value, bound and step of a counting loop and its most trips.
+  using Range = std::tuple<Value, Value, Value, std::uint64_t>;
+
  public:
   LoopFuser(const Kernel& k, FuseLoopsOptions options)
       : kernel_(k), options_(options), definitions_(definitions(k)) {}
+
+  /// Whether two loops of one region count over one range.
+  bool finds_some(const Region& region) const {
+    std::set<Range> ranges;
+    return std::any_of(region.body.begin(), region.body.end(), [&](const Instruction& i) {
+      const std::optional<Range> r = range(i);
+      return (r && !ranges.insert(*r).second) ||
+             std::any_of(i.regions.begin(), i.regions.end(),
+                         [&](const Region& inner) { return finds_some(inner); });
+    });
+  }
 
   void fuse_loops(Region& region) {
     merge(region);
@@ -71,9 +85,6 @@ class LoopFuser {
       f.uses.insert(f.uses.end(), r.yields.begin(), r.yields.end());
     }
   }
-
-  /// First value, bound and step of a counting loop and its most trips.
-  using Range = std::tuple<Value, Value, Value, std::uint64_t>;
 
   /// The range of a loop whose first carried value counts, and whose condition looks at nothing
   /// else.
@@ -213,7 +224,8 @@ class LoopFuser {
 }  // namespace
 
 Kernel fuse_loops(Kernel kernel, FuseLoopsOptions options) {
-  if (options.most_carried == 0) return kernel;
+  if (options.most_carried == 0 || !LoopFuser(kernel, options).finds_some(kernel.body))
+    return kernel;
   const Kernel source = kernel;
   LoopFuser fuser(source, options);
   if (fuser.synchronises(source.body)) return kernel;

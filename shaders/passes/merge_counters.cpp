@@ -18,14 +18,20 @@ class MergeCounters : public Rewriter {
   MergeCounters(const Kernel& source, Builder& out)
       : Rewriter(source, out), definitions_(definitions(source)) {}
 
-  bool changed() const { return changed_; }
+  /// Whether a loop has several counters or bounds.
+  bool finds_some(const Region& region) const {
+    return std::any_of(region.body.begin(), region.body.end(), [&](const Instruction& i) {
+      return (i.op == Op::loop && count(i).several()) ||
+             std::any_of(i.regions.begin(), i.regions.end(),
+                         [&](const Region& r) { return finds_some(r); });
+    });
+  }
 
  protected:
   void visit(const Instruction& i) override {
     if (i.op != Op::loop) return copy(i);
     const Counted counted = count(i);
-    if (counted.counters.size() < 2 && counted.bounds.size() < 2) return copy(i);
-    changed_ = true;
+    if (!counted.several()) return copy(i);
     rebuild(i, counted);
   }
 
@@ -39,6 +45,8 @@ class MergeCounters : public Rewriter {
     std::set<std::size_t> counters;  // carried values that grow by one
     std::vector<Bound> bounds;       // all of them hold when the condition does ...
     std::vector<Value> others;       // ... and so do these
+
+    bool several() const { return counters.size() > 1 || bounds.size() > 1; }
   };
 
   bool is_one(Value v) const {
@@ -139,7 +147,6 @@ class MergeCounters : public Rewriter {
   }
 
   std::vector<const Instruction*> definitions_;
-  bool changed_ = false;
 };
 
 }  // namespace
@@ -149,11 +156,12 @@ Kernel merge_counters(const Kernel& source) { return rewritten_by<MergeCounters>
 Kernel counters_merged(Kernel kernel) {
   if (count_loops(kernel) == 0) return kernel;
   Builder out(kernel.name);
+  MergeCounters pass(kernel, out);
+  if (!pass.finds_some(kernel.body)) return kernel;
   copy_header(kernel, out);
   out.kernel().lanes = kernel.lanes;
-  MergeCounters pass(kernel, out);
   pass.copy(kernel.body);
-  return pass.changed() ? simplify(out.take()) : std::move(kernel);
+  return simplify(out.take());
 }
 
 }  // namespace gnomon::kernel
