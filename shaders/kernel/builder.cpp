@@ -138,14 +138,13 @@ Value Builder::emit(Op op, Type t, std::span<const Value> operands, std::uint64_
   made.immediate = immediate;
   operand_pool_.insert(operand_pool_.end(), operands.begin(), operands.end());
   if (pure) numbered_.add(hash, result);
-  Instruction i;
+  Instruction& i = (op == Op::constant ? constant_body_ : open_[at]->body).emplace_back();
   i.op = op;
   i.exact = exact;
-  i.results = {result};
+  i.results.push_back(result);
   i.operands.assign(operands.begin(), operands.end());
   i.immediate = immediate;
   i.line = line_;
-  (op == Op::constant ? constant_body_ : open_[at]->body).push_back(std::move(i));
   return result;
 }
 
@@ -382,12 +381,11 @@ void Builder::emit_effect(Op op, std::initializer_list<Value> operands, std::uin
                  op_text(op) + " uses %" + std::to_string(v.index) +
                      ", whose region is not open where the instruction goes");
   }
-  Instruction i;
+  Instruction& i = open_.back()->body.emplace_back();
   i.op = op;
   i.operands = operands;
   i.immediate = immediate;
   i.line = line_;
-  open_.back()->body.push_back(std::move(i));
 }
 
 Value Builder::load(std::uint32_t b, Value index, std::uint8_t width, Value mask) {

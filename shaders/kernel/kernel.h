@@ -69,12 +69,12 @@ struct Region {
 
 struct Instruction {
   Op op = Op::constant;
-  bool exact = false;  // neither contract nor reassociate
+  bool exact = false;      // neither contract nor reassociate
+  std::uint32_t line = 0;  // index into Kernel::lines plus one, 0 when unknown
   SmallVector<Value, 2> results;
   SmallVector<Value, 4> operands;
   std::uint64_t immediate = 0;
   std::vector<Region> regions;
-  std::uint32_t line = 0;  // index into Kernel::lines plus one, 0 when unknown
 };
 
 enum class Access : std::uint8_t { read, write, read_write };
