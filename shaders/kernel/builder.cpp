@@ -25,13 +25,9 @@ std::string op_text(Op op) { return "`" + std::string(name(op)) + "`"; }
 class Builder::Opened {
  public:
   Opened(Builder& b, Region& region) : builder_(b) {
-    b.open_.push_back(&region);
-    b.serials_.push_back(b.next_serial_++);
+    b.open_.push_back({&region, b.next_serial_++});
   }
-  ~Opened() {
-    builder_.open_.pop_back();
-    builder_.serials_.pop_back();
-  }
+  ~Opened() { builder_.open_.pop_back(); }
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
 
@@ -41,8 +37,7 @@ class Builder::Opened {
 
 Builder::Builder(std::string name) {
   kernel_.name = std::move(name);
-  open_.push_back(&kernel_.body);
-  serials_.push_back(0);
+  open_.push_back({&kernel_.body, 0});
 }
 
 Kernel Builder::take() {
@@ -72,13 +67,20 @@ std::uint32_t Builder::shared_array(LocalArray a) {
 std::uint32_t Builder::parameter_word() { return kernel_.parameters++; }
 
 void Builder::at_line(const char* file, int line) {
-  if (file == line_file_ && line == line_in_file_) return;
-  line_file_ = file;
-  line_in_file_ = line;
-  const auto [at, added] =
-      line_numbers_.try_emplace({file, line}, static_cast<std::uint32_t>(kernel_.lines.size() + 1));
-  if (added) kernel_.lines.push_back({file, line});
-  line_ = at->second;
+  const std::string_view name = file;
+  const auto is_this = [&](std::uint32_t number) {
+    const SourceLine& known = kernel_.lines[number - 1];
+    return known.line == line && known.file == name;
+  };
+  if (line_ != 0 && is_this(line_)) return;  // many in a row
+  const std::uint64_t hash = mix(std::hash<std::string_view>()(name), static_cast<unsigned>(line));
+  if (const std::uint32_t* known = line_numbers_.find(hash, is_this)) {
+    line_ = *known;
+    return;
+  }
+  kernel_.lines.push_back({file, line});
+  line_ = static_cast<std::uint32_t>(kernel_.lines.size());
+  line_numbers_.add(hash, line_);
 }
 
 // ---- values
@@ -95,13 +97,13 @@ Value Builder::fresh(Type t, std::uint32_t at) {
   kernel_.types.push_back(t);
   Definition& made = definitions_.emplace_back();
   made.depth = at;
-  made.serial = serials_[at];
+  made.serial = open_[at].serial;
   return v;
 }
 
 bool Builder::visible(Value v) const {
   const Definition& d = definition(v);
-  return d.depth < open_.size() && serials_[d.depth] == d.serial;
+  return d.depth < open_.size() && open_[d.depth].serial == d.serial;
 }
 
 Value Builder::emit(Op op, Type t, std::span<const Value> operands, std::uint64_t immediate,
@@ -121,13 +123,13 @@ Value Builder::emit(Op op, Type t, std::span<const Value> operands, std::uint64_
                static_cast<std::uint64_t>(t.scalar) * 256 + t.width);
     hash = mix(hash, immediate);
     for (const Value v : operands) hash = mix(hash, v.index);
-    const Value known = numbered_.find(hash, [&](Value v) {
+    const Value* known = numbered_.find(hash, [&](Value v) {
       const Definition& d = definition(v);
       return d.op == op && d.exact == exact && d.immediate == immediate && type(v) == t &&
              d.operands == operands.size() && d.depth <= at && visible(v) &&
              std::equal(operands.begin(), operands.end(), operand_pool_.begin() + d.first);
     });
-    if (known.valid()) return known;
+    if (known != nullptr) return *known;
   }
   const Value result = fresh(t, at);
   Definition& made = definitions_[result.index];
@@ -138,7 +140,7 @@ Value Builder::emit(Op op, Type t, std::span<const Value> operands, std::uint64_
   made.immediate = immediate;
   operand_pool_.insert(operand_pool_.end(), operands.begin(), operands.end());
   if (pure) numbered_.add(hash, result);
-  Instruction& i = (op == Op::constant ? constant_body_ : open_[at]->body).emplace_back();
+  Instruction& i = (op == Op::constant ? constant_body_ : open_[at].region->body).emplace_back();
   i.op = op;
   i.exact = exact;
   i.results.push_back(result);
@@ -381,7 +383,7 @@ void Builder::emit_effect(Op op, std::initializer_list<Value> operands, std::uin
                  op_text(op) + " uses %" + std::to_string(v.index) +
                      ", whose region is not open where the instruction goes");
   }
-  Instruction& i = open_.back()->body.emplace_back();
+  Instruction& i = here().body.emplace_back();
   i.op = op;
   i.operands = operands;
   i.immediate = immediate;
@@ -488,7 +490,7 @@ Values Builder::loop(std::span<const Value> init, std::uint64_t max_trips,
   }
   for (const Value v : init) i.results.push_back(fresh(type(v), depth()));
   Values results = i.results;
-  open_.back()->body.push_back(std::move(i));
+  here().body.push_back(std::move(i));
   return results;
 }
 
@@ -550,7 +552,7 @@ Values Builder::if_(Value predicate, const std::function<Values()>& then,
     i.results.push_back(fresh(type(a[k]), depth()));
   }
   Values results = i.results;
-  if (!results.empty() || has_effects(i)) open_.back()->body.push_back(std::move(i));
+  if (!results.empty() || has_effects(i)) here().body.push_back(std::move(i));
   return results;
 }
 
@@ -562,16 +564,11 @@ void Builder::at_depth(std::uint32_t at, const std::function<void()>& f) {
   if (at == depth()) return f();
   struct Restore {
     Builder& b;
-    std::vector<Region*> open;
-    std::vector<std::uint32_t> serials;
-    ~Restore() {
-      b.open_ = std::move(open);
-      b.serials_ = std::move(serials);
-    }
+    SmallVector<OpenRegion, 6> inner;
+    ~Restore() { b.open_.insert(b.open_.end(), inner.begin(), inner.end()); }
   };
-  const Restore restore{*this, open_, serials_};
+  const Restore restore{*this, {open_.begin() + at + 1, open_.end()}};
   open_.resize(at + 1);
-  serials_.resize(at + 1);
   f();
 }
 
@@ -586,7 +583,7 @@ Values Builder::append(Instruction i, std::span<const Type> result_types) {
   i.results.clear();
   for (const Type t : result_types) i.results.push_back(fresh(t, depth()));
   Values results = i.results;
-  open_.back()->body.push_back(std::move(i));
+  here().body.push_back(std::move(i));
   return results;
 }
 

@@ -2,13 +2,12 @@
 #pragma once
 #include <functional>
 #include <initializer_list>
-#include <map>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "shaders/kernel/kernel.h"
-#include "shaders/kernel/value_numbers.h"
+#include "shaders/support/hash_chains.h"
 
 namespace gnomon::kernel {
 
@@ -136,7 +135,8 @@ class Builder {
   void expect_values(std::size_t);
   /// About so many instructions follow in the region at `depth()`.
   void expect(std::size_t instructions) {
-    if (open_.back()->body.empty()) open_.back()->body.reserve(instructions);
+    std::vector<Instruction>& body = here().body;
+    if (body.empty()) body.reserve(instructions);
   }
   std::uint32_t depth() const { return static_cast<std::uint32_t>(open_.size()) - 1; }
   /// Depth of the region that defines `v`; constants are at 0.
@@ -171,6 +171,7 @@ class Builder {
     return definition(v).op == op && definition(v).operands > 0;
   }
 
+  Region& here() { return *open_.back().region; }
   Value word(Op low_or_high, Value);
   Value fresh(Type, std::uint32_t depth);
   Values arguments(Region&, std::span<const Value> like);
@@ -203,16 +204,17 @@ class Builder {
   Value fold_computed(Op, DType operand, Type result, std::initializer_list<Value>);
 
   Kernel kernel_;
-  std::vector<Region*> open_;           // regions under construction, outermost first
-  std::vector<std::uint32_t> serials_;  // identity of each open region, for visible()
+  struct OpenRegion {
+    Region* region = nullptr;
+    std::uint32_t serial = 0;  // its identity, for visible()
+  };
+  std::vector<OpenRegion> open_;  // regions under construction, outermost first
   std::uint32_t next_serial_ = 1;
   std::vector<Definition> definitions_;  // per Value
   std::vector<Value> operand_pool_;
   std::vector<Instruction> constant_body_;  // take() puts it in front
-  ValueNumbers numbered_;
-  std::map<std::pair<std::string, int>, std::uint32_t> line_numbers_;
-  const char* line_file_ = nullptr;  // of the last call of at_line, which has many in a row
-  int line_in_file_ = 0;
+  HashChains<Value> numbered_;
+  HashChains<std::uint32_t> line_numbers_;  // into lines, plus one
   std::uint32_t line_ = 0;
   bool exact_ = false;
 };

@@ -1,12 +1,12 @@
 // tests/shaders/small_vector_test.cpp -- lists that keep few elements in place do as std::vector
-// does, and value numbers find what was added.
+// does, and chains by hash hold what was added.
 #include "shaders/support/small_vector.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "shaders/kernel/value_numbers.h"
+#include "shaders/support/hash_chains.h"
 
 namespace gnomon {
 namespace {
@@ -79,16 +79,23 @@ TEST(SmallVectors, CompareByElements) {
   EXPECT_NE(a, c);
 }
 
-TEST(ValueNumbers, FindTheLatestThatIsWanted) {
-  kernel::ValueNumbers numbers;
-  const auto any = [](kernel::Value) { return true; };
-  EXPECT_FALSE(numbers.find(5, any).valid());
-  for (std::uint32_t i = 0; i < 1000; ++i) numbers.add(i % 100, kernel::Value{i});
+TEST(SmallVectors, AreOrderedByElements) {
+  const Small a{1, 2, 3, 4}, b{1, 2, 4}, c{1, 2};
+  EXPECT_LT(a, b);
+  EXPECT_LT(c, a);
+  EXPECT_FALSE(a < a);
+}
+
+TEST(HashChains, FindTheLatestThatIsWanted) {
+  HashChains<std::uint32_t> chains;
+  const auto any = [](std::uint32_t) { return true; };
+  EXPECT_EQ(chains.find(5, any), nullptr);
+  for (std::uint32_t i = 0; i < 1000; ++i) chains.add(i % 100, i);
   for (std::uint32_t hash = 0; hash < 100; ++hash) {
-    EXPECT_EQ(numbers.find(hash, any).index, 900 + hash);
-    const auto early = [](kernel::Value v) { return v.index < 300; };
-    EXPECT_EQ(numbers.find(hash, early).index, 200 + hash);
-    EXPECT_FALSE(numbers.find(hash + 100, any).valid());
+    EXPECT_EQ(*chains.find(hash, any), 900 + hash);
+    const auto early = [](std::uint32_t x) { return x < 300; };
+    EXPECT_EQ(*chains.find(hash, early), 200 + hash);
+    EXPECT_EQ(chains.find(hash + 100, any), nullptr);
   }
 }
 
