@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <optional>
 #include <unordered_set>
 
@@ -22,8 +21,7 @@ class Liveness {
         owners_(kernel.types.size()),
         read_(kernel.privates.size(), false) {
     index(kernel.body);
-    std::vector<const Instruction*> around;
-    seed(kernel.body, around);
+    seed(kernel.body);
     while (!pending_.empty()) {
       const Value v = pending_.back();
       pending_.pop_back();
@@ -44,7 +42,7 @@ class Liveness {
  private:
   struct Owner {
     const Instruction* instruction = nullptr;
-    std::size_t position = 0;  // among its results, or among a region's arguments
+    std::uint32_t position = 0;  // among its results, or among a region's arguments
     bool argument = false;
   };
 
@@ -54,28 +52,30 @@ class Liveness {
 
   void index(const Region& region) {
     for (const Instruction& i : region.body) {
-      for (std::size_t k = 0; k < i.results.size(); ++k)
+      for (std::uint32_t k = 0; k < i.results.size(); ++k)
         owners_[i.results[k].index] = {&i, k, false};
       if (i.op == Op::private_load) read_[i.immediate] = true;
       for (const Region& r : i.regions) {
-        for (std::size_t k = 0; k < r.arguments.size(); ++k) {
+        for (std::uint32_t k = 0; k < r.arguments.size(); ++k)
           owners_[r.arguments[k].index] = {&i, k, true};
-        }
         index(r);
       }
     }
   }
 
-  void seed(const Region& region, std::vector<const Instruction*>& around) {
+  /// Whether something in the region has an effect.
+  bool seed(const Region& region) {
+    bool any = false;
     for (const Instruction& i : region.body) {
-      if (has_effect(i)) {
+      bool here = has_effect(i);
+      if (here)
         for (Value v : i.operands) mark(v);
-        for (const Instruction* outer : around) need(*outer);
-      }
-      around.push_back(&i);
-      for (const Region& r : i.regions) seed(r, around);
-      around.pop_back();
+      for (const Region& r : i.regions)
+        if (seed(r)) here = true;
+      if (!i.regions.empty() && here) need(i);
+      any = any || here;
     }
+    return any;
   }
 
   void mark(Value v) {
@@ -93,7 +93,7 @@ class Liveness {
   void follow(Value v) {
     const Owner owner = owners_[v.index];
     const Instruction& i = *owner.instruction;
-    const std::size_t k = owner.position;
+    const std::uint32_t k = owner.position;
     if (i.op == Op::loop) {
       need(i);
       mark(i.results[k]);
@@ -170,7 +170,9 @@ class Simplifier : public Rewriter {
         break;
     }
     if (has_effects(i) || i.operands.empty()) return copy(i);
-    out_.at_depth(home(i), [&] { copy(i); });
+    const std::uint32_t depth = home(i);
+    if (depth == out_.depth()) return copy(i);
+    out_.at_depth(depth, [&] { copy(i); });
   }
 
  private:
@@ -178,6 +180,13 @@ class Simplifier : public Rewriter {
   struct Place {
     bool repeats = false;  // a loop's condition or body
     bool reached = false;  // runs whenever the loop does
+  };
+
+  /// A read of memory that nobody writes.
+  struct Load {
+    std::uint64_t buffer = 0;
+    SmallVector<Value, 4> operands;
+    Value value;
   };
 
   std::uint32_t depth_of(const Instruction& i) const {
@@ -203,19 +212,23 @@ class Simplifier : public Rewriter {
   void load(const Instruction& i) {
     const Buffer& buffer = source_.buffers[i.immediate];
     if (buffer.access != Access::read || buffer.coherent) return copy(i);
-    const Values operands = mapped(i.operands);
-    const auto key = std::make_pair(i.immediate, operands);
-    const auto [first, last] = loads_.equal_range(key);
-    for (auto it = first; it != last; ++it) {
-      if (out_.visible(it->second) && out_.type(it->second) == source_.type(i.results[0])) {
-        return map(i.results[0], it->second);
-      }
+    Load made{i.immediate, i.operands, {}};
+    std::uint64_t hash = i.immediate;
+    for (Value& v : made.operands) {
+      v = mapped(v);
+      hash = (hash ^ v.index) * 0x9e3779b97f4a7c15u;
     }
+    const Load* known = loads_.find(hash, [&](const Load& l) {
+      return l.buffer == made.buffer && l.operands == made.operands && out_.visible(l.value) &&
+             out_.type(l.value) == source_.type(i.results[0]);
+    });
+    if (known != nullptr) return map(i.results[0], known->value);
     const std::uint32_t lowest = depth_of(i);
     std::uint32_t depth = out_.depth();
     while (depth > lowest && places_[depth].repeats && places_[depth].reached) --depth;
     out_.at_depth(depth, [&] { copy(i); });
-    loads_.emplace(key, mapped(i.results[0]));
+    made.value = mapped(i.results[0]);
+    loads_.add(hash, made);
   }
 
   void loop(const Instruction& i) {
@@ -289,7 +302,7 @@ class Simplifier : public Rewriter {
   const Liveness& live_;
   std::vector<bool> reached_;
   std::vector<Place> places_{1};  // per depth
-  std::multimap<std::pair<std::uint64_t, Values>, Value> loads_;
+  HashChains<Load> loads_;
 };
 
 /// Whether one more round would change nothing of what a round has made. That is numbered as if
