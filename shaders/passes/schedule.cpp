@@ -60,7 +60,7 @@ class Scheduler {
 
   void reorder(std::span<Instruction> run, std::vector<Instruction>& out) {
     std::vector<std::uint32_t> waiting(run.size(), 0);  // operands from the run that are to come
-    std::vector<std::vector<std::uint32_t>> users(run.size());
+    std::vector<SmallVector<std::uint32_t, 4>> users(run.size());
     std::vector<std::uint32_t> ready;
     for (std::uint32_t i = 0; i < run.size(); ++i) {
       for (Value v : run[i].operands) {
@@ -73,11 +73,16 @@ class Scheduler {
     }
     std::vector<std::uint32_t> results;
     while (!ready.empty()) {
-      const auto better = [&](std::uint32_t a, std::uint32_t b) {
-        const int ends_a = lifetimes_ended(run[a]), ends_b = lifetimes_ended(run[b]);
-        return ends_a != ends_b ? ends_a > ends_b : a < b;
-      };
-      const auto best = std::min_element(ready.begin(), ready.end(), better);
+      // The first of those that end most.
+      auto best = ready.begin();
+      int ends = lifetimes_ended(run[*best]);
+      for (auto at = best + 1; at != ready.end(); ++at) {
+        const int e = lifetimes_ended(run[*at]);
+        if (e > ends || (e == ends && *at < *best)) {
+          best = at;
+          ends = e;
+        }
+      }
       const std::uint32_t chosen = *best;
       ready.erase(best);
       for (Value v : run[chosen].operands) --uses_[v.index];
