@@ -28,6 +28,8 @@
 #include "codegen/graph/element.h"
 #include "codegen/graph/graph.h"
 #include "codegen/program/target.h"
+#include "shaders/support/hash_chains.h"
+#include "shaders/support/small_vector.h"
 
 namespace gnomon {
 
@@ -200,11 +202,13 @@ class Frame {
   std::optional<Tile> running_;
   std::set<std::uint32_t> open_;  // loops that wait for what has to come before them
   std::unordered_map<std::size_t, Tiles> results_;  // per structured equation
+  using Position = SmallVector<kernel::Value, 4>;   // flat, or coordinates
   struct Memo {
-    kernel::Values position;
+    ValueId of;
+    Position position;
     kernel::Value value;
   };
-  std::unordered_map<ValueId, std::unordered_map<std::uint64_t, std::vector<Memo>>> memo_;
+  HashChains<Memo> memo_;
 };
 
 /// State of one kernel under construction.

@@ -20,6 +20,8 @@ class EquationContext final : public ElementContext {
  public:
   EquationContext(Frame& frame, const Equation& equation)
       : ElementContext(frame.e_.k), frame_(frame), equation_(equation) {
+    in_.reserve(equation.inputs.size());
+    out_.reserve(equation.outputs.size());
     for (ValueId v : equation.inputs) in_.push_back(frame.graph_.avals[v]);
     for (ValueId v : equation.outputs) out_.push_back(frame.graph_.avals[v]);
     inputs = in_;
@@ -81,8 +83,8 @@ void Frame::bind_constants(Frame& inner, const Equation& e, std::size_t first_in
 
 namespace {
 
-std::uint64_t position_key(const Values& position) {
-  std::uint64_t h = 0x9e3779b97f4a7c15u;
+std::uint64_t key(ValueId of, std::span<const Value> position) {
+  std::uint64_t h = (0x9e3779b97f4a7c15u ^ of) * 0x100000001b3u;
   for (Value v : position) h = (h ^ v.index) * 0x100000001b3u + (h >> 29);
   return h;
 }
@@ -103,17 +105,18 @@ Value Frame::element(ValueId v, const Index& index) {
                    " asked for at a position of " + to_string(index.shape()));
   if (k.kernel().types.size() > e_.value_limit) throw KernelTooLarge{};
   if (flat_further_out(index)) return element(v, Index::flat(index.shape(), index.flat_));
-  const Values position = index.flat_.valid() ? Values{index.flat_} : index.coordinates_;
+  const Position position =
+      index.flat_.valid() ? Position{index.flat_} : Position(index.coordinates_);
   // A position may have got its flat form since an element was asked for there by coordinates.
   const bool both_forms = index.flat_.valid() && !index.coordinates_.empty();
-  const auto known = [&](const Values& at) -> std::optional<Value> {
-    for (const Memo& m : memo_[v][position_key(at)])
-      if (m.position == at && k.visible(m.value)) return m.value;
-    return std::nullopt;
+  const auto known = [&](const Position& at) {
+    return memo_.find(key(v, at), [&](const Memo& m) {
+      return m.of == v && m.position == at && k.visible(m.value);
+    });
   };
-  if (const auto value = known(position)) return *value;
+  if (const Memo* m = known(position)) return m->value;
   if (both_forms)
-    if (const auto value = known(index.coordinates_)) return *value;
+    if (const Memo* m = known(index.coordinates_)) return m->value;
 
   std::uint32_t depth = base_depth_;
   for (Value c : position) depth = std::max(depth, k.depth_of(c));
@@ -123,9 +126,8 @@ Value Frame::element(ValueId v, const Index& index) {
   } else {
     result = compute(v, index);
   }
-  memo_[v][position_key(position)].push_back({position, result});
-  if (both_forms)
-    memo_[v][position_key(index.coordinates_)].push_back({index.coordinates_, result});
+  memo_.add(key(v, position), {v, position, result});
+  if (both_forms) memo_.add(key(v, index.coordinates_), {v, index.coordinates_, result});
   return result;
 }
 
