@@ -35,7 +35,7 @@ Graph without_effects(const Graph& graph) {
     }
     result.equations.push_back(std::move(kept));
   }
-  return canonicalize(result);
+  return canonicalize(std::move(result));
 }
 
 }  // namespace gnomon

@@ -28,13 +28,23 @@ struct Visit {
 std::vector<Aval> Graph::input_avals() const { return avals_of(*this, inputs); }
 std::vector<Aval> Graph::output_avals() const { return avals_of(*this, outputs); }
 
-Graph canonicalize(const Graph& graph) {
+namespace {
+
+Equation taken(const Equation& e) { return e; }
+Equation taken(Equation& e) { return std::move(e); }
+
+/// Equations of a graph that is nobody else's go over to the result.
+template <class G>
+Graph canonical(G& graph) {
   constexpr std::size_t no_equation = ~std::size_t{0};
   std::vector<std::size_t> maker(graph.avals.size(), no_equation);
   for (std::size_t i = 0; i < graph.equations.size(); ++i) {
     for (ValueId v : graph.equations[i].outputs) maker[v] = i;
   }
   Graph result;
+  result.avals.reserve(graph.avals.size());
+  result.equations.reserve(graph.equations.size());
+  std::vector<bool> placed(graph.equations.size(), false);
   std::vector<ValueId> number(graph.avals.size(), unnumbered);
   auto assign = [&](ValueId v) {
     if (number[v] == unnumbered) number[v] = result.fresh(graph.avals[v]);
@@ -57,17 +67,16 @@ Graph canonicalize(const Graph& graph) {
         push(equation.inputs[top.next_input++]);
         continue;
       }
-      Equation placed = equation;
+      placed[top.equation] = true;
+      Equation& here = result.equations.emplace_back(taken(graph.equations[top.equation]));
       stack.pop_back();
-      for (ValueId& v : placed.inputs) v = number[v];
-      for (ValueId& v : placed.outputs) v = assign(v);
-      result.equations.push_back(std::move(placed));
+      for (ValueId& v : here.inputs) v = number[v];
+      for (ValueId& v : here.outputs) v = assign(v);
     }
   };
   // Statements first, so that their order is that of the equations.
   for (std::size_t i = 0; i < graph.equations.size(); ++i) {
-    const Equation& e = graph.equations[i];
-    if (!has_effects(e) || (!e.outputs.empty() && number[e.outputs[0]] != unnumbered)) continue;
+    if (placed[i] || !has_effects(graph.equations[i])) continue;
     stack.push_back({i});
     place();
   }
@@ -78,6 +87,11 @@ Graph canonicalize(const Graph& graph) {
   }
   return result;
 }
+
+}  // namespace
+
+Graph canonicalize(const Graph& graph) { return canonical(graph); }
+Graph canonicalize(Graph&& graph) { return canonical(graph); }
 
 std::uint64_t structural_hash(const Graph& graph) {
   Hasher hasher;

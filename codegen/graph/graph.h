@@ -48,6 +48,7 @@ struct Graph {
 /// the order in which `a` and `b` of `a + b` are evaluated to the compiler, so the order of tracing
 /// must not show in dumps or cache keys. Ends every trace and every transform. All inputs are kept.
 Graph canonicalize(const Graph&);
+Graph canonicalize(Graph&&);
 
 /// Structural identity: equal for graphs that differ in source lines only. Expects canonical
 /// graphs.

@@ -140,6 +140,7 @@ std::vector<ValueId> Rewriter::emit(const Primitive& p, Params params, std::vect
   if (p.lower.kind != Lowering::Kind::element) sink_constants(*this, p, params, inputs);
   if (commutes(p) && inputs.size() == 2 && inputs[0] > inputs[1]) std::swap(inputs[0], inputs[1]);
   std::vector<Aval> avals;
+  avals.reserve(inputs.size());
   for (ValueId v : inputs) avals.push_back(aval(v));
   const std::vector<Aval> out = p.shape(params, avals, loc);
   if (auto state = without_steps(*this, p, params, inputs, out, loc)) return *state;
@@ -148,9 +149,9 @@ std::vector<ValueId> Rewriter::emit(const Primitive& p, Params params, std::vect
     if (const auto v = apply_identities(*this, p, params, inputs, out[0], loc)) return {*v};
   }
   const std::uint64_t hash = equation_hash(p, params, inputs);
-  // Doing something twice is not doing it once.
-  const bool merges = !has_effects(Equation{&p, params, {}, {}, loc});
   const auto [first, last] = equations_.equal_range(hash);
+  // Doing something twice is not doing it once.
+  const bool merges = first != last && !has_effects(Equation{&p, params, {}, {}, loc});
   for (auto it = first; merges && it != last; ++it) {
     const Equation& same = graph_.equations[it->second];
     if (same.primitive == &p && same.inputs == inputs && same.params == params) return same.outputs;
@@ -162,14 +163,14 @@ std::vector<ValueId> Rewriter::emit(const Primitive& p, Params params, std::vect
     facts_.push_back({index, std::nullopt});
   }
   equations_.emplace(hash, index);
-  graph_.equations.push_back(equation);
-  if (!equation.outputs.empty()) learn(equation);
-  return equation.outputs;
+  const Equation& made = graph_.equations.emplace_back(std::move(equation));
+  if (!made.outputs.empty()) learn(made);
+  return made.outputs;
 }
 
 Graph Rewriter::finish(std::vector<ValueId> outputs) {
   graph_.outputs = std::move(outputs);
-  return canonicalize(graph_);
+  return canonicalize(std::move(graph_));
 }
 
 Graph simplify(const Graph& graph) {
@@ -191,13 +192,14 @@ Graph simplify(const Graph& graph) {
   std::vector<ValueId> to(live.avals.size());
   auto mapped = [&](const std::vector<ValueId>& values) {
     std::vector<ValueId> result;
+    result.reserve(values.size());
     for (ValueId v : values) result.push_back(to[v]);
     return result;
   };
   for (ValueId v : live.inputs) to[v] = rewriter.input(live.avals[v]);
-  for (const Equation& equation : live.equations) {
-    const std::vector<ValueId> results =
-        rewriter.emit(*equation.primitive, equation.params, mapped(equation.inputs), equation.loc);
+  for (Equation& equation : live.equations) {
+    const std::vector<ValueId> results = rewriter.emit(
+        *equation.primitive, std::move(equation.params), mapped(equation.inputs), equation.loc);
     for (std::size_t i = 0; i < results.size(); ++i) to[equation.outputs[i]] = results[i];
   }
   return rewriter.finish(mapped(live.outputs));

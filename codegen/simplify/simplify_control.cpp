@@ -112,7 +112,7 @@ GraphPtr restricted(const Graph& graph, const std::vector<bool>& inputs,
                     const std::vector<bool>& outputs) {
   Graph result = live_part(graph, outputs);
   result.inputs = kept(graph.inputs, inputs);
-  return std::make_shared<Graph>(canonicalize(result));
+  return std::make_shared<Graph>(canonicalize(std::move(result)));
 }
 
 /// Grows the set of carried values until it holds all that its members' next values depend on.

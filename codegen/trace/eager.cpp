@@ -55,7 +55,7 @@ Array unplaced(Graph graph, Unplaced::Origin origin) {
 /// The graph of output number i alone.
 Graph with_output(Graph graph, std::size_t i) {
   graph.outputs = {graph.outputs[i]};
-  return canonicalize(graph);
+  return canonicalize(std::move(graph));
 }
 
 }  // namespace

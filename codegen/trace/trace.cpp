@@ -155,7 +155,7 @@ Graph Trace::finish(const Arrays& outputs) {
     const ValueId v = own(a).value();
     graph.outputs.push_back(v);
   }
-  Graph result = canonicalize(graph);
+  Graph result = canonicalize(std::move(graph));
   if (captures.empty()) return result;
 
   // Captures were numbered in order of tracing, which depends on the compiler: put them in order of
@@ -179,7 +179,7 @@ Graph Trace::finish(const Arrays& outputs) {
   place(result.outputs);
   result.inputs = std::move(inputs);
   captures = std::move(used);
-  return canonicalize(result);
+  return canonicalize(std::move(result));
 }
 
 Array placeholder(const Aval& aval) { return Array(placeholder_serial, 0, aval); }

@@ -51,7 +51,7 @@ Graph reordered(const Graph& graph, const std::vector<std::size_t>& inputs,
   r.outputs.clear();
   for (std::size_t i : inputs) r.inputs.push_back(graph.inputs[i]);
   for (std::size_t i : outputs) r.outputs.push_back(graph.outputs[i]);
-  return canonicalize(r);
+  return canonicalize(std::move(r));
 }
 
 Graph widened(const Graph& condition, std::size_t carried, const Arrays& more,
@@ -63,7 +63,7 @@ Graph widened(const Graph& condition, std::size_t carried, const Arrays& more,
   for (const Array& a : more) g.inputs.push_back(g.fresh(a.aval()));
   g.inputs.insert(g.inputs.end(), middle, own.end());
   for (const Array& a : constants) g.inputs.push_back(g.fresh(a.aval()));
-  return canonicalize(g);
+  return canonicalize(std::move(g));
 }
 
 std::vector<std::size_t> indices(std::size_t count) {
