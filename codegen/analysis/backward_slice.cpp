@@ -8,11 +8,12 @@ namespace gnomon {
 BackwardSlice backward_slice_of(const Placement& p, ValueId root) {
   BackwardSlice c;
   std::vector<ValueId> open{root};
-  std::set<ValueId> seen;
+  std::vector<bool> seen(p.graph.avals.size(), false);
   while (!open.empty()) {
     const ValueId v = open.back();
     open.pop_back();
-    if (!seen.insert(v).second) continue;
+    if (seen[v]) continue;
+    seen[v] = true;
     if (p.in_memory[v] && v != root) {
       c.memory.insert(v);
       continue;
@@ -28,12 +29,13 @@ BackwardSlice backward_slice_of(const Placement& p, ValueId root) {
 
 bool pointwise(const Placement& p, ValueId root, ValueId target) {
   std::vector<ValueId> open{root};
-  std::set<ValueId> seen;
+  std::vector<bool> seen(p.graph.avals.size(), false);
   bool found = false;
   while (!open.empty()) {
     const ValueId v = open.back();
     open.pop_back();
-    if (!seen.insert(v).second) continue;
+    if (seen[v]) continue;
+    seen[v] = true;
     if (v == target) {
       found = true;
       continue;

@@ -137,10 +137,14 @@ class Walk {
 /// Rows of the sum nearest to `root` that one of its elements needs as a whole; 0: there is none.
 Dim nearest_rows(const Graph& g, const Uses& uses, ValueId root) {
   std::vector<ValueId> open{root};
-  std::set<ValueId> seen;
-  for (std::size_t at = 0; at < open.size() && seen.size() < most_values; ++at) {
+  std::vector<bool> seen(g.avals.size(), false);
+  std::size_t looked_at = 0;
+  for (std::size_t at = 0; at < open.size() && looked_at < most_values; ++at) {
     const ValueId v = open[at];
-    if (!seen.insert(v).second || uses.producer[v] == Uses::none) continue;
+    if (seen[v]) continue;
+    seen[v] = true;
+    ++looked_at;
+    if (uses.producer[v] == Uses::none) continue;
     const Equation& e = g.equations[uses.producer[v]];
     if (reduces(e)) return g.avals[v].shape.size();
     if (e.primitive->lower.kind == Lowering::Kind::element &&
