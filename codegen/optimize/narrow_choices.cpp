@@ -346,8 +346,18 @@ class Narrower {
   std::map<std::uint32_t, Made> made_;  // by value of the trace
 };
 
+/// Whether there is something to choose from: slices that are written, or what branches hand on.
+bool has_choices(const Graph& g) {
+  return std::any_of(g.equations.begin(), g.equations.end(), [](const Equation& e) {
+    if (e.primitive == &dynamic_update_slice_p || e.primitive == &cond_p) return true;
+    if (e.primitive == &select_p && e.inputs[1] == e.inputs[2]) return true;
+    const auto subs = e.params.graphs();
+    return std::any_of(subs.begin(), subs.end(), [](const GraphPtr& s) { return has_choices(*s); });
+  });
+}
+
 }  // namespace
 
-Graph narrow_choices(const Graph& g) { return Narrower().run(g); }
+Graph narrow_choices(const Graph& g) { return has_choices(g) ? Narrower().run(g) : g; }
 
 }  // namespace gnomon

@@ -342,10 +342,20 @@ bool holds_scan(const Graph& g) {
   });
 }
 
+/// Whether sums leave a loop, here or further in.
+bool has_leaving(const Graph& g) {
+  return std::any_of(g.equations.begin(), g.equations.end(), [](const Equation& e) {
+    const auto subs = e.params.graphs();
+    return (e.primitive == &scan_p && AccumulationLoop(e).leaves()) ||
+           std::any_of(subs.begin(), subs.end(), [](const GraphPtr& s) { return has_leaving(*s); });
+  });
+}
+
 }  // namespace
 
 Graph sink_accumulations(const Graph& g) {
   if (!holds_scan(g)) return g;
+  if (!has_leaving(g)) return simplify(g);
   return simplify(replay(g, [](const Equation& e, const Arrays& in) {
     Equation inner = e;
     std::vector<GraphPtr> graphs = e.params.graphs();
