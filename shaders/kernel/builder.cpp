@@ -12,7 +12,7 @@ namespace {
 
 constexpr Type u32_type{DType::u32, 1};
 
-std::uint64_t mix(std::uint64_t hash, std::uint64_t x) {
+constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t x) {
   hash ^= x + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
   return hash * 0xff51afd7ed558ccdu;
 }
@@ -73,7 +73,8 @@ void Builder::at_line(const char* file, int line) {
     return known.line == line && known.file == name;
   };
   if (line_ != 0 && is_this(line_)) return;  // many in a row
-  const std::uint64_t hash = mix(std::hash<std::string_view>()(name), static_cast<unsigned>(line));
+  // Lines of one number in several files are few.
+  const auto hash = static_cast<std::uint64_t>(line);
   if (const std::uint32_t* known = line_numbers_.find(hash, is_this)) {
     line_ = *known;
     return;
@@ -108,10 +109,13 @@ bool Builder::visible(Value v) const {
 
 Value Builder::emit(Op op, Type t, std::span<const Value> operands, std::uint64_t immediate,
                     std::uint32_t at, bool pure) {
+  const auto reaches = [&](const Definition& d) {
+    return d.depth <= at && open_[d.depth].serial == d.serial;
+  };
   for (const Value v : operands) {
     GNOMON_CHECK(v.index < kernel_.types.size(),
                  op_text(op) + " has an operand that was never made");
-    GNOMON_CHECK(visible(v) && depth_of(v) <= at,
+    GNOMON_CHECK(reaches(definition(v)),
                  op_text(op) + " uses %" + std::to_string(v.index) +
                      ", whose region is not open where the instruction goes");
   }
@@ -126,7 +130,7 @@ Value Builder::emit(Op op, Type t, std::span<const Value> operands, std::uint64_
     const Value* known = numbered_.find(hash, [&](Value v) {
       const Definition& d = definition(v);
       return d.op == op && d.exact == exact && d.immediate == immediate && type(v) == t &&
-             d.operands == operands.size() && d.depth <= at && visible(v) &&
+             d.operands == operands.size() && reaches(d) &&
              std::equal(operands.begin(), operands.end(), operand_pool_.begin() + d.first);
     });
     if (known != nullptr) return *known;

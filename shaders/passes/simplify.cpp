@@ -31,8 +31,9 @@ class Liveness {
 
   bool live(Value v) const { return live_[v.index]; }
   bool live(const Instruction& i) const {
-    return has_effect(i) || (!i.regions.empty() && needed_.count(&i) != 0) ||
-           std::any_of(i.results.begin(), i.results.end(), [&](Value v) { return live(v); });
+    for (Value v : i.results)
+      if (live(v)) return true;
+    return has_effect(i) || (!i.regions.empty() && needed_.count(&i) != 0);
   }
   /// The instruction with this result; null for arguments of regions.
   const Instruction* maker(Value v) const {
@@ -107,7 +108,7 @@ class Liveness {
     }
   }
 
-  std::vector<bool> live_;
+  std::vector<char> live_;  // not of bool, whose bits would be shifted into place
   std::vector<Owner> owners_;
   std::vector<bool> read_;  // per private array: is ever loaded
   std::unordered_set<const Instruction*> needed_;
