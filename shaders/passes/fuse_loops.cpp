@@ -35,17 +35,15 @@ class LoopFuser {
 
   /// Whether two loops of one region count over one range.
   bool finds_some(const Region& region) const {
-    std::set<Range> ranges;
-    return std::any_of(region.body.begin(), region.body.end(), [&](const Instruction& i) {
-      const std::optional<Range> r = range(i);
-      return (r && !ranges.insert(*r).second) ||
-             std::any_of(i.regions.begin(), i.regions.end(),
-                         [&](const Region& inner) { return finds_some(inner); });
-    });
+    return has_alike(region) ||
+           std::any_of(region.body.begin(), region.body.end(), [&](const Instruction& i) {
+             return std::any_of(i.regions.begin(), i.regions.end(),
+                                [&](const Region& inner) { return finds_some(inner); });
+           });
   }
 
   void fuse_loops(Region& region) {
-    merge(region);
+    if (has_alike(region)) merge(region);
     for (Instruction& i : region.body)
       for (Region& inner : i.regions) fuse_loops(inner);
   }
@@ -113,6 +111,14 @@ class LoopFuser {
     return Range{i.operands[0], bound, by, i.immediate};
   }
 
+  bool has_alike(const Region& region) const {
+    std::set<Range> ranges;
+    return std::any_of(region.body.begin(), region.body.end(), [&](const Instruction& i) {
+      const std::optional<Range> r = range(i);
+      return r && !ranges.insert(*r).second;
+    });
+  }
+
   /// Loops of one level never depend on one another: `level` counts the candidates that must be
   /// done before.
   void merge(Region& region) {
@@ -122,17 +128,19 @@ class LoopFuser {
     const std::size_t n = region.body.size();
     std::vector<std::uint32_t> level(n, 0);
     std::vector<std::optional<Range>> ranges(n);
-    std::unordered_map<std::uint32_t, std::uint32_t> known;  // per value: level of its users
+    std::vector<std::uint32_t> known(kernel_.types.size(), 0);  // per value: level of its users
     std::map<Place, Memory> memory;
     std::map<std::pair<std::uint32_t, Range>, std::vector<std::size_t>> groups;
     bool worth = false;
+    Footprint f;
     for (std::size_t at = 0; at < n; ++at) {
       const Instruction& i = region.body[at];
-      Footprint f;
+      f.uses.clear();
+      f.reads.clear();
+      f.writes.clear();
       collect(i, f);
       std::uint32_t l = 0;
-      for (Value v : f.uses)
-        if (const auto it = known.find(v.index); it != known.end()) l = std::max(l, it->second);
+      for (Value v : f.uses) l = std::max(l, known[v.index]);
       for (const Place& p : f.reads) l = std::max(l, memory[p].after_writes);
       for (const Place& p : f.writes)
         l = std::max({l, memory[p].after_writes, memory[p].after_reads});
