@@ -109,21 +109,15 @@ class Walk {
   }
 
   bool keep_shared() {
+    std::vector<std::uint32_t> uses(g_.avals.size(), 0);  // by equations inside
+    std::set<std::uint32_t> seen;
+    for (ValueId w : inside)
+      if (const std::uint32_t p = uses_.producer[w]; seen.insert(p).second)
+        for (ValueId v : g_.equations[p].inputs) ++uses[v];
     const std::size_t before = kept_.size();
     for (ValueId v : inside)
-      if (v != root_ && (outputs_[v] || uses_inside(v) < uses_.count[v])) kept_.insert(v);
+      if (v != root_ && (outputs_[v] || uses[v] < uses_.count[v])) kept_.insert(v);
     return kept_.size() > before;
-  }
-  std::size_t uses_inside(ValueId v) const {
-    std::size_t n = 0;
-    std::set<std::uint32_t> seen;
-    for (ValueId w : inside) {
-      const std::uint32_t p = uses_.producer[w];
-      const auto& inputs = g_.equations[p].inputs;
-      if (seen.insert(p).second)
-        n += static_cast<std::size_t>(std::count(inputs.begin(), inputs.end(), v));
-    }
-    return n;
   }
 
   const Graph& g_;
