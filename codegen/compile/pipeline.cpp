@@ -338,7 +338,7 @@ void check_left_out(const CompileOptions& options) {
 }  // namespace
 
 Program compile(const Graph& traced, const Target& device, const CompileOptions& options) {
-  const Graph input = lower_effects(traced, {options.print_bytes}).graph;
+  Graph input = lower_effects(traced, {options.print_bytes}).graph;
   Target target = device;
   target.built_in_functions |= options.fast_math;
   if (target.built_in_functions) target.refine = {};
@@ -353,7 +353,7 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
 
   check_left_out(options);
   PassLog log(options.passes);
-  Division division = run_graph_passes(input, target, options, log);
+  Division division = run_graph_passes(std::move(input), target, options, log);
   const Graph& graph = division.graph;
   Partition& parts = division.parts;
   program.graph_hash = structural_hash(traced);

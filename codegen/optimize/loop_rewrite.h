@@ -33,8 +33,7 @@ inline Equation with_body(Equation loop, Graph graph) {
 /// the result, or returns false. None when it always does; simplified otherwise.
 template <class Rewrite>
 std::optional<Graph> with_loops_rewritten(const Graph& g, const Rewrite& rewrite) {
-  Graph r = g;
-  r.equations.clear();
+  Graph r{g.avals, g.inputs, g.outputs, {}};
   bool changed = false;
   for (const Equation& e : g.equations) {
     if (rewrite(r, e))
