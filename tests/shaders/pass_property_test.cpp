@@ -7,6 +7,7 @@
 #include <span>
 
 #include "shaders/interpret/interpret.h"
+#include "shaders/kernel/same.h"
 #include "shaders/kernel/text.h"
 #include "shaders/kernel/verify.h"
 #include "shaders/passes/coarsen.h"
@@ -80,6 +81,20 @@ TEST_P(Passes, KeepEveryBitOfARandomKernel) {
     const Kernel ordered = schedule(final);
     ASSERT_EQ(run(ordered, lanes, groups, seed), expected) << "seed " << seed << "\n"
                                                            << print(final) << print(ordered);
+  }
+}
+
+// Which round is the last one is seen without another.
+TEST_P(Passes, SimplifyLeavesNothingToSimplify) {
+  const auto settled = [](const Kernel& k) {
+    const Kernel once = simplify(k), twice = simplify(once);
+    return same_but_lanes(once, twice) ? "" : print(once) + "becomes\n" + print(twice);
+  };
+  for (std::uint32_t seed = 0; seed < kernels; ++seed) {
+    const Kernel kernel = random_kernel(seed), wide = coarsen(kernel, {GetParam(), group_size});
+    ASSERT_EQ(settled(kernel), "") << "seed " << seed;
+    ASSERT_EQ(settled(wide), "") << "seed " << seed;
+    ASSERT_EQ(settled(vectorize(wide, {.texel_reads = true})), "") << "seed " << seed;
   }
 }
 
