@@ -34,12 +34,12 @@ Kernel vectorized(Kernel k, const KernelContext& c) {
 Kernel simplified(Kernel k, const KernelContext&) { return kernel::simplify(k); }
 
 Kernel with_hidden_zeros(Kernel k, const KernelContext& c) {
-  return c.target.folds_zeros ? kernel::hide_zeros(k) : std::move(k);
+  return c.target.folds_zeros ? kernel::hide_zeros(std::move(k)) : std::move(k);
 }
 
 Kernel with_hidden_trips(Kernel k, const KernelContext& c) {
   const std::uint64_t unrolled = device_model(c.target).unrolled_by_driver;
-  return unrolled > 0 && !c.team ? kernel::hide_trips(k, {unrolled}) : std::move(k);
+  return unrolled > 0 && !c.team ? kernel::hide_trips(std::move(k), {unrolled}) : std::move(k);
 }
 
 Kernel scheduled(Kernel k, const KernelContext&) { return kernel::schedule(std::move(k)); }

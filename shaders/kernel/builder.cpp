@@ -66,11 +66,10 @@ std::uint32_t Builder::shared_array(LocalArray a) {
 
 std::uint32_t Builder::parameter_word() { return kernel_.parameters++; }
 
-void Builder::at_line(const char* file, int line) {
-  const std::string_view name = file;
+void Builder::at_line(std::string_view file, int line) {
   const auto is_this = [&](std::uint32_t number) {
     const SourceLine& known = kernel_.lines[number - 1];
-    return known.line == line && known.file == name;
+    return known.line == line && known.file == file;
   };
   if (line_ != 0 && is_this(line_)) return;  // many in a row
   // Lines of one number in several files are few.
@@ -79,7 +78,7 @@ void Builder::at_line(const char* file, int line) {
     line_ = *known;
     return;
   }
-  kernel_.lines.push_back({file, line});
+  kernel_.lines.push_back({std::string(file), line});
   line_ = static_cast<std::uint32_t>(kernel_.lines.size());
   line_numbers_.add(hash, line_);
 }

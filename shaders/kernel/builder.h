@@ -4,7 +4,9 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "shaders/kernel/kernel.h"
 #include "shaders/support/hash_chains.h"
@@ -40,8 +42,9 @@ class Builder {
   std::uint32_t buffer(Buffer);
   std::uint32_t private_array(LocalArray);
   std::uint32_t shared_array(LocalArray);
-  std::uint32_t parameter_word();            // index of a fresh user word
-  void at_line(const char* file, int line);  // source line of the instructions that follow
+  std::uint32_t parameter_word();  // index of a fresh user word
+  /// Source line of the instructions that follow.
+  void at_line(std::string_view file, int line);
 
   /// While one lives, float arithmetic is marked exact: neither contracted nor reassociated.
   class Exactly {

@@ -48,7 +48,7 @@ class HideTrips : public Rewriter {
 
 }  // namespace
 
-Kernel hide_trips(const Kernel& source, HideTripsOptions options) {
+Kernel hide_trips(Kernel source, HideTripsOptions options) {
   if (options.most_trips == 0 || source.privates.empty()) return source;
   Builder out(source.name);
   copy_header(source, out);

@@ -17,6 +17,6 @@ struct HideTripsOptions {
 ///
 /// Mesa unrolls loops of up to 32 short trips. An array that is then indexed by hundreds of
 /// constants takes LLVM seconds to compile, and is no faster. The kernel does the same.
-Kernel hide_trips(const Kernel&, HideTripsOptions);
+Kernel hide_trips(Kernel, HideTripsOptions);
 
 }  // namespace gnomon::kernel

@@ -85,7 +85,7 @@ class HideZeros : public Rewriter {
 
 }  // namespace
 
-Kernel hide_zeros(const Kernel& source) {
+Kernel hide_zeros(Kernel source) {
   const Zeros zeros(source);
   if (!zeros.used()) return source;
   Builder out(source.name);

@@ -12,6 +12,6 @@ namespace gnomon::kernel {
 /// 0, and x / 0 for undefined, so that a store of it is gone, where such a zero is a constant of
 /// the shader and whatever the execution modes say. IEEE 754 has -0 + 0 = 0, NaN * 0 = NaN and
 /// x / 0 = inf. The kernel does the same.
-Kernel hide_zeros(const Kernel&);
+Kernel hide_zeros(Kernel);
 
 }  // namespace gnomon::kernel

@@ -141,7 +141,7 @@ class Legalizer {
     if (i.exact) exactly.emplace(out_);
     if (i.line != 0) {
       const SourceLine& line = source_.lines[i.line - 1];
-      out_.at_line(line.file.c_str(), line.line);
+      out_.at_line(line.file, line.line);
     }
     switch (i.op) {
       case Op::loop:

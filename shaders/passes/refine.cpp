@@ -123,7 +123,7 @@ class Refiner : public Rewriter {
     const Builder::Exactly exactly(out_);
     if (i.line != 0) {
       const SourceLine& line = source_.lines[i.line - 1];
-      out_.at_line(line.file.c_str(), line.line);
+      out_.at_line(line.file, line.line);
     }
     const Real x{&out_, mapped(i.operands[0])};
     map(i.results[0], (divides ? quotient(x, {&out_, mapped(i.operands[1])}) : root(x)).v);

@@ -52,7 +52,7 @@ Value emit_like(Builder& out, const Kernel& source, const Instruction& i, std::s
   if (i.exact) exactly.emplace(out);
   if (i.line != 0) {
     const SourceLine& at = source.lines[i.line - 1];
-    out.at_line(at.file.c_str(), at.line);
+    out.at_line(at.file, at.line);
   }
   const auto number = static_cast<std::uint32_t>(i.immediate);
   const auto scalar = [&] { return source.type(i.results[0]).scalar; };
