@@ -86,7 +86,7 @@ void Frame::sum_while_computing(const Equation& e) {
         if (matrix.rank() == 2)
           from.insert(s.matrix_axis == 0 ? from.end() : from.begin(), k.u32(i));
         const Value y = element(s.matrix, Index::coordinates(matrix, std::move(from)));
-        sum[i] = k.add(sum[i], k.mul(x, y));
+        sum[i] = k.multiply_add(x, y, sum[i]);
       }
       return sum;
     };

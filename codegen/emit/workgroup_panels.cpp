@@ -110,8 +110,8 @@ struct Block {
   }
 };
 
-std::optional<Block> block_of(const PanelProduct& product, const Shape& shape, int inner,
-                              const Target& target) {
+std::optional<Block> block_of(const PanelProduct& product, DType dtype, const Shape& shape,
+                              int inner, const Target& target) {
   Block b;
   b.row = product.longest_free(true, shape);
   b.column = product.longest_free(false, shape);
@@ -120,7 +120,8 @@ std::optional<Block> block_of(const PanelProduct& product, const Shape& shape, i
       product.summed.size() <= short_sum)
     return std::nullopt;
   kernel::Panels& p = b.panels;
-  p.across = std::min(16u, std::bit_floor(target.team));
+  // As square as can be.
+  p.across = 1u << ((std::bit_width(target.team)) / 2);
   p.down = target.team / p.across;
   p.depth = target.panel_depth;
   p.rows = target.tile_rows;
@@ -132,10 +133,11 @@ std::optional<Block> block_of(const PanelProduct& product, const Shape& shape, i
   };
   // Large blocks read less, but a device wants a few workgroups for every core; and what lies
   // beyond the border is computed for nothing.
-  while (p.rows * p.columns > 1 && (count() * target.team < target.parallel_lanes / 4 ||
+  while (p.rows * p.columns > 1 && (count() * target.team < target.parallel_lanes / 8 ||
                                     (p.rows > 1 && p.block_rows() >= 2 * shape[b.row]) ||
                                     (p.columns > 1 && p.block_columns() >= 2 * shape[b.column])))
     (p.rows >= p.columns ? p.rows : p.columns) /= 2;
+  while (p.depth > 4 && p.shared_bytes(dtype) > target.max_shared_bytes) p.depth /= 2;
   for (int a = 0; a < shape.rank(); ++a)
     if (a != b.row && a != b.column) b.outer.append(shape[a]);
   b.outer.append(blocks(shape[b.row], p.block_rows()));
@@ -272,7 +274,8 @@ std::optional<WorkgroupDraft> draft_panels(const DraftRequest& r, const Placemen
   const Shape& shape = r.graph.avals[r.roots[0]].shape;
   const std::vector<PanelProduct> all = products(r, p);
   if (all.empty()) return std::nullopt;
-  const auto block = block_of(all[0], shape, innermost(shape, r.layouts[r.roots[0]]), r.target);
+  const auto block = block_of(all[0], p.graph.avals[all[0].value].dtype, shape,
+                              innermost(shape, r.layouts[r.roots[0]]), r.target);
   if (!block) return std::nullopt;
 
   DraftRequest request = r;

@@ -12,6 +12,7 @@ using kernel::Value;
 
 Workshop::Workshop(const DraftRequest& r)
     : request(r), k(r.name), emitter(k, r.target), buffers_(r.graph.avals.size()) {
+  k.fuse_products(r.target.contracts);
   emitter.value_limit = r.value_limit;
   emitter.know_uses(r.graph, r.uses);
   if (r.mapping == Mapping::group) return;  // whoever maps says what a lane is

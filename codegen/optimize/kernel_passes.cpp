@@ -4,6 +4,7 @@
 #include "codegen/cost/device_model.h"
 #include "shaders/kernel/text.h"
 #include "shaders/kernel/verify.h"
+#include "shaders/passes/contract.h"
 #include "shaders/passes/hide_trips.h"
 #include "shaders/passes/hide_zeros.h"
 #include "shaders/passes/legalize.h"
@@ -33,6 +34,11 @@ Kernel vectorized(Kernel k, const KernelContext& c) {
 
 Kernel simplified(Kernel k, const KernelContext&) { return kernel::simplify(k); }
 
+Kernel contracted(Kernel k, const KernelContext& c) {
+  const bool loose = c.target.contracts && c.target.built_in_functions;
+  return loose ? kernel::contract(std::move(k)) : std::move(k);
+}
+
 Kernel with_hidden_zeros(Kernel k, const KernelContext& c) {
   return c.target.folds_zeros ? kernel::hide_zeros(std::move(k)) : std::move(k);
 }
@@ -49,6 +55,7 @@ constexpr KernelPass table[] = {
     {"refine", refined, legal, rounded},
     {"vectorize", vectorized, legal, reached},
     {"simplify_kernel", simplified, legal},
+    {"contract", contracted, rounded},
     // What simplify folds is gone by now.
     {"hide_zeros", with_hidden_zeros, legal},
     {"hide_trips", with_hidden_trips, legal, 0, false},

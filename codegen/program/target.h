@@ -80,6 +80,9 @@ struct Target {
   /// Its compiler takes a constant zero for something that changes nothing when it is added, and
   /// for the end of the matter when it is multiplied or divided by (passes/hide_zeros).
   bool folds_zeros = false;
+  /// x * y + z is one instruction and nobody else makes it one: sums of products, as of matrices,
+  /// are made of it, and with `built_in_functions` all arithmetic is (passes/contract).
+  bool contracts = false;
   /// What the device does not round correctly: every kernel then has its own (passes/refine).
   kernel::RefineOptions refine;
 

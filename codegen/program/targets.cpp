@@ -80,8 +80,11 @@ Target gpu() {
   t.max_group_invocations = 1024;
   t.max_shared_bytes = 49152;
   t.map_coarsening = 4;
+  t.group_size = 128;
   t.parallel_lanes = 65536;
   t.team = 256;
+  t.panel_depth = 16;
+  t.contracts = true;
   return t;
 }
 

@@ -282,6 +282,11 @@ Value Builder::fma(Value a, Value b, Value c) {
   return emit(Op::fma, type(a), {a, b, c});
 }
 
+Value Builder::multiply_add(Value x, Value y, Value z) {
+  if (fuses_products_ && !exact_ && is_float(type(x).scalar)) return fma(x, y, z);
+  return add(z, mul(x, y));
+}
+
 Value Builder::source(Op op) {
   GNOMON_CHECK(form(op) == Form::position, op_text(op) + " is no source");
   return emit(op, u32_type, {}, 0, 0, true);

@@ -87,6 +87,10 @@ class Builder {
   /// The 64-bit element that has these words.
   Value from_words(Value low, Value high, DType);
   Value fma(Value a, Value b, Value c);
+  /// x * y + z of a sum that nobody promises the order of, as those of matrix products: where
+  /// `fuse_products` says so, one instruction, which rounds once or twice.
+  Value multiply_add(Value x, Value y, Value z);
+  void fuse_products(bool one_instruction) { fuses_products_ = one_instruction; }
   Value source(Op);  // lane, invocation, group_index, local_index
   Value parameter(std::uint32_t word);
   Value splat(Value, std::uint8_t width);
@@ -219,6 +223,7 @@ class Builder {
   HashChains<Value> numbered_;
   HashChains<std::uint32_t> line_numbers_;  // into lines, plus one
   std::uint32_t line_ = 0;
+  bool fuses_products_ = false;
   bool exact_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "shaders/spirv/emitter.h"
+#include "shaders/spirv/shared_arrays.h"
 #include "shaders/support/check.h"
 
 namespace gnomon::spirv {
@@ -39,7 +40,8 @@ Emitter::Emitter(const kernel::Kernel& kernel, const EmitOptions& options)
       spread_(kernel.types.size()),
       quarters_(kernel.types.size()),
       privates_(kernel.privates.size()),
-      shareds_(kernel.shareds.size()) {
+      shareds_(kernel.shareds.size()),
+      quads_(arrays_of_quads(kernel)) {
   for (const kernel::Buffer& buffer : kernel.buffers) has_coherent_ |= buffer.coherent;
   has_loops_ = holds_loop(kernel.body);
   if (!options.features.paired_stores || !options.features.int64) return;

@@ -40,8 +40,10 @@ void Emitter::declare_private_variables() {
 Ref Emitter::shared_variable(std::uint32_t array) {
   if (shareds_[array] == 0) {
     const kernel::LocalArray& a = kernel_.shareds[array];
-    shareds_[array] = module_.variable(spv::StorageClass::Workgroup,
-                                       module_.array(type(in_local(a.dtype)), a.length));
+    const std::uint32_t width = quads_[array] ? 4 : 1;
+    shareds_[array] =
+        module_.variable(spv::StorageClass::Workgroup,
+                         module_.array(type(in_local(a.dtype), width), a.length / width));
   }
   return shareds_[array];
 }
@@ -52,8 +54,23 @@ Ref Emitter::local_pointer(bool is_private, std::uint32_t array, std::uint32_t c
   const Ref variable = is_private ? private_variable(array, component) : shared_variable(array);
   const spv::StorageClass storage =
       is_private ? spv::StorageClass::Function : spv::StorageClass::Workgroup;
-  return op(
-      {spv::Op::OpAccessChain, module_.pointer(storage, type(in_local(t))), {variable, index}});
+  const Ref pointer = module_.pointer(storage, type(in_local(t)));
+  if (is_private || !quads_[array]) return op({spv::Op::OpAccessChain, pointer, {variable, index}});
+  const Ref element = op({spv::Op::OpBitwiseAnd, type(DType::u32), {index, module_.u32(3)}});
+  return op({spv::Op::OpAccessChain, pointer, {variable, quarter(index, 0), element}});
+}
+
+Ref Emitter::shared_quad(std::uint32_t array, Ref index) {
+  const Ref vectors = type(in_local(kernel_.shareds[array].dtype), 4);
+  return op({spv::Op::OpAccessChain,
+             module_.pointer(spv::StorageClass::Workgroup, vectors),
+             {shared_variable(array), quarter(index, 0)}});
+}
+
+// Whether an access of `width` elements is one of a vector.
+bool Emitter::is_quad(const Instruction& in, std::uint32_t width) const {
+  return (in.op == Op::shared_load || in.op == Op::shared_store) && quads_[array_of(in)] &&
+         width == 4 && type_of(in.operands[0]).width == 1;
 }
 
 void Emitter::local_load(const Instruction& in) {
@@ -62,6 +79,14 @@ void Emitter::local_load(const Instruction& in) {
   if (is_private && privates_[array].form.by_components) return load_by_components(in);
   if (is_private && privates_[array].form.other) return load_half(in);
   const kernel::Type t = type_of(in.results[0]);
+  if (is_quad(in, t.width)) {
+    const DType stored = in_local(t.scalar);
+    const Ref pointer = shared_quad(array, scalar(in.operands[0]));
+    Parts result;
+    result.count = 1;
+    result[0] = from_memory(t.scalar, stored, 4, op({spv::Op::OpLoad, type(stored, 4), {pointer}}));
+    return define(in, result);
+  }
   const std::uint32_t index_width = type_of(in.operands[0]).width;
   std::vector<Ref> components;
   for (std::uint32_t k = 0; k < t.width; ++k) {
@@ -82,6 +107,11 @@ void Emitter::local_store(const Instruction& in) {
   if (is_private && privates_[array].form.by_components) return store_by_components(in);
   if (is_private && privates_[array].form.other) return store_half(in);
   const kernel::Type t = type_of(in.operands[1]);
+  if (is_quad(in, t.width)) {
+    const Ref stored = to_memory(t.scalar, in_local(t.scalar), 4, parts(in.operands[1])[0]);
+    effect(spv::Op::OpStore, {shared_quad(array, scalar(in.operands[0])), stored});
+    return;
+  }
   const std::uint32_t index_width = type_of(in.operands[0]).width;
   for (std::uint32_t k = 0; k < t.width; ++k) {
     const Ref mask = mask_of(in, store_mask, k);

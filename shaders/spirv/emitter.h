@@ -151,6 +151,9 @@ class Emitter {
   Ref private_variable(std::uint32_t array, std::uint32_t component);
   Ref shared_variable(std::uint32_t array);
   Ref local_pointer(bool is_private, std::uint32_t array, std::uint32_t component, Ref index);
+  /// Four neighbours of an array of vectors, from a multiple of four on.
+  Ref shared_quad(std::uint32_t array, Ref index);
+  bool is_quad(const Instruction& in, std::uint32_t width) const;
   void declare_private_variables();
   Ref load_pair(std::uint32_t array, std::uint32_t variable, Ref index, DType stored);
   void store_pair(std::uint32_t array, std::uint32_t variable, Ref index, DType stored, Ref first,
@@ -222,6 +225,7 @@ class Emitter {
   std::map<std::vector<std::uint32_t>, Ref> lane_distances_;
   std::vector<PrivateArray> privates_;
   std::vector<Ref> shareds_;
+  std::vector<bool> quads_;  // per shared array: one of vectors of four
 };
 
 }  // namespace gnomon::spirv

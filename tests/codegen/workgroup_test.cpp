@@ -223,6 +223,19 @@ TEST(Workgroups, PanelsMultiplyBatchesAndAllTypes) {
         Aval{t, {33, 18}});
 }
 
+TEST(Workgroups, PanelsFitIntoTheLeastSharedMemory) {
+  Trace trace;
+  const Graph g = make_graph([](const Array& a, const Array& b) { return matmul(a, b); },
+                             trace.input(f32({512, 512})), trace.input(f32({512, 512})))
+                      .graph;
+  for (const std::uint32_t bytes : {49152u, 16384u, 8192u}) {
+    Target target = Target::gpu();
+    target.max_shared_bytes = bytes;
+    const Program p = compile(g, target, {.keep_text = true});
+    EXPECT_THAT(p.fusion_text, HasSubstr("panels: ")) << bytes;
+  }
+}
+
 TEST(Workgroups, PanelsTakeWhatIsAroundThem) {
   expect_together(
       "panels",

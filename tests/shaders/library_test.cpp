@@ -134,37 +134,42 @@ TEST(Library, TeamsFoldRows) {
       }
 }
 
+/// A block of a product of whole numbers, and that none of its barriers can be left out.
+void expect_product(const Panels& p, std::uint32_t length, bool along) {
+  const std::uint32_t m = p.block_rows(), n = p.block_columns();
+  Builder k("product");
+  k.kernel().group_size = p.group();
+  const auto in = k.buffer({DType::i32, Access::read, false, false, "x"});
+  const auto out = k.buffer({DType::i32, Access::write, false, false, "y"});
+  const auto side = [&](std::uint32_t first) {
+    return PanelSide{[&k, in, first, length](Value which, Value i) {
+                       return k.load(in,
+                                     k.add(k.add(k.mul(which, k.u32(length)), i), k.u32(first)));
+                     },
+                     along};
+  };
+  const Values sums = multiply(k, p, length, DType::i32, side(0), side(m * length));
+  const Values rows = p.own_rows(k), columns = p.own_columns(k);
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    k.store(out, k.add(k.mul(rows[i / p.columns], k.u32(n)), columns[i % p.columns]), sums[i]);
+  const Kernel kernel = k.take();
+  Numbers x((m + n) * length), want;
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::int32_t>(i * i % 97) - 40;
+  for (std::uint32_t r = 0; r < m; ++r)
+    for (std::uint32_t c = 0; c < n; ++c)
+      want.push_back(std::inner_product(x.begin() + r * length, x.begin() + (r + 1) * length,
+                                        x.begin() + (m + c) * length, 0));
+  EXPECT_EQ(run(kernel, 1, x, m * n), want) << print(kernel);
+  expect_sound(kernel, 1, x, m * n);
+}
+
 TEST(Library, PanelsMultiplyABlock) {
-  for (const std::uint32_t length : {8u, 16u, 21u, 3u})
-    for (const bool along : {false, true}) {
-      const Panels p{.down = 2, .across = 4, .rows = 3, .columns = 2, .depth = 8};
-      const std::uint32_t m = p.block_rows(), n = p.block_columns();
-      Builder k("product");
-      k.kernel().group_size = p.group();
-      const auto in = k.buffer({DType::i32, Access::read, false, false, "x"});
-      const auto out = k.buffer({DType::i32, Access::write, false, false, "y"});
-      const auto side = [&](std::uint32_t first) {
-        return PanelSide{[&k, in, first, length](Value which, Value i) {
-                           return k.load(
-                               in, k.add(k.add(k.mul(which, k.u32(length)), i), k.u32(first)));
-                         },
-                         along};
-      };
-      const Values sums = multiply(k, p, length, DType::i32, side(0), side(m * length));
-      const Values rows = p.own_rows(k), columns = p.own_columns(k);
-      for (std::size_t i = 0; i < sums.size(); ++i)
-        k.store(out, k.add(k.mul(rows[i / p.columns], k.u32(n)), columns[i % p.columns]), sums[i]);
-      const Kernel kernel = k.take();
-      Numbers x((m + n) * length), want;
-      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::int32_t>(i * i % 97) - 40;
-      for (std::uint32_t r = 0; r < m; ++r)
-        for (std::uint32_t c = 0; c < n; ++c)
-          want.push_back(std::inner_product(x.begin() + r * length, x.begin() + (r + 1) * length,
-                                            x.begin() + (m + c) * length, 0));
-      EXPECT_EQ(run(kernel, 1, x, m * n), want) << print(kernel);
-      // With one panel nothing is overwritten, and its second barrier waits for nobody.
-      if (length > p.depth) expect_sound(kernel, 1, x, m * n);
-    }
+  constexpr Panels blocks[] = {{.down = 2, .across = 4, .rows = 3, .columns = 2, .depth = 8},
+                               {.down = 2, .across = 4, .rows = 4, .columns = 4, .depth = 8},
+                               {.down = 1, .across = 2, .rows = 1, .columns = 8, .depth = 4}};
+  for (const Panels& p : blocks)
+    for (const std::uint32_t length : {8u, 16u, 21u, 3u, 32u})
+      for (const bool along : {false, true}) expect_product(p, length, along);
 }
 
 TEST(Library, SquaresAreTransposed) {

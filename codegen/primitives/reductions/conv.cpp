@@ -128,7 +128,7 @@ Value conv_element(ElementContext& c, const Params& params, std::size_t, const I
     }
     const Value x = c.operand(0, Index::coordinates(lhs, std::move(left)));
     const Value w = c.operand(1, Index::coordinates(rhs, std::move(right)));
-    return k.add(sum, k.mul(k.select(inside, x, zero), w));
+    return k.multiply_add(k.select(inside, x, zero), w, sum);
   };
   Shape all = window;
   all.insert(0, channels);

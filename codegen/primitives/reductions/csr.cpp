@@ -234,7 +234,7 @@ kernel::Value element_of_rows(ElementContext& c, const Params& params, std::size
         const Value at = k.convert(within(c.operand(1, entry), block[0] - 1), DType::u32);
         const Value v = wide(c.operand(2, entry));
         const Value x = wide(c.operand(3, Index::coordinates(block, {at, column})));
-        return Values{k.add(so_far[0], k.mul(v, x))};
+        return Values{k.multiply_add(v, x, so_far[0])};
       });
   return t == sums ? sum[0] : k.convert(sum[0], t);
 }

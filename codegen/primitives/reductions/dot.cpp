@@ -227,7 +227,7 @@ const Primitive dot_general_p{
           const auto add_at = [&](const Values& inner, const Values& sum) {
             const Value a = c.operand(0, Index::coordinates(lhs, layout.lhs_position(out, inner)));
             const Value b = c.operand(1, Index::coordinates(rhs, layout.rhs_position(out, inner)));
-            return Values{k.add(sum[0], k.mul(a, b))};
+            return Values{k.multiply_add(a, b, sum[0])};
           };
           const auto add_product = [&](Value n, const Values& sum) {
             return add_at(

@@ -34,7 +34,9 @@ struct JitOptions {
   /// and hyperbolic ones with their inverses) by its own instructions. Gives up what the others
   /// promise: Vulkan lets sin and cos be off by 2^-11 and only in [-pi, pi], log near 1 and tanh
   /// near 0 lose most of their digits, pow of a negative base is NaN, infinities and NaN may be
-  /// lost, and drivers disagree.
+  /// lost, and drivers disagree. On GPUs a product and the sum that it is part of are one
+  /// instruction then, rounded once, as nvcc has it by default; without, only within products of
+  /// matrices and convolutions, unless the driver does so by itself (NVIDIA's does not).
   bool fast_math = false;
   /// How lanes of vmapped loops whose steps differ share their time (gnomon/refill.h).
   Refill refill = Refill::automatic;
