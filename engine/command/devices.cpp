@@ -93,6 +93,8 @@ std::string devices_text() {
     text += row("workgroup", std::to_string(d.max_group_invocations) + " invocations, " +
                                  bytes_text(d.max_shared_bytes) + " shared");
     text += row("workgroups", std::to_string(d.max_groups) + " per axis");
+    if (d.resident_lanes > 0)
+      text += row("resident", std::to_string(d.resident_lanes) + " invocations");
     text += row("subgroup", std::to_string(d.subgroup_size) +
                                 (d.subgroup_arithmetic ? ", with arithmetic" : ""));
   }

@@ -104,6 +104,20 @@ void chain(void*& head, T& next) {
   head = &next;
 }
 
+/// Invocations that all cores hold at a time, as whichever extension there is tells; else 0.
+std::uint64_t resident_lanes(const VkPhysicalDeviceShaderSMBuiltinsPropertiesNV& nvidia,
+                             const VkPhysicalDeviceShaderCorePropertiesAMD& amd,
+                             const VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM& arm,
+                             std::uint64_t subgroup_size) {
+  if (nvidia.shaderSMCount > 0)
+    return subgroup_size * nvidia.shaderSMCount * nvidia.shaderWarpsPerSM;
+  if (amd.shaderEngineCount > 0)
+    return std::uint64_t{amd.shaderEngineCount} * amd.shaderArraysPerEngineCount *
+           amd.computeUnitsPerShaderArray * amd.simdPerComputeUnit * amd.wavefrontsPerSimd *
+           amd.wavefrontSize;
+  return subgroup_size * arm.shaderCoreCount * arm.shaderWarpsPerCore;
+}
+
 DeviceDescription basic_description(const VkPhysicalDeviceProperties& basic) {
   DeviceDescription d;
   d.name = basic.deviceName;
@@ -373,9 +387,19 @@ void Instance::describe_properties(VkPhysicalDevice device, std::uint32_t versio
   chain(properties.pNext, maintenance3);
   if (version >= VK_API_VERSION_1_3) chain(properties.pNext, maintenance4);
   if (vulkan12 || offers(VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME)) chain(properties.pNext, driver);
+  auto nvidia = make<VkPhysicalDeviceShaderSMBuiltinsPropertiesNV>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV);
+  auto amd = make<VkPhysicalDeviceShaderCorePropertiesAMD>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD);
+  auto arm = make<VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_BUILTINS_PROPERTIES_ARM);
+  if (offers(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME)) chain(properties.pNext, nvidia);
+  if (offers(VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME)) chain(properties.pNext, amd);
+  if (offers(VK_ARM_SHADER_CORE_BUILTINS_EXTENSION_NAME)) chain(properties.pNext, arm);
   d.float_controls = vulkan12 || offers(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME);
   if (d.float_controls) chain(properties.pNext, floats);
   vk_.physical_device_properties2(device, &properties);
+  d.resident_lanes = resident_lanes(nvidia, amd, arm, subgroup.subgroupSize);
   d.subgroup_size = subgroup.subgroupSize;
   if (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) {
     d.subgroup_basic = subgroup.supportedOperations & VK_SUBGROUP_FEATURE_BASIC_BIT;

@@ -52,6 +52,10 @@ void take_limits(Target& target, const DeviceDescription& device) {
   // A texel window shows a whole pool block, so it has to reach as far as a storage window of the
   // least size.
   target.texel_reads = target.texel_reads && device.max_texel_elements * 16 >= (1u << 27);
+  // Of a CPU, all that counts is that every core has enough to do.
+  if (device.kind != DeviceDescription::Kind::cpu && device.resident_lanes > 0)
+    target.parallel_lanes = static_cast<std::uint32_t>(
+        std::bit_floor(std::min<std::uint64_t>(device.resident_lanes, 1u << 24)));
   target.team = std::bit_floor(std::min(target.team, target.max_group_invocations));
   target.subgroup_size = device.subgroup_size;
   target.group_size = std::min(target.group_size, target.max_group_invocations);

@@ -52,6 +52,7 @@ struct DeviceDescription {
   std::uint32_t max_group_size_x = 0;
   std::uint32_t max_groups = 0;  // per axis, the smaller of x and y
   std::uint32_t max_shared_bytes = 0;
+  std::uint64_t resident_lanes = 0;  // invocations that it holds at a time; 0: it does not say
   std::uint32_t subgroup_size = 1;
   bool subgroup_basic = false, subgroup_arithmetic = false;  // in compute shaders
   bool subgroup_shuffle = false;

@@ -156,11 +156,19 @@ TEST(CoalescingGpu, OfALongReductionInBothStages) {
 
 TEST(CoalescingGpu, OfAnElementwiseKernel) {
   const Program p = compiled(
-      Target::gpu(), [](const Array& x, const Array& y) { return sin(x) * y + 1; }, f32({1000, 7}),
-      f32({7}));
+      Target::gpu(), [](const Array& x, const Array& y) { return sin(x) * y + 1; },
+      f32({100000, 7}), f32({7}));
   // 16 bytes for each invocation, next to its neighbour's.
   EXPECT_THAT(accesses(p, "in0"), ElementsAre(EndsWith(": contiguous x4 aligned")));
   EXPECT_THAT(accesses(p, "store"), ElementsAre(EndsWith(": contiguous x4 aligned")));
+}
+
+TEST(CoalescingGpu, OfFewElementsThatHaveALaneEach) {
+  const Program p = compiled(
+      Target::gpu(), [](const Array& x, const Array& y) { return sin(x) * y + 1; }, f32({1000, 7}),
+      f32({7}));
+  EXPECT_THAT(accesses(p, "in0"), ElementsAre(EndsWith(": contiguous")));
+  EXPECT_THAT(accesses(p, "store"), ElementsAre(EndsWith(": contiguous")));
 }
 
 TEST(CoalescingCpu, ReadsAndWritesRunsInAnElementwiseKernel) {

@@ -128,6 +128,20 @@ TEST(Quirks, KnowMobileGpusByTheirMakers) {
   EXPECT_EQ(target_of(mali).kind, KnownTarget::gpu);
 }
 
+TEST(Quirks, FillWhatADeviceSaysThatItHolds) {
+  auto h100 = device("NVIDIA H100", Kind::discrete);
+  const std::uint32_t unknown = target_of(h100).parallel_lanes;
+  h100.resident_lanes = 132 * 64 * 32;
+  EXPECT_EQ(target_of(h100).parallel_lanes, 1u << 18);
+  EXPECT_LT(unknown, 1u << 18);
+  h100.resident_lanes = std::uint64_t{1} << 40;
+  EXPECT_EQ(target_of(h100).parallel_lanes, 1u << 24) << "a number that fits";
+  auto lavapipe = device("llvmpipe", Kind::cpu);
+  const std::uint32_t of_cores = target_of(lavapipe).parallel_lanes;
+  lavapipe.resident_lanes = 1024;
+  EXPECT_EQ(target_of(lavapipe).parallel_lanes, of_cores);
+}
+
 TEST(Quirks, LetWorkgroupsOfAGpuWorkTogetherAsFarAsItOffers) {
   auto gpu = device("a GPU", Kind::discrete);
   gpu.max_group_invocations = gpu.max_group_size_x = 192;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "codegen/cost/device_model.h"
 #include "gnomon/gnomon.h"
 #include "gnomon/nn.h"
 #include "tests/engine/fixture.h"
@@ -311,7 +312,9 @@ TEST_F(SharedTable, TakesTheMemoryOfTheTableAndOfWhatIsRead) {
   auto looked_up =
       jit(rt, loss([](const Array& t, const Array& i) { return vmap(nn::Embedding{t})(i); }));
   looked_up(table, rt.from_host(ids, {count}));
-  EXPECT_LE(looked_up.memory_report().peak(), 4 * (rows + count) * width * sizeof(float));
+  // The lanes of a GPU that walk updates have arrays of their own, up to 16 times what those take.
+  const Dim most = runs_on_cores(rt.target()) ? 4 : 20;
+  EXPECT_LE(looked_up.memory_report().peak(), most * (rows + count) * width * sizeof(float));
   ids.resize(lanes * steps);
   for (int& i : ids) i %= 1000;
   auto in_loops = jit(rt, loss([](const Array& t, const Array& i) {

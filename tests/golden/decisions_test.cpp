@@ -73,6 +73,7 @@ vulkan::DeviceDescription gpu() {
   auto d = described("a GPU", vulkan::DeviceDescription::Kind::discrete);
   d.max_storage_range = 0xffffffff;
   d.max_shared_bytes = 49152;
+  d.resident_lanes = 132 * 64 * 32;  // an H100's, an H200's
   d.subgroup_size = 32;
   return d;
 }

@@ -341,7 +341,10 @@ TEST_F(ProfileTest, SaysWhatKernelsShouldTakeWhereTheModelHasTimes) {
   ASSERT_FALSE(p.rows.empty());
   for (const ProfileRow& r : p.rows) {
     EXPECT_EQ(r.estimated_us > 0, has_times) << r.kernel;
-    EXPECT_FALSE(r.executed.empty()) << r.kernel;
+    // How far a member of a team walks is not counted.
+    if (rt->target().team == 0) {
+      EXPECT_FALSE(r.executed.empty()) << r.kernel;
+    }
   }
 }
 
