@@ -79,6 +79,19 @@ void warm_up(Contender& contender) {
         std::clamp(static_cast<int>(std::ceil(sample_ms / std::max(once, 1e-6))), 1, most_repeats);
 }
 
+/// Has the library's first variant run for `ms` that nobody times.
+void keep_busy(std::vector<Contender>& contenders, double ms) {
+  const auto busy = std::ranges::find_if(contenders, [](const Contender& contender) {
+    return contender.variant.profile && !contender.variant.before && !contender.variant.took;
+  });
+  if (busy == contenders.end()) return;
+  guard(*busy, [&] {
+    const auto start = Clock::now();
+    while (std::chrono::duration<double, std::milli>(Clock::now() - start).count() < ms)
+      busy->variant.run();
+  });
+}
+
 /// The group in which the machine was quietest: all variants are reported from the same one, so
 /// that ratios are of times taken side by side.
 size_t calmest_group(const std::vector<Contender>& contenders, size_t groups) {
@@ -204,6 +217,7 @@ std::vector<Row> measure(const Workload& workload, const Options& options) {
       contender.groups.emplace_back();
       if (is_slow(contender)) contender.groups.back() = contender.groups.front();
     }
+    keep_busy(contenders, options.warm_up_ms);
     const auto start = Clock::now();
     // The start rotates: no variant always follows the same neighbour.
     for (size_t round = 0; round < rounds; round++) {

@@ -129,6 +129,7 @@ int run(const Arguments& arguments) {
   bench::Options options;
   options.corrupt = arguments.corrupt;
   options.variants = arguments.variants;
+  if (!device.info().cpu) options.warm_up_ms = 200;
   if (arguments.quick) {
     options.groups = 3;
     options.rounds = 5;

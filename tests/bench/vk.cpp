@@ -159,6 +159,7 @@ void Device::choose() {
   info_.name = properties.deviceName;
   info_.driver = std::string(driver.driverName) + " " + driver.driverInfo;
   info_.api = version(properties.apiVersion);
+  info_.cpu = properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   info_.max_texels = properties.limits.maxTexelBufferElements;
   info_.max_groups = properties.limits.maxComputeWorkGroupCount[0];
   VkPhysicalDeviceFeatures features{};

@@ -20,6 +20,7 @@ struct DeviceInfo {
   uint32_t max_texels = 0;
   uint32_t max_groups = 0;
   bool int64 = false;  // kernels may use 64-bit integers
+  bool cpu = false;
 };
 
 /// Instance, physical device and one compute queue. The device is the one that GNOMON_DEVICE names
