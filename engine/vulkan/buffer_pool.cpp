@@ -56,7 +56,7 @@ Range BufferPool::allocate(const Request& request) {
         take(slots_[i], bytes, only_done, range, last_use);
     }
     if (!range) take(grow(request, bytes), bytes, false, range, last_use);
-    range.entry = enter(request, bytes);
+    range.entry = enter(request, bytes, last_use);
     stats_.live_bytes += bytes;
     stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.live_bytes);
     ++stats_.live_ranges;
@@ -100,6 +100,7 @@ bool BufferPool::take(Slot& slot, std::uint64_t bytes, bool only_done, Range& ra
 void BufferPool::release(const Range& range, Ticket last_use) noexcept {
   if (!range) return;
   const std::lock_guard lock(mutex_);
+  last_use = std::max(last_use, live_[range.entry].last_use);
   const auto slot = std::find_if(slots_.begin(), slots_.end(),
                                  [&](const Slot& s) { return s.block.get() == range.block; });
   auto& free = slot->free;
@@ -131,7 +132,7 @@ void BufferPool::release(const Range& range, Ticket last_use) noexcept {
   free_entry_ = range.entry;
 }
 
-std::uint32_t BufferPool::enter(const Request& request, std::uint64_t bytes) {
+std::uint32_t BufferPool::enter(const Request& request, std::uint64_t bytes, Ticket last_use) {
   std::uint32_t entry = free_entry_;
   if (entry == ~0u) {
     entry = static_cast<std::uint32_t>(live_.size());
@@ -141,6 +142,7 @@ std::uint32_t BufferPool::enter(const Request& request, std::uint64_t bytes) {
   }
   Live& live = live_[entry];
   live.bytes = bytes;
+  live.last_use = last_use;
   live.what = request.what;
   live.has_aval = request.aval != nullptr;
   if (request.aval != nullptr) live.aval = *request.aval;

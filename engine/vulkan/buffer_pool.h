@@ -4,8 +4,9 @@
 // all of it, so every range is (block, offset) and kernels address it from the block's start. What
 // is larger than a window gets a block of its own size where the device has buffer addresses.
 // Ranges are given back while the device may still use them: a free piece remembers the ticket of
-// its last use. Kernels may reuse it at once, since submissions are ordered by barriers; the host
-// waits for the ticket before it writes.
+// its last use, and so does the range that it becomes, whose owner may never use it. Kernels may
+// reuse it at once, since submissions are ordered by barriers; the host waits for the ticket before
+// it writes.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -82,7 +83,7 @@ class BufferPool {
   /// Throws DeviceError when the request is larger than a window or the device has no memory left.
   /// The pool is unchanged then.
   Range allocate(const Request&);
-  /// `last_use`: the newest submission that touches the range.
+  /// `last_use`: the newest submission that touches the range; 0 where its owner made none.
   void release(const Range&, Ticket last_use) noexcept;
   /// A buffer of another owner as a block that is none of the pool's, with a view of its texels if
   /// the pool's blocks have one. The block must go before the buffer, when the device is done with
@@ -114,6 +115,7 @@ class BufferPool {
   };
   struct Live {
     std::uint64_t bytes = 0;
+    Ticket last_use = 0;  // of owners before
     const char* what = "";
     Aval aval;
     bool has_aval = false;
@@ -136,7 +138,7 @@ class BufferPool {
   /// any.
   bool trim();
   std::string out_of_memory(const Request&, std::uint64_t bytes) const;
-  std::uint32_t enter(const Request&, std::uint64_t bytes);
+  std::uint32_t enter(const Request&, std::uint64_t bytes, Ticket last_use);
 
   Device& device_;
   Queue& queue_;

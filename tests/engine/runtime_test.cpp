@@ -77,6 +77,23 @@ TEST_F(Runtimes, CountMemory) {
   EXPECT_GE(rt.memory().peak_bytes, before.live_bytes + 4096);
 }
 
+TEST_F(Runtimes, RememberWhoUsesMemoryThroughOwnersThatDoNot) {
+  vulkan::BufferPool& pool = context()->arrays;
+  vulkan::Request request;
+  request.bytes = 4096;
+  const vulkan::Range below = pool.allocate(request), hole = pool.allocate(request),
+                      above = pool.allocate(request);
+  const vulkan::Ticket pending = context()->queue.upcoming();
+  pool.release(hole, pending);
+  const vulkan::Range unused = pool.allocate(request);
+  EXPECT_EQ(unused.offset, hole.offset);
+  pool.release(unused, 0);
+  request.host_writes = true;
+  const vulkan::Range written = pool.allocate(request);
+  EXPECT_TRUE(written.offset != hole.offset || context()->queue.ended(pending));
+  for (const vulkan::Range& r : {below, above, written}) pool.release(r, pending);
+}
+
 TEST_F(Runtimes, RefuseAnArrayLargerThanABlock) {
   const std::uint64_t limit = context()->device.max_block_bytes();
   const Aval aval{DType::f32, Shape(static_cast<Dim>(limit / 4 + 64))};
