@@ -18,6 +18,17 @@ Dim resolve(Dim index, Dim length, bool wrap) {
   return std::clamp<Dim>(wrap && index < 0 ? index + length : index, -1, std::min(length, i32_max));
 }
 
+Array cut_to_i32(const Array& x, Loc loc) {
+  const DType dtype = x.dtype();
+  Array cut = x;
+  if (bits_of(dtype) > 32 || dtype == DType::u32) {
+    const double span = static_cast<double>(i32_max);
+    if (is_signed(dtype)) cut = emit1(max_p, {}, {cut, lax::full_like(cut, -span, loc)}, loc);
+    cut = emit1(min_p, {}, {cut, lax::full_like(cut, span, loc)}, loc);
+  }
+  return lax::convert(cut, DType::i32, loc);
+}
+
 Array of(std::string_view op, const Operand& index, Dim length, bool wrap) {
   const Loc loc = index.loc();
   if (!index.is_array()) {
@@ -25,17 +36,11 @@ Array of(std::string_view op, const Operand& index, Dim length, bool wrap) {
       usage_error(op, "an index is a C++ number that is no integer", loc);
     return lax::scalar_integer(DType::i32, resolve(index.scalar().integer, length, wrap), loc);
   }
-  Array at = index.array();
-  const DType dtype = at.dtype();
+  const DType dtype = index.array().dtype();
   if (!is_integer(dtype))
-    usage_error(op, "indices are " + to_string(at.aval()) + "; cast them to i32", loc);
-  if (bits_of(dtype) > 32 || dtype == DType::u32) {
-    // Out of range stays out of range when cut to 32 bits.
-    const double span = static_cast<double>(i32_max);
-    if (is_signed(dtype)) at = emit1(max_p, {}, {at, lax::full_like(at, -span, loc)}, loc);
-    at = emit1(min_p, {}, {at, lax::full_like(at, span, loc)}, loc);
-  }
-  at = lax::convert(at, DType::i32, loc);
+    usage_error(op, "indices are " + to_string(index.array().aval()) + "; cast them to i32", loc);
+  // Out of range stays out of range when cut to 32 bits.
+  const Array at = cut_to_i32(index.array(), loc);
   if (!wrap || !is_signed(dtype)) return at;
   const Array wrapped = lax::add(at, lax::full_like(at, static_cast<double>(length), loc), loc);
   return lax::select(lax::lt(at, lax::zeros_like(at, loc), loc), wrapped, at, loc);

@@ -8,6 +8,8 @@ namespace gnomon::positions {
 
 /// A static index with negative ones counted from the end once; out of range is -1 or `length`.
 Dim resolve(Dim index, Dim length, bool wrap);
+/// Integers as i32; those that it cannot hold become its largest number or minus that.
+Array cut_to_i32(const Array&, Loc);
 /// Integer positions along an axis of `length`, as i32 with negative ones resolved. Throws
 /// UsageError for other dtypes.
 Array of(std::string_view op, const Operand& index, Dim length, bool wrap);

@@ -6,6 +6,7 @@
 
 #include "codegen/lax/align.h"
 #include "codegen/lax/lax.h"
+#include "codegen/lax/positions.h"
 #include "codegen/operations/buffer.h"
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/trace/eager.h"
@@ -147,12 +148,10 @@ Arrays unrolled_scan(std::string_view op, FunctionRef<Arrays(const Arrays&)> bod
 
 /// How many of at most `bound` steps `length` asks for: i32[].
 Array steps_of(const Array& length, Dim bound, Loc loc) {
-  // What is wider than 32 bits is cut off before it is converted, what is narrower behind.
-  const bool wide = size_of(length.dtype()) >= 4;
-  const Array n = wide ? length : lax::convert(length, DType::i32, loc);
+  const Array n = positions::cut_to_i32(length, loc);
   const Array low = emit1(max_p, {}, {n, lax::zeros_like(n, loc)}, loc);
   const Array most = lax::full_like(n, static_cast<double>(bound), loc);
-  return lax::convert(emit1(min_p, {}, {low, most}, loc), DType::i32, loc);
+  return emit1(min_p, {}, {low, most}, loc);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "codegen/graph/effects.h"
 #include "codegen/lax/align.h"
 #include "codegen/lax/lax.h"
+#include "codegen/lax/positions.h"
 #include "codegen/trace/eager.h"
 #include "codegen/transforms/control_trace.h"
 
@@ -22,7 +23,7 @@ std::size_t static_branch(std::string_view op, const Scalar& x, std::size_t bran
 namespace {
 
 /// An i32 or bool index of rank 0.
-Array branch_index(std::string_view op, const Array& index, std::size_t branches, Loc loc) {
+Array branch_index(std::string_view op, const Array& index, Loc loc) {
   const bool choice = op == "cond";
   if (index.rank() > 0 || (!choice && !is_integer(index.dtype())))
     usage_error(
@@ -34,11 +35,7 @@ Array branch_index(std::string_view op, const Array& index, std::size_t branches
                   " and must be one integer; cast or reduce it",
         loc);
   if (choice) return lax::convert(index, DType::boolean, loc);
-  if (index.dtype() == DType::i32) return index;
-  // Other integers are clamped before they are cut to 32 bits.
-  const Array last = lax::full_like(index, static_cast<double>(branches - 1), loc);
-  const Array low = emit1(max_p, {}, {index, lax::zeros_like(index, loc)}, loc);
-  return lax::convert(emit1(min_p, {}, {low, last}, loc), DType::i32, loc);
+  return positions::cut_to_i32(index, loc);
 }
 
 }  // namespace
@@ -48,7 +45,7 @@ std::vector<Array> run_branches(std::string_view op, const Operand& index,
                                 FunctionRef<Texts()> paths) {
   const Loc loc = index.loc();
   return at_once(op, loc, [&]() -> Arrays {
-    const Array which = branch_index(op, index.array(), branches.size(), loc);
+    const Array which = branch_index(op, index.array(), loc);
     std::vector<Part> parts(branches.size());
     std::vector<std::optional<Scalar>> numbers(branches.size());
     for (std::size_t b = 0; b < branches.size(); ++b) {

@@ -1,5 +1,6 @@
 // codegen/ops/index.cpp -- x[i].
 #include "codegen/lax/align.h"
+#include "codegen/lax/positions.h"
 #include "codegen/operations/gather_scatter.h"
 #include "gnomon/ops.h"
 
@@ -22,10 +23,8 @@ Array Array::operator[](const Array& index) const {
     usage_error("operator[]", "the index is " + to_string(index.aval()) + "; cast it to i32", {});
   const Dim n = shape()[0];
   if (n == 0) usage_error("operator[]", to_string(aval()) + " has no element to index", {});
-  Array at = lax::convert(lax::reshape(index, {index.size()}), DType::i32);
   // Negative indices count from the end, once; what is still out of range clips.
-  const Array wrapped = lax::add(at, static_cast<double>(n));
-  if (!is_unsigned(index.dtype())) at = lax::select(lax::lt(at, lax::zeros_like(at)), wrapped, at);
+  const Array at = positions::of("operator[]", lax::reshape(index, {index.size()}), n, true);
   const Array rows = emit1(gather_p, GatherParams{0, 0, GatherMode::clip}, {*this, at}, {});
   Shape out = index.shape();
   for (Dim d : shape().without(0)) out.append(d);

@@ -2,6 +2,7 @@
 #include "gnomon/masks.h"
 #include "codegen/lax/align.h"
 #include "codegen/lax/lax.h"
+#include "codegen/lax/positions.h"
 #include "codegen/trace/eager.h"
 #include "gnomon/indexing.h"
 #include "gnomon/sorting.h"
@@ -17,7 +18,10 @@ Array first_valid(Operand count, Dim size) {
   if (size < 0)
     usage_error("first_valid", "`size` is " + std::to_string(size) + " and cannot be negative",
                 loc);
-  return made("first_valid", loc, [&] { return less({arange(size), loc}, {n, loc}); });
+  // Of the type that rows are counted in: u32 and i32 would meet in i32, where many are negative.
+  return made("first_valid", loc, [&] {
+    return less({arange(size), loc}, {positions::cut_to_i32(n, loc), loc});
+  });
 }
 
 Array valid_count(Operand mask, const Axes& axes, ReduceOptions options) {

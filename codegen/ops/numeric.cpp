@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "codegen/lax/align.h"
+#include "codegen/lax/positions.h"
 #include "gnomon/control.h"
 #include "gnomon/transform.h"
 
@@ -172,7 +173,7 @@ Array ldexp(Operand x, Operand exponent) {
   const Array n = require_integers("ldexp", align::as_array("ldexp", exponent), loc);
   const std::array pair{Operand(a, loc), Operand(n, loc)};
   const Shape shape = align::broadcast_shape("ldexp", pair);
-  const Array wide = align::broadcast("ldexp", lax::convert(n, DType::i32, loc), shape, loc);
+  const Array wide = align::broadcast("ldexp", positions::cut_to_i32(n, loc), shape, loc);
   return scaled(align::broadcast("ldexp", a, shape, loc), wide, loc);
 }
 

@@ -142,9 +142,12 @@ Array one_hot(Operand x, Dim classes, DType dtype) {
                 to_string(a.aval()) + " as one of " + std::to_string(classes) +
                     " classes; classes are counted by integers",
                 loc);
-  const Array spread = lax::insert_axis(a, a.rank(), classes, loc);
+  // Types of fewer bits cannot count all classes.
+  const bool narrow = bits_of(a.dtype()) < 32;
+  const Array ids = narrow ? lax::convert(a, DType::i32, loc) : a;
+  const Array spread = lax::insert_axis(ids, a.rank(), classes, loc);
   const Array number = lax::iota(DType::i32, spread.shape(), a.rank(), loc);
-  return lax::convert(lax::eq(spread, lax::convert(number, a.dtype(), loc), loc), dtype, loc);
+  return lax::convert(lax::eq(spread, lax::convert(number, ids.dtype(), loc), loc), dtype, loc);
 }
 
 // ---- along an axis

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "codegen/lax/align.h"
+#include "codegen/lax/positions.h"
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/trace/eager.h"
 #include "gnomon/indexing.h"
@@ -181,14 +182,8 @@ Array bin_ids(std::string_view op, const Operand& x, Dim length, Loc loc) {
   const Array a = align::as_array(op, x);
   if (length < 0) usage_error(op, "a length of " + std::to_string(length), loc);
   if (!is_integer(a.dtype())) usage_error(op, "counts integers, got " + to_string(a.aval()), loc);
-  const Array ids = lax::reshape(a, {a.size()}, loc);
-  if (is_unsigned(ids.dtype())) {
-    // Those beyond i32 stay out of range.
-    const Array top = lax::full_like(ids, bits_of(ids.dtype()) < 32 ? 0 : 0x7fffffff, loc);
-    const Array safe = bits_of(ids.dtype()) < 32 ? ids : emit1(min_p, {}, {ids, top}, loc);
-    return lax::convert(safe, DType::i32, loc);
-  }
-  return lax::convert(emit1(max_p, {}, {ids, lax::zeros_like(ids, loc)}, loc), DType::i32, loc);
+  const Array ids = positions::cut_to_i32(lax::reshape(a, {a.size()}, loc), loc);
+  return is_unsigned(a.dtype()) ? ids : emit1(max_p, {}, {ids, lax::zeros_like(ids, loc)}, loc);
 }
 
 /// A histogram by `f`, one program where it runs at once.

@@ -148,6 +148,12 @@ TEST(Index, WithATracedIndexWrapsAndClips) {
   EXPECT_EQ(run(f, count_up(10), i32(-1)), Numbers{9});
   EXPECT_EQ(run(f, count_up(10), i32(-11)), Numbers{0});
   EXPECT_EQ(run(f, f32({2, 2}, {1, 2, 3, 4}), i32({1, 0, 1})), (Numbers{3, 4, 1, 2, 3, 4}));
+  // Beyond 32 bits, too; what has no sign is not negative.
+  EXPECT_EQ(run(f, count_up(10), host(DType::i64, {4}, {0x1p32, 0x1p32 + 1, 1 - 0x1p32, -2})),
+            (Numbers{9, 9, 0, 8}));
+  EXPECT_EQ(run(f, count_up(10), host(DType::u32, {2}, {0x1p32 - 1, 0x1p31})), (Numbers{9, 9}));
+  EXPECT_EQ(run(f, count_up(10), host(DType::u64, {3}, {0x1p63, 0x1p32, 3})), (Numbers{9, 9, 3}));
+  EXPECT_EQ(run(f, count_up(10), host(DType::u8, {2}, {255, 4})), (Numbers{9, 4}));
 }
 
 TEST(TakeAlongAxis, ReadsWithinRows) {

@@ -109,6 +109,9 @@ TEST(FloatParts, FrexpAndLdexpAreInverse) {
                   },
                   f32({1, 1, 1, 1})),
               {0x1p-149, inf, 0, inf});
+  expect_same(run([](const Array& a, const Array& n) { return ldexp(a, n); }, f32({1, 1, 3}),
+                  test::host(DType::i64, {3}, {0x1p32, -0x1p32, 2})),
+              {inf, 0, 12});
   // One rounding: 1.08 units, rounded to one and then halved to the tie, would be 0.
   expect_same(run(
                   [](const Array& a) {

@@ -162,6 +162,15 @@ TEST(Counts, Bincount) {
     return grad([&](const Array& v) { return sum(square(bincount(a, 3, v))); })(w);
   };
   expect_near(run(g, x, f32({1, 2, 3, 4, 5, 6})), {22, 14, 0, 22, 14, 22});
+  for (const DType t : {DType::i64, DType::u64, DType::u32}) {
+    const Numbers beyond =
+        t == DType::u32 ? Numbers{0x1p31, 0x1p32 - 1, 1, 0} : Numbers{0x1p32, 0x1p32 + 1, 1, 0};
+    expect_near(run([](const Array& a) { return bincount(a, 3); }, test::host(t, {4}, beyond)),
+                {1, 1, 0});
+  }
+  expect_near(run([](const Array& a) { return bincount(a, 3); },
+                  test::host(DType::i64, {3}, {1 - 0x1p32, -0x1p40, 2})),
+              {2, 0, 1});
   // Many bins are counted by sorting.
   Numbers ids, want(600, 0), weighted(600, 0);
   for (int i = 0; i < 900; ++i) {
