@@ -160,7 +160,11 @@ Array geometric(Key key, Operand p, const Shape& shape) {
   const Array u = unit_uniform(std::move(key), shape, chance.dtype(), loc);
   const Array trials =
       lax::div(lax::unary(log_p, u, loc), lax::unary(log1p_p, lax::neg(chance, loc), loc), loc);
-  return lax::convert(lax::add(lax::unary(floor_p, trials, loc), 1, loc), DType::i32, loc);
+  // The logarithms of a draw of 0 and of no chance to fail are both infinite.
+  const Array certain = emit1(ge_p, {}, {chance, lax::full_like(chance, 1, loc)}, loc);
+  const Array failures =
+      lax::select(certain, lax::zeros_like(trials, loc), lax::unary(floor_p, trials, loc), loc);
+  return draws::counted(lax::add(failures, 1, loc), loc);
 }
 
 Array sphere(Key key, Dim dimension, const Shape& shape, DType dtype, Loc loc) {

@@ -180,6 +180,15 @@ Array parameter(std::string_view op, const Operand& x, const Shape& shape, DType
   return align::broadcast(op, align::in_dtype(op, x, dtype), shape, x.loc());
 }
 
+Array counted(const Array& x, Loc loc) {
+  const Array most =
+      lax::full({DType::i32, x.shape()}, std::numeric_limits<std::int32_t>::max(), loc);
+  const Array too_many = emit1(ge_p, {}, {x, lax::full_like(x, 0x1p31, loc)}, loc);
+  // What is out of range converts to anything.
+  const Array rest = lax::select(too_many, lax::zeros_like(x, loc), x, loc);
+  return lax::select(too_many, most, lax::convert(rest, DType::i32, loc), loc);
+}
+
 Array erf_inv(const Array& x, Loc loc) { return lax::unary(erf_inv_giles_p, x, loc); }
 
 Array bits_at(const Key& key, const Array& positions, Dim size, DType dtype, Loc loc) {

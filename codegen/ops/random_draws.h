@@ -19,6 +19,9 @@ Array bits_at(const Key& key, const Array& positions, Dim size, DType dtype, Loc
 /// The same of `random::uniform(key, [size])`.
 Array uniform_at(const Key& key, const Array& positions, Dim size, DType dtype, Loc loc);
 
+/// Numbers from 0 on, of a float type, as i32: its largest one for what it cannot hold.
+Array counted(const Array&, Loc);
+
 /// The inverse error function by Giles' polynomial, which normal draws are defined by.
 Array erf_inv(const Array& x, Loc loc);
 

@@ -169,7 +169,7 @@ struct PoissonDraw {
         PoissonRound{start.clone(), number(-1), few}, {.max_steps = most_rounds}, loc);
     const Array count = lax::select(few, product.count, rejection.count, loc);
     // Nothing was drawn where nothing is expected.
-    return lax::convert(emit1(max_p, {}, {count, number(0)}, loc), DType::i32, loc);
+    return draws::counted(emit1(max_p, {}, {count, number(0)}, loc), loc);
   }
 };
 

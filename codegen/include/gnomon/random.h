@@ -159,7 +159,8 @@ Array randint(Key key, const Shape& shape, Operand lo, Operand hi, DType dtype =
 Array bernoulli(Key key, Operand p, const Shape& shape);
 /// -1 or 1 with equal probability.
 Array rademacher(Key key, const Shape& shape, DType dtype = DType::f32, Loc loc = Loc::here());
-/// The number of trials up to the first success of probability p, from 1 on: i32.
+/// The number of trials up to the first success of probability p, from 1 on: i32, its largest
+/// number for more than that.
 Array geometric(Key key, Operand p, const Shape& shape);
 
 // ---- floats by a formula
@@ -211,11 +212,11 @@ Array triangular(Key key, Operand left, Operand mode, Operand right, const Shape
 Array gamma(Key key, Operand a, const Shape& shape, DType dtype = DType::f32);
 /// The logarithm of such a draw, which stays finite where a draw of small `a` would underflow.
 Array loggamma(Key key, Operand a, const Shape& shape, DType dtype = DType::f32);
-/// The number of events where `rate` are expected: i32. Up to a rate of 10 by products of uniform
-/// draws, beyond by transformed rejection, 64 rounds at most.
-/// Source: Knuth, The Art of Computer Programming 2, 3rd edition, 3.4.1, algorithm Q; Hörmann, "The
-/// Transformed Rejection Method for Generating Poisson Random Variables", Insurance: Mathematics
-/// and Economics 12 (1993), algorithm PTRS.
+/// The number of events where `rate` are expected: i32, its largest number for more than that. Up
+/// to a rate of 10 by products of uniform draws, beyond by transformed rejection, 64 rounds at
+/// most. Source: Knuth, The Art of Computer Programming 2, 3rd edition, 3.4.1, algorithm Q;
+/// Hörmann, "The Transformed Rejection Method for Generating Poisson Random Variables", Insurance:
+/// Mathematics and Economics 12 (1993), algorithm PTRS.
 Array poisson(Key key, Operand rate, const Shape& shape);
 /// The number of successes in `n` trials of probability p each; NaN unless n >= 0 is finite and
 /// 0 <= p <= 1. A fractional n counts as its whole part; beyond 2^24 (2^53 in f64) counts round.
