@@ -143,6 +143,19 @@ TEST(Estimate, MeansHoldOverManyKeys) {
   }
 }
 
+TEST(Estimate, MeansHoldWithBlocksThatDependOnEachOther) {
+  // For Hutch++ blocks that fit its thirds and such that do not.
+  constexpr Dim n = 12;
+  const Numbers a = low_rank(n, n, true);
+  const estimate::OrthogonalBlocks blocks{4};
+  for (const TraceMethod& m :
+       {TraceMethod(estimate::Hutchinson{blocks}), TraceMethod(estimate::HutchPlusPlus{blocks})})
+    for (const Dim k : {8, 18, 24}) {
+      const Spread s = spread(over_keys(a, n, k, m, 400), trace_of(a));
+      EXPECT_LT(std::abs(s.mean_off), 4) << m.index() << " " << k;
+    }
+}
+
 /// Columns of unit length, and their lengths.
 Array normalised(const Array& x) { return x * rsqrt(sum(square(x), {0})); }
 Array inverse_transposed(const Array& r) { return transpose(linalg::inv(r)); }
@@ -469,6 +482,23 @@ TEST(Estimate, BadInputIsRefused) {
                                        estimate::XTrace{});
               }),
               HasSubstr("there are 5 probes of 3 numbers; this method takes no more"));
+  const estimate::OrthogonalBlocks blocks{2};
+  EXPECT_THAT(
+      words([&](const Array& m) {
+        return estimate::trace(at(0), Dense{m}, 4, estimate::XTrace{blocks});
+      }),
+      HasSubstr("estimate::XTrace: OrthogonalBlocks makes 2 probes at a time at right angles "
+                "to each other, and each probe of this method is left out of the others"));
+  EXPECT_THAT(
+      words([&](const Array& m) {
+        return estimate::trace(at(0), Dense{m, {.positive_semidefinite = true}}, 2,
+                               estimate::XNysTrace{blocks});
+      }),
+      HasSubstr("the estimate would be biased; take Sphere, or the probes with Hutchinson"));
+  EXPECT_THAT(words([&](const Array& m) {
+                return estimate::diagonal(at(0), Dense{m}, 4, estimate::XDiag{blocks});
+              }),
+              HasSubstr("estimate::XDiag: OrthogonalBlocks makes 2 probes"));
   EXPECT_THAT(words([](const Array& m) { return estimate::trace_to(at(0), Dense{m}, {}); }),
               HasSubstr("both tolerances are 0; give .rtol or .atol"));
   EXPECT_THAT(words([](const Array& m) {

@@ -94,6 +94,7 @@ Array covariance_of(const Array& s, const Array& qs, const Array& zs, const Arra
 
 DiagonalEstimate x_diag(const Operator& a, const Source& source, Dim k, bool fixed, Loc loc) {
   const Dim m = std::clamp<Dim>(k / 2, 1, a.columns());
+  detail::require_independent("XDiag", source, m, loc);
   const Array omega = detail::flat(source.all(m, loc), a.in());
   const Array y = detail::product(a, omega, loc);
   const detail::LeaveOneOut range(fixed ? stop_gradient(y) : y, fixed);

@@ -2,11 +2,22 @@
 #include "engine/library/estimate/leave_one_out.h"
 
 #include <limits>
+#include <string>
 
 #include "gnomon/linalg.h"
 #include "gnomon/ops.h"
 
 namespace gnomon::estimate::detail {
+
+void require_independent(std::string_view method, const Source& source, Dim k, Loc loc) {
+  if (source.together() == 1 || k == 1) return;
+  usage_error("estimate::" + std::string(method),
+              "OrthogonalBlocks makes " + std::to_string(source.together()) +
+                  " probes at a time at right angles to each other, and each probe of this method "
+                  "is left out of the others, which must not depend on it: the estimate would be "
+                  "biased; take Sphere, or the probes with Hutchinson, HutchPlusPlus or Bekas",
+              loc);
+}
 
 LeaveOneOut::LeaveOneOut(const Array& y, bool fixed) {
   const linalg::Qr f = linalg::qr(y);

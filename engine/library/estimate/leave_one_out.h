@@ -1,9 +1,16 @@
 // engine/library/estimate/leave_one_out.h -- the range of a block, and that range without one of
 // its columns.
 #pragma once
+#include <string_view>
+
+#include "engine/library/estimate/blocks.h"
 #include "gnomon/array.h"
 
 namespace gnomon::estimate::detail {
+
+/// Throws UsageError, in the name of `method`, where the source's `k` probes depend on each other:
+/// what others say of a probe that is left out is no estimate then.
+void require_independent(std::string_view method, const Source&, Dim k, Loc);
 
 /// y = Q R, and for each column i of y the unit vector Q s_i of its range that is at right angles
 /// to all other columns: Q Q^T - Q s_i s_i^T Q^T projects on the range without column i.

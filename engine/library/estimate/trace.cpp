@@ -65,20 +65,23 @@ Trace hutch_plus_plus(const Task& t) {
   const Dim s = t.source.given() ? std::min(k / 2, n) : k / 3;
   const Dim g = t.source.given() ? k - s : k - 2 * s;
   if (s == 0) return hutchinson(t);
-  const Array omega = detail::flat(t.source.all(s + g, t.loc), t.a.in());
-  const Array sketch = slice_axis(omega, 1, 0, s), rest = slice_axis(omega, 1, s, s + g);
+  // What is left is looked at with probes that the range does not depend on: those of other blocks.
+  const Dim together = t.source.together(), first = (s + together - 1) / together * together;
+  const Array omega = detail::flat(t.source.all(first + g, t.loc), t.a.in());
+  const Array sketch = slice_axis(omega, 1, 0, s), rest = slice_axis(omega, 1, first, first + g);
   const Array q = t.held(linalg::qr(t.held(detail::product(t.a, sketch, t.loc))).q);
   const Array u = rest - matmul(q, matmul(transpose(q), rest));
   // One product with both: the operator is read once.
   const Array both = detail::product(t.a, concatenate(Arrays{q, u}, 1), t.loc);
   const Array exact = sum(q * slice_axis(both, 1, 0, s));
-  const Mean left = detail::mean_of(detail::dots(u, slice_axis(both, 1, s, s + g)));
+  const Mean left = detail::mean_of(detail::dots(u, slice_axis(both, 1, s, s + g)), together);
   return {exact + left.value, left.standard_error, 2 * s + g};
 }
 
 Trace x_trace(const Task& t) {
   const Dim n = t.n();
   const Dim m = t.source.given() ? t.k : std::clamp<Dim>(t.k / 2, 1, n);
+  detail::require_independent("XTrace", t.source, m, t.loc);
   const Array omega = detail::flat(t.source.all(m, t.loc), t.a.in());
   const Array y = detail::product(t.a, omega, t.loc);
   const detail::LeaveOneOut range(t.held(y), t.fixed());
@@ -180,6 +183,7 @@ Trace x_nys_trace(const Task& t) {
                     "{.positive_semidefinite = true} if it is, or take XTrace",
                 t.loc);
   const Dim n = t.n(), k = t.source.given() ? t.k : std::min(t.k, n);
+  detail::require_independent("XNysTrace", t.source, k, t.loc);
   const double sign = tags.positive_semidefinite ? 1 : -1;
   const Array omega = detail::flat(t.source.all(k, t.loc), t.a.in());
   const detail::LeaveOneOut probes(omega, true);

@@ -39,7 +39,8 @@ struct DiagonalEstimate {
 /// The diagonal of a square operator by `k` products, or as many as the method has a use for.
 ///
 /// Differentiable in what the operator is made of, in both modes and of any order, with the same
-/// probes. Throws UsageError for an operator that is not square, for k below 1.
+/// probes. Throws UsageError for an operator that is not square, for k below 1, for
+/// OrthogonalBlocks in XDiag.
 DiagonalEstimate diagonal(Key key, const operators::Operator& a, Dim k,
                           const DiagonalMethod& method = Bekas{}, const TraceOptions& options = {},
                           Loc loc = Loc::here());

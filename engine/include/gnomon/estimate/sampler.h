@@ -32,7 +32,9 @@ struct SparseSigns {
 };
 
 /// Blocks of `size` directions at right angles to each other, of length sqrt(n); blocks are
-/// independent of each other. n of them make an exact trace.
+/// independent of each other. n of them make an exact trace. Not for XTrace, XNysTrace and XDiag,
+/// which leave each probe out of the others and throw UsageError for probes that are not
+/// independent.
 ///
 /// Costs 2 n size operations a probe more than Sphere. Standard errors need two blocks or more.
 /// Source: F. Mezzadri, How to Generate Random Matrices from the Classical Compact Groups, Notices

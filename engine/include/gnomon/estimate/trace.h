@@ -83,7 +83,8 @@ struct Trace {
 /// than 2 for XTrace. An operator that is tagged as the identity costs none.
 ///
 /// Differentiable in what the operator is made of, in both modes and of any order.
-/// Throws UsageError for an operator that is not square, for k below 1, for a tag that is missing.
+/// Throws UsageError for an operator that is not square, for k below 1, for a tag that is missing,
+/// for OrthogonalBlocks in XTrace and XNysTrace.
 Trace trace(Key key, const operators::Operator& a, Dim k, const TraceMethod& method = XTrace{},
             const TraceOptions& options = {}, Loc loc = Loc::here());
 
