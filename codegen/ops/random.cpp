@@ -252,8 +252,9 @@ Key key(const Array& seed, Mode mode, Loc loc) {
 }
 
 Keys split(Key key, Dim count, Loc loc) {
-  if (count < 1) usage_error("random::split", "into " + std::to_string(count) + " keys", loc);
+  if (count < 0) usage_error("random::split", "into " + std::to_string(count) + " keys", loc);
   const auto words = [&] {
+    if (count == 0) return lax::full({u32, {0, 2}}, 0, loc);
     if (key.mode() == Mode::original) {
       const Array positions = positions_of("random::split", {count, 2}, loc);
       return words_of_halves(key, positions, 2 * count, loc);

@@ -231,7 +231,10 @@ Array equal_parts(const Array& first, const Array& last, Dim bins, Loc loc) {
 /// With edges from the least element to the largest one.
 Arrays histogram_of_all(const Operand& x, Dim bins, Loc loc) {
   const Array a = align::as_float("histogram", x);
-  const Array low = min({a, loc}), high = max({a, loc});
+  // Of nothing the edges that NumPy gives.
+  const auto nothing = [&](double end) { return lax::full({a.dtype(), Shape{}}, end, loc); };
+  const Array low = a.size() > 0 ? min({a, loc}) : nothing(0),
+              high = a.size() > 0 ? max({a, loc}) : nothing(1);
   // A range of no width gets one.
   const Array flat = lax::eq(low, high, loc);
   const Array first = lax::select(flat, lax::add(low, -0.5, loc), low, loc);

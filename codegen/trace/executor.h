@@ -2,9 +2,11 @@
 #pragma once
 #include <string_view>
 
-#include "codegen/graph/graph.h"
+#include "gnomon/array.h"
 
 namespace gnomon {
+
+struct Graph;
 
 /// Implemented by the engine and found through the arrays (Storage::executor). May be called from
 /// any thread.

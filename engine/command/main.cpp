@@ -200,6 +200,16 @@ int main(int argc, char** argv) {
 
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& e) {
+    // CLI11 says of a word that is no command only that it wants one.
+    if (argc < 2 || argv[1][0] == '-' || !app.get_subcommands().empty())
+      return app.exit(e) == 0 ? 0 : 2;
+    std::string names;
+    for (const CLI::App* command : app.get_subcommands(nullptr))
+      names += (names.empty() ? "" : ", ") + command->get_name();
+    std::cerr << "gnomon: there is no command `" << argv[1] << "`; use one of " << names
+              << ", and --help for what they do\n";
+    return 2;
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   }

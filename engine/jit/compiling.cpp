@@ -51,10 +51,7 @@ Array ProgramsOfRuntime::placed(const Array& a) {
 }
 
 ProgramsOfRuntime& programs_of(const RuntimeState& state, const char* op) {
-  if (!state.compiling)
-    throw UsageError("gnomon::" + std::string(op) +
-                     ": this Runtime was made without a compiler and can only run programs that "
-                     "were saved (gnomon/aot.h); make it by its constructor to compile");
+  if (!state.compiling) no_compiler(op);
   return static_cast<ProgramsOfRuntime&>(*state.compiling);
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codegen/base/array_text.h"
+#include "codegen/trace/executor.h"
 #include "engine/runtime/state.h"
 #include "gnomon/error.h"
 
@@ -54,7 +55,19 @@ void to_stdout(std::string_view line) {
   std::fflush(stdout);
 }
 
+/// Where there is none: says so of operations at once.
+class NoCompiler final : public Executor {
+ public:
+  Arrays execute(std::string_view op, const Graph&, const Arrays&) override { no_compiler(op); }
+};
+
 }  // namespace
+
+void no_compiler(std::string_view op) {
+  throw UsageError("gnomon::" + std::string(op) +
+                   ": this Runtime was made without a compiler and can only run programs that were "
+                   "saved (gnomon/aot.h); make it by its constructor to compile");
+}
 
 RuntimeState::RuntimeState(const RuntimeOptions& options, std::shared_ptr<const Compiler> compiler,
                            std::shared_ptr<const vulkan::AdoptedDevice> adopted)
@@ -80,6 +93,10 @@ RuntimeState::RuntimeState(const RuntimeOptions& options, std::shared_ptr<const 
   vulkan::DeviceOptions device = device_options(options, environment);
   device.adopted = std::move(adopted);
   context = std::make_shared<Context>(device, own);
+  if (!own.compiler) {
+    refusing = std::make_shared<NoCompiler>();
+    context->executor = refusing;
+  }
 }
 
 Array RuntimeState::placed(const Array& a) const {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include "engine/runtime/context.h"
@@ -24,6 +25,9 @@ class Compiling {
   virtual std::uint64_t dropped() const = 0;
 };
 
+/// Throws the UsageError of an operation that needs one.
+[[noreturn]] void no_compiler(std::string_view op);
+
 struct RuntimeState {
   /// Without a compiler only what was compiled before runs.
   RuntimeState(const RuntimeOptions&, std::shared_ptr<const Compiler>,
@@ -36,6 +40,7 @@ struct RuntimeState {
   bool validate = false;  // by option or environment
   std::shared_ptr<Context> context;
   std::shared_ptr<Compiling> compiling;  // none without a compiler; engine/jit makes it
+  std::shared_ptr<Executor> refusing;    // where there is none
   std::atomic<std::uint64_t> traces{0}, programs_compiled{0}, programs_shared{0},
       programs_loaded{0};
   std::atomic<std::uint64_t> graphs{0};  // prepared so far: what dumps are numbered by

@@ -215,7 +215,8 @@ TEST_F(Saved, WithoutACompilerNothingElseRuns) {
   const Array x = other.from_host(1.0f);
   EXPECT_THAT(message<UsageError>([&] { jit(other, [](const Array& a) { return a + 1.0f; })(x); }),
               ::testing::HasSubstr("this Runtime was made without a compiler"));
-  EXPECT_NE(message<UsageError>([&] { x + 1.0f; }), "nothing was thrown");
+  EXPECT_THAT(message<UsageError>([&] { x + 1.0f; }),
+              ::testing::HasSubstr("gnomon::add: this Runtime was made without a compiler"));
 }
 
 TEST_F(Saved, LoweringShowsStagesAndMemoryAndRunsNothing) {

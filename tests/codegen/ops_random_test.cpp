@@ -159,7 +159,18 @@ TEST(Random, KeysAreMoveOnlyTrees) {
   EXPECT_EQ(tree::clone(key).words().value(), key.words().value());
 }
 
+TEST(Random, SplitsIntoNoKeys) {
+  for (const random::Mode mode : {random::Mode::partitionable, random::Mode::original}) {
+    const Keys none = random::split(random::key(1, mode), 0);
+    EXPECT_EQ(none.size(), 0);
+    EXPECT_EQ(none.words().aval(), (Aval{DType::u32, {0, 2}}));
+    EXPECT_EQ(none.mode(), mode);
+  }
+}
+
 TEST(Random, MisuseSaysWhat) {
+  EXPECT_THAT(message([] { return random::split(random::key(1), -1).words(); }),
+              HasSubstr("gnomon::random::split: into -1 keys"));
   EXPECT_THAT(message([] { return random::normal(random::key(1), {2}, DType::i32); }),
               HasSubstr("gnomon::random::normal: draws floats, not i32"));
   EXPECT_THAT(message([] { return random::bits(random::key(1), {2}, DType::f32); }),

@@ -206,6 +206,15 @@ TEST(Counts, Histogram) {
       x);
   expect_near(r[0], {0, 3});
   expect_near(r[1], {-.5, 0, .5});
+  // numpy.histogram([], 2)
+  r = run_all(
+      [](const Array&) {
+        const Histogram h = histogram(zeros({0}), 2);
+        return std::pair{h.counts, h.edges};
+      },
+      x);
+  expect_near(r[0], {0, 0});
+  expect_near(r[1], {0, .5, 1});
   r = run_all(
       [](const Array& a) {
         const Array edges = array({1.0f, 1.5f, 3.5f});

@@ -57,6 +57,13 @@ TEST_F(Command, RunsAGraphOnDeviceAndHost) {
   }
 }
 
+TEST_F(Command, NamesAWordThatIsNone) {
+  const Outcome run = gnomon("frobnicate");
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.text, HasSubstr("gnomon: there is no command `frobnicate`; use one of compile, "
+                                  "run, show, bench, info"));
+}
+
 TEST_F(Command, ProfilesARun) {
   ASSERT_EQ(gnomon("compile " + path("scale.graph") + " --out " + path("scale.gnomon")).status, 0);
   for (const auto& [file, name] : {std::pair{"scale.graph", "graph"}, {"scale.gnomon", "scale"}}) {

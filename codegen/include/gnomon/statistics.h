@@ -82,8 +82,8 @@ struct Histogram {
   Array edges;  // [bins + 1], of the same type; as they are where they are given
 };
 /// How many elements lie in each of `bins` equal parts of `range`, by default from the smallest to
-/// the largest element. Each part holds its lower edge, the last one both; what is outside is
-/// dropped.
+/// the largest element (of no elements [0, 1]). Each part holds its lower edge, the last one both;
+/// what is outside is dropped.
 Histogram histogram(Operand x, Dim bins = 10, std::optional<std::pair<double, double>> range = {});
 /// Between given edges, which ascend. Elements and edges are compared in the type both meet in.
 Histogram histogram(Operand x, const Array& edges, Loc loc = Loc::here());
