@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "codegen/analysis/lane_axes.h"
 #include "codegen/base/lists.h"
 #include "codegen/graph/effects.h"
 #include "codegen/operations/calls.h"
@@ -36,17 +37,6 @@ template <class T>
 std::vector<T> erased(std::vector<T> v, int i) {
   v.erase(v.begin() + i);
   return v;
-}
-
-/// Every element of the output follows from those of the operands at its own position.
-bool is_pointwise(const Graph& g, const Equation& e) {
-  if (e.primitive->lower.kind != Lowering::Kind::element || e.inputs.empty()) return false;
-  if (!e.params.empty() && e.primitive != &convert_p && e.primitive != &bitcast_p &&
-      e.primitive != &integer_pow_p)
-    return false;
-  const Shape& shape = g.avals[e.outputs[0]].shape;
-  return std::all_of(e.inputs.begin(), e.inputs.end(),
-                     [&](ValueId v) { return g.avals[v].shape == shape; });
 }
 
 class Unbatcher {
@@ -130,61 +120,52 @@ class Unbatcher {
   Arrays single(const Equation& e) {
     const Primitive& p = *e.primitive;
     const auto is = [&](const auto&... one_of) { return ((&p == &one_of) || ...); };
-    if (is_pointwise(g_, e)) return pointwise(e);
-    if (is(broadcast_p)) {
-      const auto& axes = e.params.as<BroadcastParams>().axes;
-      const int axis = axes[at(*axes_[e.inputs[0]])];
+    if (is(dynamic_slice_p, dynamic_update_slice_p)) return slices(e);
+    if (is(while_p)) return loop(e);
+    if (is(scan_p)) return scanned(e);
+    if (is(cond_p)) return branches(e);
+    std::vector<int> operands;
+    for (ValueId v : e.inputs) operands.push_back(axes_[v].value_or(-1));
+    const std::optional<int> known = axis_of_results(g_, e, operands);
+    if (!known) throw ElementsMeet{};
+    const int axis = *known, own = operands[0];
+    if (is_pointwise(g_, e)) return together(e, axis, e.params);
+    if (is(broadcast_p))
       return viewed(e, axis,
-                    BroadcastParams{shape(e.outputs[0]).without(axis), without(axes, axis)});
-    }
-    if (is(reshape_p)) return reshaped(e);
-    if (is(permute_p)) {
-      const auto& axes = e.params.as<AxesParams>().axes;
-      const int from = *axes_[e.inputs[0]];
-      return viewed(e, find(axes, from), AxesParams{without(axes, from)});
-    }
-    if (is(reverse_p)) return along_others(e);
-    if (is(sum_p, prod_p, reduce_max_p, reduce_min_p)) return along_others(e);
+                    BroadcastParams{shape(e.outputs[0]).without(axis),
+                                    without(e.params.as<BroadcastParams>().axes, axis)});
+    if (is(reshape_p)) return viewed(e, axis, ReshapeParams{shape(e.outputs[0]).without(axis)});
+    if (is(permute_p, reverse_p, sum_p, prod_p, reduce_max_p, reduce_min_p))
+      return viewed(e, axis, AxesParams{without(e.params.as<AxesParams>().axes, own)});
     if (is(slice_p)) {
-      auto q = e.params.as<SliceParams>();
-      const int axis = *axes_[e.inputs[0]];
-      if (shape(e.outputs[0])[axis] != size_) throw ElementsMeet{};
+      const auto& q = e.params.as<SliceParams>();
       return viewed(
           e, axis,
           SliceParams{erased(q.starts, axis), erased(q.limits, axis), erased(q.strides, axis)});
     }
     if (is(pad_p)) {
-      auto q = e.params.as<PadParams>();
-      const int axis = *axes_[e.inputs[0]];
-      if (q.lo[at(axis)] != 0 || q.hi[at(axis)] != 0 || q.interior[at(axis)] != 0)
-        throw ElementsMeet{};
+      const auto& q = e.params.as<PadParams>();
       return viewed(e, axis,
                     PadParams{erased(q.lo, axis), erased(q.hi, axis), erased(q.interior, axis)});
     }
-    if (is(concatenate_p)) return joined(e);
-    if (is(dot_general_p)) return product(e);
-    if (is(dynamic_slice_p, dynamic_update_slice_p)) return slices(e);
-    if (is(stop_gradient_p, checkpoint_name_p, nondifferentiable_p, nondifferentiable_backward_p))
-      return viewed(e, *axes_[e.inputs[0]], e.params);
-    if (is(gather_p)) return gathered(e);
-    if (is(while_p)) return loop(e);
-    if (is(scan_p)) return scanned(e);
-    if (is(cond_p)) return branches(e);
-    throw ElementsMeet{};
+    if (is(concatenate_p)) {
+      const int along = e.params.as<AxisParams>().axis;
+      return together(e, axis, AxisParams{along > axis ? along - 1 : along});
+    }
+    if (is(dot_general_p)) return product(e, axis);
+    if (is(gather_p)) return gathered(e, axis);
+    return viewed(e, axis, e.params);  // a marker
   }
 
-  Arrays pointwise(const Equation& e) {
-    int axis = -1;
-    for (ValueId v : e.inputs)
-      if (axes_[v]) axis = *axes_[v];
+  /// Operands that vary along one axis, the same as their results.
+  Arrays together(const Equation& e, int axis, Params params) {
     Arrays in;
     for (ValueId v : e.inputs) in.push_back(without_axis(v, axis));
-    return made(e, axis, e.params, in);
+    return made(e, axis, std::move(params), in);
   }
 
   /// An operation on its first operand, which alone varies.
   Arrays viewed(const Equation& e, int axis, Params params) {
-    if (!axes_[e.inputs[0]]) throw ElementsMeet{};
     Arrays in{values_[e.inputs[0]]};
     for (std::size_t i = 1; i < e.inputs.size(); ++i) in.push_back(shared(e.inputs[i]));
     return made(e, axis, std::move(params), in);
@@ -195,65 +176,24 @@ class Unbatcher {
     return emit(*e.primitive, std::move(params), in, e.loc);
   }
 
-  Arrays reshaped(const Equation& e) {
-    const Shape &from = shape(e.inputs[0]), &to = shape(e.outputs[0]);
-    const int axis = *axes_[e.inputs[0]];
-    const Dim before = from.part(0, axis).size();
-    for (int a = 0; a < to.rank(); ++a)
-      if (to.part(0, a).size() == before && to[a] == size_)
-        return viewed(e, a, ReshapeParams{to.without(a)});
-    throw ElementsMeet{};
-  }
-
-  Arrays along_others(const Equation& e) {
-    const auto& axes = e.params.as<AxesParams>().axes;
-    const int axis = *axes_[e.inputs[0]];
-    if (contains(axes, axis)) throw ElementsMeet{};
-    const bool stays = e.primitive == &reverse_p;
-    const auto gone = std::count_if(axes.begin(), axes.end(), [&](int a) { return a < axis; });
-    return viewed(e, stays ? axis : axis - static_cast<int>(gone), AxesParams{without(axes, axis)});
-  }
-
-  Arrays joined(const Equation& e) {
-    const int along = e.params.as<AxisParams>().axis;
-    int axis = -1;
-    for (ValueId v : e.inputs)
-      if (axes_[v]) axis = *axes_[v];
-    if (axis == along) throw ElementsMeet{};
-    Arrays in;
-    for (ValueId v : e.inputs) in.push_back(without_axis(v, axis));
-    return made(e, axis, AxisParams{along > axis ? along - 1 : along}, in);
-  }
-
-  Arrays product(const Equation& e) {
+  Arrays product(const Equation& e, int axis) {
     auto p = e.params.as<DotParams>();
     const ValueId left = e.inputs[0], right = e.inputs[1];
-    const int batches = static_cast<int>(p.lhs_batch.size());
     int l = axes_[left].value_or(-1), r = axes_[right].value_or(-1);
-    const int batch = l >= 0 ? find(p.lhs_batch, l) : find(p.rhs_batch, r);
-    if (batch >= 0) {
-      l = p.lhs_batch[at(batch)];
-      r = p.rhs_batch[at(batch)];
-      const Array a = without_axis(left, l), b = without_axis(right, r);
-      p.lhs_batch = without(p.lhs_batch, l);
-      p.rhs_batch = without(p.rhs_batch, r);
-      p.lhs_contracting = without(p.lhs_contracting, l);
-      p.rhs_contracting = without(p.rhs_contracting, r);
-      return made(e, batch, p, {a, b});
+    // Along a batch axis of both, or along a free one of the side that varies.
+    if (axis < static_cast<int>(p.lhs_batch.size())) {
+      l = p.lhs_batch[at(axis)];
+      r = p.rhs_batch[at(axis)];
     }
-    if (l >= 0 && r >= 0) throw ElementsMeet{};
-    // One side varies, along an axis that is free there.
-    const bool by_left = l >= 0;
-    std::vector<int>& batch_axes = by_left ? p.lhs_batch : p.rhs_batch;
-    std::vector<int>& summed = by_left ? p.lhs_contracting : p.rhs_contracting;
-    const int axis = by_left ? l : r;
-    if (contains(summed, axis)) throw ElementsMeet{};
-    int out = batches;
-    for (int a = 0; a < axis; ++a) out += !contains(batch_axes, a) && !contains(summed, a);
-    if (!by_left) out += shape(left).rank() - batches - static_cast<int>(p.lhs_contracting.size());
-    batch_axes = without(batch_axes, axis);
-    summed = without(summed, axis);
-    return made(e, out, p, {values_[left], values_[right]});
+    const auto one = [&](ValueId v, int gone, std::vector<int>& batch, std::vector<int>& summed) {
+      if (gone < 0) return values_[v];
+      batch = without(batch, gone);
+      summed = without(summed, gone);
+      return without_axis(v, gone);
+    };
+    const Array a = one(left, l, p.lhs_batch, p.lhs_contracting);
+    const Array b = one(right, r, p.rhs_batch, p.rhs_contracting);
+    return made(e, axis, p, {a, b});
   }
 
   Arrays slices(const Equation& e) {
@@ -268,24 +208,20 @@ class Unbatcher {
     return made(e, 0, DynamicSliceParams{e.params.as<DynamicSliceParams>().sizes, batch - 1}, in);
   }
 
-  Arrays gathered(const Equation& e) {
+  Arrays gathered(const Equation& e, int axis) {
     auto p = e.params.as<GatherParams>();
     const ValueId x = e.inputs[0], indices = e.inputs[1];
-    const int several = shape(indices).rank() - p.batch_dims;
-    const int batch = axes_[x] ? *axes_[x] : *axes_[indices];
-    if (batch < p.batch_dims) {
+    if (axis < p.batch_dims) {
       --p.axis;
       --p.batch_dims;
-      return made(e, batch, p, {without_axis(x, batch), without_axis(indices, batch)});
+      return made(e, axis, p, {without_axis(x, axis), without_axis(indices, axis)});
     }
     if (!axes_[x]) {  // they share what they read from
-      if (several == 1) throw ElementsMeet{};
-      return made(e, p.axis + batch - p.batch_dims, p, {values_[x], values_[indices]});
+      if (shape(indices).rank() - p.batch_dims == 1) throw ElementsMeet{};
+      return made(e, axis, p, {values_[x], values_[indices]});
     }
-    if (batch == p.axis) throw ElementsMeet{};
-    if (batch > p.axis) return viewed(e, batch + several - 1, p);
-    --p.axis;
-    return viewed(e, batch, p);
+    if (*axes_[x] < p.axis) --p.axis;
+    return viewed(e, axis, p);
   }
 
   /// Branches of which every element takes its own, or all take the same.

@@ -121,7 +121,7 @@ control::Segments segments_of(const ScanParams& p, const StepBack& step) {
   std::vector<Aval> types = p.body->output_avals();
   types.resize(carried);
   if (p.kind == LoopKind::automatic && control::keeps_little(step, types, p.length)) return {};
-  return control::segments_of(p.kind, *p.body, carried, p.length, control::fewest_of_scan);
+  return control::segments_of(p.kind, {*p.body, carried}, p.length, control::fewest_of_scan);
 }
 
 /// What the inputs of the body are when the scan begins: a row of a buffer is none.

@@ -59,8 +59,9 @@ control::Segments segments_of(const WhileParams& p, const StepBack& step) {
   if (p.kind == LoopKind::automatic &&
       control::keeps_little(step, p.body->output_avals(), p.max_steps))
     return {};
-  return control::segments_of(p.kind, *p.body, static_cast<std::size_t>(p.carried), p.max_steps,
-                              control::fewest_of_while);
+  return control::segments_of(p.kind,
+                              {*p.body, static_cast<std::size_t>(p.carried), p.condition.get()},
+                              p.max_steps, control::fewest_of_while);
 }
 
 /// The loop as a loop of segments, each a loop or written out.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/lane_axes.h"
 #include "codegen/cost/instructions.h"
 #include "codegen/graph/effects.h"
 #include "codegen/lax/lax.h"
@@ -23,17 +24,38 @@ constexpr Dim most_steps = 32;
 /// Segments written out of which all are kept at most.
 constexpr Dim most_kept = 128;
 
-/// The length of the leading axis that all carried arrays share, single numbers apart; 1 when they
-/// do not.
-Dim lanes_of(const Graph& body, std::size_t carried) {
+/// Whether elements along the leading axes of the flagged inputs stay apart and where they are.
+bool keeps_apart(const Graph& g, const std::vector<bool>& inputs, std::size_t outputs) {
+  const auto axes = lane_axes(g, inputs);
+  return axes && std::all_of(axes->begin(), axes->begin() + static_cast<std::ptrdiff_t>(outputs),
+                             [](int a) { return a <= 0; });
+}
+
+/// The length of the leading axis that all carried arrays share, single numbers apart, when the
+/// elements along it have nothing to do with each other; else 1.
+Dim lanes_of(const LoopStep& step) {
   Dim lanes = 0;
-  for (std::size_t i = 0; i < carried; ++i) {
-    const Shape& shape = body.avals[body.inputs[i]].shape;
+  std::vector<bool> arrays(step.body.inputs.size(), false);
+  for (std::size_t i = 0; i < step.carried; ++i) {
+    const Shape& shape = step.body.avals[step.body.inputs[i]].shape;
     if (shape.rank() == 0) continue;
     if (lanes > 0 && shape[0] != lanes) return 1;
     lanes = shape[0];
+    arrays[i] = true;
   }
-  return std::max<Dim>(1, lanes);
+  if (lanes <= 1 || !keeps_apart(step.body, arrays, step.carried)) return 1;
+  if (!step.condition) return lanes;
+  // Of the condition no scan's sequences are inputs.
+  return keeps_apart(*step.condition, arrays, 1) ? lanes : 1;
+}
+
+/// Instructions of an element. What counts here is the length of the code that a driver is given,
+/// not its time: functions of f32 are some 50 (exp) to 170 (sin) instructions, those of f64 twice
+/// as many. 32 sines in a row took lavapipe four seconds to compile, and their loop was no faster.
+Dim instructions_of(const Graph& g, const Equation& e) {
+  const Dim each = instructions(e.primitive->lower.cost);
+  if (e.primitive->lower.cost != Cost::heavy || !is_pointwise(g, e)) return each;
+  return (g.avals[e.inputs[0]].dtype == DType::f64 ? 8 : 4) * each;
 }
 
 /// Operations that one lane takes for a step; nothing when it holds loops, writes into arrays, or
@@ -52,7 +74,7 @@ std::optional<Dim> operations(const Graph& body, Dim lanes) {
         elements *= body.avals[e.inputs[0]].shape[axis];
     else
       for (ValueId v : e.inputs) elements = std::max(elements, body.avals[v].shape.size());
-    sum += (elements + lanes - 1) / lanes * instructions(e.primitive->lower.cost);
+    sum += (elements + lanes - 1) / lanes * instructions_of(body, e);
     if (sum > most_operations) return std::nullopt;
   }
   return std::max<Dim>(1, sum);
@@ -60,9 +82,9 @@ std::optional<Dim> operations(const Graph& body, Dim lanes) {
 
 }  // namespace
 
-Segments segments_of(LoopKind kind, const Graph& body, std::size_t carried, Dim steps, Dim fewest) {
+Segments segments_of(LoopKind kind, const LoopStep& step, Dim steps, Dim fewest) {
   const auto each =
-      kind == LoopKind::automatic ? operations(body, lanes_of(body, carried)) : std::nullopt;
+      kind == LoopKind::automatic ? operations(step.body, lanes_of(step)) : std::nullopt;
   const Dim most = each ? std::min({most_operations / *each, most_steps, steps}) : 1;
   if (most < fewest) return {segment_of(kind, steps), false, kind};
   // No steps are left over where that costs little.

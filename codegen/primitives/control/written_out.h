@@ -14,9 +14,15 @@ struct Segments {
   bool written_out = false;
   LoopKind kind = LoopKind::automatic;  // of the loop of segments
 };
+/// What a loop does in a step, of whose inputs and outputs the first ones are carried.
+struct LoopStep {
+  const Graph& body;
+  std::size_t carried = 0;
+  const Graph* condition = nullptr;  // of a while, which has the same inputs
+};
 /// Segments of a loop of up to `steps`: of `fewest` steps at least, written out, where steps are
 /// small and hold no loops; else as its kind has it.
-Segments segments_of(LoopKind, const Graph& body, std::size_t carried, Dim steps, Dim fewest);
+Segments segments_of(LoopKind, const LoopStep&, Dim steps, Dim fewest);
 /// A while pays for steps written out: each asks whether there was one.
 inline constexpr Dim fewest_of_scan = 2, fewest_of_while = 4;
 
