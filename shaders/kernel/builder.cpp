@@ -283,7 +283,9 @@ Value Builder::fma(Value a, Value b, Value c) {
 }
 
 Value Builder::multiply_add(Value x, Value y, Value z) {
-  if (fuses_products_ && !exact_ && is_float(type(x).scalar)) return fma(x, y, z);
+  const DType t = type(x).scalar;
+  // Of smaller types every step is rounded as the reference does it.
+  if (fuses_products_ && !exact_ && (t == DType::f32 || t == DType::f64)) return fma(x, y, z);
   return add(z, mul(x, y));
 }
 

@@ -88,7 +88,7 @@ class Builder {
   Value from_words(Value low, Value high, DType);
   Value fma(Value a, Value b, Value c);
   /// x * y + z of a sum that nobody promises the order of, as those of matrix products: where
-  /// `fuse_products` says so, one instruction, which rounds once or twice.
+  /// `fuse_products` says so, one instruction of f32 and f64, which rounds once or twice.
   Value multiply_add(Value x, Value y, Value z);
   void fuse_products(bool one_instruction) { fuses_products_ = one_instruction; }
   Value source(Op);  // lane, invocation, group_index, local_index
