@@ -90,8 +90,8 @@ struct Options {
   int groups = 5;
   int rounds = 9;
   /// How long the device is kept busy before variants are timed. A GPU that has had nothing to do,
-  /// while inputs were made, runs at a sixth of its clock (345 of 1,980 MHz on an H100) until it has
-  /// been in use for a while.
+  /// while inputs were made, runs at a sixth of its clock (345 of 1,980 MHz on an H100) until it
+  /// has been in use for a while.
   double warm_up_ms = 0;
   /// Spoil one element of every result before its check.
   bool corrupt = false;
