@@ -19,11 +19,10 @@ class Contractions {
  public:
   explicit Contractions(const Kernel& k)
       : kernel_(k),
-        uses_(k.types.size(), 0),
+        uses_(use_counts(k)),
         here_(k.types.size(), nullptr),
         of_sum_(k.types.size()),
         gone_(k.types.size(), false) {
-    count(k.body);
     find(k.body);
   }
 
@@ -33,14 +32,6 @@ class Contractions {
   Contraction of(Value sum) const { return of_sum_[sum.index]; }
 
  private:
-  void count(const Region& r) {
-    for (const Instruction& i : r.body) {
-      for (Value v : i.operands) ++uses_[v.index];
-      for (const Region& inner : i.regions) count(inner);
-    }
-    for (Value v : r.yields) ++uses_[v.index];
-  }
-
   void find(const Region& r) {
     Values products;
     for (const Instruction& i : r.body) {
@@ -110,11 +101,7 @@ class Contract : public Rewriter {
 Kernel contract(Kernel source) {
   const Contractions found(source);
   if (!found.any()) return source;
-  Builder out(source.name);
-  copy_header(source, out);
-  out.kernel().lanes = source.lanes;
-  Contract(source, out, found).copy(source.body);
-  return out.take();
+  return rewritten_by<Contract>(source, found);
 }
 
 }  // namespace gnomon::kernel

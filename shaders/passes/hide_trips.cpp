@@ -50,11 +50,7 @@ class HideTrips : public Rewriter {
 
 Kernel hide_trips(Kernel source, HideTripsOptions options) {
   if (options.most_trips == 0 || source.privates.empty()) return source;
-  Builder out(source.name);
-  copy_header(source, out);
-  out.kernel().lanes = source.lanes;
-  HideTrips(source, out, options).copy(source.body);
-  return out.take();
+  return rewritten_by<HideTrips>(source, options);
 }
 
 }  // namespace gnomon::kernel

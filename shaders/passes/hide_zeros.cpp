@@ -88,11 +88,7 @@ class HideZeros : public Rewriter {
 Kernel hide_zeros(Kernel source) {
   const Zeros zeros(source);
   if (!zeros.used()) return source;
-  Builder out(source.name);
-  copy_header(source, out);
-  out.kernel().lanes = source.lanes;
-  HideZeros(source, out, zeros).copy(source.body);
-  return out.take();
+  return rewritten_by<HideZeros>(source, zeros);
 }
 
 }  // namespace gnomon::kernel

@@ -19,6 +19,24 @@ void copy_header(const Kernel& source, Builder& out) {
 
 namespace {
 
+void count_uses(const Region& r, std::vector<std::uint32_t>& uses) {
+  for (const Instruction& i : r.body) {
+    for (Value v : i.operands) ++uses[v.index];
+    for (const Region& inner : i.regions) count_uses(inner, uses);
+  }
+  for (Value v : r.yields) ++uses[v.index];
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> use_counts(const Kernel& k) {
+  std::vector<std::uint32_t> uses(k.types.size(), 0);
+  count_uses(k.body, uses);
+  return uses;
+}
+
+namespace {
+
 Value load_like(Builder& out, const Instruction& i, std::span<const Value> x, std::uint8_t width) {
   const auto array = static_cast<std::uint32_t>(i.immediate);
   switch (space(i.op)) {

@@ -1,5 +1,6 @@
 // shaders/passes/rewrite.h -- rebuilds a kernel through a Builder, the common half of every pass.
 #pragma once
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -10,15 +11,19 @@ namespace gnomon::kernel {
 /// Gives `out` everything of `source` but its body and its number of lanes.
 void copy_header(const Kernel& source, Builder& out);
 
-/// What a pass makes of the kernel, lane for lane. `Pass` is a Rewriter.
-template <class Pass>
-Kernel rewritten_by(const Kernel& source) {
+/// What a pass makes of the kernel, lane for lane. `Pass` is a Rewriter, made of the kernel, the
+/// builder and what else is given.
+template <class Pass, class... More>
+Kernel rewritten_by(const Kernel& source, const More&... more) {
   Builder out(source.name);
   copy_header(source, out);
   out.kernel().lanes = source.lanes;
-  Pass(source, out).copy(source.body);
+  Pass(source, out, more...).copy(source.body);
   return out.take();
 }
+
+/// How often each value is an operand or yielded, by its number.
+std::vector<std::uint32_t> use_counts(const Kernel&);
 
 /// Emits a like instruction without regions on other operands, folding where the builder can; keeps
 /// `exact` and the line. `width` is that of the operands and of the result, whatever they are in

@@ -21,9 +21,7 @@ bool movable(const Instruction& i) {
 class Scheduler {
  public:
   explicit Scheduler(const Kernel& k)
-      : uses_(k.types.size(), 0), producer_(k.types.size(), no_producer) {
-    count(k.body);
-  }
+      : uses_(use_counts(k)), producer_(k.types.size(), no_producer) {}
 
   void reorder(Region& r) {
     std::vector<Instruction> body;
@@ -40,20 +38,12 @@ class Scheduler {
   }
 
  private:
-  void count(const Region& r) {
-    for (const Instruction& i : r.body) {
-      for (Value v : i.operands) ++uses_[v.index];
-      for (const Region& inner : i.regions) count(inner);
-    }
-    for (Value v : r.yields) ++uses_[v.index];
-  }
-
   /// Operands from within the run that nothing else still needs.
   int lifetimes_ended(const Instruction& i) const {
     int ended = 0;
     for (auto v = i.operands.begin(); v != i.operands.end(); ++v) {
       if (producer_[v->index] == no_producer || std::find(i.operands.begin(), v, *v) != v) continue;
-      ended += uses_[v->index] == std::count(v, i.operands.end(), *v);
+      ended += static_cast<std::ptrdiff_t>(uses_[v->index]) == std::count(v, i.operands.end(), *v);
     }
     return ended;
   }
@@ -94,7 +84,7 @@ class Scheduler {
     for (std::uint32_t v : results) producer_[v] = no_producer;
   }
 
-  std::vector<std::int64_t> uses_;       // by instructions that are not placed yet, and by yields
+  std::vector<std::uint32_t> uses_;      // by instructions that are not placed yet, and by yields
   std::vector<std::uint32_t> producer_;  // place in the run at hand
 };
 

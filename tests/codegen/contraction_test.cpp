@@ -208,5 +208,27 @@ TEST(Contraction, RandomShapesAndLayouts) {
   }
 }
 
+/// Whether a program of `f` on two arrays of as many numbers has fused instructions.
+template <class F>
+bool fuses(F f, const Target& target, bool fast_math) {
+  Trace trace;
+  const Graph g = make_graph(f, trace.input(f32({64, 64})), trace.input(f32({64, 64}))).graph;
+  const Program p = compile(g, target, {.fast_math = fast_math});
+  return std::any_of(p.kernels.begin(), p.kernels.end(), [](const kernel::Kernel& k) {
+    return kernel::print(k).find("fma") != std::string::npos;
+  });
+}
+
+TEST(Fused, ProductsOfMatricesOnGpusAndTheRestByFastMathAlone) {
+  const auto product = [](const Array& a, const Array& b) { return matmul(a, b); };
+  const auto sum = [](const Array& a, const Array& b) { return a * b + a; };
+  for (const bool fast_math : {false, true}) {
+    EXPECT_TRUE(fuses(product, Target::gpu(), fast_math));
+    EXPECT_EQ(fuses(sum, Target::gpu(), fast_math), fast_math);
+    EXPECT_FALSE(fuses(product, Target::lavapipe(), fast_math));
+    EXPECT_FALSE(fuses(sum, Target::lavapipe(), fast_math));
+  }
+}
+
 }  // namespace
 }  // namespace gnomon
