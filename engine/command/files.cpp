@@ -1,10 +1,14 @@
 // engine/command/files.cpp -- telling files apart, and arrays by their files' names.
 #include "engine/command/files.h"
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
+#include <string_view>
+#include <system_error>
 
 #include "codegen/base/array_text.h"
 #include "codegen/graph/text.h"
@@ -16,8 +20,25 @@
 #include "gnomon/paths.h"
 
 namespace gnomon {
+namespace {
+
+// Control characters beside white space, which no text of a graph has.
+bool is_binary(std::string_view text) {
+  return std::ranges::any_of(text, [](const char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 && std::isspace(byte) == 0;
+  });
+}
+
+}  // namespace
 
 bool holds_programs(const std::string& path) {
+  // Some platforms open a folder as a file without bytes.
+  std::error_code error;
+  if (std::filesystem::is_directory(path_of(path), error))
+    throw FileError("gnomon: " + path +
+                    " is a folder; give the text of a graph, or a program file that `gnomon "
+                    "compile` or aot::save wrote");
   std::ifstream in(path_of(path), std::ios::binary);
   char begin[saved_magic.size()] = {};
   if (!in) throw FileError("gnomon: " + path + " cannot be read; check the path");
@@ -35,6 +56,10 @@ Graph read_graph(const std::string& path) {
     verify(g, "read_graph");
     return g;
   } catch (const ParseError& e) {
+    if (is_binary(text.str()))
+      throw FileError("gnomon: " + path +
+                      " is neither the text of a graph nor a program file; give one of these, and "
+                      "arrays by --in");
     throw FileError(path + ":" + std::to_string(e.line) + ":" + std::to_string(e.column) + ": " +
                     e.what());
   }

@@ -52,11 +52,11 @@ std::vector<HostArray> run_on_device(const Graph& g, const std::vector<HostArray
 }
 
 void run_graph(const RunFile& options) {
+  const Graph g = read_graph(options.file);
   if (!options.entry.empty() || !options.digest.empty())
     throw UsageError("gnomon run: " + options.file +
                      " is the text of a graph, which has neither entries nor a digest; leave "
                      "--entry and --digest out");
-  const Graph g = read_graph(options.file);
   const Inputs inputs = read_inputs(options.inputs);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < g.inputs.size(); ++i) names.push_back("input " + std::to_string(i));

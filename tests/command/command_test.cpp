@@ -166,6 +166,20 @@ TEST_F(Command, NamesLineAndColumnOfABadFile) {
   EXPECT_THAT(run.text, HasSubstr("there is no operation `sine`"));
 }
 
+TEST_F(Command, SaysThatAFileIsNeitherAGraphNorAProgram) {
+  const std::string out = " --out " + path("q");
+  for (const std::string command : {"run ", "show ", "bench ", "compile "}) {
+    const auto of = [&](const std::string& name) {
+      const Outcome o = gnomon(command + path(name) + (command == "compile " ? out : ""));
+      EXPECT_EQ(o.status, 2) << command << name;
+      return o.text;
+    };
+    EXPECT_THAT(of(""), HasSubstr("is a folder; give the text of a graph, or a program file"));
+    EXPECT_THAT(of("x.npy"),
+                HasSubstr("x.npy is neither the text of a graph nor a program file; give one"));
+  }
+}
+
 TEST_F(Command, SaysWhichInputDoesNotFit) {
   const Outcome few = gnomon("run " + path("scale.graph") + " --in " + path("x.npy"));
   EXPECT_EQ(few.status, 2);
