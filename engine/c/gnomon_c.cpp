@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -225,9 +226,18 @@ gnomon_status describe(const gnomon_program* program, std::uint32_t entry, std::
   });
 }
 
-gnomon::aot::LoadOptions load_options(const char* digest) {
+/// None for null alone: an empty text, as of a variable that is not set, must not turn the check
+/// off.
+gnomon::aot::LoadOptions load_options(const char* digest, const char* function) {
   gnomon::aot::LoadOptions options;
-  if (digest != nullptr) options.digest = digest;
+  if (digest == nullptr) return options;
+  constexpr std::string_view digits = "0123456789abcdef";
+  for (const char c : std::string_view(digest))
+    options.digest += c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (options.digest.size() != 64 || options.digest.find_first_not_of(digits) != std::string::npos)
+    throw UsageError("gnomon::" + std::string(function) + ": the digest \"" + digest +
+                     "\" is not 64 hexadecimal digits; pass what was given when the file was "
+                     "saved, or null to load any file");
   return options;
 }
 
@@ -282,7 +292,8 @@ gnomon_status gnomon_program_load(gnomon_runtime* runtime, const char* path, con
     *out = nullptr;
     require(runtime, "program_load", "`runtime`");
     require(path, "program_load", "`path`");
-    *out = new gnomon_program{gnomon::aot::load(runtime->rt, path, load_options(digest))};
+    *out = new gnomon_program{
+        gnomon::aot::load(runtime->rt, path, load_options(digest, "program_load"))};
   });
 }
 
@@ -294,7 +305,8 @@ gnomon_status gnomon_program_load_memory(gnomon_runtime* runtime, const void* by
     require(runtime, "program_load_memory", "`runtime`");
     require(bytes, "program_load_memory", "`bytes`");
     const std::span<const std::byte> file(static_cast<const std::byte*>(bytes), size);
-    *out = new gnomon_program{gnomon::aot::load(runtime->rt, file, load_options(digest))};
+    *out = new gnomon_program{
+        gnomon::aot::load(runtime->rt, file, load_options(digest, "program_load_memory"))};
   });
 }
 

@@ -218,7 +218,8 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
   check_inputs(inputs);
   if (watch.cancelled())
     throw Cancelled("gnomon::run: `" + program_.name +
-                    "` does not start: the CancelToken is cancelled; reset it");
+                    "` does not start: calls are cancelled, by a CancelToken or the cancel "
+                    "callback; reset the one, or have the other return 0");
   const std::size_t in = program_.inputs.size(), out = program_.outputs.size();
   ranges_.resize(in + out);
   for (std::size_t i = 0; i < in; ++i) ranges_[i] = storage_in(inputs[i]).range();

@@ -152,7 +152,7 @@ void check_arguments(const LoadedEntry& entry, const Described& given) {
   if (info.arguments.size() != given.leaves.size())
     refuse(name + " takes " + std::to_string(info.arguments.size()) +
            " arrays and is called with " + std::to_string(given.leaves.size()) +
-           "; `EntryInfo::arguments` lists them");
+           "; pass one for each array of its arguments, as the file lists them");
 }
 
 void check_results(const LoadedEntry& entry, const Described& wanted) {
@@ -195,7 +195,7 @@ void complete(const LoadedEntry& entry, std::vector<Array>& arguments) {
   if (arguments.size() != info.arguments.size())
     refuse("`" + info.name + "` takes " + std::to_string(info.arguments.size()) +
            " arrays and is called with " + std::to_string(arguments.size()) +
-           "; `EntryInfo::arguments` lists them");
+           "; pass one for each array of its arguments, as the file lists them");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].empty())
       refuse(info.arguments[i].path + " of `" + info.name +

@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -41,8 +45,9 @@ class CInterface : public ::testing::Test {
       return while_loop([](const Array& u) { return sum(u) < 250.0f * n; },
                         [](const Array& u) { return u + 1.0f; }, v, {.max_steps = 10000});
     });
-    aot::save(file(), {{"twice", twice.lower(x)}, {"steps", steps.lower(x)}});
+    digest = aot::save(file(), {{"twice", twice.lower(x)}, {"steps", steps.lower(x)}});
   }
+  static inline std::string digest;
   // Each test is a process: what one removes, another has never read.
   static std::string file() {
     static const TemporaryFolder folder;
@@ -252,6 +257,41 @@ TEST_F(CInterface, AsksWhetherToGoOn) {
   EXPECT_EQ(call("steps", x, &got), GNOMON_CANCELLED);
   EXPECT_EQ(call("twice", x, &got), GNOMON_CANCELLED);
   EXPECT_THAT(gnomon_last_error(), HasSubstr("does not start"));
+  EXPECT_THAT(gnomon_last_error(), HasSubstr("the cancel callback"));
+}
+
+TEST_F(CInterface, LoadsWithADigestOrNullAndNothingBetween) {
+  start();
+  std::ifstream in(file(), std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  for (const std::string& wrong : {std::string(), std::string("0123"), std::string(64, 'g')}) {
+    gnomon_program* other = nullptr;
+    EXPECT_EQ(gnomon_program_load(runtime, file().c_str(), wrong.c_str(), &other), GNOMON_USAGE);
+    EXPECT_THAT(gnomon_last_error(), HasSubstr("is not 64 hexadecimal digits"));
+    EXPECT_EQ(
+        gnomon_program_load_memory(runtime, bytes.data(), bytes.size(), wrong.c_str(), &other),
+        GNOMON_USAGE);
+    EXPECT_EQ(other, nullptr);
+  }
+  gnomon_program* other = nullptr;
+  EXPECT_EQ(gnomon_program_load(runtime, file().c_str(), std::string(64, 'a').c_str(), &other),
+            GNOMON_FILE);
+  std::string upper = digest;
+  std::ranges::transform(upper, upper.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  for (const std::string& right : {digest, upper}) {
+    EXPECT_EQ(gnomon_program_load(runtime, file().c_str(), right.c_str(), &other), GNOMON_OK)
+        << gnomon_last_error();
+    gnomon_program_destroy(other);
+  }
+}
+
+TEST_F(CInterface, SaysHowManyArraysAFunctionTakes) {
+  start();
+  gnomon_array* two[] = {x, x};
+  gnomon_array* y = nullptr;
+  EXPECT_EQ(gnomon_call(program, "twice", two, 2, &y, 1), GNOMON_USAGE);
+  EXPECT_THAT(gnomon_last_error(), HasSubstr("takes 1 arrays and is called with 2; pass one for"));
 }
 
 TEST_F(CInterface, TakesTheOptionsOfItsFirstVersion) {

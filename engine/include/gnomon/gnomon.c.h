@@ -182,7 +182,7 @@ GNOMON_C_API const char* gnomon_runtime_device(const gnomon_runtime* runtime);
 GNOMON_C_API uint64_t gnomon_runtime_modules_emitted(const gnomon_runtime* runtime);
 
 /// Loads a file of saved functions. `digest` is 64 hexadecimal digits that the file has to have, or
-/// null.
+/// null; anything else is GNOMON_USAGE.
 GNOMON_C_API gnomon_status gnomon_program_load(gnomon_runtime* runtime, const char* path,
                                                const char* digest, gnomon_program** out);
 /// The same from memory, which is copied.
