@@ -120,28 +120,35 @@ Runtime::~Runtime() = default;
 Runtime::Runtime(Runtime&&) noexcept = default;
 Runtime& Runtime::operator=(Runtime&&) noexcept = default;
 
+const std::shared_ptr<RuntimeState>& Runtime::state() const {
+  if (state_) return state_;
+  throw UsageError(
+      "gnomon::Runtime: this Runtime was moved from and has no device; use the one that it was "
+      "moved to, or assign another");
+}
+
 Array Runtime::from_bytes(const Aval& aval, std::span<const std::byte> bytes) {
   if (bytes.size() != bytes_of(aval)) {
     throw UsageError("gnomon::from_host: " + std::to_string(bytes.size() / size_of(aval.dtype)) +
                      " elements were given for " + to_string(aval.dtype, aval.shape) +
                      ", which has " + std::to_string(aval.shape.size()) + "; make the two agree");
   }
-  return on_device(state_->context, aval, bytes);
+  return on_device(state()->context, aval, bytes);
 }
 
 void Runtime::to_bytes(const Array& array, std::span<std::byte> bytes) const {
-  const Array here = state_->placed(array);
-  storage_of(here, *state_->context, "to_host");
+  const Array here = state()->placed(array);
+  storage_of(here, *state()->context, "to_host");
   if (bytes.size() != bytes_of(array.aval())) {
     throw UsageError("gnomon::to_host: " + to_string(array.dtype(), array.shape()) + " has " +
                      std::to_string(bytes_of(array.aval())) + " bytes and there is room for " +
                      std::to_string(bytes.size()) + "; make the two agree");
   }
-  download(*state_->context, here, "to_host", bytes);
+  download(*state()->context, here, "to_host", bytes);
 }
 
 void Runtime::check_type(const Array& array, DType wanted) const {
-  storage_of(state_->placed(array), *state_->context, "to_host");
+  storage_of(state()->placed(array), *state()->context, "to_host");
   if (array.dtype() == wanted) return;
   throw UsageError("gnomon::to_host: the array is " + to_string(array.dtype(), array.shape()) +
                    " and " + std::string(name(wanted)) +
@@ -149,24 +156,24 @@ void Runtime::check_type(const Array& array, DType wanted) const {
 }
 
 void Runtime::check_single(const Array& array) const {
-  storage_of(state_->placed(array), *state_->context, "item");
+  storage_of(state()->placed(array), *state()->context, "item");
   if (array.size() == 1) return;
   throw UsageError("gnomon::item: " + to_string(array.dtype(), array.shape()) + " has " +
                    std::to_string(array.size()) + " elements and one is needed; use to_host");
 }
 
 void Runtime::wait() const {
-  const Gate::Use use(state_->context->gate);
-  state_->context->device.require();
-  state_->context->queue.wait_idle();
+  const Gate::Use use(state()->context->gate);
+  state()->context->device.require();
+  state()->context->queue.wait_idle();
 }
 
-void Runtime::recover() { state_->context->recover(); }
+void Runtime::recover() { state()->context->recover(); }
 
 void Runtime::wait(const Array& array) const {
-  const Array here = state_->placed(array);
-  const Gate::Use use(state_->context->gate);
-  state_->context->queue.wait(storage_of(here, *state_->context, "wait").ready());
+  const Array here = state()->placed(array);
+  const Gate::Use use(state()->context->gate);
+  state()->context->queue.wait(storage_of(here, *state()->context, "wait").ready());
 }
 
 void detail::check_row(std::size_t size, std::size_t first, Loc loc) {
@@ -178,26 +185,26 @@ void detail::check_row(std::size_t size, std::size_t first, Loc loc) {
 }
 
 const std::string& Runtime::device_name() const {
-  return state_->context->device.description().name;
+  return state()->context->device.description().name;
 }
 
 std::string Runtime::driver() const {
-  const auto& device = state_->context->device.description();
+  const auto& device = state()->context->device.description();
   return device.driver + (device.driver_info.empty() ? "" : " " + device.driver_info);
 }
 
-std::string Runtime::api() const { return state_->context->device.description().api(); }
+std::string Runtime::api() const { return state()->context->device.description().api(); }
 
-const Target& Runtime::target() const { return state_->context->device.target(); }
+const Target& Runtime::target() const { return state()->context->device.target(); }
 
 MemoryStats Runtime::memory() const {
-  const auto stats = state_->context->arrays.stats();
+  const auto stats = state()->context->arrays.stats();
   return {stats.live_bytes, stats.peak_bytes, stats.reserved_bytes, stats.live_ranges};
 }
 
 Counters Runtime::counters() const {
-  const auto& device = state_->context->device.counters();
-  const auto& context = state_->context->counters;
+  const auto& device = state()->context->device.counters();
+  const auto& context = state()->context->counters;
   Counters c;
   c.vulkan_objects = device.objects;
   c.device_allocations = device.allocations;
@@ -212,12 +219,12 @@ Counters Runtime::counters() const {
   c.donated = context.donated;
   c.shared_donations = context.shared_donations;
   c.staged_bytes = context.staged_bytes;
-  c.traces = state_->traces;
-  c.programs_compiled = state_->programs_compiled;
-  c.programs_shared = state_->programs_shared;
-  c.programs_loaded = state_->programs_loaded;
-  if (state_->compiling) c.programs_dropped = state_->compiling->dropped();
-  if (const auto& disk = state_->context->disk) {
+  c.traces = state()->traces;
+  c.programs_compiled = state()->programs_compiled;
+  c.programs_shared = state()->programs_shared;
+  c.programs_loaded = state()->programs_loaded;
+  if (state()->compiling) c.programs_dropped = state()->compiling->dropped();
+  if (const auto& disk = state()->context->disk) {
     c.files_damaged = disk->damaged();
     c.files_dropped = disk->dropped();
   }
@@ -225,21 +232,21 @@ Counters Runtime::counters() const {
 }
 
 void Runtime::on_print(PrintHandler handler) {
-  state_->set_sink(handler ? std::move(handler) : PrintHandler(&to_stdout));
+  state()->set_sink(handler ? std::move(handler) : PrintHandler(&to_stdout));
 }
 
-void Runtime::on_step(StepHandler handler) { state_->watch_with(std::move(handler)); }
+void Runtime::on_step(StepHandler handler) { state()->watch_with(std::move(handler)); }
 
 void Runtime::cancel_with(std::optional<CancelToken> token) {
-  state_->watch_with(std::move(token));
+  state()->watch_with(std::move(token));
 }
 
 void Runtime::clear_programs() {
-  if (state_->compiling) state_->compiling->clear();
+  if (state()->compiling) state()->compiling->clear();
 }
 
 std::vector<std::string> Runtime::validation_messages() const {
-  return state_->context->device.instance().messages().all();
+  return state()->context->device.instance().messages().all();
 }
 
 std::string to_string(const Runtime& rt, const Array& array) {

@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <numeric>
+#include <optional>
 
+#include "gnomon/jit.h"
 #include "tests/engine/fixture.h"
 
 namespace gnomon::testing {
@@ -111,6 +114,42 @@ TEST_F(Runtimes, KeepArraysAliveWhenTheyAreGone) {
     a = mine.from_host({1.0f}, {1});
   }
   EXPECT_TRUE(a.concrete());
+}
+
+TEST_F(Runtimes, SayThatTheyWereMovedFrom) {
+  Runtime from(validated());
+  const Array x = from.from_host(1.0f);
+  Runtime to(std::move(from));
+  // NOLINTBEGIN: what a moved Runtime does.
+  const std::function<void()> uses[] = {
+      [&] {
+        from.from_host({1.0f, 2.0f});
+      },
+      [&] { from.to_host<float>(x); },
+      [&] { from.item<float>(x); },
+      [&] { from.key(1); },
+      [&] { from.wait(); },
+      [&] { from.wait(x); },
+      [&] { from.recover(); },
+      [&] { from.on_print({}); },
+      [&] { from.on_step({}); },
+      [&] { from.cancel_with(std::nullopt); },
+      [&] { from.device_name(); },
+      [&] { from.driver(); },
+      [&] { from.api(); },
+      [&] { from.target(); },
+      [&] { from.memory(); },
+      [&] { from.counters(); },
+      [&] { from.clear_programs(); },
+      [&] { from.validation_messages(); },
+      [&] { to_string(from, x); },
+      [&] { jit(from, [](const Array& a) { return a; }); },
+  };
+  for (const auto& use : uses)
+    EXPECT_THAT(message_of<UsageError>(use), HasSubstr("this Runtime was moved from"));
+  from = std::move(to);
+  EXPECT_EQ(from.item<float>(x), 1.0f);
+  // NOLINTEND
 }
 
 TEST_F(Runtimes, HaveANameAndAVersion) {

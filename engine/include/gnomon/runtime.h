@@ -175,6 +175,9 @@ concept NumberRange = std::ranges::input_range<R> && std::ranges::sized_range<R>
 /// A device and everything made on it. Movable; arrays and compiled functions stay valid when it is
 /// gone, but no operation runs on such arrays outside a jitted function.
 ///
+/// What was moved from can be destroyed and assigned to; all else that is asked of it throws
+/// UsageError.
+///
 /// All members may be called from any thread, several at once, but those that assign to the Runtime
 /// or move from it. Work is done in the order in which calls were made, whoever made them; handlers
 /// are called in the thread whose call they are about.
@@ -344,7 +347,8 @@ class Runtime {
   /// What validation has said so far; empty without it.
   std::vector<std::string> validation_messages() const;
 
-  const std::shared_ptr<RuntimeState>& state() const { return state_; }
+  /// What every member goes by. Throws UsageError when the Runtime was moved from.
+  const std::shared_ptr<RuntimeState>& state() const;
 
  private:
   explicit Runtime(std::shared_ptr<RuntimeState>);
