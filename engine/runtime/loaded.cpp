@@ -119,6 +119,7 @@ void describe(tree::detail::AnyTree tree, const std::string& place, Described& o
   };
   const auto leaf = [&](const Array& a, const std::string& path) {
     out.leaves.push_back({where(path), a.empty() ? Aval{} : a.aval()});
+    if (a.empty()) out.empty.push_back(out.leaves.back().path);
   };
   const auto value = [&](const std::string& path, const std::string& text) {
     out.statics.push_back(where(path) + " = " + text);
@@ -127,32 +128,66 @@ void describe(tree::detail::AnyTree tree, const std::string& place, Described& o
   tree::detail::visit_statics(tree, "", value);
 }
 
+namespace {
+
+/// What arguments have at one place: an array or a static value.
+struct Item {
+  std::string place, text;  // "argument 0 `.size`", "3"
+  bool array = false;
+};
+
+std::vector<Item> items(const std::vector<Leaf>& leaves, const std::vector<std::string>& statics) {
+  std::vector<Item> all;
+  for (const Leaf& l : leaves) all.push_back({l.path, to_string(l.aval), true});
+  for (const std::string& s : statics) {
+    const std::size_t at = s.find(" = ");
+    all.push_back({s.substr(0, at), at == s.npos ? "" : s.substr(at + 3), false});
+  }
+  return all;
+}
+
+[[noreturn]] void refuse_empty(const std::string& place, const std::string& name) {
+  refuse(place + " of " + name +
+         " is an empty Array (moved from, or never assigned); assign it before the call");
+}
+
+// The first difference by place, not by position: one more item shifts everything behind it. Static
+// values first, as arrays come and go with them.
+void check_items(const std::string& name, std::vector<Item> compiled, std::vector<Item> called) {
+  const auto find = [](const std::vector<Item>& in, const std::string& place) {
+    const auto at = std::ranges::find(in, place, &Item::place);
+    return at == in.end() ? nullptr : &*at;
+  };
+  const auto differ = [&](const std::string& left, const std::string& right) {
+    refuse(name + " was compiled for " + left + " and is called with " + right +
+           "; call it with what was compiled, or save it for this as well");
+  };
+  const auto full = [](const Item& item) { return item.place + " = " + item.text; };
+  for (auto* list : {&compiled, &called})
+    std::ranges::stable_partition(*list, [](const Item& item) { return !item.array; });
+  for (const Item& item : compiled) {
+    const Item* const now = find(called, item.place);
+    if (now == nullptr) differ(full(item), "nothing there");
+    if (now->text == item.text && now->array == item.array) continue;
+    if (!item.array || !now->array) differ(full(item), full(*now));
+    refuse(item.place + " of " + name + " was compiled as " + item.text + " and is " + now->text +
+           "; a saved function keeps its types, so save it for these as well");
+  }
+  for (const Item& item : called)
+    if (find(compiled, item.place) == nullptr) differ("nothing at " + item.place, full(item));
+  refuse(name +
+         " was compiled for the same arrays and values in another order; use the same types "
+         "as when it was saved");
+}
+
+}  // namespace
+
 void check_arguments(const LoadedEntry& entry, const Described& given) {
   const EntryInfo& info = entry.info;
   const std::string name = "`" + info.name + "`";
-  for (std::size_t i = 0; i < std::max(info.statics.size(), given.statics.size()); ++i) {
-    const auto text = [&](const std::vector<std::string>& list) {
-      return i < list.size() ? list[i] : std::string("nothing");
-    };
-    if (text(info.statics) != text(given.statics))
-      refuse(name + " was compiled for " + text(info.statics) + " and is called with " +
-             text(given.statics) + "; call it with what was compiled, or save it for this as well");
-  }
-  const std::size_t common = std::min(info.arguments.size(), given.leaves.size());
-  for (std::size_t i = 0; i < common; ++i) {
-    if (info.arguments[i].path != given.leaves[i].path)
-      refuse(name + " was compiled for an array at " + info.arguments[i].path +
-             ", where the call has one at " + given.leaves[i].path +
-             "; use the same types as when it was saved");
-    if (info.arguments[i].aval != given.leaves[i].aval)
-      refuse(info.arguments[i].path + " of " + name + " was compiled as " +
-             to_string(info.arguments[i].aval) + " and is " + to_string(given.leaves[i].aval) +
-             "; a saved function keeps its types, so save it for these as well");
-  }
-  if (info.arguments.size() != given.leaves.size())
-    refuse(name + " takes " + std::to_string(info.arguments.size()) +
-           " arrays and is called with " + std::to_string(given.leaves.size()) +
-           "; pass one for each array of its arguments, as the file lists them");
+  if (!given.empty.empty()) refuse_empty(given.empty[0], name);
+  if (info.statics == given.statics && info.arguments == given.leaves) return;
+  check_items(name, items(info.arguments, info.statics), items(given.leaves, given.statics));
 }
 
 void check_results(const LoadedEntry& entry, const Described& wanted) {
@@ -197,9 +232,7 @@ void complete(const LoadedEntry& entry, std::vector<Array>& arguments) {
            " arrays and is called with " + std::to_string(arguments.size()) +
            "; pass one for each array of its arguments, as the file lists them");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].empty())
-      refuse(info.arguments[i].path + " of `" + info.name +
-             "` is an empty Array (moved from, or never assigned); assign it before the call");
+    if (arguments[i].empty()) refuse_empty(info.arguments[i].path, "`" + info.name + "`");
     arguments[i] = entry.state->placed(arguments[i]);
     if (arguments[i].aval() != info.arguments[i].aval)
       refuse(info.arguments[i].path + " of `" + info.name + "` was compiled as " +

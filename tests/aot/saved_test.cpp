@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -134,6 +135,41 @@ TEST_F(Saved, CallsNameWhatDiffersFromWhatWasSaved) {
                              "result `[0]`"));
   }
   expect_clean(other);
+}
+
+struct Sparse {
+  std::optional<Array> bias;
+  Array x;
+  int power = 2;
+};
+
+TEST_F(Saved, CallsNameWhatDiffersByPlaceAndNotByPosition) {
+  const Array x = rt.from_host({1.0f, 2.0f});
+  auto f = jit(rt, [](const Sparse& o) {
+    return o.x * static_cast<float>(o.power) + (o.bias ? *o.bias : o.x);
+  });
+  aot::save(path, {{"without", f.lower(Sparse{std::nullopt, x})}, {"with", f.lower(Sparse{x, x})}},
+            {.targets = {}});
+  const auto without = aot::load<Array(Sparse)>(rt, path, "without");
+  const auto with = aot::load<Array(Sparse)>(rt, path, "with");
+  const auto said = [](const auto& g, const Sparse& argument) {
+    return message<UsageError>([&] { g(argument); });
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(said(without, {x, x}),
+              HasSubstr("`without` was compiled for argument 0 `.bias` = absent and is called with "
+                        "argument 0 `.bias` = f32[2];"));
+  EXPECT_THAT(said(with, {std::nullopt, x}),
+              HasSubstr("`with` was compiled for argument 0 `.bias` = f32[2] and is called with "
+                        "argument 0 `.bias` = absent;"));
+  EXPECT_THAT(said(without, {std::nullopt, Array::hole()}),
+              HasSubstr("`without` was compiled for argument 0 `.x` = f32[2] and is called with "
+                        "argument 0 `.x` = a hole;"));
+  EXPECT_THAT(said(without, {std::nullopt, Array()}),
+              HasSubstr("argument 0 `.x` of `without` is an empty Array (moved from, or never "
+                        "assigned); assign it before the call"));
+  EXPECT_EQ(rt.to_host<float>(without(Sparse{std::nullopt, x})), (std::vector<float>{3, 6}));
+  EXPECT_EQ(rt.to_host<float>(with(Sparse{x, x})), (std::vector<float>{3, 6}));
 }
 
 TEST_F(Saved, CapturedArraysStatementsAndDonationComeAlong) {

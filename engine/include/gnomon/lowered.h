@@ -32,6 +32,7 @@ namespace detail {
 struct Described {
   std::vector<Leaf> leaves;
   std::vector<std::string> statics;
+  std::vector<std::string> empty;  // paths of leaves that hold nothing, whose types mean nothing
 };
 void describe(tree::detail::AnyTree, const std::string& place, Described&);
 }  // namespace detail
