@@ -16,6 +16,7 @@
 #include "engine/jit/estimates.h"
 #include "engine/jit/make_executable.h"
 #include "engine/jit/reference.h"
+#include "engine/runtime/arguments.h"
 #include "engine/runtime/memory_report.h"
 #include "engine/runtime/state.h"
 #include "engine/runtime/statements.h"
@@ -299,22 +300,13 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
   if (environment.jit_off) return run_on_host(entry, leaves, call, hit);
   const std::shared_ptr<Executable> executable = settled(entry);
   std::vector<Array> inputs, outputs;
-  std::vector<std::uint8_t> donated;
   inputs.reserve(leaves.size() + entry.captures.size());
-  const bool any =
-      std::any_of(leaves.begin(), leaves.end(), [](const LeafRef& leaf) { return leaf.donate; });
-  // What is checked may have to be computed again.
-  if (any && !environment.check_nan) donated.resize(leaves.size());
   const Executable::Times before = hit ? Executable::Times{} : executable->times();
   for (const LeafRef& leaf : leaves)
     inputs.push_back(leaf.array->storage()->unplaced() ? state_->placed(*leaf.array) : *leaf.array);
-  // One object may be several arguments, some of them given away: f(std::move(x), x).
-  for (std::size_t i = 0; any && i < leaves.size(); ++i) {
-    if (!leaves[i].donate || leaves[i].array->empty() || leaves[i].array->storage()->unplaced())
-      continue;
-    if (!donated.empty()) donated[i] = 1;
-    *leaves[i].array = {};
-  }
+  std::vector<std::uint8_t> donated = take_donated(leaves);
+  // What is checked may have to be computed again.
+  if (environment.check_nan) donated.clear();
   inputs.insert(inputs.end(), entry.captures.begin(), entry.captures.end());
   Watch watch = state_->watch();
   if (call) {
@@ -332,9 +324,7 @@ std::vector<Array> JitCore::run(const Entry& entry, std::span<const LeafRef> lea
       executable->run(inputs, outputs, donated, watch);
     }
   } catch (...) {
-    for (std::size_t i = 0; i < leaves.size(); ++i) {
-      if (leaves[i].donate && leaves[i].array->empty()) *leaves[i].array = std::move(inputs[i]);
-    }
+    put_back(leaves, inputs);
     // A loop that was ended has said something already.
     if (!outputs.empty() && entry.effects.arrays > 0) speak(entry, outputs, call);
     throw;
@@ -399,11 +389,6 @@ void JitCore::speak(const Entry& entry, std::vector<Array>& outputs,
 }
 
 const void* JitCore::result(const Entry& entry) { return entry.result.get(); }
-
-void append_leaves(tree::detail::AnyTree tree, bool donate, std::vector<LeafRef>& out) {
-  const auto add = [&](const Array& a) { out.push_back({const_cast<Array*>(&a), donate}); };
-  tree::detail::visit_arrays(tree, false, add);
-}
 
 void JitCore::check_leaves(tree::detail::AnyTree argument, std::size_t index, Loc loc) const {
   const auto check = [&](const Array& a, const std::string& path) {

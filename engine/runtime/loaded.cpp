@@ -6,12 +6,18 @@
 #include <fstream>
 #include <utility>
 
+#include "engine/runtime/arguments.h"
 #include "engine/runtime/statements.h"
 #include "gnomon/error.h"
 #include "gnomon/paths.h"
 
 namespace gnomon::aot {
 namespace detail {
+
+using gnomon::detail::LeafRef;
+using gnomon::detail::put_back;
+using gnomon::detail::take_donated;
+
 namespace {
 
 [[noreturn]] void refuse(const std::string& what) { throw UsageError("gnomon::aot: " + what); }
@@ -242,18 +248,44 @@ void complete(const LoadedEntry& entry, std::vector<Array>& arguments) {
   arguments.insert(arguments.end(), entry.captures.begin(), entry.captures.end());
 }
 
+std::vector<Array> run(const LoadedEntry& entry, std::span<Array> inputs,
+                       std::span<const std::uint8_t> donated) {
+  std::vector<Array> outputs;
+  const auto say = [&] {
+    if (entry.effects.arrays > 0)
+      speak(*entry.state->context, entry.effects, entry.records, outputs, entry.state->sink());
+  };
+  try {
+    entry.executable->run(inputs, outputs, donated, entry.state->watch());
+  } catch (...) {
+    // A loop that was ended has said something already.
+    if (!outputs.empty()) say();
+    throw;
+  }
+  say();
+  return outputs;
+}
+
 }  // namespace
+
+std::vector<Array> call(const LoadedEntry& entry, std::span<const LeafRef> leaves) {
+  std::vector<Array> arguments;
+  arguments.reserve(leaves.size() + entry.captures.size());
+  for (const LeafRef& leaf : leaves) arguments.push_back(*leaf.array);
+  complete(entry, arguments);
+  const std::vector<std::uint8_t> donated = take_donated(leaves);
+  try {
+    return run(entry, arguments, donated);
+  } catch (...) {
+    put_back(leaves, arguments);
+    throw;
+  }
+}
 
 std::vector<Array> call(const LoadedEntry& entry, std::vector<Array> arguments,
                         std::span<const std::uint8_t> donated) {
   complete(entry, arguments);
-  std::vector<std::uint8_t> given(donated.begin(), donated.end());
-  if (!given.empty()) given.resize(arguments.size());
-  std::vector<Array> outputs;
-  entry.executable->run(arguments, outputs, given, entry.state->watch());
-  if (entry.effects.arrays > 0)
-    speak(*entry.state->context, entry.effects, entry.records, outputs, entry.state->sink());
-  return outputs;
+  return run(entry, arguments, donated);
 }
 
 std::shared_ptr<Executable> executable(const LoadedEntry& entry, std::vector<Array>& arguments,

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "gnomon/array.h"
+#include "gnomon/detail/leaf_ref.h"
 #include "gnomon/lowered.h"
 #include "gnomon/profile.h"
 #include "gnomon/runtime.h"
@@ -102,7 +103,11 @@ void check_results(const LoadedEntry&, const Described&);
 /// Throws UsageError where a function has other arrays than these, "argument 0 `.x` f32[3]".
 void expect(const LoadedEntry&, const std::vector<std::string>& arguments,
             const std::vector<std::string>& results);
-/// Arrays for the results' leaves. `donated` nonzero where an argument was moved in.
+/// Arrays for the results' leaves. Donated arguments are empty afterwards; all are as before when
+/// it throws.
+std::vector<Array> call(const LoadedEntry&, std::span<const gnomon::detail::LeafRef>);
+/// The same of arrays that nobody else needs again. `donated` nonzero where their memory may be
+/// taken.
 std::vector<Array> call(const LoadedEntry&, std::vector<Array> arguments,
                         std::span<const std::uint8_t> donated);
 /// What `call` would run, and with which arrays. Throws as it does, and UsageError for a function
@@ -181,7 +186,8 @@ class Function<R(A...)> {
     }
   }
 
-  /// As a call of the jitted function that was saved: arguments that are moved in are donated.
+  /// As a call of the jitted function that was saved: arguments that are moved in are donated, and
+  /// as before when it throws.
   ///
   /// Throws UsageError where types, shapes or static values are not those that were compiled, by
   /// path and with both sides.
@@ -190,10 +196,9 @@ class Function<R(A...)> {
            (std::is_same_v<std::remove_cvref_t<G>, std::remove_cvref_t<A>> && ...)) R
   operator()(G&&... args) const {
     const detail::LoadedEntry& entry = checked(args...);
-    std::vector<Array> arrays;
-    std::vector<std::uint8_t> donated;
-    (take(std::forward<G>(args), arrays, donated), ...);
-    std::vector<Array> outputs = detail::call(entry, std::move(arrays), donated);
+    std::vector<gnomon::detail::LeafRef> leaves;
+    (gnomon::detail::append_leaves(std::forward<G>(args), leaves), ...);
+    std::vector<Array> outputs = detail::call(entry, leaves);
     if constexpr (std::is_same_v<R, std::vector<Array>>) {
       return outputs;
     } else {
@@ -236,18 +241,6 @@ class Function<R(A...)> {
      ...);
     detail::check_arguments(entry, described);
     return entry;
-  }
-  template <class G>
-  static void take(G&& argument, std::vector<Array>& arrays, std::vector<std::uint8_t>& donated) {
-    using T = std::remove_reference_t<G>;
-    constexpr bool donate = std::is_rvalue_reference_v<G&&> && !std::is_const_v<T>;
-    tree::for_each_leaf(argument, [&](auto& a) {
-      if constexpr (donate)
-        arrays.push_back(std::move(a));
-      else
-        arrays.push_back(a);
-      donated.push_back(donate);
-    });
   }
 
   Programs programs_;

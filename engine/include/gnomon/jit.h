@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gnomon/detail/function.h"
+#include "gnomon/detail/leaf_ref.h"
 #include "gnomon/detail/signature.h"
 #include "gnomon/lowered.h"
 #include "gnomon/memory_report.h"
@@ -65,12 +66,6 @@ struct CompileTimes {
 };
 
 namespace detail {
-
-/// One array of a call's arguments.
-struct LeafRef {
-  Array* array = nullptr;  // written to only when `donate`
-  bool donate = false;     // belongs to an argument that was moved in
-};
 
 /// The part of a jitted function that does not depend on its type.
 class JitCore {
@@ -147,17 +142,9 @@ class JitCore {
 class Frames;
 std::shared_ptr<Frames> make_frames();
 double milliseconds();
-void append_leaves(tree::detail::AnyTree, bool donate, std::vector<LeafRef>& out);
 
 template <class F, class... A>
 using CallResult = ResultOf<F, std::remove_cvref_t<A>...>;
-
-template <class A>
-void append_leaves(A&& argument, std::vector<LeafRef>& out) {
-  using T = std::remove_reference_t<A>;
-  constexpr bool donate = std::is_rvalue_reference_v<A&&> && !std::is_const_v<T>;
-  append_leaves(tree::detail::AnyTree::of(argument), donate, out);
-}
 
 /// Asks an argument that knows whether it may be used, and throws UsageError.
 template <class A>
