@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "codegen/checks/check_buffers.h"
@@ -87,6 +88,13 @@ struct JitCore::Entry {
   std::vector<Aval> records;  // its arrays
   std::shared_ptr<const void> result;
   std::uint64_t number = 0;  // among the Runtime's graphs, from 1
+  /// What the memory limit has refused.
+  struct Refused {
+    MemoryReport report;
+    int kernels = 0;
+    std::uint64_t arena_bytes = 0;
+  };
+  mutable std::optional<Refused> refused;
   // Behind the lock.
   mutable std::shared_ptr<Executable> executable;
   mutable Refill refill = Refill::automatic;  // automatic: not decided yet
@@ -146,7 +154,7 @@ std::shared_ptr<Executable> JitCore::make(const Entry& entry, Refill refill, boo
   options.executable.validate_modules = state_->validate;
   options.executable.debug_info = state_->validate || environment.dumps(Stage::spirv);
   options.memory_limit = options_.memory_limit;
-  options.check = [&](const Program& program) { require_within_limit(program); };
+  options.check = [&](const Program& program) { require_within_limit(entry, program); };
   std::string kind = options_.fast_math ? "fast_math" : "";
   if (entry.effects.arrays > 0) kind += " print " + std::to_string(options_.print_bytes);
   if (options_.memory_limit > 0) kind += " within " + std::to_string(options_.memory_limit);
@@ -157,7 +165,7 @@ std::shared_ptr<Executable> JitCore::make(const Entry& entry, Refill refill, boo
           .programs.find_or_make(
               entry.graph, kind, [&] { return make_executable(*state_, entry.graph, options); },
               made);
-  if (!made) require_within_limit(executable->program());
+  if (!made) require_within_limit(entry, executable->program());
   return executable;
 }
 
@@ -165,9 +173,10 @@ bool JitCore::beyond_limit(const Program& program) const {
   return options_.memory_limit > 0 && gnomon::memory_report(program).peak() > options_.memory_limit;
 }
 
-void JitCore::require_within_limit(const Program& program) const {
+void JitCore::require_within_limit(const Entry& entry, const Program& program) const {
   if (!beyond_limit(program)) return;
   const MemoryReport report = gnomon::memory_report(program);
+  entry.refused = {report, static_cast<int>(program.steps.size()), program.arena_bytes};
   std::string largest;
   for (std::size_t i = 0; i < std::min<std::size_t>(3, report.values.size()); ++i)
     largest += (i == 0 ? "; its largest intermediates: " : ", ") + line(report.values[i]);
@@ -236,7 +245,7 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
                                    SignatureText signature, TracedGraph graph, Arrays captures,
                                    std::shared_ptr<const void> result, double trace_ms) {
   const Environment& environment = state_->environment;
-  auto entry = std::make_unique<Entry>();
+  auto entry = std::make_shared<Entry>();
   for (const LeafRef& leaf : leaves) entry->avals.push_back(leaf.array->aval());
   entry->statics = std::move(statics);
   entry->signature = std::move(signature);
@@ -261,7 +270,16 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
     return entries_.back().get();
   }
   const double start = milliseconds();
-  const bool made = compile_entry(*entry);
+  bool made = false;
+  try {
+    made = compile_entry(*entry);
+  } catch (...) {
+    if (!entry->refused) throw;
+    entry->captures.clear();  // which nobody is going to need
+    const std::lock_guard lock(mutex_);
+    refused_ = std::move(entry);
+    throw;
+  }
   const double compile_ms = milliseconds() - start;
   if (!made) ++state_->programs_shared;
   log_line(environment, Topic::cache,
@@ -274,6 +292,7 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
   ++info_.traces;
   if (!made) ++info_.shared;
   times_ = {trace_ms, compile_ms, 0};
+  refused_.reset();
   entries_.push_back(std::move(entry));
   return entries_.back().get();
 }
@@ -417,13 +436,14 @@ CompileTimes JitCore::last_times() const {
   return times_;
 }
 
-const JitCore::Entry& JitCore::newest(const char* op) const {
+std::shared_ptr<const JitCore::Entry> JitCore::newest(const char* op) const {
   const std::lock_guard lock(mutex_);
+  if (refused_) return refused_;
   if (entries_.empty()) {
     throw UsageError("gnomon::jit: `" + options_.name + "` was not called yet and has no " + op +
                      "; call it first");
   }
-  return *entries_.back();
+  return entries_.back();
 }
 
 namespace {
@@ -439,7 +459,12 @@ const Executable& compiled(const std::shared_ptr<Executable>& executable, const 
 }  // namespace
 
 std::string JitCore::text(std::string_view stage) const {
-  const Entry& entry = newest("text");
+  const std::shared_ptr<const Entry> newest_entry = newest("text");
+  const Entry& entry = *newest_entry;
+  if (stage == "spirv" && entry.refused && !entry.executable)
+    throw UsageError("gnomon::jit: the newest call of `" + options_.name +
+                     "` was refused by its memory_limit and has no SPIR-V; look at its "
+                     "memory_report, and compute in smaller parts or raise the limit");
   if (stage == "spirv") return compiled(entry.executable, options_.name, "SPIR-V").spirv_text();
   Dump dump;
   dump.wanted = stage;
@@ -457,17 +482,23 @@ std::string JitCore::text(std::string_view stage) const {
 }
 
 int JitCore::kernel_count() const {
+  const std::shared_ptr<const Entry> entry = newest("kernels");
+  if (entry->refused && !entry->executable) return entry->refused->kernels;
   return static_cast<int>(
-      compiled(newest("kernels").executable, options_.name, "kernels").program().steps.size());
+      compiled(entry->executable, options_.name, "kernels").program().steps.size());
 }
 
 MemoryReport JitCore::memory_report() const {
+  const std::shared_ptr<const Entry> entry = newest("memory report");
+  if (entry->refused && !entry->executable) return entry->refused->report;
   return gnomon::memory_report(
-      compiled(newest("memory report").executable, options_.name, "memory report").program());
+      compiled(entry->executable, options_.name, "memory report").program());
 }
 
 std::uint64_t JitCore::arena_bytes() const {
-  return compiled(newest("arena").executable, options_.name, "arena").program().arena_bytes;
+  const std::shared_ptr<const Entry> entry = newest("arena");
+  if (entry->refused && !entry->executable) return entry->refused->arena_bytes;
+  return compiled(entry->executable, options_.name, "arena").program().arena_bytes;
 }
 
 }  // namespace gnomon::detail

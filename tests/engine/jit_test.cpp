@@ -401,6 +401,32 @@ TEST(JitMemory, LimitIsCheckedBeforeAnythingIsTaken) {
   expect_clean(rt);
 }
 
+TEST(JitMemory, IsReportedOfACallThatTheLimitRefused) {
+  Runtime rt(validated());
+  {
+    const Array x = rt.from_host(std::vector<float>(64 * 64, 1.0f), {64, 64});
+    const auto f = [](const Array& a) { return sum(matmul(matmul(a, a), a)); };
+    auto narrow = jit(rt, f, {.name = "narrow", .memory_limit = 20000});
+    const auto look = [&] {
+      EXPECT_THROW(narrow(x), UsageError);
+      EXPECT_GT(narrow.memory_report().peak(), 20000u);
+      EXPECT_FALSE(narrow.memory_report().values.empty());
+      EXPECT_GT(narrow.kernel_count(), 0);
+      EXPECT_GT(narrow.arena_bytes(), 0u);
+      EXPECT_THAT(narrow.text("graph"), HasSubstr("dot"));
+      EXPECT_THAT(usage_message([&] { narrow.text("spirv"); }),
+                  HasSubstr("the newest call of `narrow` was refused by its memory_limit"));
+    };
+    look();
+    // Of the newest trace, whatever was before.
+    narrow(rt.from_host(std::vector<float>(16, 1.0f), {4, 4}));
+    EXPECT_LE(narrow.memory_report().peak(), 20000u);
+    look();
+  }
+  rt.clear_programs();
+  expect_clean(rt);
+}
+
 TEST(JitMemory, DropsUnusedProgramsWhenMemoryRunsOut) {
   RuntimeOptions options = validated();
   options.memory_limit = options.block_bytes = 1 << 20;

@@ -43,7 +43,7 @@ struct JitOptions {
   Refill refill = Refill::automatic;
   /// Bytes that a call may need, inputs and outputs included (MemoryReport::peak); 0: any number. A
   /// call that needs more is a UsageError that names the largest values, before anything is taken
-  /// from the device.
+  /// from the device; Jitted::memory_report tells all of it.
   std::uint64_t memory_limit = 0;
   /// Device memory for what one debug::print inside loops says in a call.
   std::uint64_t print_bytes = std::uint64_t{1} << 20;
@@ -113,11 +113,12 @@ class JitCore {
   MemoryReport memory_report() const;
 
  private:
-  const Entry& newest(const char* op) const;
+  std::shared_ptr<const Entry> newest(const char* op) const;
   CompileOptions compile_options(Refill) const;
   std::shared_ptr<Executable> make(const Entry&, Refill, bool& made) const;
   bool beyond_limit(const Program&) const;
-  void require_within_limit(const Program&) const;
+  /// Throws UsageError, and remembers what the entry would have needed.
+  void require_within_limit(const Entry&, const Program&) const;
   /// By the reference, where nothing is compiled.
   std::vector<Array> run_on_host(const Entry&, std::span<const LeafRef>, const CallOptions*,
                                  bool hit);
@@ -134,7 +135,8 @@ class JitCore {
   JitOptions options_;
   std::mutex tracing_;  // one thread traces at a time
   mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<std::shared_ptr<Entry>> entries_;
+  std::shared_ptr<const Entry> refused_;  // the newest trace, where it is beyond the memory limit
   CacheInfo info_;
   CompileTimes times_;
 };
@@ -313,7 +315,8 @@ class Jitted {
   int kernel_count() const { return shared_->core.kernel_count(); }
   /// Device memory that the newest trace's intermediates take.
   std::uint64_t arena_bytes() const { return shared_->core.arena_bytes(); }
-  /// Device memory that a call of the newest trace needs, and for what.
+  /// Device memory that a call of the newest trace needs, and for what: also of one that
+  /// JitOptions::memory_limit has refused.
   ///
   /// Throws UsageError before the first call.
   MemoryReport memory_report() const { return shared_->core.memory_report(); }
