@@ -243,7 +243,7 @@ std::vector<Array> JitCore::run_once(const Graph& graph, Arrays inputs) {
 
 const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string statics,
                                    SignatureText signature, TracedGraph graph, Arrays captures,
-                                   std::shared_ptr<const void> result, double trace_ms) {
+                                   std::shared_ptr<const void> result, double trace_ms, Loc loc) {
   const Environment& environment = state_->environment;
   auto entry = std::make_shared<Entry>();
   for (const LeafRef& leaf : leaves) entry->avals.push_back(leaf.array->aval());
@@ -256,7 +256,9 @@ const JitCore::Entry* JitCore::add(std::span<const LeafRef> leaves, std::string 
   prepare(*entry);
   ++state_->traces;
   for (const Array& capture : entry->captures) {
-    storage_of(capture, *state_->context, "jit");
+    if (belongs_to_another(capture, *state_->context))
+      refuse(another_text("an array that `" + options_.name + "` captures", capture), loc);
+    storage_of(capture, *state_->context, "jit", loc);
     log_line(environment, Topic::capture,
              "`" + options_.name + "` captured " + to_string(capture.dtype(), capture.shape()) +
                  "; it stays as it is now");
@@ -409,19 +411,26 @@ void JitCore::speak(const Entry& entry, std::vector<Array>& outputs,
 
 const void* JitCore::result(const Entry& entry) { return entry.result.get(); }
 
+bool JitCore::usable(std::span<const LeafRef> leaves) const {
+  return std::ranges::all_of(leaves, [&](const LeafRef& leaf) {
+    return leaf.array->concrete() && !belongs_to_another(*leaf.array, *state_->context);
+  });
+}
+
 void JitCore::check_leaves(tree::detail::AnyTree argument, std::size_t index, Loc loc) const {
   const auto check = [&](const Array& a, const std::string& path) {
-    if (a.concrete()) return;
     const std::string where = "argument " + std::to_string(index) +
                               (path.empty() ? "" : " `" + path + "`") + " of `" + options_.name +
                               "`";
-    refuse(a.empty()
-               ? where +
-                     " is an empty Array (moved from, or never assigned); assign it before the call"
-               : where +
-                     " belongs to a trace that has ended; return it from the traced function "
-                     "instead",
-           loc);
+    if (a.empty())
+      refuse(
+          where + " is an empty Array (moved from, or never assigned); assign it before the call",
+          loc);
+    if (!a.concrete())
+      refuse(
+          where + " belongs to a trace that has ended; return it from the traced function instead",
+          loc);
+    if (belongs_to_another(a, *state_->context)) refuse(another_text(where, a), loc);
   };
   tree::detail::visit_arrays(argument, false, "", check);
 }

@@ -164,7 +164,11 @@ class DeviceStorage final : public Storage {
 /// The storage of a concrete array of `context`. Throws UsageError, in the name of `op`, for an
 /// empty or traced array and for one of another Runtime, DeviceLost for one that went with a lost
 /// device.
-DeviceStorage& storage_of(const Array&, const Context&, const char* op);
+DeviceStorage& storage_of(const Array&, const Context&, const char* op, Loc = {});
+/// Whether an array with elements lies on the device of another Runtime.
+bool belongs_to_another(const Array&, const Context&);
+/// What to say of one, which `what` names: "argument 0 `.x` of `f`".
+std::string another_text(const std::string& what, const Array&);
 
 /// An array of these elements on the device. A copy stays on the host while there is room for it,
 /// or anyway where it `always_comes_back`.

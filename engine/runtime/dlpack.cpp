@@ -138,7 +138,7 @@ std::unique_ptr<Held<T>> exported(const Runtime& rt, const Array& array, bool sh
   const DeviceStorage& storage = storage_of(here, *rt.state()->context, "to_dlpack");
   Tensor& t = held->managed.tensor;
   if (share) {
-    rt.wait(here);
+    rt.wait(here, {});
     held->array = here;
     t.data = storage.range().mapped();
   } else {

@@ -112,6 +112,10 @@ void Executable::check_inputs(std::span<const Array> inputs) const {
                      std::to_string(inputs.size()) + "; pass one for each input");
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (belongs_to_another(inputs[i], *context_))
+      throw UsageError(
+          "gnomon::run: " +
+          another_text("input " + std::to_string(i) + " of `" + program_.name + "`", inputs[i]));
     storage_of(inputs[i], *context_, "run");
     const Aval& expected = program_.inputs[i];
     if (inputs[i].aval() == expected) continue;

@@ -142,8 +142,8 @@ Array SharedMemory::put(std::uint64_t offset, const Array& from, Loc loc) const 
   Context& context = *s.context;
   Array to = array(offset, from.aval(), loc);
   const Gate::Use use(context.gate);
-  DeviceStorage& source = storage_of(from, context, "SharedMemory::put");
-  DeviceStorage& target = storage_of(to, context, "SharedMemory::put");
+  DeviceStorage& source = storage_of(from, context, "SharedMemory::put", loc);
+  DeviceStorage& target = storage_of(to, context, "SharedMemory::put", loc);
   const vulkan::Range& a = source.range();
   const vulkan::Range& b = target.range();
   const std::uint64_t bytes = bytes_of(from.aval());

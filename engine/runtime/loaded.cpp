@@ -20,7 +20,7 @@ using gnomon::detail::take_donated;
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw UsageError("gnomon::aot: " + what); }
+[[noreturn]] void refuse(const std::string& what, Loc loc = {}) { usage_error("aot", what, loc); }
 
 LoadedEntry load_entry(const std::shared_ptr<RuntimeState>& state, SavedEntry saved,
                        const std::string& what) {
@@ -152,21 +152,24 @@ std::vector<Item> items(const std::vector<Leaf>& leaves, const std::vector<std::
   return all;
 }
 
-[[noreturn]] void refuse_empty(const std::string& place, const std::string& name) {
+[[noreturn]] void refuse_empty(const std::string& place, const std::string& name, Loc loc) {
   refuse(place + " of " + name +
-         " is an empty Array (moved from, or never assigned); assign it before the call");
+             " is an empty Array (moved from, or never assigned); assign it before the call",
+         loc);
 }
 
 // The first difference by place, not by position: one more item shifts everything behind it. Static
 // values first, as arrays come and go with them.
-void check_items(const std::string& name, std::vector<Item> compiled, std::vector<Item> called) {
+void check_items(const std::string& name, std::vector<Item> compiled, std::vector<Item> called,
+                 Loc loc) {
   const auto find = [](const std::vector<Item>& in, const std::string& place) {
     const auto at = std::ranges::find(in, place, &Item::place);
     return at == in.end() ? nullptr : &*at;
   };
   const auto differ = [&](const std::string& left, const std::string& right) {
     refuse(name + " was compiled for " + left + " and is called with " + right +
-           "; call it with what was compiled, or save it for this as well");
+               "; call it with what was compiled, or save it for this as well",
+           loc);
   };
   const auto full = [](const Item& item) { return item.place + " = " + item.text; };
   for (auto* list : {&compiled, &called})
@@ -177,23 +180,25 @@ void check_items(const std::string& name, std::vector<Item> compiled, std::vecto
     if (now->text == item.text && now->array == item.array) continue;
     if (!item.array || !now->array) differ(full(item), full(*now));
     refuse(item.place + " of " + name + " was compiled as " + item.text + " and is " + now->text +
-           "; a saved function keeps its types, so save it for these as well");
+               "; a saved function keeps its types, so save it for these as well",
+           loc);
   }
   for (const Item& item : called)
     if (find(compiled, item.place) == nullptr) differ("nothing at " + item.place, full(item));
   refuse(name +
-         " was compiled for the same arrays and values in another order; use the same types "
-         "as when it was saved");
+             " was compiled for the same arrays and values in another order; use the same types "
+             "as when it was saved",
+         loc);
 }
 
 }  // namespace
 
-void check_arguments(const LoadedEntry& entry, const Described& given) {
+void check_arguments(const LoadedEntry& entry, const Described& given, Loc loc) {
   const EntryInfo& info = entry.info;
   const std::string name = "`" + info.name + "`";
-  if (!given.empty.empty()) refuse_empty(given.empty[0], name);
+  if (!given.empty.empty()) refuse_empty(given.empty[0], name, loc);
   if (info.statics == given.statics && info.arguments == given.leaves) return;
-  check_items(name, items(info.arguments, info.statics), items(given.leaves, given.statics));
+  check_items(name, items(info.arguments, info.statics), items(given.leaves, given.statics), loc);
 }
 
 void check_results(const LoadedEntry& entry, const Described& wanted) {
@@ -231,19 +236,23 @@ void expect(const LoadedEntry& entry, const std::vector<std::string>& arguments,
 namespace {
 
 /// Checks arguments, brings them to the device, and adds what was captured.
-void complete(const LoadedEntry& entry, std::vector<Array>& arguments) {
+void complete(const LoadedEntry& entry, std::vector<Array>& arguments, Loc loc = {}) {
   const EntryInfo& info = entry.info;
   if (arguments.size() != info.arguments.size())
     refuse("`" + info.name + "` takes " + std::to_string(info.arguments.size()) +
-           " arrays and is called with " + std::to_string(arguments.size()) +
-           "; pass one for each array of its arguments, as the file lists them");
+               " arrays and is called with " + std::to_string(arguments.size()) +
+               "; pass one for each array of its arguments, as the file lists them",
+           loc);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].empty()) refuse_empty(info.arguments[i].path, "`" + info.name + "`");
+    if (arguments[i].empty()) refuse_empty(info.arguments[i].path, "`" + info.name + "`", loc);
+    if (belongs_to_another(arguments[i], *entry.state->context))
+      refuse(another_text(info.arguments[i].path + " of `" + info.name + "`", arguments[i]), loc);
     arguments[i] = entry.state->placed(arguments[i]);
     if (arguments[i].aval() != info.arguments[i].aval)
       refuse(info.arguments[i].path + " of `" + info.name + "` was compiled as " +
-             to_string(info.arguments[i].aval) + " and is " + to_string(arguments[i].aval()) +
-             "; a saved function keeps its types, so save it for these as well");
+                 to_string(info.arguments[i].aval) + " and is " + to_string(arguments[i].aval()) +
+                 "; a saved function keeps its types, so save it for these as well",
+             loc);
   }
   arguments.insert(arguments.end(), entry.captures.begin(), entry.captures.end());
 }
@@ -268,11 +277,11 @@ std::vector<Array> run(const LoadedEntry& entry, std::span<Array> inputs,
 
 }  // namespace
 
-std::vector<Array> call(const LoadedEntry& entry, std::span<const LeafRef> leaves) {
+std::vector<Array> call(const LoadedEntry& entry, std::span<const LeafRef> leaves, Loc loc) {
   std::vector<Array> arguments;
   arguments.reserve(leaves.size() + entry.captures.size());
   for (const LeafRef& leaf : leaves) arguments.push_back(*leaf.array);
-  complete(entry, arguments);
+  complete(entry, arguments, loc);
   const std::vector<std::uint8_t> donated = take_donated(leaves);
   try {
     return run(entry, arguments, donated);
@@ -296,7 +305,7 @@ std::shared_ptr<Executable> executable(const LoadedEntry& entry, std::vector<Arr
                     "` prints or checks, which needs the host after every call; save a function "
                     "without debug::print and error_if",
                 loc);
-  complete(entry, arguments);
+  complete(entry, arguments, loc);
   return entry.executable;
 }
 

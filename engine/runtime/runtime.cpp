@@ -136,30 +136,34 @@ Array Runtime::from_bytes(const Aval& aval, std::span<const std::byte> bytes) {
   return on_device(state()->context, aval, bytes);
 }
 
-void Runtime::to_bytes(const Array& array, std::span<std::byte> bytes) const {
+void Runtime::to_bytes(const Array& array, std::span<std::byte> bytes, Loc loc) const {
   const Array here = state()->placed(array);
-  storage_of(here, *state()->context, "to_host");
-  if (bytes.size() != bytes_of(array.aval())) {
-    throw UsageError("gnomon::to_host: " + to_string(array.dtype(), array.shape()) + " has " +
-                     std::to_string(bytes_of(array.aval())) + " bytes and there is room for " +
-                     std::to_string(bytes.size()) + "; make the two agree");
-  }
+  storage_of(here, *state()->context, "to_host", loc);
+  if (bytes.size() != bytes_of(array.aval()))
+    usage_error("to_host",
+                to_string(array.aval()) + " has " + std::to_string(bytes_of(array.aval())) +
+                    " bytes and there is room for " + std::to_string(bytes.size()) +
+                    "; make the two agree",
+                loc);
   download(*state()->context, here, "to_host", bytes);
 }
 
-void Runtime::check_type(const Array& array, DType wanted) const {
-  storage_of(state()->placed(array), *state()->context, "to_host");
+void Runtime::check_type(const Array& array, DType wanted, Loc loc) const {
+  storage_of(state()->placed(array), *state()->context, "to_host", loc);
   if (array.dtype() == wanted) return;
-  throw UsageError("gnomon::to_host: the array is " + to_string(array.dtype(), array.shape()) +
-                   " and " + std::string(name(wanted)) +
-                   " elements were asked for; ask for the array's own type or cast it");
+  usage_error("to_host",
+              "the array is " + to_string(array.aval()) + " and " + std::string(name(wanted)) +
+                  " elements were asked for; ask for the array's own type or cast it",
+              loc);
 }
 
-void Runtime::check_single(const Array& array) const {
-  storage_of(state()->placed(array), *state()->context, "item");
+void Runtime::check_single(const Array& array, Loc loc) const {
+  storage_of(state()->placed(array), *state()->context, "item", loc);
   if (array.size() == 1) return;
-  throw UsageError("gnomon::item: " + to_string(array.dtype(), array.shape()) + " has " +
-                   std::to_string(array.size()) + " elements and one is needed; use to_host");
+  usage_error("item",
+              to_string(array.aval()) + " has " + std::to_string(array.size()) +
+                  " elements and one is needed; use to_host",
+              loc);
 }
 
 void Runtime::wait() const {
@@ -170,10 +174,10 @@ void Runtime::wait() const {
 
 void Runtime::recover() { state()->context->recover(); }
 
-void Runtime::wait(const Array& array) const {
+void Runtime::wait(const Array& array, Loc loc) const {
   const Array here = state()->placed(array);
   const Gate::Use use(state()->context->gate);
-  state()->context->queue.wait(storage_of(here, *state()->context, "wait").ready());
+  state()->context->queue.wait(storage_of(here, *state()->context, "wait", loc).ready());
 }
 
 void detail::check_row(std::size_t size, std::size_t first, Loc loc) {

@@ -5,6 +5,7 @@
 
 #include "engine/runtime/context.h"
 #include "gnomon/device_lost.h"
+#include "gnomon/error.h"
 
 namespace gnomon {
 namespace {
@@ -50,30 +51,36 @@ class Staging {
 
 }  // namespace
 
-DeviceStorage& storage_of(const Array& array, const Context& context, const char* op) {
-  if (array.empty()) {
-    throw UsageError(
-        "gnomon::" + std::string(op) +
-        ": the array is empty (moved from, or never assigned); pass one that holds elements");
-  }
-  if (!array.concrete()) {
-    throw UsageError("gnomon::" + std::string(op) + ": the array " +
-                     to_string(array.dtype(), array.shape()) +
-                     " is traced and has no elements yet; return it from the traced function and "
-                     "use the result");
-  }
-  if (array.storage()->unplaced()) {
-    throw UsageError("gnomon::" + std::string(op) + ": the array " +
-                     to_string(array.dtype(), array.shape()) +
-                     " is made of numbers alone and on no device; bring it there with from_host");
-  }
+bool belongs_to_another(const Array& array, const Context& context) {
+  if (!array.concrete() || array.storage()->unplaced()) return false;
   // All other concrete arrays are the engine's.
+  return static_cast<const DeviceStorage&>(*array.storage()).context().get() != &context;
+}
+
+std::string another_text(const std::string& what, const Array& array) {
+  return what + " is " + to_string(array.aval()) +
+         " and belongs to another Runtime than the one that is asked; bring its elements here "
+         "by way of the host (to_host of its Runtime, from_host of this one)";
+}
+
+DeviceStorage& storage_of(const Array& array, const Context& context, const char* op, Loc loc) {
+  if (array.empty())
+    usage_error(op,
+                "the array is empty (moved from, or never assigned); pass one that holds elements",
+                loc);
+  if (!array.concrete())
+    usage_error(op,
+                "the array " + to_string(array.aval()) +
+                    " is traced and has no elements yet; return it from the traced function and "
+                    "use the result",
+                loc);
+  if (array.storage()->unplaced())
+    usage_error(op,
+                "the array " + to_string(array.aval()) +
+                    " is made of numbers alone and on no device; bring it there with from_host",
+                loc);
+  if (belongs_to_another(array, context)) usage_error(op, another_text("the array", array), loc);
   auto& storage = static_cast<DeviceStorage&>(*array.storage());
-  if (storage.context().get() != &context) {
-    throw UsageError("gnomon::" + std::string(op) + ": the array " +
-                     to_string(array.dtype(), array.shape()) +
-                     " belongs to another Runtime; move it with to_host and from_host");
-  }
   if (storage.lost()) {
     const std::string type = to_string(array.dtype(), array.shape());
     const std::string what = "gnomon::" + std::string(op) + ": the array " + type +

@@ -15,6 +15,7 @@
 namespace gnomon::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 struct State {
@@ -207,6 +208,29 @@ TEST_F(Jit, GivesArgumentsBackWhenTheCallFails) {
   EXPECT_THAT(usage_message([&] { f(std::move(foreign)); }),
               HasSubstr("belongs to another Runtime"));
   EXPECT_FALSE(foreign.empty());
+}
+
+TEST_F(Jit, NamesWhichArrayBelongsToAnotherRuntime) {
+  Runtime other(validated());
+  const State foreign{vector({1}), other.from_host({1.0f})};
+  const auto f =
+      jit(rt, [](const Array& x, const State& s) { return x + s.velocity; }, {.name = "f"});
+  EXPECT_THAT(usage_message([&] { f(vector({1}), foreign); }),
+              AllOf(HasSubstr("gnomon::jit: argument 1 `.velocity` of `f` is f32[1] and belongs to "
+                              "another Runtime than the one that is asked; bring its elements"),
+                    HasSubstr("(jit_test.cpp:")));
+  EXPECT_EQ(f.cache_info().traces, 0u);
+  const Array theirs = foreign.velocity;
+  const auto g = jit(rt, [&](const Array& x) { return x + theirs; }, {.name = "g"});
+  EXPECT_THAT(
+      usage_message([&] { g(vector({1})); }),
+      AllOf(HasSubstr("an array that `g` captures is f32[1] and belongs to another Runtime"),
+            HasSubstr("(jit_test.cpp:")));
+  for (const std::string& said :
+       {usage_message([&] { rt.to_host<float>(theirs); }),
+        usage_message([&] { rt.item<float>(theirs); }), usage_message([&] { rt.wait(theirs); })})
+    EXPECT_THAT(said, AllOf(HasSubstr("the array is f32[1] and belongs to another Runtime"),
+                            HasSubstr("(jit_test.cpp:")));
 }
 
 TEST_F(Jit, StaysUsableWhenTheFunctionThrows) {

@@ -23,6 +23,7 @@
 
 #include "gnomon/array.h"
 #include "gnomon/detail/leaf_ref.h"
+#include "gnomon/error.h"
 #include "gnomon/lowered.h"
 #include "gnomon/profile.h"
 #include "gnomon/runtime.h"
@@ -98,14 +99,14 @@ class LoadedFile;
 class LoadedEntry;
 
 /// Throws UsageError naming the first difference between what was saved and what is called.
-void check_arguments(const LoadedEntry&, const Described&);
+void check_arguments(const LoadedEntry&, const Described&, Loc);
 void check_results(const LoadedEntry&, const Described&);
 /// Throws UsageError where a function has other arrays than these, "argument 0 `.x` f32[3]".
 void expect(const LoadedEntry&, const std::vector<std::string>& arguments,
             const std::vector<std::string>& results);
 /// Arrays for the results' leaves. Donated arguments are empty afterwards; all are as before when
 /// it throws.
-std::vector<Array> call(const LoadedEntry&, std::span<const gnomon::detail::LeafRef>);
+std::vector<Array> call(const LoadedEntry&, std::span<const gnomon::detail::LeafRef>, Loc);
 /// The same of arrays that nobody else needs again. `donated` nonzero where their memory may be
 /// taken.
 std::vector<Array> call(const LoadedEntry&, std::vector<Array> arguments,
@@ -166,6 +167,14 @@ Programs load(Runtime&, const std::string& path, const LoadOptions& = {});
 /// The same for bytes in memory, which are copied.
 Programs load(Runtime&, std::span<const std::byte>, const LoadOptions& = {});
 
+namespace detail {
+template <class... T>
+struct Types;
+/// Whether arguments `G` are, but for references and const, of the types `A`.
+template <class A, class... G>
+concept Fits = std::is_same_v<A, Types<std::remove_cvref_t<G>...>>;
+}  // namespace detail
+
 template <class Signature>
 class Function;
 
@@ -174,6 +183,8 @@ class Function;
 /// std::vector<Array> takes any number.
 template <class R, class... A>
 class Function<R(A...)> {
+  using Taken = detail::Types<std::remove_cvref_t<A>...>;
+
  public:
   Function(Programs programs, std::string entry)
       : programs_(std::move(programs)), entry_(std::move(entry)) {
@@ -191,14 +202,56 @@ class Function<R(A...)> {
   ///
   /// Throws UsageError where types, shapes or static values are not those that were compiled, by
   /// path and with both sides.
+  R operator()(Loc loc = Loc::here()) const requires(sizeof...(A) == 0) { return call(loc); }
+  template <class G0>
+  requires detail::Fits<Taken, G0> R operator()(G0&& g0, Loc loc = Loc::here()) const {
+    return call(loc, std::forward<G0>(g0));
+  }
+  template <class G0, class G1>
+  requires detail::Fits<Taken, G0, G1> R operator()(G0&& g0, G1&& g1, Loc loc = Loc::here()) const {
+    return call(loc, std::forward<G0>(g0), std::forward<G1>(g1));
+  }
+  template <class G0, class G1, class G2>
+  requires detail::Fits<Taken, G0, G1, G2> R operator()(G0&& g0, G1&& g1, G2&& g2,
+                                                        Loc loc = Loc::here()) const {
+    return call(loc, std::forward<G0>(g0), std::forward<G1>(g1), std::forward<G2>(g2));
+  }
+  template <class G0, class G1, class G2, class G3>
+  requires detail::Fits<Taken, G0, G1, G2, G3> R operator()(G0&& g0, G1&& g1, G2&& g2, G3&& g3,
+                                                            Loc loc = Loc::here()) const {
+    return call(loc, std::forward<G0>(g0), std::forward<G1>(g1), std::forward<G2>(g2),
+                std::forward<G3>(g3));
+  }
+  template <class G0, class G1, class G2, class G3, class G4>
+  requires detail::Fits<Taken, G0, G1, G2, G3, G4> R operator()(G0&& g0, G1&& g1, G2&& g2, G3&& g3,
+                                                                G4&& g4,
+                                                                Loc loc = Loc::here()) const {
+    return call(loc, std::forward<G0>(g0), std::forward<G1>(g1), std::forward<G2>(g2),
+                std::forward<G3>(g3), std::forward<G4>(g4));
+  }
+  template <class G0, class G1, class G2, class G3, class G4, class G5>
+  requires detail::Fits<Taken, G0, G1, G2, G3, G4, G5> R operator()(G0&& g0, G1&& g1, G2&& g2,
+                                                                    G3&& g3, G4&& g4, G5&& g5,
+                                                                    Loc loc = Loc::here()) const {
+    return call(loc, std::forward<G0>(g0), std::forward<G1>(g1), std::forward<G2>(g2),
+                std::forward<G3>(g3), std::forward<G4>(g4), std::forward<G5>(g5));
+  }
   template <class... G>
-  requires(sizeof...(G) == sizeof...(A) &&
-           (std::is_same_v<std::remove_cvref_t<G>, std::remove_cvref_t<A>> && ...)) R
-  operator()(G&&... args) const {
-    const detail::LoadedEntry& entry = checked(args...);
+  requires(sizeof...(G) > 6 && detail::Fits<Taken, G...>) R operator()(G&&... args) const {
+    return call(Loc{}, std::forward<G>(args)...);
+  }
+
+  /// The same with the line to name in messages. (The forms above are one for each number of
+  /// arguments, since a default argument cannot stand behind a pack.)
+  template <class... G>
+  requires detail::Fits<Taken, G...> R call(Loc loc, G&&... args)
+  const {
+    (gnomon::detail::require_usable(args, loc), ...);
+    const detail::LoadedEntry& entry = checked(loc, args...);
     std::vector<gnomon::detail::LeafRef> leaves;
     (gnomon::detail::append_leaves(std::forward<G>(args), leaves), ...);
-    std::vector<Array> outputs = detail::call(entry, leaves);
+    std::vector<Array> outputs = detail::call(entry, leaves, loc);
+    (gnomon::detail::tell_given_away(std::forward<G>(args), loc), ...);
     if constexpr (std::is_same_v<R, std::vector<Array>>) {
       return outputs;
     } else {
@@ -212,7 +265,7 @@ class Function<R(A...)> {
   requires(sizeof...(G) == sizeof...(A) &&
            (std::is_same_v<G, std::remove_cvref_t<A>> && ...)) Profile profile(const G&... args)
   const {
-    const detail::LoadedEntry& entry = checked(args...);
+    const detail::LoadedEntry& entry = checked(Loc{}, args...);
     std::vector<Array> arrays;
     (tree::detail::append_arrays(tree::detail::AnyTree::of(args), arrays), ...);
     return detail::profile(entry, std::move(arrays));
@@ -223,7 +276,7 @@ class Function<R(A...)> {
   requires(sizeof...(G) == sizeof...(A) && (std::is_same_v<G, std::remove_cvref_t<A>> && ...))
       std::shared_ptr<Executable> executable(Loc loc, std::vector<Array>& inputs, const G&... args)
   const {
-    const detail::LoadedEntry& entry = checked(args...);
+    const detail::LoadedEntry& entry = checked(loc, args...);
     (tree::detail::append_arrays(tree::detail::AnyTree::of(args), inputs), ...);
     return detail::executable(entry, inputs, loc);
   }
@@ -232,14 +285,14 @@ class Function<R(A...)> {
 
  private:
   template <class... G>
-  const detail::LoadedEntry& checked(const G&... args) const {
+  const detail::LoadedEntry& checked(Loc loc, const G&... args) const {
     const detail::LoadedEntry& entry = programs_.entry(entry_);
     detail::Described described;
     [[maybe_unused]] std::size_t index = 0;  // of no arguments
     (detail::describe(tree::detail::AnyTree::of(args), "argument " + std::to_string(index++),
                       described),
      ...);
-    detail::check_arguments(entry, described);
+    detail::check_arguments(entry, described, loc);
     return entry;
   }
 

@@ -83,7 +83,7 @@ class JitCore {
   /// `tracing()` locked.
   void before_trace(const SignatureText&, Loc) const;
   const Entry* add(std::span<const LeafRef>, std::string statics, SignatureText, TracedGraph,
-                   Arrays captures, std::shared_ptr<const void> result, double trace_ms);
+                   Arrays captures, std::shared_ptr<const void> result, double trace_ms, Loc);
   std::mutex& tracing() { return tracing_; }
 
   /// The result tree's arrays. Donated arrays are empty afterwards; all are as before when it
@@ -102,7 +102,10 @@ class JitCore {
   /// See Jitted::lower.
   Lowered lower(const aot::detail::Described& arguments, const aot::detail::Described& results,
                 const Graph&, Arrays captures) const;
-  /// Throws UsageError when an array of argument `index` is empty or belongs to a trace.
+  /// Whether all of them have elements here.
+  bool usable(std::span<const LeafRef>) const;
+  /// Throws UsageError when an array of argument `index` is empty or belongs to a trace or to
+  /// another Runtime.
   void check_leaves(tree::detail::AnyTree argument, std::size_t index, Loc) const;
 
   CacheInfo cache_info() const;
@@ -148,18 +151,6 @@ double milliseconds();
 template <class F, class... A>
 using CallResult = ResultOf<F, std::remove_cvref_t<A>...>;
 
-/// Asks an argument that knows whether it may be used, and throws UsageError.
-template <class A>
-void require_usable(const A& argument, Loc loc) {
-  if constexpr (requires { argument.require_usable(loc); }) argument.require_usable(loc);
-}
-/// Tells an argument that was moved in, when it wants to know: later uses can name the line.
-template <class A>
-void tell_given_away(A&& argument, Loc loc) {
-  if constexpr (std::is_rvalue_reference_v<A&&> && requires { argument.given_away(loc); })
-    argument.given_away(loc);
-}
-
 }  // namespace detail
 
 /// A function compiled by `jit`. Copies share the compiled code.
@@ -187,7 +178,8 @@ class Jitted {
   /// are donated: their memory may be reused, and they are empty afterwards. Inside another traced
   /// function the call becomes part of that trace.
   ///
-  /// Throws UsageError for empty arrays, for too many traces, and whatever the function itself
+  /// Throws UsageError for empty arrays and those of another Runtime, captured ones among them, for
+  /// too many traces, and whatever the function itself
   /// throws while it is traced; DeviceError when the device fails. Arguments are as before then.
   /// A function that prints or checks (gnomon/debug.h) waits for the device, and may throw
   /// CheckFailed.
@@ -335,9 +327,7 @@ class Jitted {
   const detail::JitCore::Entry* entry_of(Loc loc, const std::vector<detail::LeafRef>& leaves,
                                          bool& hit, const A&... args) const {
     Shared& s = *shared_;
-    for (const detail::LeafRef& leaf : leaves) {
-      if (!leaf.array->concrete()) report_bad_leaf(loc, args...);
-    }
+    if (!s.core.usable(leaves)) report_bad_leaf(loc, args...);
     std::string statics;
     (tree::append_static_key(args, statics), ...);
 
@@ -355,7 +345,7 @@ class Jitted {
     using R = detail::CallResult<F, A...>;
     return s.core.add(leaves, std::move(statics), std::move(text), std::move(traced.graph),
                       std::move(traced.captures),
-                      std::make_shared<const R>(std::move(traced.result)), spent);
+                      std::make_shared<const R>(std::move(traced.result)), spent, loc);
   }
 
   template <class... A>

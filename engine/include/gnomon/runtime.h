@@ -263,15 +263,15 @@ class Runtime {
   /// Throws UsageError when T is not the array's element type or the array is traced, empty or of
   /// another Runtime.
   template <class T>
-  std::vector<T> to_host(const Array& array) const {
-    check_type(array, detail::dtype_of<T>());
+  std::vector<T> to_host(const Array& array, Loc loc = Loc::here()) const {
+    check_type(array, detail::dtype_of<T>(), loc);
     if constexpr (std::is_same_v<T, bool>) {
       std::vector<std::uint8_t> bytes(static_cast<std::size_t>(array.size()));
-      to_bytes(array, std::as_writable_bytes(std::span(bytes)));
+      to_bytes(array, std::as_writable_bytes(std::span(bytes)), loc);
       return std::vector<bool>(bytes.begin(), bytes.end());
     } else {
       std::vector<T> values(static_cast<std::size_t>(array.size()));
-      to_bytes(array, std::as_writable_bytes(std::span(values)));
+      to_bytes(array, std::as_writable_bytes(std::span(values)), loc);
       return values;
     }
   }
@@ -279,19 +279,20 @@ class Runtime {
   /// `out` has another number of elements.
   template <std::ranges::contiguous_range R>
   requires detail::NumberRange<R>
-  void to_host(const Array& array, R&& out) const {
+  void to_host(const Array& array, R&& out, Loc loc = Loc::here()) const {
     using T = std::ranges::range_value_t<R>;
-    check_type(array, detail::dtype_of<T>());
+    check_type(array, detail::dtype_of<T>(), loc);
     to_bytes(array,
-             std::as_writable_bytes(std::span(std::ranges::data(out), std::ranges::size(out))));
+             std::as_writable_bytes(std::span(std::ranges::data(out), std::ranges::size(out))),
+             loc);
   }
   /// The element of an array of one element.
   template <class T>
-  T item(const Array& array) const {
-    check_single(array);
-    return to_host<T>(array)[0];
+  T item(const Array& array, Loc loc = Loc::here()) const {
+    check_single(array, loc);
+    return to_host<T>(array, loc)[0];
   }
-  void to_bytes(const Array&, std::span<std::byte>) const;
+  void to_bytes(const Array&, std::span<std::byte>, Loc = {}) const;
 
   /// The key of random::key(seed), on the device: the seed is data, so functions that are called
   /// with it are compiled once for all seeds.
@@ -320,7 +321,7 @@ class Runtime {
   /// Returns when everything that was started has finished.
   void wait() const;
   /// Returns when `array` is computed.
-  void wait(const Array& array) const;
+  void wait(const Array& array, Loc loc = Loc::here()) const;
 
   /// Where lines of debug::print go from now on; to stdout at first, and again with an empty
   /// handler. It is called in the thread that called the function, before that returns.
@@ -352,8 +353,8 @@ class Runtime {
 
  private:
   explicit Runtime(std::shared_ptr<RuntimeState>);
-  void check_type(const Array&, DType) const;
-  void check_single(const Array&) const;
+  void check_type(const Array&, DType, Loc) const;
+  void check_single(const Array&, Loc) const;
   std::shared_ptr<RuntimeState> state_;
 };
 
