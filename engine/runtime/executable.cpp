@@ -165,7 +165,7 @@ void Executable::place_outputs(std::span<const Array> inputs,
 }
 
 vulkan::Ticket Executable::play_call(std::span<Array> inputs, std::vector<Array>& outputs,
-                                     const Watch& watch, Profile* profile, Gate::Use& inside) {
+                                     const Watch& watch, Profile* profile, Turn& turn) {
   Entry& found = entry();
   const std::uint32_t instance = free_instance(found);
   auto* words = reinterpret_cast<std::uint32_t*>(found.parameters.mapped()) +
@@ -197,7 +197,7 @@ vulkan::Ticket Executable::play_call(std::span<Array> inputs, std::vector<Array>
   try {
     Checkpoint* const kept = checkpoint ? &*checkpoint : nullptr;
     ticket = profile != nullptr    ? play_profiled(found, instance, *profile)
-             : watch.any() || kept ? play_watched(found, instance, watch, kept, inside)
+             : watch.any() || kept ? play_watched(found, instance, watch, kept, turn)
                                    : play(found, instance);
   } catch (const DeviceError&) {
     failed(true);
@@ -214,10 +214,37 @@ vulkan::Ticket Executable::play_call(std::span<Array> inputs, std::vector<Array>
   return ticket;
 }
 
+std::uint32_t& Executable::handlers_of_thread() {
+  thread_local std::uint32_t count = 0;
+  return count;
+}
+
+// A thread that is inside of a handler waits for no other call: that may be the handler's own, or
+// one whose handler waits for this one.
+std::shared_ptr<Executable> Executable::stand_in(std::unique_lock<std::mutex>& lock) {
+  if (handlers_of_thread() == 0) ended_.wait(lock, [&] { return !under_way_; });
+  if (!under_way_) return nullptr;
+  if (stand_in_) return stand_in_;
+  Program program = program_;
+  // Their bodies may have been compiled again.
+  std::copy_n(schedule_.kernels.begin(), program.kernels.size(), program.kernels.begin());
+  ProgramOrigin origin;
+  origin.modules = all_modules();
+  origin.target = target_;
+  origin.sealed = sealed_;
+  origin.compile = origin_.compile;
+  return stand_in_ = std::make_shared<Executable>(context_, std::move(program), options_,
+                                                  std::move(origin));
+}
+
 void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
                      std::span<const std::uint8_t> donated, const Watch& watch, Profile* profile) {
-  const std::lock_guard lock(mutex_);
-  Gate::Use inside(context_->gate);
+  std::unique_lock lock(mutex_);
+  if (const std::shared_ptr<Executable> other = stand_in(lock)) {
+    lock.unlock();
+    return other->run(inputs, outputs, donated, watch, profile);
+  }
+  Turn turn{nullptr, std::move(lock), Gate::Use(context_->gate)};
   context_->device.require();
   check_inputs(inputs);
   if (watch.cancelled())
@@ -237,7 +264,7 @@ void Executable::run(std::span<Array> inputs, std::vector<Array>& outputs,
   // A call that may have to go on from a checkpoint needs its inputs again.
   place_outputs(inputs, resumable() ? std::span<const std::uint8_t>() : donated);
   const vulkan::Ticket ticket =
-      schedule_.steps.empty() ? last_ticket_ : play_call(inputs, outputs, watch, profile, inside);
+      schedule_.steps.empty() ? last_ticket_ : play_call(inputs, outputs, watch, profile, turn);
   for (std::size_t i = 0; i < in; ++i) {
     storage_in(inputs[i]).used_by(ticket);
     if (i >= donated.size() || !donated[i]) continue;

@@ -9,6 +9,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -110,7 +111,8 @@ class alignas(64) RecordedCall {
   bool taken_ = false;  // behind the executable's lock
 };
 
-/// All members may be called from any thread; calls of one executable are ordered.
+/// All members may be called from any thread; calls of one executable are ordered, but those that a
+/// handler makes: they come before the end of the call that it hears of.
 class Executable final : public std::enable_shared_from_this<Executable>, private OnDevice {
  public:
   /// Takes the arena from the pool and uploads the constants. Throws DeviceError.
@@ -243,16 +245,28 @@ class Executable final : public std::enable_shared_from_this<Executable>, privat
 
   void check_inputs(std::span<const Array> inputs) const;
   void place_outputs(std::span<const Array> inputs, std::span<const std::uint8_t> donated);
+  /// What a call holds: this executable, and the device. A handler is called without either.
+  struct Turn {
+    std::shared_ptr<Executable> stand_in;  // of the call, which goes outside of both
+    std::unique_lock<std::mutex> lock;
+    Gate::Use inside;
+  };
   vulkan::Ticket play_call(std::span<Array> inputs, std::vector<Array>& outputs, const Watch&,
-                           Profile*, Gate::Use&);
+                           Profile*, Turn&);
+  /// Behind the lock: waits while a call is under way whose handler has the lock open. What calls
+  /// of handlers do instead, who would wait for themselves: another executable of the program.
+  std::shared_ptr<Executable> stand_in(std::unique_lock<std::mutex>&);
+  /// The same for what none stands in for.
+  void wait_to_record(std::unique_lock<std::mutex>&);
+  /// How many handlers the thread is inside of, of whatever executables.
+  static std::uint32_t& handlers_of_thread();
   Entry& entry();
   std::uint32_t free_instance(Entry&);
   /// In play.cpp: submits everything, and for gated blocks as often as it takes.
   vulkan::Ticket play(Entry&, std::uint32_t instance);
   /// The same in parts, looking at the watch between them, keeping checkpoints if there is a place
   /// for them, and going on from what is there. In watched.cpp.
-  vulkan::Ticket play_watched(Entry&, std::uint32_t instance, const Watch&, Checkpoint*,
-                              Gate::Use&);
+  vulkan::Ticket play_watched(Entry&, std::uint32_t instance, const Watch&, Checkpoint*, Turn&);
   class Parts;
   /// In profiling.cpp.
   vulkan::Ticket play_profiled(Entry&, std::uint32_t instance, Profile&);
@@ -310,6 +324,8 @@ class Executable final : public std::enable_shared_from_this<Executable>, privat
                        std::uint32_t joined_rows) const;
   /// Emits what is not there yet and has the driver compile it, side by side on the host's cores.
   void make_modules(std::vector<Module> wanted);
+  /// Those that are made, and stored ones that nobody has asked for yet.
+  std::vector<ProgramModule> all_modules() const;
   /// Hands what was emitted to whoever keeps it.
   void keep_modules();
   void restore_modules(std::span<const Module> wanted);
@@ -351,6 +367,11 @@ class Executable final : public std::enable_shared_from_this<Executable>, privat
   bool sealed_ = false;
 
   mutable std::mutex mutex_;  // everything below
+  /// Since the call under way has called a handler: arena, recordings and the state of "the current
+  /// call" are its own even where the lock is open.
+  bool under_way_ = false;
+  std::condition_variable ended_;         // it is no longer
+  std::shared_ptr<Executable> stand_in_;  // for calls of its handlers; null: nobody needed it
   std::vector<Module> modules_;
   ProgramOrigin origin_;
   bool to_keep_ = false;               // modules that nobody keeps yet

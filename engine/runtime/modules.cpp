@@ -137,15 +137,19 @@ void Executable::make_modules(std::vector<Module> wanted) {
   });
 }
 
+std::vector<ProgramModule> Executable::all_modules() const {
+  std::vector<ProgramModule> all = origin_.modules;
+  for (const Module& m : modules_)
+    all.push_back(
+        {m.kernel, m.windows, m.pipeline->words(), m.pipeline->driver_data(), m.joined_rows});
+  return all;
+}
+
 void Executable::keep_modules() {
   to_keep_ = false;
   if (!origin_.keep) return;
   try {
-    std::vector<ProgramModule> all = origin_.modules;  // those that nobody has asked for yet
-    for (const Module& m : modules_)
-      all.push_back(
-          {m.kernel, m.windows, m.pipeline->words(), m.pipeline->driver_data(), m.joined_rows});
-    origin_.keep(program_, std::move(all));
+    origin_.keep(program_, all_modules());
   } catch (const std::exception&) {
     // The call is under way and right: what was to be kept is made again another time.
   }

@@ -228,10 +228,19 @@ Executable::Entry* Executable::entry_of(const BoundCall& bound) const {
   return bound.entry == 0 || found == entries_.end() ? nullptr : found->get();
 }
 
+void Executable::wait_to_record(std::unique_lock<std::mutex>& lock) {
+  if (handlers_of_thread() == 0) ended_.wait(lock, [&] { return !under_way_; });
+  if (under_way_)
+    throw UsageError("gnomon::record: a call of `" + program_.name +
+                     "` is under way and this is its on_step handler, or another that it waits "
+                     "for; record it before the call or behind it");
+}
+
 RecordedCall& Executable::record(VkCommandBuffer commands, std::span<const Array> inputs,
                                  std::vector<Array>& outputs, BoundCall* bound) {
   check_inputs(inputs);
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  wait_to_record(lock);
   const Gate::Use inside(context_->gate);
   auto storages = place(inputs, outputs);
   BoundCall own;
@@ -245,7 +254,8 @@ RecordedCall& Executable::record(VkCommandBuffer commands, std::span<const Array
 
 RecordedCall& Executable::prepare(std::span<const Array> inputs, std::vector<Array>& outputs) {
   check_inputs(inputs);
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  wait_to_record(lock);
   const Gate::Use inside(context_->gate);
   auto storages = place(inputs, outputs);
   BoundCall own;

@@ -10,7 +10,7 @@ namespace gnomon {
 std::optional<double> Executable::waiting() {
   const std::lock_guard lock(mutex_);
   const Gate::Use inside(context_->gate);
-  if (program_.trips.empty() || calls_ == 0 || !context_->queue.done(last_ticket_))
+  if (under_way_ || program_.trips.empty() || calls_ == 0 || !context_->queue.done(last_ticket_))
     return std::nullopt;
   double most = 1;
   for (const TripRecord& record : program_.trips) {

@@ -13,14 +13,14 @@ namespace gnomon {
 class Executable::Parts {
  public:
   Parts(Executable& executable, Entry& entry, std::uint32_t instance, const Watch& watch,
-        Checkpoint* checkpoint, Gate::Use& inside)
+        Checkpoint* checkpoint, Turn& turn)
       : e_(executable),
         context_(*executable.context_),
         entry_(entry),
         instance_(instance),
         watch_(watch),
         checkpoint_(checkpoint),
-        inside_(inside),
+        turn_(turn),
         life_(context_.life()),
         now_(executable.last_ticket_) {}
 
@@ -84,14 +84,25 @@ class Executable::Parts {
   void report() {
     if (watch_.cancelled()) throw Cancelled(ended("was cancelled"));
     if (!watch_.on_step || !reached_) return;
-    // The handler may use the Runtime, and another thread make its device again meanwhile.
+    // The handler may use the Runtime, this program included, and another thread make its device
+    // again meanwhile.
     struct Outside {
-      Gate::Use& use;
-      explicit Outside(Gate::Use& inside) : use(inside) { use.leave(); }
-      ~Outside() { use.enter(); }
+      Executable& e;
+      Turn& turn;
+      Outside(Executable& executable, Turn& t) : e(executable), turn(t) {
+        e.under_way_ = true;
+        ++handlers_of_thread();
+        turn.inside.leave();
+        turn.lock.unlock();
+      }
+      ~Outside() {
+        turn.lock.lock();
+        turn.inside.enter();
+        --handlers_of_thread();
+      }
     };
     {
-      const Outside outside(inside_);
+      const Outside outside(e_, turn_);
       watch_.on_step(*reached_);
     }
     if (life_ != context_.life())
@@ -106,7 +117,7 @@ class Executable::Parts {
     before_ = now_;
     now_ = context_.queue.submit(next_);
     then();
-    e_.last_ticket_ = now_;
+    e_.last_ticket_ = std::max(e_.last_ticket_, now_);
     next_.clear();
     const bool waits = !context_.queue.done(before_);
     context_.queue.wait(before_);
@@ -182,7 +193,7 @@ class Executable::Parts {
   const std::uint32_t instance_;
   const Watch& watch_;
   Checkpoint* const checkpoint_;
-  Gate::Use& inside_;
+  Turn& turn_;
   const std::uint32_t life_;
   vulkan::Ticket now_, before_ = 0;
   std::vector<VkCommandBuffer> next_;
@@ -192,8 +203,17 @@ class Executable::Parts {
 };
 
 vulkan::Ticket Executable::play_watched(Entry& entry, std::uint32_t instance, const Watch& watch,
-                                        Checkpoint* checkpoint, Gate::Use& inside) {
-  return Parts(*this, entry, instance, watch, checkpoint, inside).play();
+                                        Checkpoint* checkpoint, Turn& turn) {
+  struct End {
+    Executable& e;
+    Turn& turn;
+    ~End() {
+      if (!std::exchange(e.under_way_, false)) return;
+      turn.stand_in = std::move(e.stand_in_);
+      e.ended_.notify_all();
+    }
+  } end{*this, turn};
+  return Parts(*this, entry, instance, watch, checkpoint, turn).play();
 }
 
 }  // namespace gnomon

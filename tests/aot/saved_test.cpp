@@ -238,6 +238,29 @@ TEST_F(Saved, MovedArgumentsAreThoseOfAJittedFunction) {
   check(g);
 }
 
+TEST_F(Saved, HandlersMayCallTheFunctionThatTheyHear) {
+  auto f = jit(rt, [](const Array& x) {
+    return fori_loop(
+        0, 2000, [](const Array&, const Array& v) { return v * 0.5f + flip(v) * 0.5f + 1.0f; }, x);
+  });
+  const auto all = [](Runtime& on, float v) { return on.from_host(std::vector<float>(20000, v)); };
+  aot::save(path, {{"f", f.lower(all(rt, 1))}});
+  Runtime other = alone();
+  {
+    const auto g = aot::load<Array(Array)>(other, path);
+    int heard = 0;
+    other.on_step([&](const Progress&) {
+      if (++heard == 1) {
+        EXPECT_EQ(other.to_host<float>(g(all(other, 5)))[0], 2005);
+      }
+    });
+    EXPECT_EQ(other.to_host<float>(g(all(other, 1)))[0], 2001);
+    EXPECT_GE(heard, 1);
+    EXPECT_EQ(other.counters().modules_emitted, 0u);
+  }
+  expect_clean(other);
+}
+
 TEST_F(Saved, ArraysMayLieInAnyBlocks) {
   auto f = jit(rt, [](const std::vector<Array>& x) {
     Array s = x[0];

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "gnomon/control.h"
 #include "gnomon/debug.h"
@@ -251,6 +252,79 @@ TEST_F(LongCalls, EndWithWhatTheHandlerThrowsAndLoseOnlyWhatTheyOverwrote) {
   EXPECT_FALSE(x.empty());
   EXPECT_THROW(f(std::move(x), y), std::runtime_error);
   EXPECT_EQ(rt.to_host<float>(y), (std::vector<float>{1, 1, 1}));
+}
+
+class CallsOfHandlers : public DeviceTest {
+ protected:
+  auto climb(const char* name) {
+    return jit(rt,
+               [](const Array& x) {
+                 return fori_loop(
+                     0, 2000, [](const Array&, const Array& v) { return mix(v) + 1.0f; }, x);
+               },
+               {.name = name});
+  }
+  Array all(float value) { return rt.from_host(std::vector<float>(20000, value)); }
+  float first(const Array& a) { return rt.to_host<float>(a)[0]; }
+};
+
+TEST_F(CallsOfHandlers, MayBeOfTheFunctionThatIsHeard) {
+  const auto f = climb("f");
+  int heard = 0, heard_inside = 0;
+  const CallOptions inside{.on_step = [&](const Progress&) {
+    if (++heard_inside == 1) {
+      EXPECT_EQ(first(f(all(9))), 2009);
+    }
+  }};
+  const CallOptions outside{.on_step = [&](const Progress&) {
+    ++heard;
+    EXPECT_EQ(first(f(all(5))), 2005);
+    if (heard == 1) {
+      EXPECT_EQ(first(f.with(inside)(all(7))), 2007);
+    }
+    f.cache_info();
+    f.text("spirv");
+  }};
+  EXPECT_EQ(first(f.with(outside)(all(1))), 2001);
+  EXPECT_GE(heard, 1);
+  EXPECT_GE(heard_inside, 1);
+  EXPECT_EQ(first(f(all(2))), 2002);
+}
+
+TEST_F(CallsOfHandlers, MayBeOfEachOthersFunctions) {
+  const auto f = climb("f"), g = climb("g");
+  // One executable each: functions of one graph would share it.
+  const auto h = jit(rt, [](const Array& x) {
+    return fori_loop(
+        0, 2000, [](const Array&, const Array& v) { return mix(v) + 2.0f; }, x);
+  });
+  std::atomic<int> inside{0};
+  const auto both = [&](auto call) {
+    return [&, call, done = false](const Progress&) mutable {
+      if (std::exchange(done, true)) return;
+      for (++inside; inside < 2;) std::this_thread::yield();
+      call();
+    };
+  };
+  std::thread other([&] {
+    const StepHandler handler = both([&] { EXPECT_EQ(first(h(all(3))), 4003); });
+    EXPECT_EQ(first(f.with({.on_step = handler})(all(1))), 2001);
+  });
+  const StepHandler handler = both([&] { EXPECT_EQ(first(g(all(3))), 2003); });
+  EXPECT_EQ(first(h.with({.on_step = handler})(all(1))), 4001);
+  other.join();
+}
+
+TEST_F(CallsOfHandlers, LeaveThoseOfOtherThreadsToWait) {
+  const auto f = climb("f");
+  std::thread other;
+  float got = 0;
+  const StepHandler handler = [&](const Progress&) {
+    if (!other.joinable()) other = std::thread([&] { got = first(f(all(4))); });
+  };
+  EXPECT_EQ(first(f.with({.on_step = handler})(all(1))), 2001);
+  other.join();
+  EXPECT_EQ(got, 2004);
 }
 
 }  // namespace

@@ -68,7 +68,8 @@ typedef void (*gnomon_text_callback)(void* user, const char* line);
 
 /// Called between the parts of a loop that the device runs in parts, in the thread of the call:
 /// `steps` are taken for certain, `bound` is the most there may be, 0 where there is no bound. Not
-/// 0 ends the call with GNOMON_CANCELLED. `function` is valid during the call only.
+/// 0 ends the call with GNOMON_CANCELLED. `function` is valid during the call only. It may call
+/// Gnomon, the same function included.
 typedef int (*gnomon_step_callback)(void* user, const char* function, uint64_t steps,
                                     uint64_t bound);
 /// Asked before a call begins and between the parts of its loops: not 0 ends it with

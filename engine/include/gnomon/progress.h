@@ -39,7 +39,10 @@ struct Progress {
   std::uint64_t bound = 0;    // the most there may be; 0: no bound
 };
 
-/// May throw: the call ends with that exception, as by a CancelToken.
+/// May throw: the call ends with that exception, as by a CancelToken. May call functions, the one
+/// that it hears of included, whose calls take memory of their own for as long as that call is
+/// under way, and are heard of themselves unless `with` names others. Must not wait for another
+/// thread that calls that function: such calls wait for the end of the one under way.
 using StepHandler = Handler<void(const Progress&)>;
 
 /// Gets the lines of debug::print, without the end of the line.
