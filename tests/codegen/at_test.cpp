@@ -13,7 +13,6 @@ namespace gnomon::test {
 namespace {
 
 using ::testing::HasSubstr;
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 TEST(AtGet, NamesWhatPythonsSlicesName) {
   const HostArray x = counting({5});

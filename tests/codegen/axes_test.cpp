@@ -10,7 +10,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 template <class F>
 auto over(F f, Axis out = 0) {

@@ -6,8 +6,8 @@
 namespace gnomon::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 struct Pair {
   Array pos, count;

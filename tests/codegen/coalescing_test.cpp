@@ -15,7 +15,7 @@
 #include "shaders/passes/vectorize.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
 
 using ::testing::Each;
@@ -54,9 +54,6 @@ std::vector<std::string> loop_accesses(Program p, const std::string& what = "") 
 }
 
 const auto coalesced = ::testing::ContainsRegex(": (contiguous|uniform)");
-
-using testing::f32;
-using testing::i32;
 
 Array settle(const Array& x) {
   return while_loop([](const Array& v) { return v < 100.0f; }, [](Array v) { return v * 1.5f + 1; },
@@ -142,7 +139,7 @@ TEST(CoalescingGpu, LeavesALoopWithALargeStateToItsLanes) {
     return fori_loop(
         0, 5, [](const Array&, Array v) { return flip(v) * 0.5f + 1; }, x);
   };
-  testing::expect_function_lowers(vmap(f), f32({6, 300}));
+  expect_function_lowers(vmap(f), f32({6, 300}));
   const Program p = compiled(Target::gpu(), vmap(f), f32({4096, 300}));
   EXPECT_NE(p.fusion_text.find("\" lane lanes=4096"), std::string::npos) << p.fusion_text;
 }
@@ -196,4 +193,4 @@ TEST(CoalescingCpu, ReadsRunsInALoopOverManySystems) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

@@ -9,7 +9,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Number = std::complex<double>;
 using C = const Complex&;
 

@@ -13,10 +13,9 @@
 #include "shaders/kernel/text.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
 
-using namespace testing;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -231,4 +230,4 @@ TEST(Fused, ProductsOfMatricesOnGpusAndTheRestByFastMathAlone) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

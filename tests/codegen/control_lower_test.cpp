@@ -9,10 +9,8 @@
 #include "gnomon/transform.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
-
-using namespace testing;
 
 Array below(const Array& x, const Array& limit) {
   return while_loop([&](const Array& v) { return v < limit; },
@@ -353,4 +351,4 @@ TEST(ControlLower, TangentsOfLoops) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

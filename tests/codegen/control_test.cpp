@@ -7,8 +7,8 @@
 namespace gnomon::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 struct Pair {
   Array pos, count;

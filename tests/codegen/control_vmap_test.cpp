@@ -9,7 +9,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 /// Row `i` along the first axis.
 HostArray row(const HostArray& a, Dim i) {

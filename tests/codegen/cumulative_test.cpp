@@ -17,7 +17,6 @@ using ::testing::DoubleNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 using A = const Array&;
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 TEST(Cumulative, TakesNaNForNothing) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();

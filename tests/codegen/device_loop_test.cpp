@@ -10,10 +10,8 @@
 #include "shaders/kernel/text.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
-
-using namespace testing;
 
 template <class F, class... A>
 Program on_device(F f, const A&... inputs) {
@@ -456,4 +454,4 @@ TEST(DeviceLoop, LoopsBeyondTheDriversBudgetRunInSlices) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

@@ -148,10 +148,10 @@ struct Formula {
   float lo = 0, hi = 1;
 };
 
-constexpr Dim count = 1001;
+constexpr Dim many = 1001;
 
 std::vector<Formula> formulas() {
-  const Shape n{count};
+  const Shape n{many};
   constexpr float tiny = std::numeric_limits<float>::min(), eps = 0x1p-23f;
   return {
       {"uniform", [=](Key k) { return random::uniform(std::move(k), n, -2, 3); },
@@ -192,7 +192,7 @@ TEST(Distributions, AreTheirFormulas) {
   for (Mode mode : {Mode::partitionable, Mode::original})
     for (const Formula& f : formulas()) {
       const Numbers drawn = numbers(value([&] { return f.draw(random::key(17, mode)); }));
-      const std::vector<float> u = HostKey(17, mode).uniform(count, f.lo, f.hi);
+      const std::vector<float> u = HostKey(17, mode).uniform(many, f.lo, f.hi);
       ASSERT_EQ(drawn.size(), u.size());
       for (std::size_t i = 0; i < u.size(); ++i) {
         const double want = f.of_uniform(static_cast<double>(u[i]));
@@ -202,11 +202,11 @@ TEST(Distributions, AreTheirFormulas) {
 }
 
 TEST(Distributions, NormalsAreGilesPolynomial) {
-  const std::vector<float> want = HostKey(5).normal(count);
-  const Numbers z = numbers(value([] { return random::normal(random::key(5), {count}); }));
-  const Numbers e = numbers(value([] { return random::lognormal(random::key(5), 2, {count}); }));
+  const std::vector<float> want = HostKey(5).normal(many);
+  const Numbers z = numbers(value([] { return random::normal(random::key(5), {many}); }));
+  const Numbers e = numbers(value([] { return random::lognormal(random::key(5), 2, {many}); }));
   const Numbers far =
-      numbers(value([] { return random::truncated_normal(random::key(5), 2, 2.5, {count}); }));
+      numbers(value([] { return random::truncated_normal(random::key(5), 2, 2.5, {many}); }));
   for (std::size_t i = 0; i < want.size(); ++i) {
     const auto x = static_cast<double>(want[i]);
     ASSERT_NEAR(z[i], x, 1e-6 + 1e-5 * std::fabs(x));

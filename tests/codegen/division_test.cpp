@@ -10,11 +10,10 @@ namespace {
 
 using test::f32;
 using test::host;
+using test::inf;
+using test::nan;
 using test::Numbers;
 using test::run;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 template <class T>
 HostArray array_of(const std::vector<T>& x) {

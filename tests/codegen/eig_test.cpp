@@ -14,9 +14,8 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Number = std::complex<double>;
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 struct Found {
   Dim n = 0;
@@ -263,7 +262,7 @@ TEST(Eig, GradientsOfInvariantsHaveClosedForms) {
 TEST(Eig, WantsSquareMatrices) {
   EXPECT_THAT(
       usage_error_of([](const Array& x) { return linalg::eig(x); }, f32({2, 3}, Numbers(6))),
-      testing::AllOf(HasSubstr("gnomon::linalg::eig:"), HasSubstr("eig_test.cpp:")));
+      ::testing::AllOf(HasSubstr("gnomon::linalg::eig:"), HasSubstr("eig_test.cpp:")));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Signal = std::vector<std::complex<double>>;
 
 Signal noise(Dim n, std::uint32_t seed) {
@@ -222,8 +222,8 @@ TEST(Fft, FrequenciesAndShifts) {
 TEST(Fft, ErrorsNameTheLengthAndTheRemedy) {
   const auto long_prime = [](const Array& x) { return fft::fft(x, {.n = 8388617}); };
   EXPECT_THAT(usage_error_of(long_prime, f32({1, 2})),
-              testing::AllOf(HasSubstr("gnomon::fft::fft: length 8388617"),
-                             HasSubstr("small factors"), HasSubstr("fft_test.cpp:")));
+              ::testing::AllOf(HasSubstr("gnomon::fft::fft: length 8388617"),
+                               HasSubstr("small factors"), HasSubstr("fft_test.cpp:")));
   EXPECT_THAT(usage_error_of([](const Array& x) { return fft::rfft(x); }, f32(1)),
               HasSubstr("takes arrays with an axis to transform, got f32[]"));
   EXPECT_THAT(usage_error_of([](const Array& x) { return fft::rfftn(x); }, f32(1)),

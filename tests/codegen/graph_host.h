@@ -24,6 +24,9 @@ namespace gnomon::test {
 using Numbers = std::vector<double>;
 
 HostArray host(DType dtype, const Shape& shape, const Numbers& values);
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double inf = std::numeric_limits<double>::infinity();
+
 inline HostArray f32(const Numbers& v) { return host(DType::f32, Shape(v.size()), v); }
 inline HostArray f32(const Shape& s, const Numbers& v) { return host(DType::f32, s, v); }
 inline HostArray f32(double x) { return host(DType::f32, {}, {x}); }
@@ -50,7 +53,7 @@ Graph graph_of(F&& f, const H&... inputs) {
 /// All arrays that `f` returns.
 template <class F, class... H>
 std::vector<HostArray> run_arrays(F&& f, const H&... inputs) {
-  return evaluate(graph_of(f, inputs...), {inputs...});
+  return evaluate(test::graph_of(f, inputs...), {inputs...});
 }
 template <class F, class... H>
 std::vector<Numbers> run_all(F&& f, const H&... inputs) {
@@ -79,7 +82,7 @@ void expect_gradient(F f, const HostArray& x) {
 template <class F, class... H>
 std::string usage_error_of(F&& f, const H&... inputs) {
   try {
-    graph_of(f, inputs...);
+    test::graph_of(f, inputs...);
   } catch (const UsageError& e) {
     return e.what();
   }

@@ -7,7 +7,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const GraphTextOptions plain{.source_lines = false};
 

@@ -5,10 +5,8 @@
 #include "shaders/kernel/text.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
-
-using namespace testing;
 
 template <class F, class... A>
 Program played(F f, const A&... inputs) {
@@ -108,4 +106,4 @@ TEST(GroupKernel, ReadsAsTexelsWhatItUpdatesInPlace) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

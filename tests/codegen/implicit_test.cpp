@@ -8,7 +8,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const HostArray matrix = f32({2, 2}, {4, 1, -2, 3});
 const HostArray rhs = f32({1, 2});

@@ -13,18 +13,10 @@
 #include "gnomon/transform.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
 
-using namespace testing;
-
 constexpr Dim steps = 32, lanes = 32, inputs = 32, units = 32;
-
-template <class F, class... A>
-Graph traced(F f, const A&... avals) {
-  Trace outer;
-  return simplify(make_graph(f, outer.input(avals)...).graph);
-}
 
 std::optional<Graph> moved(const Graph& g) {
   std::set<const Graph*> bodies;
@@ -66,7 +58,7 @@ Array network(const Array& w, const Array& u, const Array& x, const ScanOptions&
 }
 
 Graph network_graph(DType t, const ScanOptions& how = {}) {
-  return traced(
+  return simplified(
       [&](const Array& w, const Array& u, const Array& x) { return network(w, u, x, how); },
       Aval{t, {units, inputs}}, Aval{t, {units, units}}, Aval{t, {steps, lanes, inputs}});
 }
@@ -91,7 +83,7 @@ TEST(InputProducts, OfAllStepsAreOneProduct) {
 
 // In front of a product the rows go through a layer of their own, behind it they meet the state.
 TEST(InputProducts, TakeAlongWhatRowsGoThrough) {
-  const Graph g = traced(
+  const Graph g = simplified(
       [](const Array& w, const Array& v, const Array& x) {
         return scan(
                    [&](const Array& h, const Array& row) {
@@ -110,7 +102,7 @@ TEST(InputProducts, TakeAlongWhatRowsGoThrough) {
 }
 
 TEST(InputProducts, OfAVectorAreOneOfAMatrix) {
-  const Graph g = traced(
+  const Graph g = simplified(
       [](const Array& w, const Array& x) {
         return scan(
                    [&](const Array& h, const Array& row) {
@@ -129,7 +121,7 @@ TEST(InputProducts, OfAVectorAreOneOfAMatrix) {
 
 TEST(InputProducts, HaveTheGradientsOfALoopWithThem) {
   for (const LoopKind kind : {LoopKind::stored, LoopKind::automatic}) {
-    const Graph g = traced(
+    const Graph g = simplified(
         [&](const Array& w, const Array& u, const Array& x) {
           return grad([&](const std::vector<Array>& a) {
             return network(a[0], a[1], a[2], {.kind = kind});
@@ -154,12 +146,12 @@ TEST(InputProducts, AreOfAllLanesUnderVmap) {
         zeros({lanes, units}), x);
   };
   const Aval w = f32({inputs, units}), x = f32({steps, lanes, inputs});
-  const Graph shared = traced(
+  const Graph shared = simplified(
       [&](const Array& m, const Array& xs) {
         return vmap([&](const Array& one) { return run(m, one); })(xs);
       },
       w, f32({3, steps, lanes, inputs}));
-  const Graph own = traced(
+  const Graph own = simplified(
       [&](const Array& ms, const Array& one) {
         return vmap([&](const Array& m) { return run(m, one); })(ms);
       },
@@ -176,7 +168,7 @@ TEST(InputProducts, AreOfAllLanesUnderVmap) {
 // Segments that run again are loops in loops, whose rows are few: they stay as they are, and what
 // is outside of them does not get wrong.
 TEST(InputProducts, LeaveSegmentsThatRunAgainRight) {
-  const Graph g = traced(
+  const Graph g = simplified(
       [](const Array& w, const Array& u, const Array& x) {
         return grad([&](const std::vector<Array>& a) {
           return network(a[0], a[1], x, {.kind = LoopKind::checkpointed, .checkpoints = 4});
@@ -189,7 +181,7 @@ TEST(InputProducts, LeaveSegmentsThatRunAgainRight) {
 
 // As the compiler makes kernels of it, for every kind of device.
 TEST(InputProducts, LowerToTheSameNumbers) {
-  const Graph g = traced(
+  const Graph g = simplified(
       [](const Array& w, const Array& u, const Array& x) {
         return grad([&](const std::vector<Array>& a) { return network(a[0], a[1], x, {}); })(
             std::vector<Array>{w, u});
@@ -200,7 +192,7 @@ TEST(InputProducts, LowerToTheSameNumbers) {
 
 TEST(InputProducts, StayWhereAStepDecides) {
   const auto stays = [](auto f, const auto&... avals) {
-    const Graph g = traced(f, avals...);
+    const Graph g = simplified(f, avals...);
     EXPECT_FALSE(moved(g).has_value()) << print(g);
   };
   const auto with_step = [](auto step) {
@@ -253,7 +245,7 @@ TEST(InputProducts, StayWhereAStepDecides) {
 }
 
 TEST(InputProducts, StayInLoopsOfDynamicLengthAndInThoseOfKernels) {
-  const Graph g = traced(
+  const Graph g = simplified(
       [](const Array& w, const Array& x, const Array& n) {
         return scan(
                    [&](const Array& h, const Array& row) {
@@ -268,4 +260,4 @@ TEST(InputProducts, StayInLoopsOfDynamicLengthAndInThoseOfKernels) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

@@ -11,16 +11,8 @@
 #include "gnomon/ops.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
-
-using namespace testing;
-
-template <class F, class... A>
-Graph traced(F f, const A&... avals) {
-  Trace outer;
-  return simplify(make_graph(f, outer.input(avals)...).graph);
-}
 
 /// The graph with the invariants of all its loops hoisted; nothing when none is worth it.
 std::optional<Graph> hoisted(const Graph& g, const Target& target = Target::lavapipe()) {
@@ -54,7 +46,7 @@ void expect_same_results(const Graph& a, const Graph& b) {
 }
 
 TEST(Hoist, WhatFollowsFromConstantsIsComputedOnce) {
-  const Graph g = traced(
+  const Graph g = simplified(
       [](const Array& x, const Array& c) {
         return fori_loop(
             0, 5, [&](const Array&, Array y) { return y * 0.5f + exp(c) / 3; }, x);
@@ -69,7 +61,7 @@ TEST(Hoist, WhatFollowsFromConstantsIsComputedOnce) {
 }
 
 TEST(Hoist, WhatCostsLittleStays) {
-  const Graph g = traced(
+  const Graph g = simplified(
       [](const Array& x, const Array& c) {
         return fori_loop(
             0, 5, [&](const Array&, Array y) { return y * (c * 2 + 1); }, x);
@@ -79,7 +71,7 @@ TEST(Hoist, WhatCostsLittleStays) {
 }
 
 TEST(Hoist, WhatIsLargerThanItsSourceStaysButNotItsSource) {
-  const Graph g = traced(
+  const Graph g = simplified(
       [](const Array& x, const Array& c) {
         return fori_loop(
             0, 5,
@@ -98,7 +90,7 @@ TEST(Hoist, WhatIsLargerThanItsSourceStaysButNotItsSource) {
 }
 
 TEST(Hoist, OutOfLoopsInLoopsAndOfLoopsWithConditions) {
-  const Graph g = traced(
+  const Graph g = simplified(
       [](const Array& x, const Array& c) {
         return while_loop([](const Array& y) { return y[0] < 50; },
                           [&](Array y) {
@@ -116,7 +108,7 @@ TEST(Hoist, OutOfLoopsInLoopsAndOfLoopsWithConditions) {
 }
 
 TEST(Hoist, StatementsStay) {
-  const Graph g = traced(
+  const Graph g = simplified(
       [](const Array& x, const Array& c) {
         return fori_loop(
             0, 3,
@@ -148,20 +140,20 @@ TEST(Hoist, AMatrixIsTurnedAroundOnceForAllItsProducts) {
   const auto steps = [](Dim n) {
     return [n](const Array& a, const Array& x) { return iterate(a, x, n); };
   };
-  const Graph square = traced(steps(40), f32({128, 128}), f32({128}));
+  const Graph square = simplified(steps(40), f32({128, 128}), f32({128}));
   const auto h = hoisted(square);
   ASSERT_TRUE(h.has_value());
   EXPECT_EQ(count(*h, "permute"), 1u) << print(*h);
   EXPECT_EQ(count_inside(*h, "permute"), 0u) << print(*h);
   expect_same_results(square, *h);
   // Not for a few iterations, a small matrix, or where neighbouring lanes read neighbours anyway.
-  EXPECT_FALSE(hoisted(traced(steps(10), f32({128, 128}), f32({128}))).has_value());
-  EXPECT_FALSE(hoisted(traced(steps(40), f32({64, 64}), f32({64}))).has_value());
+  EXPECT_FALSE(hoisted(simplified(steps(10), f32({128, 128}), f32({128}))).has_value());
+  EXPECT_FALSE(hoisted(simplified(steps(40), f32({64, 64}), f32({64}))).has_value());
   EXPECT_FALSE(hoisted(square, Target::gpu()).has_value());
 }
 
 TEST(Hoist, AMatrixLeavesAllLoopsItIsTheSameIn) {
-  const Graph g = traced(
+  const Graph g = simplified(
       [](const Array& a, const Array& x) {
         return fori_loop(
             0, 2, [&](const Array&, Array y) { return iterate(a, y, 40) + 1; }, x);
@@ -190,7 +182,7 @@ TEST(Hoist, AMatrixThatMeetsMatricesIsTurnedAroundOnce) {
       layers([](const Array& w, const Array& y) { return matmul(y, transpose(w)); });
   for (const DType t : {DType::f32, DType::f64}) {
     const Aval w{t, {64, 64}}, x{t, {80, 64}};
-    for (const Graph& g : {traced(by_einsum, w, x), traced(by_transpose, w, x)}) {
+    for (const Graph& g : {simplified(by_einsum, w, x), simplified(by_transpose, w, x)}) {
       const auto h = hoisted(g);
       ASSERT_TRUE(h.has_value()) << print(g);
       EXPECT_EQ(count(*h, "permute"), 1u) << print(*h);
@@ -205,16 +197,17 @@ TEST(Hoist, AMatrixThatMeetsMatricesIsTurnedAroundOnce) {
 
 TEST(Hoist, AMatrixStaysWhereNothingIsTurnedAround) {
   // Neighbours of one operand are summed, the product is small, or both operands change.
-  EXPECT_FALSE(hoisted(traced(layers([](const Array& w, const Array& y) { return matmul(y, w); }),
-                              f32({64, 64}), f32({80, 64})))
-                   .has_value());
+  EXPECT_FALSE(
+      hoisted(simplified(layers([](const Array& w, const Array& y) { return matmul(y, w); }),
+                         f32({64, 64}), f32({80, 64})))
+          .has_value());
   const auto turned =
       layers([](const Array& w, const Array& y) { return einsum("bk,mk->bm", y, w); });
-  EXPECT_FALSE(hoisted(traced(turned, f32({8, 8}), f32({80, 8}))).has_value());
-  EXPECT_FALSE(hoisted(traced(layers([](const Array&, const Array& y) {
-                                return einsum("bk,mk->bm", y, y * 2);
-                              }),
-                              f32({}), f32({64, 64})))
+  EXPECT_FALSE(hoisted(simplified(turned, f32({8, 8}), f32({80, 8}))).has_value());
+  EXPECT_FALSE(hoisted(simplified(layers([](const Array&, const Array& y) {
+                                    return einsum("bk,mk->bm", y, y * 2);
+                                  }),
+                                  f32({}), f32({64, 64})))
                    .has_value());
 }
 
@@ -233,4 +226,4 @@ TEST(Hoist, ProgramsMeanTheSame) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

@@ -10,7 +10,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 const std::vector<Dim> spectral_sizes{1, 2, 3, 4, 5, 16, 33};

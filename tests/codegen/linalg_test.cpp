@@ -10,7 +10,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::vector<Dim> sizes{1, 2, 3, 5, 16, 33, 100};
 
@@ -211,14 +211,14 @@ TEST(Linalg, DerivativesOfExponentialsInClosedForm) {
 TEST(Linalg, ErrorsNameBothSidesAndTheRemedy) {
   const HostArray wide = random_matrix(2, 3, 1), square = random_matrix(3, 3, 1);
   EXPECT_THAT(usage_error_of([](const Array& x) { return linalg::cholesky(x); }, wide),
-              testing::AllOf(HasSubstr("gnomon::linalg::cholesky: takes square matrices"),
-                             HasSubstr("f64[2,3] with 2 rows and 3 columns"), HasSubstr("lstsq"),
-                             HasSubstr("linalg_test.cpp:")));
+              ::testing::AllOf(HasSubstr("gnomon::linalg::cholesky: takes square matrices"),
+                               HasSubstr("f64[2,3] with 2 rows and 3 columns"), HasSubstr("lstsq"),
+                               HasSubstr("linalg_test.cpp:")));
   EXPECT_THAT(usage_error_of([](const Array& x) { return linalg::det(x); }, f32({1, 2})),
               HasSubstr("takes matrices in the last two axes, got f32[2]"));
   EXPECT_THAT(usage_error_of([](const Array& a, const Array& b) { return linalg::solve(a, b); },
                              square, wide),
-              testing::AllOf(HasSubstr("f64[3,3]"), HasSubstr("f64[2,3], which needs 3 rows")));
+              ::testing::AllOf(HasSubstr("f64[3,3]"), HasSubstr("f64[2,3], which needs 3 rows")));
   EXPECT_THAT(
       usage_error_of([](const Array& x) { return linalg::expm(x, {.max_squarings = -1}); }, square),
       HasSubstr("max_squarings is -1"));

@@ -12,10 +12,8 @@
 #include "gnomon/sparse.h"
 #include "gnomon/transform.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
-
-using namespace testing;
 
 Program compiled(const Graph& g, const Target& t = Target::lavapipe()) {
   return compile(g, t, {.keep_text = true});
@@ -313,4 +311,4 @@ TEST(Lower, ALoopBeyondTheDriversBudgetIsNotOneKernel) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

@@ -11,10 +11,8 @@
 #include "shaders/kernel/kernel.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
-
-using namespace testing;
 
 template <class F, class... A>
 Program on_cpu(F f, const A&... inputs) {
@@ -209,4 +207,4 @@ TEST(Materialization, ALongKernelIsNotCutWhereThatTakesMuchMemory) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

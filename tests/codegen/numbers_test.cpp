@@ -124,7 +124,7 @@ TEST(Numbers, AreCarriedAndReturned) {
         x < 1, [&] { return 300; }, [&] { return x; });
   };
   EXPECT_THAT(test::usage_error_of(too_large, host(DType::u8, {}, {0})),
-              testing::HasSubstr("gnomon::cond: 300 does not fit u8"));
+              ::testing::HasSubstr("gnomon::cond: 300 does not fit u8"));
 }
 
 TEST(Numbers, PolarTakesTheDtypeOfItsArray) {
@@ -167,7 +167,7 @@ TEST(Numbers, CountInTheNamedDtype) {
   EXPECT_EQ(numbers([] { return linspace(0.1, 0.3, 2, {.dtype = DType::f64}); }),
             (Numbers{0.1, 0.3}));
   EXPECT_THAT(test::usage_error_of([] { return arange(0.5, DType::i32); }),
-              testing::HasSubstr("from 0 to 0.5 by 1 in i32; name a type of floats"));
+              ::testing::HasSubstr("from 0 to 0.5 by 1 in i32; name a type of floats"));
 }
 
 TEST(Numbers, KeysFoldInEveryWord) {
@@ -183,16 +183,17 @@ TEST(Numbers, KeysFoldInEveryWord) {
 TEST(Numbers, ThatDoNotFitAreRefused) {
   const auto error = [](auto f) { return test::usage_error_of(f); };
   EXPECT_THAT(error([] { return full({1}, -1, DType::u32); }),
-              testing::HasSubstr("gnomon::full: -1 does not fit u32; name a type that holds it"));
+              ::testing::HasSubstr("gnomon::full: -1 does not fit u32; name a type that holds it"));
   EXPECT_THAT(error([] { return full({1}, larger, DType::i64); }),
-              testing::HasSubstr("18364758544493064721 does not fit i64"));
-  EXPECT_THAT(error([] { return full({1}, 3000000000u); }),
-              testing::HasSubstr("3000000000 does not fit i32, the type of C++ integers that meet "
-                                 "no array; name one that holds it: full({}, 3000000000, "
-                                 "DType::u32)"));
+              ::testing::HasSubstr("18364758544493064721 does not fit i64"));
+  EXPECT_THAT(
+      error([] { return full({1}, 3000000000u); }),
+      ::testing::HasSubstr("3000000000 does not fit i32, the type of C++ integers that meet "
+                           "no array; name one that holds it: full({}, 3000000000, "
+                           "DType::u32)"));
   const auto plus = [](const Array& x) { return x + larger; };
   EXPECT_THAT(test::usage_error_of(plus, host(DType::i64, {1}, {0})),
-              testing::HasSubstr("does not fit i64; cast the array to a type that holds it"));
+              ::testing::HasSubstr("does not fit i64; cast the array to a type that holds it"));
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ using made::Integers;
 using made::integers;
 using made::message;
 using made::value;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // Known answers of the Random123 library.
 TEST(Threefry, KnownAnswers) {

@@ -10,9 +10,9 @@ namespace gnomon {
 namespace {
 
 using test::numbers;
-using testing::DoubleNear;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 HostArray f64(const test::Numbers& v) { return test::host(DType::f64, Shape(v.size()), v); }
 

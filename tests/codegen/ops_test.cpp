@@ -16,8 +16,8 @@ using made::message;
 using made::Numbers;
 using made::numbers;
 using made::value;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 std::string type(const std::function<Array()>& f) { return to_string(value(f).aval); }
 

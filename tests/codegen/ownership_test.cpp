@@ -12,10 +12,8 @@
 #include "shaders/kernel/text.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
-
-using namespace testing;
 
 /// The ownership of a buffer that is stored to at `index`, made by these instructions.
 Ownership stored_at(const std::string& made, std::uint32_t invocations) {
@@ -109,4 +107,4 @@ TEST(GroupKernel, PartsWhoseInvocationsKeepToThemselvesNeedNoBarrier) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

@@ -310,8 +310,8 @@ TEST(PrimitiveLaws, WhatIsNotLinearSaysSo) {
       ADD_FAILURE() << test::label(c)
                     << " has a transpose and no case that says in what it is linear";
     } catch (const UsageError& e) {
-      EXPECT_THAT(e.what(), testing::HasSubstr(std::string(name)));
-      EXPECT_THAT(e.what(), testing::HasSubstr("not linear"));
+      EXPECT_THAT(e.what(), ::testing::HasSubstr(std::string(name)));
+      EXPECT_THAT(e.what(), ::testing::HasSubstr("not linear"));
     }
   }
 }

@@ -79,7 +79,7 @@ TEST(PrimitiveLowering, EveryElementRuleAgreesWithItsReference) {
       try {
         k = lower(c, o, out);
       } catch (const Error& e) {
-        EXPECT_THAT(e.what(), testing::HasSubstr("f64"))
+        EXPECT_THAT(e.what(), ::testing::HasSubstr("f64"))
             << test::label(c);  // functions without an f64 form
         continue;
       }

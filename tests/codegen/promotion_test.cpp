@@ -67,7 +67,7 @@ TEST(Promotion, WrapsWhereTheJoinIsTooNarrow) {
 TEST(Promotion, LiteralsHaveToFit) {
   const auto plus_300 = [](const Array& x) { return x + 300; };
   EXPECT_THAT(test::usage_error_of(plus_300, test::host(DType::u8, {1}, {1})),
-              testing::HasSubstr("300 does not fit u8"));
+              ::testing::HasSubstr("300 does not fit u8"));
   EXPECT_EQ(test::usage_error_of(plus_300, test::host(DType::f16, {1}, {1})), "");
 }
 
@@ -75,7 +75,7 @@ TEST(Promotion, WritesKeepTheTypeOfTheArray) {
   const auto write = [](const Array& x, const Array& v) { return dynamic_update_slice(x, v, {0}); };
   const HostArray whole = test::i32(Shape{2}, {1, 2}), part = test::host(DType::u32, {1}, {3});
   EXPECT_THAT(test::usage_error_of(write, whole, part),
-              testing::HasSubstr("writes u32[1] into i32"));
+              ::testing::HasSubstr("writes u32[1] into i32"));
   EXPECT_EQ(test::usage_error_of(write, whole, test::host(DType::u8, {1}, {3})), "");
 }
 
@@ -98,9 +98,9 @@ TEST(BitCast, ToLargerTypesTakesTheLastAxis) {
   }
   const auto wide = [](const Array& a) { return bitcast(a, DType::u32); };
   EXPECT_THAT(test::usage_error_of(wide, test::host(DType::u8, {2, 3}, {1, 2, 3, 4, 5, 6})),
-              testing::HasSubstr("the last axis of u8[2,3] must be 4 long"));
+              ::testing::HasSubstr("the last axis of u8[2,3] must be 4 long"));
   EXPECT_THAT(test::usage_error_of(wide, test::host(DType::boolean, {4}, {1, 0, 0, 1})),
-              testing::HasSubstr("bool has no bits"));
+              ::testing::HasSubstr("bool has no bits"));
 }
 
 TEST(Halves, AreSummedInF32) {

@@ -17,8 +17,8 @@
 namespace gnomon {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 template <class T>
 std::vector<std::string> names() {
@@ -114,8 +114,8 @@ TEST(Reflect, GivesReferencesToFields) {
 
 // ---- parameters
 
-enum class Mode : std::uint8_t { clip, fill };
-std::string_view name(Mode m) { return m == Mode::clip ? "clip" : m == Mode::fill ? "fill" : "?"; }
+enum class Edge : std::uint8_t { clip, fill };
+std::string_view name(Edge m) { return m == Edge::clip ? "clip" : m == Edge::fill ? "fill" : "?"; }
 
 struct AllKinds {
   bool flag = false;
@@ -123,7 +123,7 @@ struct AllKinds {
   Dim big = 0;
   std::uint64_t bits = 0;
   double x = 0;
-  Mode mode = Mode::clip;
+  Edge mode = Edge::clip;
   DType dtype = DType::f32;
   Shape shape;
   std::vector<int> axes;
@@ -138,7 +138,7 @@ AllKinds example() {
   HostArray numbers(Aval{DType::f32, {2}});
   numbers.set_number(0, 0.1f);
   numbers.set_number(1, -0.0);
-  return {true,   -3,     Dim{1} << 40, ~0ull,         0.1, Mode::fill,    DType::i64,
+  return {true,   -3,     Dim{1} << 40, ~0ull,         0.1, Edge::fill,    DType::i64,
           {2, 3}, {0, 2}, {-1, 5},      {true, false}, 4,   "a \"b\"\n\\", Literal(numbers)};
 }
 

@@ -14,7 +14,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// What is compiled.
 template <class F, class... H>

@@ -9,10 +9,9 @@
 #include "shaders/kernel/kernel.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
 
-using namespace testing;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -134,4 +133,4 @@ TEST(Rows, FewRowsAndColumnsAreSharedByLanes) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

@@ -11,7 +11,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Pair = std::tuple<Array, Array>;
 
 Array product(const Array& x, const Array& y) { return x * x * y; }

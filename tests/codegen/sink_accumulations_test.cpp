@@ -13,7 +13,7 @@
 namespace gnomon::test {
 namespace {
 
-constexpr Dim lanes = 20, width = 3, steps = 6;
+constexpr Dim lanes = 20, units = 3, trips = 6;
 
 struct Layer {
   Array w, b;
@@ -26,11 +26,11 @@ Array loss(const Layer& l, const Array& x) {
         const Array next = y + 0.1f * tanh(matmul(y, l.w) + l.b);
         return std::pair{next, next};
       },
-      x, none, {.length = steps, .kind = LoopKind::stored});
+      x, none, {.length = trips, .kind = LoopKind::stored});
   return mean(square(states.second));
 }
 
-HostArray waves(const Shape& shape, double from) {
+HostArray swings(const Shape& shape, double from) {
   HostArray h(Aval{DType::f32, shape});
   for (Dim i = 0; i < h.size(); ++i) h.set_number(i, std::sin(from + 0.7 * static_cast<double>(i)));
   return h;
@@ -64,7 +64,8 @@ void expect_same(const Graph& a, const Graph& b, const std::vector<HostArray>& x
 }
 
 TEST(SumsOut, GradientsOfWeightsAreOneProductOverStepsAndLanes) {
-  const HostArray w = waves({width, width}, 0), b = waves({width}, 1), x = waves({lanes, width}, 2);
+  const HostArray w = swings({units, units}, 0), b = swings({units}, 1),
+                  x = swings({lanes, units}, 2);
   const Graph g = simplify(graph_of(
       [](const Array& weights, const Array& bias, const Array& start) {
         return grad(loss)(Layer{weights, bias}, start);
@@ -72,16 +73,16 @@ TEST(SumsOut, GradientsOfWeightsAreOneProductOverStepsAndLanes) {
       w, b, x));
   const Graph out = sink_accumulations(g);
   expect_same(g, out, {w, b, x});
-  EXPECT_THAT(carried(g), ::testing::Contains(Shape({width, width})));
-  EXPECT_THAT(carried(out), ::testing::Each(Shape({lanes, width})));
+  EXPECT_THAT(carried(g), ::testing::Contains(Shape({units, units})));
+  EXPECT_THAT(carried(out), ::testing::Each(Shape({lanes, units})));
   int products = 0;
   for (const Equation& e : out.equations) {
     if (e.primitive != &dot_general_p) continue;
     ++products;
     EXPECT_EQ(e.params.as<DotParams>().lhs_contracting.size(), 2u);
-    // Rows lie as the steps had them.
-    EXPECT_EQ(out.avals[e.inputs[0]].shape, Shape({steps, lanes, width}));
-    EXPECT_EQ(out.avals[e.inputs[1]].shape, Shape({steps, lanes, width}));
+    // Rows lie as the trips had them.
+    EXPECT_EQ(out.avals[e.inputs[0]].shape, Shape({trips, lanes, units}));
+    EXPECT_EQ(out.avals[e.inputs[1]].shape, Shape({trips, lanes, units}));
   }
   EXPECT_EQ(products, 1);
 }
@@ -106,37 +107,37 @@ Graph adding(const F& step, Dim length, const HostArray& x) {
 }
 
 TEST(SumsOut, WhatTheyDoNotUnderstandStays) {
-  const HostArray x = waves({lanes, width}, 3);
+  const HostArray x = swings({lanes, units}, 3);
   const auto product = [](const Array& s) { return matmul(transpose(s), s); };
   const auto stays = [&](const auto& step, Dim length, const HostArray& start) {
     const Graph g = adding(step, length, start);
     const std::size_t before = carried(g).size();
     const Graph out = sink_accumulations(g);
-    if (length == steps) expect_same(g, out, {start});
+    if (length == trips) expect_same(g, out, {start});
     return carried(out).size() == before;
   };
   const auto sum_of = [&](const Array& s, const Array& was) {
     return was.shape() == s.shape() ? product(s) : was + product(s);
   };
-  EXPECT_FALSE(stays(sum_of, steps, x));
+  EXPECT_FALSE(stays(sum_of, trips, x));
   // Few lanes; rows of more than 256 MiB; a sum that is looked at.
-  EXPECT_TRUE(stays(sum_of, steps, waves({4, width}, 3)));
+  EXPECT_TRUE(stays(sum_of, trips, swings({4, units}, 3)));
   EXPECT_TRUE(stays(sum_of, 1 << 21, x));
   EXPECT_TRUE(stays(
       [&](const Array& s, const Array& was) {
         return was.shape() == s.shape() ? product(s) : was * 0.5f + product(s);
       },
-      steps, x));
+      trips, x));
 }
 
 TEST(SumsOut, OnlyTheSumsOfAStepLeave) {
-  const HostArray x = waves({lanes, width}, 3);
+  const HostArray x = swings({lanes, units}, 3);
   const Graph g = adding(
       [](const Array& s, const Array& was) {
         const Array both = sum(s * s, {0}) + cos(s[0]);
         return was.shape() == s.shape() ? both : was + both;
       },
-      steps, x);
+      trips, x);
   const Graph out = sink_accumulations(g);
   expect_same(g, out, {x});
   EXPECT_EQ(carried(out).size(), carried(g).size());
@@ -145,7 +146,7 @@ TEST(SumsOut, OnlyTheSumsOfAStepLeave) {
 }
 
 HostArray ids_below(Dim count, Dim some) {
-  HostArray ids(Aval{DType::i32, {some, steps}});
+  HostArray ids(Aval{DType::i32, {some, trips}});
   for (Dim i = 0; i < ids.size(); ++i) ids.set_integer(i, i * 7 % count);
   return ids;
 }
@@ -158,7 +159,7 @@ Graph of_rows(const HostArray& table, const HostArray& ids) {
                  const Array next = sin(s) + t[i];
                  return std::pair{next, next};
                },
-               zeros({width}), own, {.kind = LoopKind::stored})
+               zeros({units}), own, {.kind = LoopKind::stored})
         .second;
   };
   return simplify(graph_of(
@@ -172,16 +173,16 @@ Graph of_rows(const HostArray& table, const HostArray& ids) {
 
 TEST(SumsOut, RowsAddedToATableAreOneScatter) {
   for (const auto& [count, some] : {std::pair<Dim, Dim>{5, lanes}, {1000, lanes}, {1000, 1}}) {
-    const HostArray table = waves({count, width}, 4), ids = ids_below(count, some);
+    const HostArray table = swings({count, units}, 4), ids = ids_below(count, some);
     const Graph g = of_rows(table, ids), out = sink_accumulations(g);
     expect_same(g, out, {table, ids});
-    EXPECT_THAT(carried(g), ::testing::Contains(Shape({count, width})));
-    EXPECT_THAT(carried(out), ::testing::Each(Shape({some, width})));
+    EXPECT_THAT(carried(g), ::testing::Contains(Shape({count, units})));
+    EXPECT_THAT(carried(out), ::testing::Each(Shape({some, units})));
     for (const Aval& a : out.avals)
-      EXPECT_LE(a.shape.size(), std::max(count, steps * some) * width);
+      EXPECT_LE(a.shape.size(), std::max(count, trips * some) * units);
   }
   // A lane adds to a small table where it has it.
-  const Graph g = of_rows(waves({5, width}, 4), ids_below(5, 1));
+  const Graph g = of_rows(swings({5, units}, 4), ids_below(5, 1));
   EXPECT_EQ(carried(sink_accumulations(g)), carried(g));
 }
 

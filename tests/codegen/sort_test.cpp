@@ -16,12 +16,11 @@ namespace {
 
 using test::f32;
 using test::i32;
+using test::inf;
+using test::nan;
 using test::Numbers;
 using test::run;
 using test::run_all;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 Numbers draws(std::size_t n, int distinct, unsigned seed = 1) {
   std::mt19937 g(seed);

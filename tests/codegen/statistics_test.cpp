@@ -13,12 +13,11 @@ namespace {
 
 using test::f32;
 using test::i32;
+using test::inf;
+using test::nan;
 using test::Numbers;
 using test::run;
 using test::run_all;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 void expect_near(const Numbers& got, const Numbers& want, double tolerance = 2e-6) {
   ASSERT_EQ(got.size(), want.size());

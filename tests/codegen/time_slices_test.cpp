@@ -6,10 +6,8 @@
 #include "gnomon/transform.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
-
-using namespace testing;
 
 /// A device that has no limit but shall not be kept busy for long.
 Target hurried() {
@@ -143,4 +141,4 @@ TEST(TimeSlices, AreNeverLongerThanTheDriverAllows) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

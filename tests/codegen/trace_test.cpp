@@ -10,7 +10,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class FakeStorage final : public Storage {};
 Array concrete(const Shape& shape) {

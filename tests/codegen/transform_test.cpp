@@ -9,7 +9,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 struct Affine {
   Array w, b;
@@ -59,7 +59,7 @@ TEST(Vmap, PutsElementsInFrontOfWhatAMatrixMakesOfThem) {
   };
   const HostArray w = f32({2, 3}, {1, 2, 3, 4, 5, 6}), x = f32({2, 3}, {1, 0, 2, -1, 1, 3});
   EXPECT_EQ(run(f, w, x), (Numbers{8, 17, 9, 18}));
-  EXPECT_THAT(print(graph_of(f, w, x)), testing::Not(HasSubstr("permute")));
+  EXPECT_THAT(print(graph_of(f, w, x)), ::testing::Not(HasSubstr("permute")));
   // Several axes stay behind those of the matrix.
   const auto columns = [](const Array& m, const Array& y) {
     return vmap([&](const Array& v) { return matmul(m, v); })(y);

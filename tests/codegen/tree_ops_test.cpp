@@ -13,7 +13,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 struct OpsLayer {
   Array weight, bias;

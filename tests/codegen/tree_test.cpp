@@ -7,8 +7,8 @@
 namespace gnomon::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Array some(const Shape& shape) { return placeholder({DType::f32, shape}); }
 

@@ -9,8 +9,7 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+using ::testing::HasSubstr;
 
 const auto solved = [](const Array& l, const Array& d, const Array& u, const Array& b) {
   return linalg::tridiagonal_solve(l, d, u, b);
@@ -98,9 +97,9 @@ TEST(Tridiagonal, SmallestSystems) {
 
 TEST(Tridiagonal, ErrorsShowAllShapes) {
   EXPECT_THAT(usage_error_of(solved, f32({1, 2}), f32({1, 2, 3}), f32({1, 2}), f32({1, 2, 3})),
-              testing::AllOf(HasSubstr("the bands are f32[2], f32[3], f32[2]; give all three the "
-                                       "length of the diagonal"),
-                             HasSubstr("tridiagonal_test.cpp:")));
+              ::testing::AllOf(HasSubstr("the bands are f32[2], f32[3], f32[2]; give all three the "
+                                         "length of the diagonal"),
+                               HasSubstr("tridiagonal_test.cpp:")));
   EXPECT_THAT(usage_error_of(solved, f32({1, 2}), f32({1, 2}), f32({1, 2}), f32({1, 2, 3})),
               HasSubstr("the other side f32[3], which needs 2 rows"));
 }

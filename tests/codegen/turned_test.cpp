@@ -8,10 +8,9 @@
 #include "gnomon/transform.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
 
-using namespace testing;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -186,4 +185,4 @@ TEST(Turned, SumsOverWhatNobodyElseReadsNeedNoArray) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

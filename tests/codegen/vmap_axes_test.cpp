@@ -10,14 +10,14 @@
 namespace gnomon::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-struct Layer {
+struct Dense {
   Array weight, bias;
   int width = 3;
 };
-struct Model {
-  std::vector<Layer> layers;
+struct Network {
+  std::vector<Dense> layers;
   Array scale;
 };
 
@@ -29,11 +29,11 @@ struct ModelAxes {
   None scale;
 };
 
-Array apply(const Layer& l, const Array& x) { return l.weight * x + l.bias; }
+Array affine(const Dense& l, const Array& x) { return l.weight * x + l.bias; }
 
 TEST(VmapAxes, AreGivenByAStructOfAxes) {
   const auto f = [](const Array& w, const Array& b, const Array& x) {
-    return vmap(apply, {.in_axes = {LayerAxes{}, unmapped}})(Layer{w, b}, x);
+    return vmap(affine, {.in_axes = {LayerAxes{}, unmapped}})(Dense{w, b}, x);
   };
   EXPECT_EQ(run(f, f32({1, 2, 3}), f32(10), f32(2)), (Numbers{12, 14, 16}));
 }
@@ -41,19 +41,19 @@ TEST(VmapAxes, AreGivenByAStructOfAxes) {
 TEST(VmapAxes, MayCountFromTheEndAndDifferByArray) {
   const auto f = [](const Array& w, const Array& b, const Array& x) {
     const LayerAxes axes{-1, 0};
-    return vmap([](const Layer& l, const Array& v) { return sum(l.weight * v) + l.bias; },
-                {.in_axes = {axes, unmapped}})(Layer{w, b}, x);
+    return vmap([](const Dense& l, const Array& v) { return sum(l.weight * v) + l.bias; },
+                {.in_axes = {axes, unmapped}})(Dense{w, b}, x);
   };
   EXPECT_EQ(run(f, f32({2, 3}, {1, 2, 3, 4, 5, 6}), f32({100, 200, 300}), f32({1, 10})),
             (Numbers{141, 252, 363}));
 }
 
 TEST(VmapAxes, MayBeATreePrefix) {
-  const auto model = [](const Model& m, const Array& x) {
-    return (apply(m.layers[0], x) + apply(m.layers[1], x)) * m.scale;
+  const auto model = [](const Network& m, const Array& x) {
+    return (affine(m.layers[0], x) + affine(m.layers[1], x)) * m.scale;
   };
   const auto f = [&](const Array& w, const Array& b, const Array& s, const Array& x) {
-    const Model m{{Layer{w, b}, Layer{w, w}}, s};
+    const Network m{{Dense{w, b}, Dense{w, w}}, s};
     struct Prefix {
       std::tuple<LayerAxes, int> layers;  // the second layer is mapped as a whole
       None scale;
@@ -69,18 +69,18 @@ TEST(VmapAxes, MayBeATreePrefix) {
 
 TEST(VmapAxes, HolesAreNotMapped) {
   const auto f = [](const Array& w, const Array& b, const Array& x) {
-    const Layer layer{w, b};
+    const Dense layer{w, b};
     const auto mapped = tree::filter(
-        layer, [](Layer & l) -> auto& { return l.weight; });
-    return vmap(apply, {.in_axes = {mapped, unmapped}})(layer, x);
+        layer, [](Dense & l) -> auto& { return l.weight; });
+    return vmap(affine, {.in_axes = {mapped, unmapped}})(layer, x);
   };
   EXPECT_EQ(run(f, f32({1, 2, 3}), f32(10), f32(2)), (Numbers{12, 14, 16}));
 }
 
 TEST(VmapAxes, OfResultsAreGivenByArrayToo) {
   const auto f = [](const Array& x) {
-    const auto each = [](const Array& a) { return Layer{a * ones({2}), full({}, 7.0f)}; };
-    const Layer whole = vmap(each, {.out_axes = {LayerAxes{1, unmapped}}})(x);
+    const auto each = [](const Array& a) { return Dense{a * ones({2}), full({}, 7.0f)}; };
+    const Dense whole = vmap(each, {.out_axes = {LayerAxes{1, unmapped}}})(x);
     const auto pair = vmap(
         [&](const Array& a) {
           return std::pair{a, each(a)};
@@ -117,14 +117,14 @@ TEST(VmapAxes, SayWhichArrayTheyForgot) {
     int weight = 0;
   };
   const auto f = [](const Array& w, const Array& b) {
-    return vmap([](const Layer& l) { return l.weight * l.bias; },
-                {.in_axes = {OnlyWeight{}}})(Layer{w, b});
+    return vmap([](const Dense& l) { return l.weight * l.bias; },
+                {.in_axes = {OnlyWeight{}}})(Dense{w, b});
   };
   EXPECT_THAT(usage_error_of(f, f32({1, 2}), f32({1, 2})),
               HasSubstr("gnomon::vmap: in_axes says nothing of argument 0 `.bias`; it speaks of "
                         "`.weight` (vmap_axes_test.cpp:"));
   const auto g = [](const Array& w) {
-    return vmap([](const Array& a) { return Layer{a, a}; }, {.out_axes = {OnlyWeight{}}})(w);
+    return vmap([](const Array& a) { return Dense{a, a}; }, {.out_axes = {OnlyWeight{}}})(w);
   };
   EXPECT_THAT(usage_error_of(g, f32({1, 2})),
               HasSubstr("out_axes says nothing of `.bias` of the result; it speaks of `.weight`"));

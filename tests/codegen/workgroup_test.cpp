@@ -12,10 +12,9 @@
 #include "gnomon/transform.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
 
-using namespace testing;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -349,4 +348,4 @@ TEST(Workgroups, ShortRangesStayWithOneLane) {
 }
 
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

@@ -10,6 +10,7 @@
 #include "codegen/compile/pipeline.h"
 #include "codegen/graph/evaluate.h"
 #include "codegen/graph/text.h"
+#include "codegen/simplify/simplify.h"
 #include "codegen/trace/function.h"
 #include "tests/support/host_program.h"
 
@@ -54,6 +55,13 @@ void expect_function_lowers(F f, const A&... inputs) {
   }();
   ASSERT_TRUE(traced.captures.empty());
   expect_lowering(traced.graph, host);
+}
+
+/// The simplified graph of `f` of arrays like these.
+template <class F, class... A>
+Graph simplified(F f, const A&... avals) {
+  Trace outer;
+  return simplify(make_graph(f, outer.input(avals)...).graph);
 }
 
 inline Aval f32(Shape s) { return {DType::f32, s}; }
