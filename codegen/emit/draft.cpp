@@ -382,6 +382,24 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
 /// Instructions from which on a kernel of one lane has its arrays in memory.
 constexpr std::size_t most_alone = 2048;
 
+/// The draft with its sums in loops, where that makes a large kernel half as large or less. Each
+/// term that is written out is another copy of all that computes it, for which drivers take more
+/// than linear time (a sum of 1,000 times four sines on lavapipe: 6 s, in loops 0.5 s), and terms
+/// of so many instructions overlap as they are.
+Draft rolled(Draft d, DraftRequest r) {
+  constexpr std::size_t large = 2048;
+  const std::size_t size = d.kernel.types.size();
+  if (r.mapping != Mapping::map || r.tile || r.row > 0 || size <= large) return d;
+  r.value_limit = size / 2;
+  try {
+    DraftFailure failure;
+    if (auto smaller = attempt(r, failure, {1, 1})) return std::move(*smaller);
+  } catch (const KernelTooLarge&) {
+    // Something else makes it large.
+  }
+  return d;
+}
+
 }  // namespace
 
 std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
@@ -396,7 +414,8 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
     too_long = false;
     for (const Dim scalars : {64, 8, 1}) {
       try {
-        return attempt(smaller, failure, {scalars, 16, written});
+        auto d = attempt(smaller, failure, {scalars, 16, written});
+        return d ? std::optional(rolled(std::move(*d), r)) : d;
       } catch (const KernelTooLarge&) {
         continue;
       } catch (const ProductsTooLong&) {

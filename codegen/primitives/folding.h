@@ -1,6 +1,7 @@
 // codegen/primitives/folding.h -- kernels that run over a range of positions: reductions and
 // contractions.
 #pragma once
+#include <algorithm>
 #include <optional>
 
 #include "codegen/graph/element.h"
@@ -9,14 +10,15 @@
 namespace gnomon::rules {
 
 /// carried = body(n, carried) for n = 0 .. count - 1 in order; n is a constant when the range is
-/// unrolled. A trip does `most` positions where they come out even: neighbours are then read as one
-/// wide load, and trips are a budget on some drivers.
+/// unrolled. A trip does `most` positions where they come out even, unless nothing is to be written
+/// out: neighbours are then read as one wide load, and trips are a budget on some drivers.
 template <class Body>
 kernel::Values fold_range(ElementContext& c, Dim count, kernel::Values carried, Body&& body,
                           Dim most = 4) {
   kernel::Builder& k = c.k;
   if (count > c.unroll_limit) {
-    const Dim step = count % most == 0 ? most : 1;
+    most = std::min(most, c.unroll_limit);
+    const Dim step = most > 1 && count % most == 0 ? most : 1;
     return k.count_loop(
         k.u32(static_cast<std::uint32_t>(count / step)), static_cast<std::uint64_t>(count / step),
         carried, [&](kernel::Value trip, std::span<const kernel::Value> so_far) {
@@ -53,6 +55,7 @@ template <class Element, class Combine>
 kernel::Value fold_elements(ElementContext& c, Dim count, kernel::Value identity, Element&& element,
                             Combine&& combine, std::optional<kernel::Op> over_subgroup, Dim most) {
   const bool alone = c.team == nullptr || c.k.depth() > 0;
+  most = std::max<Dim>(1, std::min(most, c.unroll_limit));
   if (alone && count > c.unroll_limit && count % most == 0) {
     const std::uint64_t trips = static_cast<std::uint64_t>(count / most);
     return c.k.count_loop(

@@ -3,17 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/operations/table.h"
+#include "gnomon/cumulative.h"
 #include "gnomon/ops.h"
 #include "shaders/kernel/kernel.h"
 #include "shaders/kernel/text.h"
 #include "tests/support/lowering.h"
 
-namespace gnomon {
+namespace gnomon::testing {
 namespace {
 
-using namespace testing;
 using ::testing::HasSubstr;
 
 /// Whole numbers add exactly in any order.
@@ -275,5 +277,37 @@ TEST(Split, ScattersOfAFewUpdatesAreChoices) {
   EXPECT_GT(kernels(5), 1u);
 }
 
+/// Values of the largest kernel of `f`.
+template <class F, class... A>
+std::size_t largest_kernel(F f, const A&... avals) {
+  Trace outer;
+  const Graph g = make_graph(f, outer.input(avals)...).graph;
+  std::size_t most = 0;
+  for (const kernel::Kernel& k : compile(g, Target::lavapipe(), {}).kernels)
+    most = std::max(most, k.types.size());
+  return most;
+}
+
+// Written out, the 24 terms of a trip and of the rest would each be a copy of four sines.
+TEST(Split, SumsOfLongTermsStayInLoops) {
+  const auto heavy = [](const Array& x) { return sum(sin(sin(sin(sin(x))))); };
+  const std::size_t map =
+      largest_kernel([](const Array& x) { return sin(sin(sin(sin(x)))); }, f32({1000}));
+  EXPECT_LT(largest_kernel(heavy, f32({1000})), 4 * map);
+  expect_function_lowers(heavy, f32({1000}));
+  const auto rows = [](const Array& x) { return max(exp(sin(x)) / (1 + square(tanh(x))), 1); };
+  expect_function_lowers(rows, f32({9, 203}));
+  // Short terms are written out as they were.
+  const auto light = [](const Array& x) { return sum(x * x); };
+  EXPECT_GT(largest_kernel(light, f32({1000})),
+            2 * largest_kernel([](const Array& x) { return x * x; }, f32({1000})));
+}
+
+// A run of 64 pairs in registers takes drivers seconds to compile.
+TEST(Split, RecurrencesTakeShortRuns) {
+  const auto f = [](const Array& a, const Array& b) { return linear_recurrence(a, b); };
+  EXPECT_LT(largest_kernel(f, f32({100003}), f32({100003})), 700u);
+}
+
 }  // namespace
-}  // namespace gnomon
+}  // namespace gnomon::testing

@@ -72,9 +72,11 @@ Arrays walk_blocks(const Running& f, const Arrays& x, Dim blocks, bool reverse, 
 /// Lines that are not worth cutting in runs.
 constexpr Dim shortest_in_runs = 512;
 /// Elements of a line that a lane holds at a time: on a CPU starting a kernel costs what thousands
-/// of elements do, so there are fewer levels; a GPU's neighbouring lanes should read close by.
-Dim run_length(Dim n, const Target& target) {
-  return target.contiguous_per_lane && n >= Dim{1} << 14 ? 64 : 16;
+/// of elements do, so there are fewer levels; a GPU's neighbouring lanes should read close by. Of
+/// several arrays a run of 64 would be a kernel that drivers compile for seconds (3 on lavapipe for
+/// linear_recurrence).
+Dim run_length(Dim n, std::size_t arrays, const Target& target) {
+  return target.contiguous_per_lane && n >= Dim{1} << 14 && arrays == 1 ? 64 : 16;
 }
 
 /// Column `j` of every array.
@@ -121,8 +123,8 @@ Arrays scan_runs(const Running& f, Arrays x, bool reverse, const Target& target,
     return with_shape(scan_middle(f, with_shape(x, {lines, n, 1}), reverse, target, loc),
                       {lines, n});
   }
-  const Dim run = run_length(n, target), blocks = (n + run - 1) / run, rest = blocks * run - n,
-            lanes = lines * blocks;
+  const Dim run = run_length(n, x.size(), target), blocks = (n + run - 1) / run,
+            rest = blocks * run - n, lanes = lines * blocks;
   const Arrays identity = f.identity(x);
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (rest > 0)
