@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "codegen/lax/align.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/activations.h"
 
 namespace gnomon {
@@ -52,16 +53,20 @@ Array gelu(Operand x, bool approximate) {
 
 Array elu(Operand x, Operand alpha) {
   const Loc loc = x.loc();
-  const auto [a, factor] = with_parameter("elu", x, alpha);
-  const Array below = lax::unary(expm1_p, negative_part(a, loc), loc);
-  return by_sign(a, a, lax::mul(factor, below, loc), loc);
+  return at_once("elu", loc, [&]() -> Array {
+    const auto [a, factor] = with_parameter("elu", x, alpha);
+    const Array below = lax::unary(expm1_p, negative_part(a, loc), loc);
+    return by_sign(a, a, lax::mul(factor, below, loc), loc);
+  });
 }
 
 Array celu(Operand x, Operand alpha) {
   const Loc loc = x.loc();
-  const auto [a, factor] = with_parameter("celu", x, alpha);
-  const Array below = lax::unary(expm1_p, lax::div(negative_part(a, loc), factor, loc), loc);
-  return by_sign(a, a, lax::mul(factor, below, loc), loc);
+  return at_once("celu", loc, [&]() -> Array {
+    const auto [a, factor] = with_parameter("celu", x, alpha);
+    const Array below = lax::unary(expm1_p, lax::div(negative_part(a, loc), factor, loc), loc);
+    return by_sign(a, a, lax::mul(factor, below, loc), loc);
+  });
 }
 
 Array selu(Operand x) {
@@ -72,8 +77,10 @@ Array selu(Operand x) {
 
 Array leaky_relu(Operand x, Operand slope) {
   const Loc loc = x.loc();
-  const auto [a, factor] = with_parameter("leaky_relu", x, slope);
-  return by_sign(a, a, lax::mul(a, factor, loc), loc);
+  return at_once("leaky_relu", loc, [&]() -> Array {
+    const auto [a, factor] = with_parameter("leaky_relu", x, slope);
+    return by_sign(a, a, lax::mul(a, factor, loc), loc);
+  });
 }
 
 Array relu6(Operand x) { return clip({align::as_float("relu6", x), x.loc()}, 0, 6); }

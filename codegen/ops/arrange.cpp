@@ -161,31 +161,35 @@ Array select(const std::vector<Array>& conditions, const std::vector<Array>& cho
                     std::to_string(choices.size()) + " choices do not pair up",
                 otherwise.loc());
   const Loc loc = otherwise.loc();
-  std::optional<Array> r;
-  for (std::size_t i = conditions.size(); i-- > 0;)
-    r = where({conditions[i], loc}, {choices[i], loc}, r ? Operand(*r, loc) : otherwise);
-  return *r;
+  return at_once("select", loc, [&]() -> Array {
+    std::optional<Array> r;
+    for (std::size_t i = conditions.size(); i-- > 0;)
+      r = where({conditions[i], loc}, {choices[i], loc}, r ? Operand(*r, loc) : otherwise);
+    return *r;
+  });
 }
 
 Array choose(Operand index, const std::vector<Array>& choices, ChooseMode mode) {
   const Loc loc = index.loc();
-  require_parts("choose", choices, loc);
-  Array at = align::as_array("choose", index);
-  if (!is_integer(at.dtype()))
-    usage_error("choose", "the index is " + to_string(at.aval()) + "; cast it to i32", loc);
-  const auto n = static_cast<Dim>(choices.size());
-  if (mode == ChooseMode::wrap) at = remainder({at, loc}, {n, loc});
-  Array r = choices.back();
-  for (Dim i = n - 1; i-- > 0;) {
-    // Clipped: what is below the first means the first.
-    const Array here = i == 0 ? less_equal({at, loc}, {i, loc}) : equal({at, loc}, {i, loc});
-    r = where({here, loc}, {choices[static_cast<std::size_t>(i)], loc}, {r, loc});
-  }
-  return n == 1 ? align::broadcast("choose", r,
-                                   align::broadcast_shape(
-                                       "choose", std::array{Operand(r, loc), Operand(at, loc)}),
-                                   loc)
-                : r;
+  return at_once("choose", loc, [&]() -> Array {
+    require_parts("choose", choices, loc);
+    Array at = align::as_array("choose", index);
+    if (!is_integer(at.dtype()))
+      usage_error("choose", "the index is " + to_string(at.aval()) + "; cast it to i32", loc);
+    const auto n = static_cast<Dim>(choices.size());
+    if (mode == ChooseMode::wrap) at = remainder({at, loc}, {n, loc});
+    Array r = choices.back();
+    for (Dim i = n - 1; i-- > 0;) {
+      // Clipped: what is below the first means the first.
+      const Array here = i == 0 ? less_equal({at, loc}, {i, loc}) : equal({at, loc}, {i, loc});
+      r = where({here, loc}, {choices[static_cast<std::size_t>(i)], loc}, {r, loc});
+    }
+    return n == 1 ? align::broadcast("choose", r,
+                                     align::broadcast_shape(
+                                         "choose", std::array{Operand(r, loc), Operand(at, loc)}),
+                                     loc)
+                  : r;
+  });
 }
 
 Array roll(Operand x, Dim shift) {

@@ -4,6 +4,7 @@
 
 #include "codegen/lax/align.h"
 #include "codegen/ops/random_draws.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/control.h"
 #include "gnomon/ops.h"
 #include "gnomon/transform.h"
@@ -139,31 +140,34 @@ struct BinomialDraw {
 Array binomial(Key key, Operand n, Operand p, const Shape& shape, DType dtype) {
   const Loc loc = n.loc();
   constexpr std::string_view op = "random::binomial";
-  draws::require_float(op, dtype, loc);
-  const Array trials = draws::parameter(op, n, shape, dtype);
-  const Array chance = draws::parameter(op, p, shape, dtype);
-  const Dim size = trials.size();
-  if (size == 0) return trials;
-  const auto flat = [&](const Array& x) {
-    return lax::reshape(lax::unary(stop_gradient_p, x, loc), {size}, loc);
-  };
-  const Array zero = lax::zeros_like(trials, loc);
-  const auto at_least = [&](const Array& x, const Array& y) {
-    return emit1(ge_p, {}, {x, y}, loc);
-  };
-  const Array finite = lax::unary(isfinite_p, trials, loc);
-  const Array possible =
-      lax::logical_and(lax::logical_and(finite, at_least(trials, zero), loc),
-                       lax::logical_and(at_least(chance, zero),
-                                        at_least(lax::full_like(chance, 1, loc), chance), loc),
-                       loc);
-  const Array whole = lax::unary(floor_p, lax::select(possible, trials, zero, loc), loc);
-  const Array likely = lax::select(possible, chance, zero, loc);
-  const Array drawn = lax::reshape(
-      vmap(BinomialDraw{loc}, {}, loc)(split(std::move(key), size, loc), flat(whole), flat(likely)),
-      shape, loc);
-  constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
-  return lax::select(possible, drawn, lax::full_like(drawn, no_number, loc), loc);
+  return at_once(op, loc, [&]() -> Array {
+    draws::require_float(op, dtype, loc);
+    const Array trials = draws::parameter(op, n, shape, dtype);
+    const Array chance = draws::parameter(op, p, shape, dtype);
+    const Dim size = trials.size();
+    if (size == 0) return trials;
+    const auto flat = [&](const Array& x) {
+      return lax::reshape(lax::unary(stop_gradient_p, x, loc), {size}, loc);
+    };
+    const Array zero = lax::zeros_like(trials, loc);
+    const auto at_least = [&](const Array& x, const Array& y) {
+      return emit1(ge_p, {}, {x, y}, loc);
+    };
+    const Array finite = lax::unary(isfinite_p, trials, loc);
+    const Array possible =
+        lax::logical_and(lax::logical_and(finite, at_least(trials, zero), loc),
+                         lax::logical_and(at_least(chance, zero),
+                                          at_least(lax::full_like(chance, 1, loc), chance), loc),
+                         loc);
+    const Array whole = lax::unary(floor_p, lax::select(possible, trials, zero, loc), loc);
+    const Array likely = lax::select(possible, chance, zero, loc);
+    const Array drawn =
+        lax::reshape(vmap(BinomialDraw{loc}, {}, loc)(split(std::move(key), size, loc), flat(whole),
+                                                      flat(likely)),
+                     shape, loc);
+    constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
+    return lax::select(possible, drawn, lax::full_like(drawn, no_number, loc), loc);
+  });
 }
 
 }  // namespace gnomon::random

@@ -72,22 +72,24 @@ Array chosen(std::string_view op, Key key, Dim n, const Shape& shape, const Choi
 Array categorical(Key key, Operand logits, int axis, const std::optional<Shape>& shape) {
   const Loc loc = logits.loc();
   constexpr std::string_view op = "random::categorical";
-  const Array a = align::as_float(op, logits);
-  const int along = align::axis_of(op, axis, a, loc);
-  const Shape rest = a.shape().without(along);
-  const Shape out = shape.value_or(rest);
-  const int in_front = out.rank() - rest.rank();
-  if (in_front < 0 || out.part(in_front, out.rank()) != rest)
-    usage_error(op,
-                "the shape " + to_string(out) + " does not end in " + to_string(rest) +
-                    ", that of the logits " + to_string(a.aval()) + " without axis " +
-                    std::to_string(along),
-                loc);
-  // The largest of logits with Gumbel noise is index i with probability softmax(logits)[i].
-  const Shape drawn = out.with_inserted(in_front + along, a.shape()[along]);
-  const Array noise = gumbel(std::move(key), drawn, a.dtype(), loc);
-  const Array noisy = lax::add(noise, align::broadcast(op, a, drawn, loc), loc);
-  return argmax({noisy, loc}, in_front + along);
+  return at_once(op, loc, [&]() -> Array {
+    const Array a = align::as_float(op, logits);
+    const int along = align::axis_of(op, axis, a, loc);
+    const Shape rest = a.shape().without(along);
+    const Shape out = shape.value_or(rest);
+    const int in_front = out.rank() - rest.rank();
+    if (in_front < 0 || out.part(in_front, out.rank()) != rest)
+      usage_error(op,
+                  "the shape " + to_string(out) + " does not end in " + to_string(rest) +
+                      ", that of the logits " + to_string(a.aval()) + " without axis " +
+                      std::to_string(along),
+                  loc);
+    // The largest of logits with Gumbel noise is index i with probability softmax(logits)[i].
+    const Shape drawn = out.with_inserted(in_front + along, a.shape()[along]);
+    const Array noise = gumbel(std::move(key), drawn, a.dtype(), loc);
+    const Array noisy = lax::add(noise, align::broadcast(op, a, drawn, loc), loc);
+    return argmax({noisy, loc}, in_front + along);
+  });
 }
 
 Array permutation(Key key, Dim n, Loc loc) {
@@ -132,20 +134,22 @@ Array multivariate_normal(Key key, Operand mean, Operand covariance, const Shape
                           DType dtype) {
   const Loc loc = mean.loc();
   constexpr std::string_view op = "random::multivariate_normal";
-  const Array center = align::in_dtype(op, mean, dtype);
-  const Array spread = align::in_dtype(op, covariance, dtype);
-  if (center.rank() < 1 || spread.rank() < 2 || spread.dim(-1) != center.dim(-1) ||
-      spread.dim(-2) != center.dim(-1))
-    usage_error(op,
-                "a mean " + to_string(center.aval()) + " and a covariance " +
-                    to_string(spread.aval()) + "; they are [.., n] and [.., n, n]",
-                loc);
-  const Dim n = center.dim(-1);
-  const Shape drawn = shape.with_inserted(shape.rank(), n);
-  const Array z = normal(std::move(key), drawn, dtype, loc);
-  const Array column = lax::reshape(z, drawn.with_inserted(drawn.rank(), 1), loc);
-  const Array moved = matmul({linalg::cholesky({spread, loc}), loc}, {column, loc});
-  return lax::add(lax::reshape(moved, drawn, loc), align::broadcast(op, center, drawn, loc), loc);
+  return at_once(op, loc, [&]() -> Array {
+    const Array center = align::in_dtype(op, mean, dtype);
+    const Array spread = align::in_dtype(op, covariance, dtype);
+    if (center.rank() < 1 || spread.rank() < 2 || spread.dim(-1) != center.dim(-1) ||
+        spread.dim(-2) != center.dim(-1))
+      usage_error(op,
+                  "a mean " + to_string(center.aval()) + " and a covariance " +
+                      to_string(spread.aval()) + "; they are [.., n] and [.., n, n]",
+                  loc);
+    const Dim n = center.dim(-1);
+    const Shape drawn = shape.with_inserted(shape.rank(), n);
+    const Array z = normal(std::move(key), drawn, dtype, loc);
+    const Array column = lax::reshape(z, drawn.with_inserted(drawn.rank(), 1), loc);
+    const Array moved = matmul({linalg::cholesky({spread, loc}), loc}, {column, loc});
+    return lax::add(lax::reshape(moved, drawn, loc), align::broadcast(op, center, drawn, loc), loc);
+  });
 }
 
 Array orthogonal(Key key, Dim n, const Shape& shape, DType dtype, Loc loc) {

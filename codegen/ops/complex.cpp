@@ -4,6 +4,7 @@
 #include <array>
 
 #include "codegen/lax/align.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/numeric.h"
 
 namespace gnomon {
@@ -11,7 +12,7 @@ namespace {
 
 Operand here(const Array& a, Loc loc) { return {a, loc}; }
 
-Complex quotient(const Operand& re, const Operand& im, const Complex& b, Loc loc) {
+Arrays quotient_parts(const Operand& re, const Operand& im, const Complex& b, Loc loc) {
   // Both parts over the larger magnitude: their squares neither overflow nor vanish together.
   const Operand c = here(b.re, loc), d = here(b.im, loc);
   const Array size = maximum(here(abs(c), loc), here(abs(d), loc));
@@ -26,6 +27,11 @@ Complex quotient(const Operand& re, const Operand& im, const Complex& b, Loc loc
   return {divide(here(real, loc), whole), divide(here(imaginary, loc), whole)};
 }
 
+Complex quotient(const Operand& re, const Operand& im, const Complex& b, Loc loc) {
+  const Arrays r = at_once("divide", loc, [&] { return quotient_parts(re, im, b, loc); });
+  return {r[0], r[1]};
+}
+
 }  // namespace
 
 Complex complex(Operand re) {
@@ -37,16 +43,20 @@ Complex complex(Operand re, Operand im) {
   const std::array both{re, im};
   const Arrays x =
       align::aligned("complex", both, align::float_dtype(align::common_dtype("complex", both)));
-  return {x[0], x[1]};
+  // Functions of the one look at each part alone: both go where one of them is.
+  return {beside(x[1], x[0]), beside(x[0], x[1])};
 }
 
 Complex polar(Operand magnitude, Operand angle) {
   const Loc loc = magnitude.loc();
   const std::array both{magnitude, angle};
-  const Arrays x =
-      align::aligned("polar", both, align::float_dtype(align::common_dtype("polar", both)));
-  return {lax::mul(x[0], lax::unary(cos_p, x[1], loc), loc),
-          lax::mul(x[0], lax::unary(sin_p, x[1], loc), loc)};
+  const Arrays r = at_once("polar", loc, [&] {
+    const Arrays x =
+        align::aligned("polar", both, align::float_dtype(align::common_dtype("polar", both)));
+    return Arrays{lax::mul(x[0], lax::unary(cos_p, x[1], loc), loc),
+                  lax::mul(x[0], lax::unary(sin_p, x[1], loc), loc)};
+  });
+  return {r[0], r[1]};
 }
 
 Complex operator+(ComplexOperand a, const Complex& b) {

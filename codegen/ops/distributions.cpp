@@ -6,6 +6,7 @@
 
 #include "codegen/lax/align.h"
 #include "codegen/ops/random_draws.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/numeric.h"
 #include "gnomon/ops.h"
 
@@ -68,51 +69,61 @@ Array cauchy(Key key, const Shape& shape, DType dtype, Loc loc) {
 Array truncated_normal(Key key, Operand lo, Operand hi, const Shape& shape, DType dtype) {
   const Loc loc = lo.loc();
   constexpr std::string_view op = "random::truncated_normal";
-  draws::require_float(op, dtype, loc);
-  const Array low = draws::parameter(op, lo, shape, dtype),
-              high = draws::parameter(op, hi, shape, dtype);
-  const auto below = [&](const Array& x) {
-    const Array scaled = lax::div(x, lax::full_like(x, std::numbers::sqrt2, loc), loc);
-    return lax::unary(erf_p, scaled, loc);
-  };
-  const Array u = uniform(std::move(key), shape, {below(low), loc}, {below(high), loc}, dtype);
-  const Array x = lax::mul(draws::erf_inv(u, loc), std::numbers::sqrt2, loc);
-  // Rounding may reach the ends; the interval is open.
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const Array first = nextafter({stop_gradient({low, loc}), loc}, {infinity, loc});
-  const Array last = nextafter({stop_gradient({high, loc}), loc}, {-infinity, loc});
-  return emit1(clamp_p, {}, {first, x, last}, loc);
+  return at_once(op, loc, [&]() -> Array {
+    draws::require_float(op, dtype, loc);
+    const Array low = draws::parameter(op, lo, shape, dtype),
+                high = draws::parameter(op, hi, shape, dtype);
+    const auto below = [&](const Array& x) {
+      const Array scaled = lax::div(x, lax::full_like(x, std::numbers::sqrt2, loc), loc);
+      return lax::unary(erf_p, scaled, loc);
+    };
+    const Array u = uniform(std::move(key), shape, {below(low), loc}, {below(high), loc}, dtype);
+    const Array x = lax::mul(draws::erf_inv(u, loc), std::numbers::sqrt2, loc);
+    // Rounding may reach the ends; the interval is open.
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const Array first = nextafter({stop_gradient({low, loc}), loc}, {infinity, loc});
+    const Array last = nextafter({stop_gradient({high, loc}), loc}, {-infinity, loc});
+    return emit1(clamp_p, {}, {first, x, last}, loc);
+  });
 }
 
 Array lognormal(Key key, Operand sigma, const Shape& shape, DType dtype) {
   const Loc loc = sigma.loc();
-  const Array scale = draws::parameter("random::lognormal", sigma, shape, dtype);
-  return lax::unary(exp_p, lax::mul(normal(std::move(key), shape, dtype, loc), scale, loc), loc);
+  return at_once("random::lognormal", loc, [&]() -> Array {
+    const Array scale = draws::parameter("random::lognormal", sigma, shape, dtype);
+    return lax::unary(exp_p, lax::mul(normal(std::move(key), shape, dtype, loc), scale, loc), loc);
+  });
 }
 
 Array pareto(Key key, Operand b, const Shape& shape, DType dtype) {
   const Loc loc = b.loc();
-  const Array power = draws::parameter("random::pareto", b, shape, dtype);
-  const Array e = exponential(std::move(key), shape, dtype, loc);
-  return lax::unary(exp_p, lax::div(e, power, loc), loc);
+  return at_once("random::pareto", loc, [&]() -> Array {
+    const Array power = draws::parameter("random::pareto", b, shape, dtype);
+    const Array e = exponential(std::move(key), shape, dtype, loc);
+    return lax::unary(exp_p, lax::div(e, power, loc), loc);
+  });
 }
 
 Array rayleigh(Key key, Operand scale, const Shape& shape, DType dtype) {
   const Loc loc = scale.loc();
-  const Array s = draws::parameter("random::rayleigh", scale, shape, dtype);
-  const Array u = unit_uniform(std::move(key), shape, dtype, loc);
-  const Array radius = lax::unary(sqrt_p, lax::mul(lax::unary(log_p, u, loc), -2, loc), loc);
-  return lax::mul(radius, s, loc);
+  return at_once("random::rayleigh", loc, [&]() -> Array {
+    const Array s = draws::parameter("random::rayleigh", scale, shape, dtype);
+    const Array u = unit_uniform(std::move(key), shape, dtype, loc);
+    const Array radius = lax::unary(sqrt_p, lax::mul(lax::unary(log_p, u, loc), -2, loc), loc);
+    return lax::mul(radius, s, loc);
+  });
 }
 
 Array weibull(Key key, Operand scale, Operand concentration, const Shape& shape, DType dtype) {
   const Loc loc = scale.loc();
   constexpr std::string_view op = "random::weibull";
-  const Array s = draws::parameter(op, scale, shape, dtype),
-              c = draws::parameter(op, concentration, shape, dtype);
-  const Array e = exponential(std::move(key), shape, dtype, loc);
-  const Array root = lax::div(lax::full_like(c, 1, loc), c, loc);
-  return lax::mul(emit1(pow_p, {}, {e, root}, loc), s, loc);
+  return at_once(op, loc, [&]() -> Array {
+    const Array s = draws::parameter(op, scale, shape, dtype),
+                c = draws::parameter(op, concentration, shape, dtype);
+    const Array e = exponential(std::move(key), shape, dtype, loc);
+    const Array root = lax::div(lax::full_like(c, 1, loc), c, loc);
+    return lax::mul(emit1(pow_p, {}, {e, root}, loc), s, loc);
+  });
 }
 
 Array maxwell(Key key, const Shape& shape, DType dtype, Loc loc) {
@@ -124,47 +135,53 @@ Array double_sided_maxwell(Key key, Operand center, Operand scale, const Shape& 
                            DType dtype) {
   const Loc loc = center.loc();
   constexpr std::string_view op = "random::double_sided_maxwell";
-  draws::require_float(op, dtype, loc);
-  auto keys = split<2>(std::move(key), loc);
-  const Array size = maxwell(std::move(keys[0]), shape, dtype, loc);
-  const Array sign = rademacher(std::move(keys[1]), shape, dtype, loc);
-  const Array scaled =
-      lax::mul(lax::mul(sign, size, loc), draws::parameter(op, scale, shape, dtype), loc);
-  return lax::add(scaled, draws::parameter(op, center, shape, dtype), loc);
+  return at_once(op, loc, [&]() -> Array {
+    draws::require_float(op, dtype, loc);
+    auto keys = split<2>(std::move(key), loc);
+    const Array size = maxwell(std::move(keys[0]), shape, dtype, loc);
+    const Array sign = rademacher(std::move(keys[1]), shape, dtype, loc);
+    const Array scaled =
+        lax::mul(lax::mul(sign, size, loc), draws::parameter(op, scale, shape, dtype), loc);
+    return lax::add(scaled, draws::parameter(op, center, shape, dtype), loc);
+  });
 }
 
 Array triangular(Key key, Operand left, Operand mode, Operand right, const Shape& shape,
                  DType dtype) {
   const Loc loc = left.loc();
   constexpr std::string_view op = "random::triangular";
-  draws::require_float(op, dtype, loc);
-  const Array a = draws::parameter(op, left, shape, dtype),
-              b = draws::parameter(op, right, shape, dtype),
-              top = draws::parameter(op, mode, shape, dtype);
-  const Array width = lax::sub(b, a, loc), rise = lax::sub(top, a, loc),
-              fall = lax::sub(b, top, loc);
-  const Array u = unit_uniform(std::move(key), shape, dtype, loc);
-  // Each side's distribution function is a parabola.
-  const auto root = [&](const Array& share, const Array& side) {
-    return lax::unary(sqrt_p, lax::mul(lax::mul(share, width, loc), side, loc), loc);
-  };
-  const Array in_rise = lax::lt(u, lax::div(rise, width, loc), loc);
-  return lax::select(in_rise, lax::add(a, root(u, rise), loc),
-                     lax::sub(b, root(lax::sub_from(1, u, loc), fall), loc), loc);
+  return at_once(op, loc, [&]() -> Array {
+    draws::require_float(op, dtype, loc);
+    const Array a = draws::parameter(op, left, shape, dtype),
+                b = draws::parameter(op, right, shape, dtype),
+                top = draws::parameter(op, mode, shape, dtype);
+    const Array width = lax::sub(b, a, loc), rise = lax::sub(top, a, loc),
+                fall = lax::sub(b, top, loc);
+    const Array u = unit_uniform(std::move(key), shape, dtype, loc);
+    // Each side's distribution function is a parabola.
+    const auto root = [&](const Array& share, const Array& side) {
+      return lax::unary(sqrt_p, lax::mul(lax::mul(share, width, loc), side, loc), loc);
+    };
+    const Array in_rise = lax::lt(u, lax::div(rise, width, loc), loc);
+    return lax::select(in_rise, lax::add(a, root(u, rise), loc),
+                       lax::sub(b, root(lax::sub_from(1, u, loc), fall), loc), loc);
+  });
 }
 
 Array geometric(Key key, Operand p, const Shape& shape) {
   const Loc loc = p.loc();
-  const Array chance =
-      align::broadcast("random::geometric", align::as_float("random::geometric", p), shape, loc);
-  const Array u = unit_uniform(std::move(key), shape, chance.dtype(), loc);
-  const Array trials =
-      lax::div(lax::unary(log_p, u, loc), lax::unary(log1p_p, lax::neg(chance, loc), loc), loc);
-  // The logarithms of a draw of 0 and of no chance to fail are both infinite.
-  const Array certain = emit1(ge_p, {}, {chance, lax::full_like(chance, 1, loc)}, loc);
-  const Array failures =
-      lax::select(certain, lax::zeros_like(trials, loc), lax::unary(floor_p, trials, loc), loc);
-  return draws::counted(lax::add(failures, 1, loc), loc);
+  return at_once("random::geometric", loc, [&]() -> Array {
+    const Array chance =
+        align::broadcast("random::geometric", align::as_float("random::geometric", p), shape, loc);
+    const Array u = unit_uniform(std::move(key), shape, chance.dtype(), loc);
+    const Array trials =
+        lax::div(lax::unary(log_p, u, loc), lax::unary(log1p_p, lax::neg(chance, loc), loc), loc);
+    // The logarithms of a draw of 0 and of no chance to fail are both infinite.
+    const Array certain = emit1(ge_p, {}, {chance, lax::full_like(chance, 1, loc)}, loc);
+    const Array failures =
+        lax::select(certain, lax::zeros_like(trials, loc), lax::unary(floor_p, trials, loc), loc);
+    return draws::counted(lax::add(failures, 1, loc), loc);
+  });
 }
 
 Array sphere(Key key, Dim dimension, const Shape& shape, DType dtype, Loc loc) {

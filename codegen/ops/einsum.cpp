@@ -8,6 +8,7 @@
 #include <string>
 
 #include "codegen/lax/align.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/arrange.h"
 #include "gnomon/ops.h"
 
@@ -261,14 +262,14 @@ class Einsum {
 
 Array einsum(std::string_view subscripts, Operand a) { return Einsum(subscripts, a.loc())({a}); }
 Array einsum(std::string_view subscripts, Operand a, Operand b) {
-  return Einsum(subscripts, a.loc())({a, b});
+  return at_once("einsum", a.loc(), [&] { return Einsum(subscripts, a.loc())({a, b}); });
 }
 Array einsum(std::string_view subscripts, Operand a, Operand b, Operand c) {
-  return Einsum(subscripts, a.loc())({a, b, c});
+  return at_once("einsum", a.loc(), [&] { return Einsum(subscripts, a.loc())({a, b, c}); });
 }
 Array einsum(std::string_view subscripts, const std::vector<Operand>& operands, Loc loc) {
   if (operands.empty()) usage_error("einsum", "needs at least one operand", loc);
-  return Einsum(subscripts, loc)(operands);
+  return at_once("einsum", loc, [&] { return Einsum(subscripts, loc)(operands); });
 }
 
 }  // namespace gnomon

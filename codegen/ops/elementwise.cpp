@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "codegen/lax/elementwise.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/ops.h"
 
 namespace gnomon {
@@ -160,19 +161,20 @@ Array popcount(Operand x) {
 }
 
 Array where(Operand condition, Operand a, Operand b) {
-  Array predicate = condition.is_array()
-                        ? condition.array()
-                        : lax::scalar(DType::boolean, condition.scalar(), condition.loc());
-  if (predicate.dtype() != DType::boolean)
-    predicate =
-        emit1(ne_p, {}, {predicate, lax::zeros_like(predicate, condition.loc())}, condition.loc());
-  const std::array all{Operand(predicate, condition.loc()), a, b};
-  const Shape shape = align::broadcast_shape("where", all);
-  const DType t = align::common_dtype("where", std::array{a, b});
-  const auto fit = [&](const Operand& x, DType dtype) {
-    return align::broadcast("where", align::in_dtype("where", x, dtype), shape, x.loc());
-  };
-  return lax::select(fit(all[0], DType::boolean), fit(a, t), fit(b, t), condition.loc());
+  const Loc loc = condition.loc();
+  return at_once("where", loc, [&]() -> Array {
+    Array predicate = condition.is_array() ? condition.array()
+                                           : lax::scalar(DType::boolean, condition.scalar(), loc);
+    if (predicate.dtype() != DType::boolean)
+      predicate = emit1(ne_p, {}, {predicate, lax::zeros_like(predicate, loc)}, loc);
+    const std::array all{Operand(predicate, loc), a, b};
+    const Shape shape = align::broadcast_shape("where", all);
+    const DType t = align::common_dtype("where", std::array{a, b});
+    const auto fit = [&](const Operand& x, DType dtype) {
+      return align::broadcast("where", align::in_dtype("where", x, dtype), shape, x.loc());
+    };
+    return lax::select(fit(all[0], DType::boolean), fit(a, t), fit(b, t), loc);
+  });
 }
 
 Array isnan(Operand x) { return unary_float("isnan", isnan_p, x); }

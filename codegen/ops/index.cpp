@@ -2,33 +2,47 @@
 #include "codegen/lax/align.h"
 #include "codegen/lax/positions.h"
 #include "codegen/operations/gather_scatter.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/ops.h"
 
 namespace gnomon {
 
-Array Array::at_index(Dim index) const {
-  if (rank() == 0) usage_error("operator[]", to_string(aval()) + " has no axis to index", {});
-  const Dim n = shape()[0], at = index < 0 ? index + n : index;
-  if (at < 0 || at >= n)
+namespace {
+
+Array row(const Array& x, const Operand& index) {
+  const Dim n = x.shape()[0];
+  const std::int64_t given = index.scalar().integer, at = given < 0 ? given + n : given;
+  if (index.scalar().beyond_i64 || at < 0 || at >= n)
     usage_error("operator[]",
-                "index " + std::to_string(index) + " is out of range for " + to_string(aval()) +
-                    ", whose first axis has length " + std::to_string(n),
-                {});
-  return lax::reshape(lax::slice_axis(*this, 0, at, at + 1), shape().without(0));
+                "index " + to_string(index.scalar()) + " is out of range for " +
+                    to_string(x.aval()) + ", whose first axis has length " + std::to_string(n),
+                index.loc());
+  return lax::reshape(lax::slice_axis(x, 0, at, at + 1), x.shape().without(0));
 }
 
-Array Array::operator[](const Array& index) const {
-  if (rank() == 0) usage_error("operator[]", to_string(aval()) + " has no axis to index", {});
-  if (!is_integer(index.dtype()))
-    usage_error("operator[]", "the index is " + to_string(index.aval()) + "; cast it to i32", {});
-  const Dim n = shape()[0];
-  if (n == 0) usage_error("operator[]", to_string(aval()) + " has no element to index", {});
+Array rows(const Array& x, const Operand& index) {
+  const Loc loc = index.loc();
+  const Array& i = index.array();
+  if (!is_integer(i.dtype()))
+    usage_error("operator[]", "the index is " + to_string(i.aval()) + "; cast it to i32", loc);
+  const Dim n = x.shape()[0];
+  if (n == 0) usage_error("operator[]", to_string(x.aval()) + " has no element to index", loc);
   // Negative indices count from the end, once; what is still out of range clips.
-  const Array at = positions::of("operator[]", lax::reshape(index, {index.size()}), n, true);
-  const Array rows = emit1(gather_p, GatherParams{0, 0, GatherMode::clip}, {*this, at}, {});
-  Shape out = index.shape();
-  for (Dim d : shape().without(0)) out.append(d);
-  return lax::reshape(rows, out);
+  const Array flat = lax::reshape(i, {i.size()}, loc);
+  const Array at = positions::of("operator[]", {flat, loc}, n, true);
+  const Array read = emit1(gather_p, GatherParams{0, 0, GatherMode::clip}, {x, at}, loc);
+  Shape out = i.shape();
+  for (Dim d : x.shape().without(0)) out.append(d);
+  return lax::reshape(read, out, loc);
+}
+
+}  // namespace
+
+Array Array::operator[](const Operand& index) const {
+  if (rank() == 0)
+    usage_error("operator[]", to_string(aval()) + " has no axis to index", index.loc());
+  if (!index.is_array()) return row(*this, index);
+  return at_once("operator[]", index.loc(), [&] { return rows(*this, index); });
 }
 
 }  // namespace gnomon

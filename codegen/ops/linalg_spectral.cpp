@@ -9,6 +9,7 @@
 #include "codegen/primitives/linalg/jacobi.h"
 #include "codegen/primitives/linalg/linalg.h"
 #include "codegen/primitives/matrix.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/linalg.h"
 
 namespace gnomon::linalg {
@@ -104,17 +105,20 @@ LeastSquares lstsq(Operand left, Operand right, RankOptions options) {
                     to_string(b.aval()) + "; they need as many rows",
                 loc);
   const double rtol = tolerance(op, a, options, loc);
-  const Array p = emit1(pinv_p, PinvParams{rtol}, {a}, loc);
-  const Array x = matmul({p, loc}, {b, loc});
-  const Array gap =
-      lax::sub(matmul({a, loc}, {x, loc}),
-               align::broadcast(op, b, extended(batch_of(x), {rows(b), columns(b)}), loc));
-  const Array residuals = lax::sum(lax::mul(gap, gap), {gap.rank() - 2});
-  const Array s = values_of(a, loc);
-  const auto flat = [&](const Array& y) {
-    return vector ? lax::reshape(y, y.shape().without(y.rank() - 1)) : y;
-  };
-  return {flat(x), flat(residuals), count_above(s, rtol), s};
+  const Arrays found = at_once(op, loc, [&] {
+    const Array p = emit1(pinv_p, PinvParams{rtol}, {a}, loc);
+    const Array x = matmul({p, loc}, {b, loc});
+    const Array gap =
+        lax::sub(matmul({a, loc}, {x, loc}),
+                 align::broadcast(op, b, extended(batch_of(x), {rows(b), columns(b)}), loc));
+    const Array residuals = lax::sum(lax::mul(gap, gap), {gap.rank() - 2});
+    const Array s = values_of(a, loc);
+    const auto flat = [&](const Array& y) {
+      return vector ? lax::reshape(y, y.shape().without(y.rank() - 1)) : y;
+    };
+    return Arrays{flat(x), flat(residuals), count_above(s, rtol), s};
+  });
+  return {found[0], found[1], found[2], found[3]};
 }
 
 Array vector_norm(Operand x, double ord, const Axes& axes, ReduceOptions options) {

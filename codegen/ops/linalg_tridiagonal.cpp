@@ -5,6 +5,7 @@
 #include "codegen/lax/align.h"
 #include "codegen/ops/linalg.h"
 #include "codegen/primitives/matrix.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/control.h"
 #include "gnomon/implicit.h"
 #include "gnomon/linalg.h"
@@ -82,55 +83,61 @@ Array tridiagonal_solve(Operand lower, Operand diag, Operand upper, Operand rhs)
   constexpr std::string_view op = "linalg::tridiagonal_solve";
   const Loc loc = lower.loc();
   const At at(loc);
-  const std::array all{lower, diag, upper, rhs};
-  const DType t = align::float_dtype(align::common_dtype(op, all));
-  Arrays bands;
-  for (const Operand& band : {lower, diag, upper}) bands.push_back(align::in_dtype(op, band, t));
-  Array b = align::in_dtype(op, rhs, t);
-  const auto types = [&] {
-    return to_string(bands[0].aval()) + ", " + to_string(bands[1].aval()) + ", " +
-           to_string(bands[2].aval());
-  };
-  for (const Array& band : bands)
-    if (band.rank() == 0 || band.shape()[band.rank() - 1] != bands[1].shape()[bands[1].rank() - 1])
+  return at_once(op, loc, [&]() -> Array {
+    const std::array all{lower, diag, upper, rhs};
+    const DType t = align::float_dtype(align::common_dtype(op, all));
+    Arrays bands;
+    for (const Operand& band : {lower, diag, upper}) bands.push_back(align::in_dtype(op, band, t));
+    Array b = align::in_dtype(op, rhs, t);
+    const auto types = [&] {
+      return to_string(bands[0].aval()) + ", " + to_string(bands[1].aval()) + ", " +
+             to_string(bands[2].aval());
+    };
+    for (const Array& band : bands)
+      if (band.rank() == 0 ||
+          band.shape()[band.rank() - 1] != bands[1].shape()[bands[1].rank() - 1])
+        usage_error(
+            op,
+            "the bands are " + types() +
+                "; give all three the length of the diagonal, the first element of the lower "
+                "one and the last of the upper one do not count",
+            loc);
+    const Dim n = bands[1].shape()[bands[1].rank() - 1];
+    const bool vector = b.rank() == 1;
+    if (vector) b = lax::reshape(b, {b.size(), 1}, loc);
+    if (b.rank() < 2 || rows(b) != n)
       usage_error(op,
-                  "the bands are " + types() +
-                      "; give all three the length of the diagonal, the first element of the lower "
-                      "one and the last of the upper one do not count",
+                  "the bands are " + types() + " and the other side " +
+                      to_string(align::as_array(op, rhs).aval()) + ", which needs " +
+                      std::to_string(n) + " rows",
                   loc);
-  const Dim n = bands[1].shape()[bands[1].rank() - 1];
-  const bool vector = b.rank() == 1;
-  if (vector) b = lax::reshape(b, {b.size(), 1}, loc);
-  if (b.rank() < 2 || rows(b) != n)
-    usage_error(op,
-                "the bands are " + types() + " and the other side " +
-                    to_string(align::as_array(op, rhs).aval()) + ", which needs " +
-                    std::to_string(n) + " rows",
-                loc);
-  const Dim k = columns(b);
-  // A column of zero width would have no batch to broadcast: leading axes meet without it.
-  const auto stack = [](const Array& a, int own) { return a.shape().part(0, a.rank() - own); };
-  std::vector<Array> leading;
-  for (const Array& band : bands) leading.push_back(lax::full({t, stack(band, 1)}, 0));
-  leading.push_back(lax::full({t, stack(b, 2)}, 0));
-  const std::vector<Operand> meeting{
-      {leading[0], loc}, {leading[1], loc}, {leading[2], loc}, {leading[3], loc}};
-  const Shape batch = align::broadcast_shape(op, meeting);
-  for (Array& band : bands) band = align::broadcast(op, band, extended(batch, {n}), loc);
-  b = align::broadcast(op, b, extended(batch, {n, k}), loc);
-  const auto answer = [&](const Array& x) {
-    return vector ? lax::reshape(x, x.shape().without(x.rank() - 1)) : x;
-  };
-  if (b.size() == 0) return answer(b);
-  // What does not count must not count: NaN times zero would.
-  const Array place = lax::iota(DType::i32, bands[0].shape(), batch.rank());
-  const Array zero = lax::zeros_like(bands[0]);
-  const Bands a{choose(equals(place, 0), zero, bands[0]), bands[1],
-                choose(equals(place, static_cast<double>(n - 1)), zero, bands[2])};
-  const auto matvec = [&](const Array& x) { return product(a, x); };
-  const auto solve = [&](const auto&, const Array& y) { return eliminated(a, y, loc); };
-  const auto back = [&](const auto&, const Array& y) { return eliminated(transposed(a), y, loc); };
-  return answer(custom_linear_solve(matvec, b, solve, back, loc));
+    const Dim k = columns(b);
+    // A column of zero width would have no batch to broadcast: leading axes meet without it.
+    const auto stack = [](const Array& a, int own) { return a.shape().part(0, a.rank() - own); };
+    std::vector<Array> leading;
+    for (const Array& band : bands) leading.push_back(lax::full({t, stack(band, 1)}, 0));
+    leading.push_back(lax::full({t, stack(b, 2)}, 0));
+    const std::vector<Operand> meeting{
+        {leading[0], loc}, {leading[1], loc}, {leading[2], loc}, {leading[3], loc}};
+    const Shape batch = align::broadcast_shape(op, meeting);
+    for (Array& band : bands) band = align::broadcast(op, band, extended(batch, {n}), loc);
+    b = align::broadcast(op, b, extended(batch, {n, k}), loc);
+    const auto answer = [&](const Array& x) {
+      return vector ? lax::reshape(x, x.shape().without(x.rank() - 1)) : x;
+    };
+    if (b.size() == 0) return answer(b);
+    // What does not count must not count: NaN times zero would.
+    const Array place = lax::iota(DType::i32, bands[0].shape(), batch.rank());
+    const Array zero = lax::zeros_like(bands[0]);
+    const Bands a{choose(equals(place, 0), zero, bands[0]), bands[1],
+                  choose(equals(place, static_cast<double>(n - 1)), zero, bands[2])};
+    const auto matvec = [&](const Array& x) { return product(a, x); };
+    const auto solve = [&](const auto&, const Array& y) { return eliminated(a, y, loc); };
+    const auto back = [&](const auto&, const Array& y) {
+      return eliminated(transposed(a), y, loc);
+    };
+    return answer(custom_linear_solve(matvec, b, solve, back, loc));
+  });
 }
 
 }  // namespace gnomon::linalg

@@ -49,15 +49,17 @@ std::vector<Array> compact(const std::vector<Array>& rows, const std::vector<std
                       to_string(mask.aval()) + "; leading axes agree",
                   loc);
   // Positions behind the last row that counts are out of range, where reads fill.
-  const Array at = flatnonzero({mask, loc}, size, n);
-  const ReadOptions reading{.mode = ReadMode::fill, .fill_value = options.fill};
-  std::vector<Array> all;
-  for (const Array& each : rows) all.push_back(take({each, loc}, {at, loc}, 0, reading));
-  const Array there_are = valid_count({mask, loc});
-  const Array most = lax::scalar_integer(there_are.dtype(), size, loc);
-  all.push_back(emit1(min_p, {}, {there_are, most}, loc));
-  all.push_back(lax::lt(most, there_are, loc));
-  return all;
+  return at_once("compact", loc, [&] {
+    const Array at = flatnonzero({mask, loc}, size, n);
+    const ReadOptions reading{.mode = ReadMode::fill, .fill_value = options.fill};
+    Arrays all;
+    for (const Array& each : rows) all.push_back(take({each, loc}, {at, loc}, 0, reading));
+    const Array there_are = valid_count({mask, loc});
+    const Array most = lax::scalar_integer(there_are.dtype(), size, loc);
+    all.push_back(emit1(min_p, {}, {there_are, most}, loc));
+    all.push_back(lax::lt(most, there_are, loc));
+    return all;
+  });
 }
 
 }  // namespace masks

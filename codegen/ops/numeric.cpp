@@ -8,6 +8,7 @@
 
 #include "codegen/lax/align.h"
 #include "codegen/lax/positions.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/control.h"
 #include "gnomon/transform.h"
 
@@ -40,22 +41,25 @@ Array both(const Array& a, const Array& b, Loc loc) { return emit1(and_p, {}, {a
 
 Array nextafter(Operand x, Operand y) {
   const Loc loc = x.loc();
-  const Arrays a = aligned_floats("nextafter", x, y);
-  const Bits floats = bits_of_float(a[0].dtype());
-  const Array from = floats.of(a[0], loc), to = floats.of(a[1], loc);
-  const Array sign = integer_like(from, floats.sign_bit(), loc);
-  const Array one = integer_like(from, 1, loc), zero = lax::zeros_like(from, loc);
-  const Array size = both(from, lax::unary(not_p, sign, loc), loc);
-  const Array grows = lax::eq(lax::lt(a[0], a[1], loc), lax::eq(from, size, loc), loc);
-  const Array stepped = lax::select(grows, lax::add(from, one, loc), lax::sub(from, one, loc), loc);
-  // From zero the step has the sign of the target.
-  const Array leaves_zero = either(both(to, sign, loc), one, loc);
-  const Array moved = lax::select(lax::eq(size, zero, loc), leaves_zero, stepped, loc);
-  const Array result = lax::select(lax::eq(a[0], a[1], loc), to, moved, loc);
-  const Array unordered =
-      either(lax::unary(isnan_p, a[0], loc), lax::unary(isnan_p, a[1], loc), loc);
-  const Array nan = lax::full_like(a[0], std::numeric_limits<double>::quiet_NaN(), loc);
-  return lax::select(unordered, nan, floats.back(result, loc), loc);
+  return at_once("nextafter", loc, [&]() -> Array {
+    const Arrays a = aligned_floats("nextafter", x, y);
+    const Bits floats = bits_of_float(a[0].dtype());
+    const Array from = floats.of(a[0], loc), to = floats.of(a[1], loc);
+    const Array sign = integer_like(from, floats.sign_bit(), loc);
+    const Array one = integer_like(from, 1, loc), zero = lax::zeros_like(from, loc);
+    const Array size = both(from, lax::unary(not_p, sign, loc), loc);
+    const Array grows = lax::eq(lax::lt(a[0], a[1], loc), lax::eq(from, size, loc), loc);
+    const Array stepped =
+        lax::select(grows, lax::add(from, one, loc), lax::sub(from, one, loc), loc);
+    // From zero the step has the sign of the target.
+    const Array leaves_zero = either(both(to, sign, loc), one, loc);
+    const Array moved = lax::select(lax::eq(size, zero, loc), leaves_zero, stepped, loc);
+    const Array result = lax::select(lax::eq(a[0], a[1], loc), to, moved, loc);
+    const Array unordered =
+        either(lax::unary(isnan_p, a[0], loc), lax::unary(isnan_p, a[1], loc), loc);
+    const Array nan = lax::full_like(a[0], std::numeric_limits<double>::quiet_NaN(), loc);
+    return lax::select(unordered, nan, floats.back(result, loc), loc);
+  });
 }
 
 Array signbit(Operand x) {
@@ -69,9 +73,11 @@ Array signbit(Operand x) {
 
 Array copysign(Operand x, Operand y) {
   const Loc loc = x.loc();
-  const Arrays a = aligned_floats("copysign", x, y);
-  const Array differ = emit1(ne_p, {}, {signbit({a[0], loc}), signbit({a[1], loc})}, loc);
-  return lax::select(differ, lax::neg(a[0], loc), a[0], loc);
+  return at_once("copysign", loc, [&]() -> Array {
+    const Arrays a = aligned_floats("copysign", x, y);
+    const Array differ = emit1(ne_p, {}, {signbit({a[0], loc}), signbit({a[1], loc})}, loc);
+    return lax::select(differ, lax::neg(a[0], loc), a[0], loc);
+  });
 }
 
 namespace {
@@ -169,12 +175,14 @@ Frexp frexp(Operand x) {
 
 Array ldexp(Operand x, Operand exponent) {
   const Loc loc = x.loc();
-  const Array a = align::as_float("ldexp", x);
-  const Array n = require_integers("ldexp", align::as_array("ldexp", exponent), loc);
-  const std::array pair{Operand(a, loc), Operand(n, loc)};
-  const Shape shape = align::broadcast_shape("ldexp", pair);
-  const Array wide = align::broadcast("ldexp", positions::cut_to_i32(n, loc), shape, loc);
-  return scaled(align::broadcast("ldexp", a, shape, loc), wide, loc);
+  return at_once("ldexp", loc, [&]() -> Array {
+    const Array a = align::as_float("ldexp", x);
+    const Array n = require_integers("ldexp", align::as_array("ldexp", exponent), loc);
+    const std::array pair{Operand(a, loc), Operand(n, loc)};
+    const Shape shape = align::broadcast_shape("ldexp", pair);
+    const Array wide = align::broadcast("ldexp", positions::cut_to_i32(n, loc), shape, loc);
+    return scaled(align::broadcast("ldexp", a, shape, loc), wide, loc);
+  });
 }
 
 // ---- arithmetic
@@ -193,13 +201,16 @@ namespace {
 Array extremum_of_numbers(std::string_view op, const Operand& a, const Operand& b,
                           Array (*pick)(Operand, Operand)) {
   const Loc loc = a.loc();
-  const std::array pair{a, b};
-  const Arrays x = align::aligned(op, pair);
-  if (!is_float(x[0].dtype())) return pick({x[0], loc}, {x[1], loc});
-  const Array a_is_nan = lax::unary(isnan_p, x[0], loc), b_is_nan = lax::unary(isnan_p, x[1], loc);
-  const Array left = lax::select(a_is_nan, x[1], x[0], loc);
-  const Array right = lax::select(b_is_nan, x[0], x[1], loc);
-  return pick({left, loc}, {right, loc});
+  return at_once(op, loc, [&]() -> Array {
+    const std::array pair{a, b};
+    const Arrays x = align::aligned(op, pair);
+    if (!is_float(x[0].dtype())) return pick({x[0], loc}, {x[1], loc});
+    const Array a_is_nan = lax::unary(isnan_p, x[0], loc),
+                b_is_nan = lax::unary(isnan_p, x[1], loc);
+    const Array left = lax::select(a_is_nan, x[1], x[0], loc);
+    const Array right = lax::select(b_is_nan, x[0], x[1], loc);
+    return pick({left, loc}, {right, loc});
+  });
 }
 }  // namespace
 
@@ -208,12 +219,14 @@ Array fmin(Operand a, Operand b) { return extremum_of_numbers("fmin", a, b, mini
 
 Array heaviside(Operand x, Operand at_zero) {
   const Loc loc = x.loc();
-  const Arrays a = aligned_floats("heaviside", x, at_zero);
-  const Array zero = lax::zeros_like(a[0], loc), one = lax::full_like(a[0], 1, loc);
-  const Array sided = lax::select(lax::lt(zero, a[0], loc), one, zero, loc);
-  const Array y = lax::select(lax::eq(a[0], zero, loc), a[1], sided, loc);
-  const Array nan = lax::full_like(y, std::numeric_limits<double>::quiet_NaN(), loc);
-  return lax::select(lax::unary(isnan_p, a[0], loc), nan, y, loc);
+  return at_once("heaviside", loc, [&]() -> Array {
+    const Arrays a = aligned_floats("heaviside", x, at_zero);
+    const Array zero = lax::zeros_like(a[0], loc), one = lax::full_like(a[0], 1, loc);
+    const Array sided = lax::select(lax::lt(zero, a[0], loc), one, zero, loc);
+    const Array y = lax::select(lax::eq(a[0], zero, loc), a[1], sided, loc);
+    const Array nan = lax::full_like(y, std::numeric_limits<double>::quiet_NaN(), loc);
+    return lax::select(lax::unary(isnan_p, a[0], loc), nan, y, loc);
+  });
 }
 
 Array round(Operand x, int decimals, RoundingMethod method) {
@@ -234,27 +247,31 @@ Array round(Operand x, int decimals, RoundingMethod method) {
 
 Array gcd(Operand a, Operand b) {
   const Loc loc = a.loc();
-  const std::array pair{a, b};
-  const Arrays x = align::aligned("gcd", pair);
-  require_integers("gcd", x[0], loc);
-  const Shape shape = x[0].shape();
-  if (shape.size() == 0) return x[0];
-  const auto flat = [&](const Array& v) {
-    return lax::reshape(abs({v, loc}), {shape.size()}, loc);
-  };
-  return abs({lax::reshape(vmap(Euclid{loc}, {}, loc)(flat(x[0]), flat(x[1])), shape, loc), loc});
+  return at_once("gcd", loc, [&]() -> Array {
+    const std::array pair{a, b};
+    const Arrays x = align::aligned("gcd", pair);
+    require_integers("gcd", x[0], loc);
+    const Shape shape = x[0].shape();
+    if (shape.size() == 0) return x[0];
+    const auto flat = [&](const Array& v) {
+      return lax::reshape(abs({v, loc}), {shape.size()}, loc);
+    };
+    return abs({lax::reshape(vmap(Euclid{loc}, {}, loc)(flat(x[0]), flat(x[1])), shape, loc), loc});
+  });
 }
 
 Array lcm(Operand a, Operand b) {
   const Loc loc = a.loc();
-  const std::array pair{a, b};
-  const Arrays x = align::aligned("lcm", pair);
-  const Array divisor = gcd({x[0], loc}, {x[1], loc});
-  // Negative where it is the smallest number, which divides itself.
-  const Array zero = lax::zeros_like(divisor, loc);
-  const Array safe =
-      lax::select(lax::eq(divisor, zero, loc), lax::full_like(divisor, 1, loc), divisor, loc);
-  return abs({lax::mul(lax::div(x[0], safe, loc), x[1], loc), loc});
+  return at_once("lcm", loc, [&]() -> Array {
+    const std::array pair{a, b};
+    const Arrays x = align::aligned("lcm", pair);
+    const Array divisor = gcd({x[0], loc}, {x[1], loc});
+    // Negative where it is the smallest number, which divides itself.
+    const Array zero = lax::zeros_like(divisor, loc);
+    const Array safe =
+        lax::select(lax::eq(divisor, zero, loc), lax::full_like(divisor, 1, loc), divisor, loc);
+    return abs({lax::mul(lax::div(x[0], safe, loc), x[1], loc), loc});
+  });
 }
 
 Array clz(Operand x) {
@@ -313,17 +330,19 @@ Array isneginf(Operand x) { return equals(align::as_float("isneginf", x), -infin
 
 Array isclose(Operand a, Operand b, Closeness tolerance) {
   const Loc loc = a.loc();
-  const Arrays x = aligned_floats("isclose", a, b);
-  const Array finite =
-      both(lax::unary(isfinite_p, x[0], loc), lax::unary(isfinite_p, x[1], loc), loc);
-  const Array off = lax::unary(abs_p, lax::sub(x[0], x[1], loc), loc);
-  const Array most =
-      lax::add(lax::mul(lax::unary(abs_p, x[1], loc), tolerance.rtol, loc), tolerance.atol, loc);
-  const Array near = both(finite, emit1(le_p, {}, {off, most}, loc), loc);
-  const Array close = either(near, lax::eq(x[0], x[1], loc), loc);
-  if (!tolerance.equal_nan) return close;
-  return either(close, both(lax::unary(isnan_p, x[0], loc), lax::unary(isnan_p, x[1], loc), loc),
-                loc);
+  return at_once("isclose", loc, [&]() -> Array {
+    const Arrays x = aligned_floats("isclose", a, b);
+    const Array finite =
+        both(lax::unary(isfinite_p, x[0], loc), lax::unary(isfinite_p, x[1], loc), loc);
+    const Array off = lax::unary(abs_p, lax::sub(x[0], x[1], loc), loc);
+    const Array most =
+        lax::add(lax::mul(lax::unary(abs_p, x[1], loc), tolerance.rtol, loc), tolerance.atol, loc);
+    const Array near = both(finite, emit1(le_p, {}, {off, most}, loc), loc);
+    const Array close = either(near, lax::eq(x[0], x[1], loc), loc);
+    if (!tolerance.equal_nan) return close;
+    return either(close, both(lax::unary(isnan_p, x[0], loc), lax::unary(isnan_p, x[1], loc), loc),
+                  loc);
+  });
 }
 
 Array allclose(Operand a, Operand b, Closeness tolerance) {

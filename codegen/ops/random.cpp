@@ -301,9 +301,11 @@ void require_any_float(std::string_view op, DType t, Loc loc) {
 
 Array uniform(Key key, const Shape& shape, Operand lo, Operand hi, DType dtype) {
   const Loc loc = lo.loc();
-  require_any_float("random::uniform", dtype, loc);
-  const Array raw = bits(std::move(key), shape, unit_layout(dtype).word, loc);
-  return uniform_of("random::uniform", raw, lo, hi, dtype, loc);
+  return at_once("random::uniform", loc, [&]() -> Array {
+    require_any_float("random::uniform", dtype, loc);
+    const Array raw = bits(std::move(key), shape, unit_layout(dtype).word, loc);
+    return uniform_of("random::uniform", raw, lo, hi, dtype, loc);
+  });
 }
 
 Array normal(Key key, const Shape& shape, DType dtype, Loc loc) {
@@ -315,9 +317,11 @@ Array normal(Key key, const Shape& shape, DType dtype, Loc loc) {
 
 Array bernoulli(Key key, Operand p, const Shape& shape) {
   const Loc loc = p.loc();
-  const Array chance = align::as_float("random::bernoulli", p);
-  const Array u = uniform(std::move(key), shape, {0.0, loc}, {1.0, loc}, chance.dtype());
-  return lax::lt(u, align::broadcast("random::bernoulli", chance, shape, loc), loc);
+  return at_once("random::bernoulli", loc, [&]() -> Array {
+    const Array chance = align::as_float("random::bernoulli", p);
+    const Array u = uniform(std::move(key), shape, {0.0, loc}, {1.0, loc}, chance.dtype());
+    return lax::lt(u, align::broadcast("random::bernoulli", chance, shape, loc), loc);
+  });
 }
 
 Array rademacher(Key key, const Shape& shape, DType dtype, Loc loc) {
@@ -330,33 +334,36 @@ Array rademacher(Key key, const Shape& shape, DType dtype, Loc loc) {
 
 Array randint(Key key, const Shape& shape, Operand lo, Operand hi, DType dtype) {
   const Loc loc = lo.loc();
-  if (!is_integer(dtype))
-    usage_error("random::randint", "draws integers, not " + std::string(gnomon::name(dtype)), loc);
-  const bool wide = bits_of(dtype) == 64;
-  const DType word = wide ? DType::u64 : u32;
-  // Bounds as C++ numbers may name the whole range of the dtype: `hi` one past its largest value.
-  const auto bound = [&](const Operand& x) {
-    const DType t = is_signed(dtype) ? (wide ? DType::i64 : DType::i32) : word;
-    return align::broadcast("random::randint", align::in_dtype("random::randint", x, t), shape,
-                            loc);
-  };
-  const std::int64_t beyond = std::int64_t{1} << (is_signed(dtype) ? 31 : 32);
-  const bool past_end = !wide && !hi.is_array() && hi.scalar().integer == beyond;
-  const Array first = bound(lo), last = bound(past_end ? Operand(beyond - 1, loc) : hi);
-  const Array empty = emit1(le_p, {}, {last, first}, loc);
-  Array span = lax::sub(lax::convert(last, word, loc), lax::convert(first, word, loc), loc);
-  if (past_end) span = lax::add(span, 1, loc);
-  span = lax::select(empty, lax::full_like(span, 1, loc), span, loc);
+  return at_once("random::randint", loc, [&]() -> Array {
+    if (!is_integer(dtype))
+      usage_error("random::randint", "draws integers, not " + std::string(gnomon::name(dtype)),
+                  loc);
+    const bool wide = bits_of(dtype) == 64;
+    const DType word = wide ? DType::u64 : u32;
+    // Bounds as C++ numbers may name the whole range of the dtype: `hi` one past its largest value.
+    const auto bound = [&](const Operand& x) {
+      const DType t = is_signed(dtype) ? (wide ? DType::i64 : DType::i32) : word;
+      return align::broadcast("random::randint", align::in_dtype("random::randint", x, t), shape,
+                              loc);
+    };
+    const std::int64_t beyond = std::int64_t{1} << (is_signed(dtype) ? 31 : 32);
+    const bool past_end = !wide && !hi.is_array() && hi.scalar().integer == beyond;
+    const Array first = bound(lo), last = bound(past_end ? Operand(beyond - 1, loc) : hi);
+    const Array empty = emit1(le_p, {}, {last, first}, loc);
+    Array span = lax::sub(lax::convert(last, word, loc), lax::convert(first, word, loc), loc);
+    if (past_end) span = lax::add(span, 1, loc);
+    span = lax::select(empty, lax::full_like(span, 1, loc), span, loc);
 
-  // The high word counts 2^w (mod span) times: two draws make the result nearly even.
-  const auto mod = [&](const Array& a) { return emit1(rem_p, {}, {a, span}, loc); };
-  const Array half = mod(lax::full_like(span, wide ? 4294967296.0 : 65536.0, loc));
-  const Array multiplier = mod(lax::mul(half, half, loc));
-  const Keys keys = split(std::move(key), 2, loc);
-  const Array high = mod(bits(keys[0], shape, word, loc));
-  const Array low = mod(bits(keys[1], shape, word, loc));
-  const Array offset = mod(lax::add(lax::mul(high, multiplier, loc), low, loc));
-  return lax::convert(lax::add(first, lax::convert(offset, first.dtype(), loc), loc), dtype, loc);
+    // The high word counts 2^w (mod span) times: two draws make the result nearly even.
+    const auto mod = [&](const Array& a) { return emit1(rem_p, {}, {a, span}, loc); };
+    const Array half = mod(lax::full_like(span, wide ? 4294967296.0 : 65536.0, loc));
+    const Array multiplier = mod(lax::mul(half, half, loc));
+    const Keys keys = split(std::move(key), 2, loc);
+    const Array high = mod(bits(keys[0], shape, word, loc));
+    const Array low = mod(bits(keys[1], shape, word, loc));
+    const Array offset = mod(lax::add(lax::mul(high, multiplier, loc), low, loc));
+    return lax::convert(lax::add(first, lax::convert(offset, first.dtype(), loc), loc), dtype, loc);
+  });
 }
 
 }  // namespace random

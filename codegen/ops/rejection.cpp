@@ -6,6 +6,7 @@
 #include "codegen/lax/align.h"
 #include "codegen/operations/special.h"
 #include "codegen/ops/random_draws.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/control.h"
 #include "gnomon/ops.h"
 #include "gnomon/special.h"
@@ -176,14 +177,16 @@ struct PoissonDraw {
 Array gamma_draws(std::string_view op, Key key, const Operand& a, const Shape& shape, DType dtype,
                   bool logarithm) {
   const Loc loc = a.loc();
-  draws::require_float(op, dtype, loc);
-  const Array full = draws::parameter(op, a, shape, dtype);
-  if (full.size() == 0) return full;
-  const Array alphas = lax::reshape(lax::unary(stop_gradient_p, full, loc), {full.size()}, loc);
-  const Keys keys = split(std::move(key), full.size(), loc);
-  const Array drawn =
-      lax::reshape(vmap(GammaDraw{logarithm, loc}, {}, loc)(keys, alphas), shape, loc);
-  return emit1(logarithm ? loggamma_draw_p : gamma_draw_p, {}, {drawn, full}, loc);
+  return at_once(op, loc, [&]() -> Array {
+    draws::require_float(op, dtype, loc);
+    const Array full = draws::parameter(op, a, shape, dtype);
+    if (full.size() == 0) return full;
+    const Array alphas = lax::reshape(lax::unary(stop_gradient_p, full, loc), {full.size()}, loc);
+    const Keys keys = split(std::move(key), full.size(), loc);
+    const Array drawn =
+        lax::reshape(vmap(GammaDraw{logarithm, loc}, {}, loc)(keys, alphas), shape, loc);
+    return emit1(logarithm ? loggamma_draw_p : gamma_draw_p, {}, {drawn, full}, loc);
+  });
 }
 
 }  // namespace
@@ -198,65 +201,77 @@ Array loggamma(Key key, Operand a, const Shape& shape, DType dtype) {
 Array poisson(Key key, Operand rate, const Shape& shape) {
   const Loc loc = rate.loc();
   constexpr std::string_view op = "random::poisson";
-  const Array rates = align::broadcast(op, align::as_float(op, rate), shape, loc);
-  if (rates.size() == 0) return lax::full({DType::i32, shape}, 0, loc);
-  const Shape flat{rates.size()};
-  const Array positions = lax::iota(DType::u32, flat, 0, loc);
-  const Array expected = lax::reshape(lax::unary(stop_gradient_p, rates, loc), flat, loc);
-  const PoissonDraw draw{key, rates.size(), loc};
-  return lax::reshape(vmap(draw, {}, loc)(positions, expected), shape, loc);
+  return at_once(op, loc, [&]() -> Array {
+    const Array rates = align::broadcast(op, align::as_float(op, rate), shape, loc);
+    if (rates.size() == 0) return lax::full({DType::i32, shape}, 0, loc);
+    const Shape flat{rates.size()};
+    const Array positions = lax::iota(DType::u32, flat, 0, loc);
+    const Array expected = lax::reshape(lax::unary(stop_gradient_p, rates, loc), flat, loc);
+    const PoissonDraw draw{key, rates.size(), loc};
+    return lax::reshape(vmap(draw, {}, loc)(positions, expected), shape, loc);
+  });
 }
 
 Array beta(Key key, Operand a, Operand b, const Shape& shape, DType dtype) {
   const Loc loc = a.loc();
-  auto keys = split<2>(std::move(key), loc);
-  const Array x = gamma_draws("random::beta", std::move(keys[0]), a, shape, dtype, true);
-  const Array y = gamma_draws("random::beta", std::move(keys[1]), b, shape, dtype, true);
-  const Array top = emit1(max_p, {}, {x, y}, loc);
-  const Array ex = lax::unary(exp_p, lax::sub(x, top, loc), loc);
-  const Array ey = lax::unary(exp_p, lax::sub(y, top, loc), loc);
-  return lax::div(ex, lax::add(ex, ey, loc), loc);
+  return at_once("random::beta", loc, [&]() -> Array {
+    auto keys = split<2>(std::move(key), loc);
+    const Array x = gamma_draws("random::beta", std::move(keys[0]), a, shape, dtype, true);
+    const Array y = gamma_draws("random::beta", std::move(keys[1]), b, shape, dtype, true);
+    const Array top = emit1(max_p, {}, {x, y}, loc);
+    const Array ex = lax::unary(exp_p, lax::sub(x, top, loc), loc);
+    const Array ey = lax::unary(exp_p, lax::sub(y, top, loc), loc);
+    return lax::div(ex, lax::add(ex, ey, loc), loc);
+  });
 }
 
 Array dirichlet(Key key, Operand alpha, const Shape& shape, DType dtype) {
   const Loc loc = alpha.loc();
-  const Array a = align::as_array("random::dirichlet", alpha);
-  if (a.rank() == 0)
-    usage_error("random::dirichlet", "alpha is a vector of weights, got " + to_string(a.aval()),
-                loc);
-  const Shape drawn = shape.with_inserted(shape.rank(), a.dim(-1));
-  const Array x = gamma_draws("random::dirichlet", std::move(key), {a, loc}, drawn, dtype, true);
-  return softmax({x, loc}, -1);
+  return at_once("random::dirichlet", loc, [&]() -> Array {
+    const Array a = align::as_array("random::dirichlet", alpha);
+    if (a.rank() == 0)
+      usage_error("random::dirichlet", "alpha is a vector of weights, got " + to_string(a.aval()),
+                  loc);
+    const Shape drawn = shape.with_inserted(shape.rank(), a.dim(-1));
+    const Array x = gamma_draws("random::dirichlet", std::move(key), {a, loc}, drawn, dtype, true);
+    return softmax({x, loc}, -1);
+  });
 }
 
 Array chisquare(Key key, Operand df, const Shape& shape, DType dtype) {
   const Loc loc = df.loc();
   constexpr std::string_view op = "random::chisquare";
-  const Array half = lax::mul(draws::parameter(op, df, shape, dtype), 0.5, loc);
-  const Array x = gamma_draws(op, std::move(key), {half, loc}, shape, dtype, true);
-  return lax::mul(lax::unary(exp_p, x, loc), 2, loc);
+  return at_once(op, loc, [&]() -> Array {
+    const Array half = lax::mul(draws::parameter(op, df, shape, dtype), 0.5, loc);
+    const Array x = gamma_draws(op, std::move(key), {half, loc}, shape, dtype, true);
+    return lax::mul(lax::unary(exp_p, x, loc), 2, loc);
+  });
 }
 
 Array student_t(Key key, Operand df, const Shape& shape, DType dtype) {
   const Loc loc = df.loc();
   constexpr std::string_view op = "random::student_t";
-  const Array half = lax::mul(draws::parameter(op, df, shape, dtype), 0.5, loc);
-  auto keys = split<2>(std::move(key), loc);
-  const Array z = normal(std::move(keys[0]), shape, dtype, loc);
-  const Array g = gamma_draws(op, std::move(keys[1]), {half, loc}, shape, dtype, false);
-  return lax::mul(z, lax::unary(sqrt_p, lax::div(half, g, loc), loc), loc);
+  return at_once(op, loc, [&]() -> Array {
+    const Array half = lax::mul(draws::parameter(op, df, shape, dtype), 0.5, loc);
+    auto keys = split<2>(std::move(key), loc);
+    const Array z = normal(std::move(keys[0]), shape, dtype, loc);
+    const Array g = gamma_draws(op, std::move(keys[1]), {half, loc}, shape, dtype, false);
+    return lax::mul(z, lax::unary(sqrt_p, lax::div(half, g, loc), loc), loc);
+  });
 }
 
 Array fisher_f(Key key, Operand dfnum, Operand dfden, const Shape& shape, DType dtype) {
   const Loc loc = dfnum.loc();
   constexpr std::string_view op = "random::fisher_f";
-  auto keys = split<2>(std::move(key), loc);
-  const auto mean_square = [&](Key k, const Operand& df) {
-    return lax::div(chisquare(std::move(k), df, shape, dtype),
-                    draws::parameter(op, df, shape, dtype), loc);
-  };
-  const Array above = mean_square(std::move(keys[0]), dfnum);
-  return lax::div(above, mean_square(std::move(keys[1]), dfden), loc);
+  return at_once(op, loc, [&]() -> Array {
+    auto keys = split<2>(std::move(key), loc);
+    const auto mean_square = [&](Key k, const Operand& df) {
+      return lax::div(chisquare(std::move(k), df, shape, dtype),
+                      draws::parameter(op, df, shape, dtype), loc);
+    };
+    const Array above = mean_square(std::move(keys[0]), dfnum);
+    return lax::div(above, mean_square(std::move(keys[1]), dfden), loc);
+  });
 }
 
 Array generalized_normal(Key key, double p, const Shape& shape, DType dtype, Loc loc) {

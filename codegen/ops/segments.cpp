@@ -4,6 +4,7 @@
 
 #include "codegen/lax/positions.h"
 #include "codegen/operations/gather_scatter.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/indexing.h"
 
 namespace gnomon {
@@ -25,17 +26,19 @@ Array reduce(std::string_view op, const Primitive& scatter, const Operand& data,
              const Operand& segment_ids, Dim num_segments, bool unique, Identity&& identity) {
   const Array& a = positions::array_of(op, data);
   const Loc loc = data.loc();
-  if (num_segments < 0)
-    usage_error(op, "num_segments is " + std::to_string(num_segments) + " and cannot be negative",
-                loc);
-  const Array ids = positions::of(op, segment_ids, num_segments, false);
-  if (a.rank() == 0 || ids.rank() != 1 || ids.shape()[0] != a.shape()[0])
-    usage_error(op,
-                "segment ids " + to_string(ids.shape()) + " do not go along the first axis of " +
-                    to_string(a.aval()),
-                loc);
-  const Aval out{a.dtype(), a.shape().with(0, num_segments)};
-  return emit1(scatter, ScatterParams{0, 0, unique}, {identity(out, loc), ids, a}, loc);
+  return at_once(op, loc, [&]() -> Array {
+    if (num_segments < 0)
+      usage_error(op, "num_segments is " + std::to_string(num_segments) + " and cannot be negative",
+                  loc);
+    const Array ids = positions::of(op, segment_ids, num_segments, false);
+    if (a.rank() == 0 || ids.rank() != 1 || ids.shape()[0] != a.shape()[0])
+      usage_error(op,
+                  "segment ids " + to_string(ids.shape()) + " do not go along the first axis of " +
+                      to_string(a.aval()),
+                  loc);
+    const Aval out{a.dtype(), a.shape().with(0, num_segments)};
+    return emit1(scatter, ScatterParams{0, 0, unique}, {identity(out, loc), ids, a}, loc);
+  });
 }
 
 }  // namespace

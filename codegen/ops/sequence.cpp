@@ -285,15 +285,17 @@ Array unwrap(Operand x, int axis, double period) {
 
 Array polyval(Operand coefficients, Operand x) {
   const Loc loc = x.loc();
-  const std::array pair{coefficients, x};
-  const DType t = align::common_dtype("polyval", pair);
-  const Array c =
-      lax::convert(vector_of("polyval", "the array of coefficients", coefficients), t, loc);
-  const Array v = align::in_dtype("polyval", x, t);
-  Array y = lax::zeros_like(v, loc);
-  for (Dim i = 0; i < c.size(); ++i)
-    y = lax::add(lax::mul(y, v, loc), lax::broadcast(c[i], v.shape(), {}, loc), loc);
-  return y;
+  return at_once("polyval", loc, [&]() -> Array {
+    const std::array pair{coefficients, x};
+    const DType t = align::common_dtype("polyval", pair);
+    const Array c =
+        lax::convert(vector_of("polyval", "the array of coefficients", coefficients), t, loc);
+    const Array v = align::in_dtype("polyval", x, t);
+    Array y = lax::zeros_like(v, loc);
+    for (Dim i = 0; i < c.size(); ++i)
+      y = lax::add(lax::mul(y, v, loc), lax::broadcast(c[i], v.shape(), {}, loc), loc);
+    return y;
+  });
 }
 
 Array interp(Operand x, Operand xp, Operand fp, std::optional<double> left,
@@ -347,60 +349,68 @@ Array interp(Operand x, Operand xp, Operand fp, std::optional<double> left,
 
 Array convolve(Operand a, Operand v, Overlap overlap) {
   const Loc loc = a.loc();
-  Arrays x = vectors_to_slide("convolve", a, v);
-  // The shorter one slides.
-  if (x[0].size() < x[1].size()) std::swap(x[0], x[1]);
-  const Array full = slide(x[0], lax::reverse(x[1], {0}, loc), loc);
-  return overlapping(full, x[0].size(), x[1].size(), overlap, loc);
+  return at_once("convolve", loc, [&]() -> Array {
+    Arrays x = vectors_to_slide("convolve", a, v);
+    // The shorter one slides.
+    if (x[0].size() < x[1].size()) std::swap(x[0], x[1]);
+    const Array full = slide(x[0], lax::reverse(x[1], {0}, loc), loc);
+    return overlapping(full, x[0].size(), x[1].size(), overlap, loc);
+  });
 }
 
 Array correlate(Operand a, Operand v, Overlap overlap) {
   const Loc loc = a.loc();
-  const Arrays x = vectors_to_slide("correlate", a, v);
-  const Dim n = x[0].size(), m = x[1].size();
-  if (n >= m) return overlapping(slide(x[0], x[1], loc), n, m, overlap, loc);
-  // Exchanged operands give the result backwards.
-  return lax::reverse(overlapping(slide(x[1], x[0], loc), n, m, overlap, loc), {0}, loc);
+  return at_once("correlate", loc, [&]() -> Array {
+    const Arrays x = vectors_to_slide("correlate", a, v);
+    const Dim n = x[0].size(), m = x[1].size();
+    if (n >= m) return overlapping(slide(x[0], x[1], loc), n, m, overlap, loc);
+    // Exchanged operands give the result backwards.
+    return lax::reverse(overlapping(slide(x[1], x[0], loc), n, m, overlap, loc), {0}, loc);
+  });
 }
 
 // ---- products of vectors
 
 Array cross(Operand a, Operand b) {
   const Loc loc = a.loc();
-  const std::array pair{a, b};
-  const DType t = align::common_dtype("cross", pair);
-  const Array x = align::in_dtype("cross", a, t), y = align::in_dtype("cross", b, t);
-  const auto length = [](const Array& v) { return v.rank() == 0 ? 0 : v.dim(-1); };
-  const Dim n = length(x), m = length(y);
-  if (n < 2 || n > 3 || m < 2 || m > 3)
-    usage_error(
-        "cross",
-        to_string(x.aval()) + " and " + to_string(y.aval()) + ": the last axes have length 2 or 3",
-        loc);
-  const auto component = [&](const Array& v, Dim i) -> Array {
-    const int last = v.rank() - 1;
-    const Array c = lax::reshape(part(v, last, i, i + 1, loc), v.shape().without(last), loc);
-    return c;
-  };
-  // The products of components i of x and j of y; a missing third one is 0.
-  const auto term = [&](Dim i, Dim j) -> Array {
-    const auto at = [&](const Array& v, Dim k) {
-      return k < v.dim(-1) ? component(v, k) : lax::zeros_like(component(v, 0), loc);
+  return at_once("cross", loc, [&]() -> Array {
+    const std::array pair{a, b};
+    const DType t = align::common_dtype("cross", pair);
+    const Array x = align::in_dtype("cross", a, t), y = align::in_dtype("cross", b, t);
+    const auto length = [](const Array& v) { return v.rank() == 0 ? 0 : v.dim(-1); };
+    const Dim n = length(x), m = length(y);
+    if (n < 2 || n > 3 || m < 2 || m > 3)
+      usage_error("cross",
+                  to_string(x.aval()) + " and " + to_string(y.aval()) +
+                      ": the last axes have length 2 or 3",
+                  loc);
+    const auto component = [&](const Array& v, Dim i) -> Array {
+      const int last = v.rank() - 1;
+      const Array c = lax::reshape(part(v, last, i, i + 1, loc), v.shape().without(last), loc);
+      return c;
     };
-    return subtract({multiply({at(x, i), loc}, {at(y, j), loc}), loc},
-                    {multiply({at(x, j), loc}, {at(y, i), loc}), loc});
-  };
-  if (n == 2 && m == 2) return term(0, 1);
-  return stack({term(1, 2), term(2, 0), term(0, 1)}, -1, loc);
+    // The products of components i of x and j of y; a missing third one is 0.
+    const auto term = [&](Dim i, Dim j) -> Array {
+      const auto at = [&](const Array& v, Dim k) {
+        return k < v.dim(-1) ? component(v, k) : lax::zeros_like(component(v, 0), loc);
+      };
+      return subtract({multiply({at(x, i), loc}, {at(y, j), loc}), loc},
+                      {multiply({at(x, j), loc}, {at(y, i), loc}), loc});
+    };
+    if (n == 2 && m == 2) return term(0, 1);
+    return stack({term(1, 2), term(2, 0), term(0, 1)}, -1, loc);
+  });
 }
 
 Array vdot(Operand a, Operand b) { return dot({ravel(a), a.loc()}, {ravel(b), b.loc()}); }
 
 Array inner(Operand a, Operand b) {
   const Loc loc = a.loc();
-  const Array x = align::as_array("inner", a), y = align::as_array("inner", b);
-  if (x.rank() == 0 || y.rank() == 0) return multiply(a, b);
-  return tensordot({x, loc}, {y, loc}, {x.rank() - 1}, {y.rank() - 1});
+  return at_once("inner", loc, [&]() -> Array {
+    const Array x = align::as_array("inner", a), y = align::as_array("inner", b);
+    if (x.rank() == 0 || y.rank() == 0) return multiply(a, b);
+    return tensordot({x, loc}, {y, loc}, {x.rank() - 1}, {y.rank() - 1});
+  });
 }
 
 }  // namespace gnomon

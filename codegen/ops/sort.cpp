@@ -4,6 +4,7 @@
 #include "codegen/lax/align.h"
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/operations/sort.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/control.h"
 #include "gnomon/sorting.h"
 
@@ -127,61 +128,65 @@ TopK top_k(Operand x, Dim k, int axis) {
 
 Array searchsorted(Operand sorted_values, Operand values, Side side) {
   const Loc loc = sorted_values.loc();
-  const std::array pair{sorted_values, values};
-  const DType t = align::common_dtype("searchsorted", pair);
-  const Array a = align::in_dtype("searchsorted", sorted_values, t);
-  const Array v = align::in_dtype("searchsorted", values, t);
-  if (a.rank() != 1)
-    usage_error("searchsorted", "searches an array of rank 1, got " + to_string(a.aval()), loc);
-  const Dim n = a.size();
-  const Array wanted = sort_key(v, loc);
-  if (n == 0) return lax::full({DType::i32, v.shape()}, 0, loc);
-  // Whether an element is to stay in front of the wanted one.
-  const auto in_front = [&](const Array& element) {
-    return side == Side::left ? lax::lt(element, wanted, loc)
-                              : lax::unary(not_p, lax::lt(wanted, element, loc), loc);
-  };
-  const auto full = [&](Dim x) {
-    return lax::full({DType::i32, v.shape()}, static_cast<double>(x), loc);
-  };
-  Dim steps = 1;
-  while ((Dim{1} << steps) < n + 1) ++steps;
-  using Range = std::vector<Array>;
-  return fori_loop(
-      0, steps,
-      [&](const Array&, const Range& range) {
-        const Array &low = range[0], &high = range[1];
-        const Array middle =
-            emit1(shr_p, {}, {lax::add(low, high, loc), lax::full_like(low, 1, loc)}, loc);
-        const Array less = in_front(sort_key(pick(a, middle, loc), loc));
-        const Array open = lax::lt(low, high, loc);
-        const Array up = lax::logical_and(open, less, loc);
-        const Array down = lax::logical_and(open, lax::unary(not_p, less, loc), loc);
-        return Range{lax::select(up, lax::add(middle, 1, loc), low, loc),
-                     lax::select(down, middle, high, loc)};
-      },
-      Range{full(0), full(n)}, {}, loc)[0];
+  return at_once("searchsorted", loc, [&]() -> Array {
+    const std::array pair{sorted_values, values};
+    const DType t = align::common_dtype("searchsorted", pair);
+    const Array a = align::in_dtype("searchsorted", sorted_values, t);
+    const Array v = align::in_dtype("searchsorted", values, t);
+    if (a.rank() != 1)
+      usage_error("searchsorted", "searches an array of rank 1, got " + to_string(a.aval()), loc);
+    const Dim n = a.size();
+    const Array wanted = sort_key(v, loc);
+    if (n == 0) return lax::full({DType::i32, v.shape()}, 0, loc);
+    // Whether an element is to stay in front of the wanted one.
+    const auto in_front = [&](const Array& element) {
+      return side == Side::left ? lax::lt(element, wanted, loc)
+                                : lax::unary(not_p, lax::lt(wanted, element, loc), loc);
+    };
+    const auto full = [&](Dim x) {
+      return lax::full({DType::i32, v.shape()}, static_cast<double>(x), loc);
+    };
+    Dim steps = 1;
+    while ((Dim{1} << steps) < n + 1) ++steps;
+    using Range = std::vector<Array>;
+    return fori_loop(
+        0, steps,
+        [&](const Array&, const Range& range) {
+          const Array &low = range[0], &high = range[1];
+          const Array middle =
+              emit1(shr_p, {}, {lax::add(low, high, loc), lax::full_like(low, 1, loc)}, loc);
+          const Array less = in_front(sort_key(pick(a, middle, loc), loc));
+          const Array open = lax::lt(low, high, loc);
+          const Array up = lax::logical_and(open, less, loc);
+          const Array down = lax::logical_and(open, lax::unary(not_p, less, loc), loc);
+          return Range{lax::select(up, lax::add(middle, 1, loc), low, loc),
+                       lax::select(down, middle, high, loc)};
+        },
+        Range{full(0), full(n)}, {}, loc)[0];
+  });
 }
 
 Array digitize(Operand x, Operand edges, bool right) {
   const Loc loc = x.loc();
-  const Array bins = align::as_array("digitize", edges);
-  const std::array pair{x, edges};
-  const Array a = x.is_array()
-                      ? x.array()
-                      : align::in_dtype("digitize", x, align::common_dtype("digitize", pair));
-  if (bins.rank() != 1)
-    usage_error("digitize", "edges have rank 1, got " + to_string(bins.aval()), loc);
-  const Dim n = bins.size();
-  if (n == 0) return lax::full({DType::i32, a.shape()}, 0, loc);
-  const Side side = right ? Side::left : Side::right;
-  const Array up = searchsorted({bins, loc}, {a, loc}, side);
-  const Array down =
-      lax::sub_from(static_cast<double>(n),
-                    searchsorted({lax::reverse(bins, {0}, loc), loc}, {a, loc}, side), loc);
-  const Array first = bins[0], last = bins[n - 1];
-  const Array descends = lax::lt(sort_key(last, loc), sort_key(first, loc), loc);
-  return lax::select(lax::broadcast(descends, a.shape(), {}, loc), down, up, loc);
+  return at_once("digitize", loc, [&]() -> Array {
+    const Array bins = align::as_array("digitize", edges);
+    const std::array pair{x, edges};
+    const Array a = x.is_array()
+                        ? x.array()
+                        : align::in_dtype("digitize", x, align::common_dtype("digitize", pair));
+    if (bins.rank() != 1)
+      usage_error("digitize", "edges have rank 1, got " + to_string(bins.aval()), loc);
+    const Dim n = bins.size();
+    if (n == 0) return lax::full({DType::i32, a.shape()}, 0, loc);
+    const Side side = right ? Side::left : Side::right;
+    const Array up = searchsorted({bins, loc}, {a, loc}, side);
+    const Array down =
+        lax::sub_from(static_cast<double>(n),
+                      searchsorted({lax::reverse(bins, {0}, loc), loc}, {a, loc}, side), loc);
+    const Array first = bins[0], last = bins[n - 1];
+    const Array descends = lax::lt(sort_key(last, loc), sort_key(first, loc), loc);
+    return lax::select(lax::broadcast(descends, a.shape(), {}, loc), down, up, loc);
+  });
 }
 
 Unique unique(Operand x, Dim size, std::optional<Scalar> fill) {
@@ -224,23 +229,28 @@ Unique unique(Operand x, Dim size, std::optional<Scalar> fill) {
 
 Array isin(Operand x, Operand among) {
   const Loc loc = x.loc();
-  const std::array pair{x, among};
-  const DType t = align::common_dtype("isin", pair);
-  const Array a = align::in_dtype("isin", x, t), set = flat(align::in_dtype("isin", among, t), loc);
-  if (set.size() == 0) return lax::full({DType::boolean, a.shape()}, 0, loc);
-  const Array ordered = sorted(set, 0, {}, loc).values;
-  // NaN equals nothing, not even NaN: compared as floats.
-  return lax::eq(pick(ordered, searchsorted({ordered, loc}, {a, loc}), loc), a, loc);
+  return at_once("isin", loc, [&]() -> Array {
+    const std::array pair{x, among};
+    const DType t = align::common_dtype("isin", pair);
+    const Array a = align::in_dtype("isin", x, t),
+                set = flat(align::in_dtype("isin", among, t), loc);
+    if (set.size() == 0) return lax::full({DType::boolean, a.shape()}, 0, loc);
+    const Array ordered = sorted(set, 0, {}, loc).values;
+    // NaN equals nothing, not even NaN: compared as floats.
+    return lax::eq(pick(ordered, searchsorted({ordered, loc}, {a, loc}), loc), a, loc);
+  });
 }
 
 Array union1d(Operand a, Operand b, Dim size, std::optional<Scalar> fill) {
   const Loc loc = a.loc();
-  const std::array pair{a, b};
-  const DType t = align::common_dtype("union1d", pair);
-  const Array both = lax::concatenate(
-      {flat(align::in_dtype("union1d", a, t), loc), flat(align::in_dtype("union1d", b, t), loc)}, 0,
-      loc);
-  return unique({both, loc}, size, fill).values;
+  return at_once("union1d", loc, [&]() -> Array {
+    const std::array pair{a, b};
+    const DType t = align::common_dtype("union1d", pair);
+    const Array both = lax::concatenate(
+        {flat(align::in_dtype("union1d", a, t), loc), flat(align::in_dtype("union1d", b, t), loc)},
+        0, loc);
+    return unique({both, loc}, size, fill).values;
+  });
 }
 
 namespace {
@@ -249,23 +259,25 @@ namespace {
 Array distinct_where(std::string_view op, const Operand& a, const Operand& b, bool wanted, Dim size,
                      std::optional<Scalar> fill) {
   const Loc loc = a.loc();
-  require_size(op, size, loc);
-  const std::array pair{a, b};
-  const DType t = align::common_dtype(op, pair);
-  const Array x = flat(align::in_dtype(op, a, t), loc), y = align::in_dtype(op, b, t);
-  const Dim n = x.size();
-  if (n == 0) return lax::full({t, {size}}, fill.value_or(0), loc);
-  const Unique all = unique({x, loc}, n, {});
-  const Array member = isin({all.values, loc}, {y, loc});
-  const Array exists = lax::lt(lax::zeros_like(all.counts, loc), all.counts, loc);
-  const Array fits = wanted ? member : lax::unary(not_p, member, loc);
-  const Array places = positions_of_true(lax::logical_and(exists, fits, loc), size, loc);
-  const Array inside = lax::lt(places, lax::full_like(places, static_cast<double>(n), loc), loc);
-  const Array chosen = pick(all.values, places, loc);
-  if (size == 0) return chosen;
-  const Array filler = fill ? lax::full_like(chosen, *fill, loc)
-                            : lax::broadcast(chosen[0], chosen.shape(), {}, loc);
-  return lax::select(inside, chosen, filler, loc);
+  return at_once(op, loc, [&]() -> Array {
+    require_size(op, size, loc);
+    const std::array pair{a, b};
+    const DType t = align::common_dtype(op, pair);
+    const Array x = flat(align::in_dtype(op, a, t), loc), y = align::in_dtype(op, b, t);
+    const Dim n = x.size();
+    if (n == 0) return lax::full({t, {size}}, fill.value_or(0), loc);
+    const Unique all = unique({x, loc}, n, {});
+    const Array member = isin({all.values, loc}, {y, loc});
+    const Array exists = lax::lt(lax::zeros_like(all.counts, loc), all.counts, loc);
+    const Array fits = wanted ? member : lax::unary(not_p, member, loc);
+    const Array places = positions_of_true(lax::logical_and(exists, fits, loc), size, loc);
+    const Array inside = lax::lt(places, lax::full_like(places, static_cast<double>(n), loc), loc);
+    const Array chosen = pick(all.values, places, loc);
+    if (size == 0) return chosen;
+    const Array filler = fill ? lax::full_like(chosen, *fill, loc)
+                              : lax::broadcast(chosen[0], chosen.shape(), {}, loc);
+    return lax::select(inside, chosen, filler, loc);
+  });
 }
 
 }  // namespace

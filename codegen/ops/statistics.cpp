@@ -353,26 +353,28 @@ Array ptp(Operand x, const Axes& axes, ReduceOptions options) {
 
 Array average(Operand x, Operand weights, std::optional<int> axis) {
   const Loc loc = x.loc();
-  const std::array pair{x, weights};
-  const DType t = align::float_dtype(align::common_dtype("average", pair));
-  const Array a = align::in_dtype("average", x, t);
-  Array w = align::in_dtype("average", weights, t);
-  const Axes over = axis ? Axes(*axis) : Axes();
-  if (axis && w.rank() == 1 && a.rank() > 1) {
-    const int along = align::axis_of("average", *axis, a, loc);
-    if (w.size() != a.shape()[along])
+  return at_once("average", loc, [&]() -> Array {
+    const std::array pair{x, weights};
+    const DType t = align::float_dtype(align::common_dtype("average", pair));
+    const Array a = align::in_dtype("average", x, t);
+    Array w = align::in_dtype("average", weights, t);
+    const Axes over = axis ? Axes(*axis) : Axes();
+    if (axis && w.rank() == 1 && a.rank() > 1) {
+      const int along = align::axis_of("average", *axis, a, loc);
+      if (w.size() != a.shape()[along])
+        usage_error("average",
+                    to_string(w.aval()) + " are no weights for axis " + std::to_string(along) +
+                        " of " + to_string(a.aval()),
+                    loc);
+      w = lax::broadcast(w, a.shape(), {along}, loc);
+    }
+    if (w.shape() != a.shape())
       usage_error("average",
-                  to_string(w.aval()) + " are no weights for axis " + std::to_string(along) +
-                      " of " + to_string(a.aval()),
+                  to_string(w.aval()) + " are no weights for " + to_string(a.aval()) +
+                      "; they have its shape, or that of its axis",
                   loc);
-    w = lax::broadcast(w, a.shape(), {along}, loc);
-  }
-  if (w.shape() != a.shape())
-    usage_error("average",
-                to_string(w.aval()) + " are no weights for " + to_string(a.aval()) +
-                    "; they have its shape, or that of its axis",
-                loc);
-  return lax::div(sum({lax::mul(a, w, loc), loc}, over), sum({w, loc}, over), loc);
+    return lax::div(sum({lax::mul(a, w, loc), loc}, over), sum({w, loc}, over), loc);
+  });
 }
 
 Array cov(Operand x, CovarianceOptions options) {
@@ -411,14 +413,16 @@ Array bincount(Operand x, Dim length) {
 
 Array bincount(Operand x, Dim length, Operand weights) {
   const Loc loc = x.loc();
-  const Array ids = bin_ids("bincount", x, length, loc);
-  const Array w = align::as_array("bincount", weights);
-  if (w.size() != ids.size())
-    usage_error(
-        "bincount",
-        to_string(w.aval()) + " are no weights for " + std::to_string(ids.size()) + " elements",
-        loc);
-  return counted(ids, lax::reshape(w, ids.shape(), loc), length, loc);
+  return at_once("bincount", loc, [&]() -> Array {
+    const Array ids = bin_ids("bincount", x, length, loc);
+    const Array w = align::as_array("bincount", weights);
+    if (w.size() != ids.size())
+      usage_error(
+          "bincount",
+          to_string(w.aval()) + " are no weights for " + std::to_string(ids.size()) + " elements",
+          loc);
+    return counted(ids, lax::reshape(w, ids.shape(), loc), length, loc);
+  });
 }
 
 Histogram histogram(Operand x, Dim bins, std::optional<std::pair<double, double>> range) {

@@ -9,6 +9,7 @@
 #include "codegen/base/path_visitor.h"
 #include "codegen/lax/align.h"
 #include "codegen/lax/lax.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/numeric.h"
 #include "gnomon/ops.h"
 
@@ -42,7 +43,7 @@ Array dot(const std::vector<Array>& a, const std::vector<Array>& b, Loc loc) {
                     " arrays; vectors in them need equal lengths",
                 loc);
   }
-  Array total;
+  std::vector<std::size_t> both;
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i].is_hole() || b[i].is_hole()) continue;
     if (a[i].shape() != b[i].shape()) {
@@ -52,24 +53,33 @@ Array dot(const std::vector<Array>& a, const std::vector<Array>& b, Loc loc) {
                       " in the other; they need one shape",
                   loc);
     }
-    const Array product = vdot({a[i], loc}, {b[i], loc});
-    total = total.empty() ? product : gnomon::add({total, loc}, {product, loc});
+    both.push_back(i);
   }
-  return total.empty() ? zeros({}, DType::f32, loc) : total;
+  if (both.empty()) return zeros({}, DType::f32, loc);
+  return at_once("tree::dot", loc, [&] {
+    Array total;
+    for (const std::size_t i : both) {
+      const Array product = vdot({a[i], loc}, {b[i], loc});
+      total = total.empty() ? product : gnomon::add({total, loc}, {product, loc});
+    }
+    return total;
+  });
 }
 
 Array norm(const std::vector<Array>& arrays, Loc loc) {
-  Array squares;
-  for (const Array& a : arrays) {
-    const Array one = sum({square({a, loc}), loc});
-    squares = squares.empty() ? one : gnomon::add({squares, loc}, {one, loc});
-  }
-  if (squares.empty()) return zeros({}, DType::f32, loc);
-  squares = align::as_float("tree::norm", {squares, loc});
-  // The root's derivative at 0 is infinite: it is taken of 1 there.
-  const Array nothing = equal({squares, loc}, {0.0, loc});
-  const Array root = sqrt({where({nothing, loc}, {1.0, loc}, {squares, loc}), loc});
-  return where({nothing, loc}, {0.0, loc}, {root, loc});
+  if (arrays.empty()) return zeros({}, DType::f32, loc);
+  return at_once("tree::norm", loc, [&]() -> Array {
+    Array squares;
+    for (const Array& a : arrays) {
+      const Array one = sum({square({a, loc}), loc});
+      squares = squares.empty() ? one : gnomon::add({squares, loc}, {one, loc});
+    }
+    squares = align::as_float("tree::norm", {squares, loc});
+    // The root's derivative at 0 is infinite: it is taken of 1 there.
+    const Array nothing = equal({squares, loc}, {0.0, loc});
+    const Array root = sqrt({where({nothing, loc}, {1.0, loc}, {squares, loc}), loc});
+    return where({nothing, loc}, {0.0, loc}, {root, loc});
+  });
 }
 
 Array ravel(const std::vector<Array>& arrays, Loc loc) {

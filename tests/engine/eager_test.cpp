@@ -94,6 +94,98 @@ TEST_F(Eager, WhatIsMadeOfNumbersGoesWhereItIsMet) {
   EXPECT_THAT(host(f(zeros({2}))), ElementsAre(1, 1));
 }
 
+TEST_F(Eager, AnIndexOfNumbersGoesWhereTheArrayIs) {
+  const Array x = rt.from_host({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f});
+  const Array v = rt.from_host({0.5f, 0.25f, 8.0f}), i = array({1, -2, 9});
+  EXPECT_THAT(host(x[i]), ElementsAre(2, 5, 6));
+  EXPECT_THAT(host(take(x, i)), ElementsAre(2, 5, 6));
+  EXPECT_THAT(host(take(x, i, 0, {.mode = ReadMode::fill, .fill_value = 7})), ElementsAre(2, 5, 7));
+  EXPECT_THAT(host(take_along_axis(x, i, 0)), ElementsAre(2, 5, 6));
+  EXPECT_THAT(host(put_along_axis(x, i, v, 0)), ElementsAre(1, 0.5, 3, 4, 0.25, 6));
+  EXPECT_THAT(host(scatter_add(x, i, v)), ElementsAre(1, 2.5, 3, 4, 5.25, 6));
+  EXPECT_THAT(host(dynamic_slice(x, {full({}, -2)}, {2})), ElementsAre(5, 6));
+  EXPECT_THAT(host(dynamic_update_slice(x, v, {full({}, 1)})), ElementsAre(1, 0.5, 0.25, 8, 5, 6));
+  EXPECT_THAT(host(choose(i, {v, -v})), ElementsAre(-0.5, 0.25, -8));
+  EXPECT_THAT(host(segment_sum(v, array({1, 1, 0}, DType::u32), 2)), ElementsAre(8, 0.75));
+  const Array mask = array({true, false, true, true, false, false});
+  EXPECT_THAT(host(compact(x, mask, {.size = 4, .fill = 0}).rows), ElementsAre(1, 3, 4, 0));
+}
+
+// Whatever a function computes of one of its arrays alone: it may be of numbers, as any other.
+TEST_F(Eager, EachOfTheArraysMayBeOfNumbers) {
+  using A = const Array&;
+  using Function = Array (*)(A, A);
+  const std::pair<const char*, Function> functions[] = {
+      {"where", [](A a, A b) { return where(cast(b, DType::i32), a, b); }},
+      {"remainder", [](A a, A b) { return remainder(cast(a, DType::i32), cast(b, DType::i32)); }},
+      {"floor_divide",
+       [](A a, A b) { return floor_divide(cast(a, DType::i32), cast(b, DType::i32)); }},
+      {"searchsorted", [](A a, A b) { return searchsorted(a, b); }},
+      {"digitize", [](A a, A b) { return digitize(a, b); }},
+      {"isin", [](A a, A b) { return isin(a, b); }},
+      {"union1d", [](A a, A b) { return union1d(a, b, 6); }},
+      {"intersect1d", [](A a, A b) { return intersect1d(a, b, 3); }},
+      {"setdiff1d", [](A a, A b) { return setdiff1d(a, b, 3); }},
+      {"select", [](A a, A b) { return select({cast(a, DType::boolean)}, {b}, 0); }},
+      {"average", [](A a, A b) { return average(a, b); }},
+      {"bincount", [](A a, A b) { return bincount(cast(a, DType::i32), 4, b); }},
+      {"polyval", [](A a, A b) { return polyval(a, b); }},
+      {"convolve", [](A a, A b) { return convolve(a, b); }},
+      {"correlate", [](A a, A b) { return correlate(a, b); }},
+      {"cross", [](A a, A b) { return cross(a, b); }},
+      {"einsum", [](A a, A b) { return einsum("i,j->", a, b); }},
+      {"isclose", [](A a, A b) { return isclose(a, b); }},
+      {"nextafter", [](A a, A b) { return nextafter(a, b); }},
+      {"copysign", [](A a, A b) { return copysign(a, b); }},
+      {"fmax", [](A a, A b) { return fmax(a, b); }},
+      {"heaviside", [](A a, A b) { return heaviside(a, b); }},
+      {"ldexp", [](A a, A b) { return ldexp(a, cast(b, DType::i32)); }},
+      {"gcd", [](A a, A b) { return gcd(cast(a, DType::i32), cast(b, DType::i32)); }},
+      {"lcm", [](A a, A b) { return lcm(cast(a, DType::i32), cast(b, DType::i32)); }},
+      {"celu", [](A a, A b) { return celu(a, b); }},
+      {"tridiagonal_solve", [](A a, A b) { return linalg::tridiagonal_solve(b, a, b, a); }},
+      {"lstsq", [](A a, A b) { return linalg::lstsq(expand_dims(a, 1), b).x; }},
+      {"polar", [](A a, A b) { return polar(a, b).re; }},
+      {"complex", [](A a, A b) { return (complex(a, b) * complex(a, b) / complex(b, a)).im; }},
+      {"tree::norm", [](A a, A b) { return tree::norm(std::pair{a, b}); }},
+      {"tree::dot", [](A a, A b) { return tree::dot(std::pair{a, b}, std::pair{a, b}); }},
+  };
+  const Array x = rt.from_host({1.0f, 2.0f, 4.0f}), y = rt.from_host({3.0f, 1.0f, 2.0f});
+  const Array of_numbers = array({1.0f, 2.0f, 4.0f}), others = array({3.0f, 1.0f, 2.0f});
+  const auto numbers_of = [&](A a) { return rt.to_host<float>(cast(a, DType::f32)); };
+  for (const auto& [name, f] : functions) {
+    const std::vector<float> want = numbers_of(f(x, y));
+    EXPECT_THAT(numbers_of(f(of_numbers, y)), Pointwise(FloatNear(1e-5f), want)) << name;
+    EXPECT_THAT(numbers_of(f(x, others)), Pointwise(FloatNear(1e-5f), want)) << name;
+  }
+}
+
+TEST_F(Eager, DrawsTakeParametersOfNumbers) {
+  const Array one = rt.from_host({1.0f, 2.0f}), made = array({1.0f, 2.0f});
+  const auto same = [&](const auto& draw) {
+    const std::vector<float> want = rt.to_host<float>(cast(draw(rt.key(3), one), DType::f32));
+    EXPECT_EQ(rt.to_host<float>(cast(draw(rt.key(3), made), DType::f32)), want);
+    EXPECT_EQ(rt.to_host<float>(cast(draw(random::key(3), one), DType::f32)), want);
+  };
+  using A = const Array&;
+  same([](Key k, A a) { return random::uniform(std::move(k), {2}, a, 9.0); });
+  same([](Key k, A a) { return random::randint(std::move(k), {2}, cast(a, DType::i32), 9); });
+  same([](Key k, A a) { return random::truncated_normal(std::move(k), a, 5, {2}); });
+  same([](Key k, A a) { return random::weibull(std::move(k), a, a, {2}); });
+  same([](Key k, A a) { return random::triangular(std::move(k), a, 3, 9, {2}); });
+  same([](Key k, A a) { return random::binomial(std::move(k), a, 0.25, {2}); });
+  same([](Key k, A a) { return random::student_t(std::move(k), a, {2}); });
+  same([](Key k, A a) { return random::poisson(std::move(k), a, {2}); });
+}
+
+TEST_F(Eager, ErrorsOfAnIndexNameTheLine) {
+  const Array x = rt.from_host({1.0f, 2.0f});
+  for (const std::string& message :
+       {usage_message([&] { x[7]; }), usage_message([&] { x[array({0.5f})]; }),
+        usage_message([] { zeros({2})[array({1})]; }), usage_message([&] { x[0][0]; })})
+    EXPECT_THAT(message, AllOf(HasSubstr("gnomon::operator[]"), HasSubstr("(eager_test.cpp:")));
+}
+
 TEST_F(Eager, LikenessesAreOnTheDevice) {
   const Array x = rt.from_host({1.0f, 2.0f});
   const std::uint64_t before = rt.memory().live_ranges;

@@ -15,6 +15,7 @@ namespace gnomon {
 class Trace;
 class At;
 class Executor;
+class Operand;
 class Unplaced;
 template <class>
 inline constexpr bool always_false = false;
@@ -89,11 +90,9 @@ class Array {
   const Array& block_until_ready(Loc loc = Loc::here()) const;
 
   /// x[i] along the first axis: drops it. Static or traced index; negative wraps once, then clips.
-  Array operator[](const Array& index) const;
-  template <class I>
-  requires std::is_integral_v<I> Array operator[](I index) const {
-    return at_index(static_cast<Dim>(index));
-  }
+  Array operator[](const Operand& index) const;
+  template <class F>
+  requires std::is_floating_point_v<F> Array operator[](F index) const = delete;
 
   /// The elements that indices name, to read or to change: x.at(i, every, j).set(v), see
   /// gnomon/indexing.h, which has to be included.
@@ -119,7 +118,6 @@ class Array {
  private:
   static constexpr std::uint64_t hole_serial = ~std::uint64_t{1};
   void require_concrete(const char* op, Loc) const;
-  Array at_index(Dim index) const;
   std::shared_ptr<Storage> storage_;
   std::uint64_t trace_ = 0;  // serial of the owning trace, 0 when concrete or empty
   std::uint32_t value_ = 0;

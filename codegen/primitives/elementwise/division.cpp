@@ -8,6 +8,7 @@
 
 #include "codegen/lax/align.h"
 #include "codegen/primitives/families.h"
+#include "codegen/trace/eager.h"
 #include "gnomon/ops.h"
 #include "shaders/math/elementary.h"
 
@@ -100,31 +101,35 @@ const Primitive floor_div_p =
 
 Array remainder(Operand a, Operand b) {
   const Loc loc = a.loc();
-  const Arrays x = align::aligned("remainder", std::array{a, b});
-  if (is_float(x[0].dtype())) return emit1(floor_mod_p, {}, x, loc);
-  const Array rem = emit1(rem_p, {}, x, loc), zero = lax::zeros_like(rem, loc);
-  if (is_unsigned(rem.dtype())) return rem;
-  const Array other_sign =
-      emit1(ne_p, {}, {lax::lt(rem, zero, loc), lax::lt(x[1], zero, loc)}, loc);
-  const Array not_zero = emit1(ne_p, {}, {rem, zero}, loc);
-  return lax::select(lax::logical_and(other_sign, not_zero, loc), lax::add(rem, x[1], loc), rem,
-                     loc);
+  return at_once("remainder", loc, [&]() -> Array {
+    const Arrays x = align::aligned("remainder", std::array{a, b});
+    if (is_float(x[0].dtype())) return emit1(floor_mod_p, {}, x, loc);
+    const Array rem = emit1(rem_p, {}, x, loc), zero = lax::zeros_like(rem, loc);
+    if (is_unsigned(rem.dtype())) return rem;
+    const Array other_sign =
+        emit1(ne_p, {}, {lax::lt(rem, zero, loc), lax::lt(x[1], zero, loc)}, loc);
+    const Array not_zero = emit1(ne_p, {}, {rem, zero}, loc);
+    return lax::select(lax::logical_and(other_sign, not_zero, loc), lax::add(rem, x[1], loc), rem,
+                       loc);
+  });
 }
 
 Array floor_divide(Operand a, Operand b) {
   const Loc loc = a.loc();
-  const Arrays x = align::aligned("floor_divide", std::array{a, b});
-  if (is_float(x[0].dtype())) return emit1(floor_div_p, {}, x, loc);
-  const Array rem = emit1(rem_p, {}, x, loc), zero = lax::zeros_like(rem, loc);
-  if (is_unsigned(rem.dtype())) return lax::div(x[0], x[1], loc);
-  const Array inexact = lax::logical_and(
-      emit1(ne_p, {}, {rem, zero}, loc),
-      emit1(ne_p, {}, {lax::lt(rem, zero, loc), lax::lt(x[1], zero, loc)}, loc), loc);
-  const Array quotient = lax::div(x[0], x[1], loc);
-  // Division by zero keeps its answer: the remainder is the dividend there, of either sign.
-  const Array by_zero = lax::eq(x[1], zero, loc);
-  const Array lower = lax::logical_and(inexact, lax::unary(not_p, by_zero, loc), loc);
-  return lax::select(lower, lax::add(quotient, -1, loc), quotient, loc);
+  return at_once("floor_divide", loc, [&]() -> Array {
+    const Arrays x = align::aligned("floor_divide", std::array{a, b});
+    if (is_float(x[0].dtype())) return emit1(floor_div_p, {}, x, loc);
+    const Array rem = emit1(rem_p, {}, x, loc), zero = lax::zeros_like(rem, loc);
+    if (is_unsigned(rem.dtype())) return lax::div(x[0], x[1], loc);
+    const Array inexact = lax::logical_and(
+        emit1(ne_p, {}, {rem, zero}, loc),
+        emit1(ne_p, {}, {lax::lt(rem, zero, loc), lax::lt(x[1], zero, loc)}, loc), loc);
+    const Array quotient = lax::div(x[0], x[1], loc);
+    // Division by zero keeps its answer: the remainder is the dividend there, of either sign.
+    const Array by_zero = lax::eq(x[1], zero, loc);
+    const Array lower = lax::logical_and(inexact, lax::unary(not_p, by_zero, loc), loc);
+    return lax::select(lower, lax::add(quotient, -1, loc), quotient, loc);
+  });
 }
 
 Array trunc_divide(Operand a, Operand b) {
