@@ -14,7 +14,10 @@ Shape::Shape(std::span<const Dim> dims) {
 
 Dim Shape::size() const {
   Dim n = 1;
-  for (Dim d : *this) n *= d;
+  for (Dim d : *this) {
+    if (d == 0) return 0;
+    if (__builtin_mul_overflow(n, d, &n) || n > many) n = many;
+  }
   return n;
 }
 

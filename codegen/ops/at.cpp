@@ -261,7 +261,9 @@ Merged merge(const Named& n) {
   m.order.insert(m.order.begin() + m.axis, n.indexed.begin(), n.indexed.end());
   Shape shape;
   for (int a : n.kept()) shape.append(n.part.shape()[a]);
-  for (int a : n.indexed) m.length *= n.part.shape()[a];
+  Shape indexed;
+  for (int a : n.indexed) indexed.append(n.part.shape()[a]);
+  m.length = indexed.size();
   shape.insert(m.axis, m.length);
   m.x = lax::reshape(lax::permute(n.part, m.order, n.loc), shape, n.loc);
   return m;

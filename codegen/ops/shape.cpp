@@ -35,16 +35,17 @@ Array reshape(Operand x, const Shape& shape) {
   const Array a = align::as_array("reshape", x);
   Shape to = shape;
   int open = -1;
-  Dim rest = 1;
+  Shape others;
   for (int i = 0; i < to.rank(); ++i) {
     if (to[i] >= 0) {
-      rest *= to[i];
+      others.append(to[i]);
       continue;
     }
     if (to[i] != -1 || open >= 0)
       usage_error("reshape", to_string(shape) + " is no shape; one dimension may be -1", x.loc());
     open = i;
   }
+  const Dim rest = others.size();
   if (open >= 0 && rest > 0) to[open] = a.size() / rest;
   if (open >= 0 && rest == 0) to[open] = 0;
   if (to.size() != a.size())

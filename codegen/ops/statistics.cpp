@@ -55,8 +55,9 @@ Rows rows_of(const Array& a, const std::vector<int>& over, Loc loc) {
     r.kept.append(a.shape()[axis]);
   }
   order.insert(order.end(), over.begin(), over.end());
-  Dim n = 1;
-  for (int axis : over) n *= a.shape()[axis];
+  Shape reduced;
+  for (int axis : over) reduced.append(a.shape()[axis]);
+  const Dim n = reduced.size();
   r.values = lax::reshape(lax::permute(a, order, loc), r.kept.with_inserted(r.kept.rank(), n), loc);
   return r;
 }

@@ -38,6 +38,25 @@ TEST(Ops, NumbersTakeTheDtypeOfTheArrayTheyMeet) {
   EXPECT_EQ(type([] { return add(1, 2.0); }), "f32[]");
 }
 
+TEST(Ops, SizesDoNotWrapAround) {
+  // 2^64 and 3 2^64 + 1 elements.
+  const Dim half = Dim{1} << 32, third = 7905747460161236407;
+  EXPECT_EQ(Shape(half, half).size(), Shape::many);
+  EXPECT_EQ(Shape(7, third).size(), Shape::many);
+  EXPECT_EQ(Shape(half, half, 0).size(), 0);
+  EXPECT_EQ(Shape(half, 8).size(), Dim{1} << 35);
+  const Array one = full({1}, 5.0f);
+  EXPECT_THAT(message([&] {
+                return reshape(one, {7, third});
+              }),
+              HasSubstr("f32[1] has 1 elements and does not fill [7,7905747460161236407]"));
+  EXPECT_THAT(message([&] { return reshape(one, {-1, 7, third}); }), HasSubstr("does not fill"));
+  EXPECT_THAT(message([&] {
+                return reshape(zeros({half, half}), {0});
+              }),
+              HasSubstr("does not fill [0]"));
+}
+
 TEST(Ops, ArraysMeetInTheSmallestTypeThatHoldsBoth) {
   const auto meet = [](DType a, DType b) {
     return type([=] { return zeros({}, a) + zeros({}, b); });

@@ -51,6 +51,21 @@ std::string passes_text(const Graph& g, const PassOptions& passes) {
   return text;
 }
 
+TEST(Passes, RefuseArraysOfMoreElementsThanAreCounted) {
+  for (const Shape& shape : {Shape(Dim{1} << 32, Dim{1} << 32), Shape(Dim{1} << 34)}) {
+    Trace outer;
+    const Graph g = make_graph([&](const Array& x) { return sum(broadcast_to(x, shape)); },
+                               outer.input(f32({})))
+                        .graph;
+    try {
+      compile(g, Target::lavapipe(), {.name = "test"});
+      ADD_FAILURE() << to_string(shape);
+    } catch (const UsageError& e) {
+      EXPECT_THAT(e.what(), HasSubstr("has 2^31 elements or more; split it"));
+    }
+  }
+}
+
 class LeftOut : public ::testing::TestWithParam<std::string> {};
 
 // Whatever a pass does for speed, programs mean the same without it.

@@ -45,8 +45,11 @@ class Shape {
   }
 
   int rank() const { return rank_; }
-  /// Number of elements: 1 for rank 0.
+  /// Number of elements: 1 for rank 0, `many` for so many or more. A product that wrapped would
+  /// pass for a size that some array has.
   Dim size() const;
+  /// More elements than any array has; their bytes, and sums of several such sizes, fit 64 bits.
+  static constexpr Dim many = Dim{1} << 59;
   Dim operator[](int axis) const { return dims_[static_cast<std::size_t>(axis)]; }
   Dim& operator[](int axis) { return dims_[static_cast<std::size_t>(axis)]; }
   const Dim* begin() const { return dims_.data(); }
