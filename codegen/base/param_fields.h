@@ -107,7 +107,10 @@ struct Field<T> {
   }
   static T parse(ParamParser& p) {
     if constexpr (std::is_signed_v<T>)
-      return static_cast<T>(p.in.integer());
+      return static_cast<T>(
+          p.in.integer(std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+    else if constexpr (sizeof(T) < sizeof(std::uint64_t))
+      return static_cast<T>(p.in.integer(0, std::numeric_limits<T>::max()));
     else
       return static_cast<T>(p.in.unsigned_integer());
   }

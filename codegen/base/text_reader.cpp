@@ -123,6 +123,15 @@ std::int64_t TextReader::integer(std::string_view what) {
   return value;
 }
 
+std::int64_t TextReader::integer(std::int64_t low, std::int64_t high) {
+  const std::size_t start = position_;
+  const std::int64_t value = integer();
+  if (value >= low && value <= high) return value;
+  position_ = start;
+  fail("expected an integer from " + std::to_string(low) + " to " + std::to_string(high) +
+       ", found `" + std::to_string(value) + "`");
+}
+
 std::uint64_t TextReader::unsigned_integer(std::string_view what) {
   const std::string_view text = number_text(what);
   std::uint64_t value = 0;

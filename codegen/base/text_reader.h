@@ -34,6 +34,8 @@ class TextReader {
   /// Throws ParseError "expected <what>".
   std::string_view word(std::string_view what);
   std::int64_t integer(std::string_view what = "an integer");
+  /// Throws ParseError for what is outside low..high, too.
+  std::int64_t integer(std::int64_t low, std::int64_t high);
   std::uint64_t unsigned_integer(std::string_view what = "a number");
   /// Also `inf`, `nan` and `bits:<hex>`, the last for any bit pattern of a double.
   double number(std::string_view what = "a number");

@@ -1,6 +1,9 @@
 // codegen/graph/literal.cpp -- hash and text of constants.
 #include "codegen/graph/literal.h"
 
+#include <cmath>
+#include <utility>
+
 namespace gnomon {
 
 Literal Literal::scalar(DType dtype, double x) {
@@ -57,6 +60,17 @@ void Literal::print(ParamPrinter& out) const {
   out.text(")");
 }
 
+namespace {
+
+/// The least and the largest number of an integer type; not of u64, whose largest is no i64.
+std::pair<std::int64_t, std::int64_t> range_of(DType t) {
+  const unsigned bits = bits_of(t) - (is_signed(t) ? 1 : 0);
+  const auto high = static_cast<std::int64_t>((std::uint64_t{1} << bits) - 1);
+  return {is_signed(t) ? -high - 1 : 0, high};
+}
+
+}  // namespace
+
 Literal Literal::parse(ParamParser& p) {
   Aval aval{parse_dtype(p.in), {}};
   if (p.in.at("[")) aval.shape = param_fields::Field<Shape>::parse(p);
@@ -67,11 +81,15 @@ Literal Literal::parse(ParamParser& p) {
     if (aval.dtype == DType::boolean) {
       array.set_integer(i, param_fields::Field<bool>::parse(p));
     } else if (is_float(aval.dtype)) {
-      array.set_number(i, p.in.number());
+      const double x = p.in.number();
+      array.set_number(i, x);
+      if (std::isfinite(x) && !std::isfinite(array.number(i)))
+        p.in.fail(number_text(x) + " is beyond the largest " + std::string(name(aval.dtype)));
     } else if (aval.dtype == DType::u64) {
       array.set_integer(i, static_cast<std::int64_t>(p.in.unsigned_integer()));
     } else {
-      array.set_integer(i, p.in.integer());
+      const auto [low, high] = range_of(aval.dtype);
+      array.set_integer(i, p.in.integer(low, high));
     }
   }
   p.in.expect(")");

@@ -149,6 +149,17 @@ TEST(GraphText, PlacesErrors) {
            Case{"graph(%0: f32[2]) { %1: f32[] = sum[axis=0] %0 return }", 1, "known are axes"},
            Case{"graph() { return", 1, "expected `%`"},
            Case{"graph() { return } x", 1, "expected the end"},
+           Case{"graph() { %0: i32[] = constant[value=i32(99999999999999)] return %0 }", 1,
+                "expected an integer from -2147483648 to 2147483647, found `99999999999999`"},
+           Case{"graph() { %0: u8[] = constant[value=u8(300)] return %0 }", 1, "from 0 to 255"},
+           Case{"graph() { %0: u32[] = constant[value=u32(-1)] return %0 }", 1,
+                "from 0 to 4294967295, found `-1`"},
+           Case{"graph() { %0: i64[] = constant[value=i64(9223372036854775808)] return %0 }", 1,
+                "expected an integer, found `9223372036854775808`"},
+           Case{"graph() { %0: f32[] = constant[value=f32(1e39)] return %0 }", 1,
+                "1e+39 is beyond the largest f32"},
+           Case{"graph() {\n %0: i32[2] = iota[dtype=i32 shape=[2] axis=4294967296]\n return %0 }",
+                2, "from -2147483648 to 2147483647, found `4294967296`"},
        }) {
     try {
       parse_graph(c.text);
