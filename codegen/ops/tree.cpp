@@ -36,6 +36,24 @@ std::string padded(std::string text, std::size_t width, bool right = false) {
 
 Array number(const Operand& x) { return align::as_array("tree::reduce", x); }
 
+namespace {
+
+/// Bools as the numbers 0 and 1.
+Array counted(const Array& a, Loc loc) {
+  return a.dtype() == DType::boolean ? lax::convert(a, DType::i32, loc) : a;
+}
+
+/// Throws UsageError, in the name of a function of trees, where array number i is bool.
+void require_numbers(std::string_view op, const Array& a, std::size_t i, Loc loc) {
+  if (a.dtype() == DType::boolean)
+    usage_error(op,
+                "array " + std::to_string(i) + " is " + to_string(a.aval()) +
+                    ", which is no number; leave it out (gnomon/partition.h), or cast it",
+                loc);
+}
+
+}  // namespace
+
 Array dot(const std::vector<Array>& a, const std::vector<Array>& b, Loc loc) {
   if (a.size() != b.size()) {
     usage_error("tree::dot",
@@ -59,7 +77,7 @@ Array dot(const std::vector<Array>& a, const std::vector<Array>& b, Loc loc) {
   return at_once("tree::dot", loc, [&] {
     Array total;
     for (const std::size_t i : both) {
-      const Array product = vdot({a[i], loc}, {b[i], loc});
+      const Array product = vdot({counted(a[i], loc), loc}, {counted(b[i], loc), loc});
       total = total.empty() ? product : gnomon::add({total, loc}, {product, loc});
     }
     return total;
@@ -71,7 +89,7 @@ Array norm(const std::vector<Array>& arrays, Loc loc) {
   return at_once("tree::norm", loc, [&]() -> Array {
     Array squares;
     for (const Array& a : arrays) {
-      const Array one = sum({square({a, loc}), loc});
+      const Array one = sum({square({counted(a, loc), loc}), loc});
       squares = squares.empty() ? one : gnomon::add({squares, loc}, {one, loc});
     }
     squares = align::as_float("tree::norm", {squares, loc});
@@ -234,6 +252,7 @@ Arrays add(const Arrays& a, const Arrays& b, Loc loc) {
                       " in the other; trees are added without promotion",
                   loc);
     }
+    require_numbers("tree::add", a[i], i, loc);
     result.push_back(lax::add(a[i], b[i], loc));
   }
   return result;
@@ -243,6 +262,7 @@ Arrays scale(const Operand& factor, const Arrays& a, Loc loc) {
   Arrays result;
   result.reserve(a.size());
   for (const Array& x : a) {
+    require_numbers("tree::scale", x, result.size(), loc);
     if (!factor.is_array()) {
       if (factor.scalar().kind == Scalar::Kind::floating && !is_float(x.dtype())) {
         usage_error("tree::scale",

@@ -143,6 +143,25 @@ TEST(TreeNorm, IsTheNormOfAllElementsWithADerivativeEverywhere) {
   EXPECT_TRUE(std::isnan(run(nan, f32({1, NAN}))[0]));
 }
 
+TEST(TreeNorm, CountsBoolsAsNumbers) {
+  const auto f = [](const Array& w, const Array& b) {
+    const OpsLayer tree{w, b > 0};
+    return std::tuple{tree::norm(tree), tree::dot(tree, tree), tree::norm(b > 0),
+                      tree::dot(b > 0, b > 1)};
+  };
+  EXPECT_EQ(run_all(f, f32({1, 2}), f32({-1, 1, 3, 7, 9})),
+            (std::vector<Numbers>{{3}, {9}, {2}, {3}}));
+}
+
+TEST(TreeAdd, NamesTheBool) {
+  const auto sum = [](const Array& w) { return tree::add(OpsLayer{w, w > 0}, OpsLayer{w, w > 1}); };
+  EXPECT_THAT(usage_error_of(sum, f32({1, 2})),
+              HasSubstr("gnomon::tree::add: array 1 is bool[2], which is no number"));
+  const auto twice = [](const Array& w) { return tree::scale(2, OpsLayer{w, w > 0}); };
+  EXPECT_THAT(usage_error_of(twice, f32({1, 2})),
+              HasSubstr("gnomon::tree::scale: array 1 is bool[2], which is no number"));
+}
+
 // ---- ravel
 
 TEST(TreeRavel, IsUndoneByUnravel) {

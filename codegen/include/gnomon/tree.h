@@ -289,13 +289,14 @@ std::vector<Array> zeros_like(const std::vector<Array>&, Loc);
 }  // namespace detail
 
 /// a + b, array by array. Where one of them has a hole the other's array stays as it is: parameters
-/// plus what a gradient says of those that have one.
+/// plus what a gradient says of those that have one. Throws UsageError for bools, and for types and
+/// shapes that differ.
 template <class T>
 T add(const T& a, const T& b, Loc loc = Loc::here()) {
   return with_slots(a, detail::add(slots(a), slots(b), loc));
 }
 
-/// factor * tree, array by array; holes stay.
+/// factor * tree, array by array; holes stay. Throws UsageError for bools.
 template <class T>
 T scale(const Operand& factor, const T& tree, Loc loc = Loc::here()) {
   return with_leaves(tree, detail::scale(factor, leaves(tree), loc));

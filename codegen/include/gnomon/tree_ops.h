@@ -47,7 +47,7 @@ auto reduce(F&& f, const T& tree, A init) {
 }
 
 /// The sum of all products of elements in the same place: a number of the promoted dtype, f32 0
-/// for trees without arrays.
+/// for trees without arrays. Bools count as the integers 0 and 1.
 ///
 /// Arrays that one of the trees has no counterpart of (a hole) count as nothing. Differentiable in
 /// both. Throws UsageError when shapes or numbers of arrays differ.
@@ -57,7 +57,7 @@ Array dot(const T& a, const T& b, Loc loc = Loc::here()) {
 }
 
 /// The root of the sum of the squares of all elements, as one vector's: what gradients are clipped
-/// by. At least f32. Its derivative at 0 is 0.
+/// by. At least f32; bools count as the integers 0 and 1. Its derivative at 0 is 0.
 ///
 /// Unchecked: squares that overflow.
 template <class T>
