@@ -15,6 +15,10 @@ std::string inherited_axis() {
 }
 
 /// No element at all: batch rules need not know, and `lanes = 0` means something else to loops.
+/// Only of what elements do together the result may be one for all, and is something.
+bool is_nothing(const Equation& e) {
+  return e.primitive != &psum_p && e.primitive != &all_gather_p;
+}
 Batched nothing(const Graph& graph, const Equation& equation) {
   Batched r;
   for (ValueId v : equation.outputs) {
@@ -50,8 +54,8 @@ Batched replay(const Graph& graph, const BatchAxes& in_axes, Dim size, Trace& tr
     trace.loc = equation.loc;
     const std::size_t count = equation.outputs.size();
     const Batched out =
-        varies && size == 0 ? nothing(graph, equation)
-        : varies            ? equation.primitive->batch(equation.params, inputs, input_axes, size)
+        varies && size == 0 && is_nothing(equation) ? nothing(graph, equation)
+        : varies ? equation.primitive->batch(equation.params, inputs, input_axes, size)
                  : Batched{emit(*equation.primitive, equation.params, inputs, equation.loc),
                            BatchAxes(count)};
     GNOMON_CHECK(out.values.size() == count && out.axes.size() == count,

@@ -44,6 +44,17 @@ TEST(Axes, OfWhatAllElementsShare) {
             (std::vector<Numbers>{{15}, {5}, {5}, {5, 5, 5}, {3}}));
 }
 
+TEST(Axes, OfNoElementsAreSharedToo) {
+  const HostArray none = f32({0, 2}, {});
+  const auto sum = [](const Array& x) { return psum(x, "i") + 1; };
+  EXPECT_EQ(run(over(sum, unmapped), none), (Numbers{1, 1}));
+  const auto all = [](const Array& x) { return all_gather(x, "i", 1); };
+  EXPECT_EQ(run_arrays(over(all, unmapped), none)[0].aval.shape, Shape(2, 0));
+  EXPECT_EQ(run_arrays(over(sum), none)[0].aval.shape, Shape(0, 2));
+  EXPECT_THAT(usage_error_of(over([](const Array& x) { return x; }, unmapped), none),
+              HasSubstr("varies along the mapped axis"));
+}
+
 TEST(Axes, GathersAlongAnyPosition) {
   const HostArray x = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   for (const int position : {0, 1, -1, -2}) {
