@@ -247,6 +247,11 @@ TEST(AtGrad, OfFactorsNeedsDistinctIndices) {
   EXPECT_EQ(run(with(true), f32({2, 3, 5}), f32({7, 8}), i32({2, 0})), (Numbers{5, 2}));
   EXPECT_THAT(usage_error_of(with(false), f32({2, 3, 5}), f32({7, 8}), i32({2, 0})),
               HasSubstr("say `.unique_indices = true` if i32[2] has none"));
+  const auto segments = [](const Array& u, const Array& i) {
+    return grad([&](const Array& v) { return sum(segment_prod(v, i, 3)); })(u);
+  };
+  EXPECT_THAT(usage_error_of(segments, f32({7, 8}), i32({2, 0})),
+              HasSubstr("the derivative of segment_prod, or of at.mul, in the factors"));
 }
 
 TEST(AtErrors, NameBothSides) {

@@ -94,9 +94,9 @@ Tangents jvp_scattered_product(const Params& params, const Arrays& x, const Arra
   if (d[0]) sum = emit1(scatter_mul_p, p, {*d[0], x[1], x[2]}, {});
   if (d[2]) {
     if (!p.unique && x[1].shape()[p.batch_dims] > 1)
-      usage_error("scatter_mul",
-                  "the derivative in the factors exists for indices without repetition only; say "
-                  "`.unique_indices = true` if " +
+      usage_error("grad",
+                  "the derivative of segment_prod, or of at.mul, in the factors exists for indices "
+                  "without repetition only; say `.unique_indices = true` if " +
                       to_string(x[1].aval()) + " has none",
                   Trace::where());
     const Array right = lax::mul(x[0], added_up(x[0], x[1], *d[2], p));
