@@ -74,6 +74,12 @@ Trace::~Trace() {
 
 Trace* Trace::current() { return newest; }
 
+Trace* Trace::outermost() {
+  Trace* t = newest;
+  while (t && t->parent_) t = t->parent_;
+  return t;
+}
+
 Loc Trace::where() { return newest ? newest->loc : Loc{}; }
 
 Trace& Trace::active(std::string_view op, Loc loc) {

@@ -11,6 +11,10 @@
 
 namespace gnomon {
 
+namespace control {
+class Pullbacks;
+}  // namespace control
+
 /// An axis that vmap gave a name, for collectives (gnomon/axes.h).
 struct NamedAxis {
   std::string name;
@@ -47,6 +51,8 @@ class Trace {
   /// names the operation.
   static Trace& active(std::string_view op = "", Loc loc = {});
   static Trace* current();
+  /// The one that all others of this thread are in.
+  static Trace* outermost();
   /// The line that what is traced now comes from; none outside a trace.
   static Loc where();
   /// Whether one of the arrays on no device that were used here was made so by the user, and is no
@@ -67,6 +73,8 @@ class Trace {
   Arrays captures;  // arrays outside this trace (in terms of the parent, or concrete); each is a
                     // trailing graph input
   Loc loc;          // where equations emitted by rules say they come from
+  /// Those of steps of loops that were made while it is the outermost one.
+  std::shared_ptr<control::Pullbacks> pullbacks;
 
  private:
   struct Captured;  // which input stands for which captured array

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
 
 #include "codegen/lax/lax.h"
 #include "codegen/primitives/control/residuals.h"
@@ -75,6 +79,58 @@ Tangents backward_by(const Graph& g, const ReverseArgs& a) {
   return pull_back(ForwardPass::from_flat(g, a.active, a.saved, a.buffers), a.cotangents);
 }
 
+/// Loops in segments hold loops in segments, and passes forward and backward each ask for the
+/// pullback of every step, which holds those of the loops within: made anew each time, the work
+/// would multiply from level to level.
+class Pullbacks {
+ public:
+  Graph of(const Graph& body, const std::vector<bool>& wanted, const std::vector<bool>& given,
+           const Buffers& buffers) {
+    std::list<Entry>& alike = made_[structural_hash(body)];
+    for (const Entry& e : alike)
+      if (e.wanted == wanted && e.given == given && e.buffers == buffers &&
+          structurally_equal(e.body, body) && same_lines(e.body, body))
+        return e.graph;
+    // The references stay: others are made meanwhile.
+    Graph graph = simplify(pullback(body, wanted, given, buffers));
+    alike.push_back({body, wanted, given, buffers, graph});
+    return graph;
+  }
+
+ private:
+  struct Entry {
+    Graph body;
+    std::vector<bool> wanted, given;
+    Buffers buffers;
+    Graph graph;
+  };
+  /// Whether errors and dumps name the same lines of graphs that are structurally equal.
+  static bool same_lines(const Graph& a, const Graph& b) {
+    for (std::size_t i = 0; i < a.equations.size(); ++i) {
+      const Equation &x = a.equations[i], &y = b.equations[i];
+      if (x.loc.line != y.loc.line || std::string_view(x.loc.file) != y.loc.file) return false;
+      const std::vector<GraphPtr> of_x = x.params.graphs(), of_y = y.params.graphs();
+      for (std::size_t k = 0; k < of_x.size(); ++k)
+        if (of_x[k] != of_y[k] && !same_lines(*of_x[k], *of_y[k])) return false;
+    }
+    return true;
+  }
+  std::unordered_map<std::uint64_t, std::list<Entry>> made_;
+};
+
+namespace {
+
+/// The pullback of a step, made once in a trace.
+Graph step_pullback(const Graph& body, const std::vector<bool>& wanted,
+                    const std::vector<bool>& given, const Buffers& buffers) {
+  Trace* const trace = Trace::outermost();
+  if (!trace) return simplify(pullback(body, wanted, given, buffers));
+  if (!trace->pullbacks) trace->pullbacks = std::make_shared<Pullbacks>();
+  return trace->pullbacks->of(body, wanted, given, buffers);
+}
+
+}  // namespace
+
 StepBack::StepBack(const Graph& body, std::size_t carried, const std::vector<bool>& inputs,
                    const Buffers& known, bool with_residuals)
     : buffers(buffers_of_body(body, carried, known)) {
@@ -87,7 +143,7 @@ StepBack::StepBack(const Graph& body, std::size_t carried, const std::vector<boo
     goes = std::move(skips->goes);
     body_ = std::move(skips->body);
   }
-  graph = simplify(pullback(body_, active, outputs, buffers));
+  graph = step_pullback(body_, active, outputs, buffers);
   used = used_inputs(graph);
   if (!with_residuals) return;
   std::vector<bool> histories(body.inputs.size(), false);
@@ -126,7 +182,7 @@ StepBack StepBack::narrowed(const Graph& body, std::size_t carried,
   r.residuals = residuals;
   r.goes = goes;
   r.body_ = body_;
-  r.graph = with_residuals(simplify(pullback(body_, r.active, r.outputs, buffers)), residuals);
+  r.graph = with_residuals(step_pullback(body_, r.active, r.outputs, buffers), residuals);
   r.used = used_inputs(r.graph);
   // Other terms cancel when some are gone: it may look at what need not be kept for all of them.
   for (std::size_t i = 0; i < carried; ++i)

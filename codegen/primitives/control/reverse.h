@@ -16,6 +16,8 @@
 namespace gnomon {
 
 extern const ReverseMode while_reverse, scan_reverse, cond_reverse;
+/// Which outputs of a scan depend on the active inputs.
+std::vector<bool> moving_of_scan(const Params&, const std::vector<bool>& active);
 
 namespace control {
 

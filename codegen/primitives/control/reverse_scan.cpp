@@ -253,6 +253,6 @@ Tangents backward_scan(const ReverseArgs& a) {
 
 }  // namespace
 
-const ReverseMode scan_reverse{forward_scan, backward_scan};
+const ReverseMode scan_reverse{forward_scan, backward_scan, moving_of_scan};
 
 }  // namespace gnomon

@@ -61,15 +61,23 @@ std::vector<bool> output_flags(std::vector<bool> out, const std::vector<bool>& i
   return out;
 }
 
+struct Activity {
+  std::vector<bool> inputs, outputs;
+};
+Activity activity(const ScanParams& p, std::size_t carried, std::vector<bool> inputs) {
+  inputs = control::carried_flags(std::move(inputs), carried, [&](const std::vector<bool>& flags) {
+    return active_outputs(*p.body, flags);
+  });
+  std::vector<bool> outputs = output_flags(active_outputs(*p.body, inputs), inputs, carried);
+  return {std::move(inputs), std::move(outputs)};
+}
+
 Tangents jvp_scan(const Params& params, const Arrays& x, const Arrays&, const Tangents& d) {
   auto p = params.as<ScanParams>();
   const Parts n(p, x.size());
-  std::vector<bool> active;
-  for (const auto& t : d) active.push_back(t.has_value());
-  active = control::carried_flags(
-      std::move(active), n.carried,
-      [&](const std::vector<bool>& flags) { return active_outputs(*p.body, flags); });
-  const std::vector<bool> moving = output_flags(active_outputs(*p.body, active), active, n.carried);
+  std::vector<bool> given;
+  for (const auto& t : d) given.push_back(t.has_value());
+  const auto [active, moving] = activity(p, n.carried, std::move(given));
   const Arrays dc = control::flagged_tangents(x, d, active, 0, n.carried);
   const Arrays ds = control::flagged_tangents(x, d, active, n.carried, n.sequences);
   const Arrays dk = control::flagged_tangents(x, d, active, n.carried + n.sequences, n.constants);
@@ -164,6 +172,11 @@ std::vector<HostArray> reference_scan(const Params& params, std::span<const Aval
 }
 
 }  // namespace
+
+std::vector<bool> moving_of_scan(const Params& params, const std::vector<bool>& active) {
+  const auto& p = params.as<ScanParams>();
+  return activity(p, static_cast<std::size_t>(p.carried), active).outputs;
+}
 
 const Primitive scan_p{
     .name = "scan",
