@@ -173,7 +173,7 @@ void check_items(const std::string& name, std::vector<Item> compiled, std::vecto
   };
   const auto full = [](const Item& item) { return item.place + " = " + item.text; };
   for (auto* list : {&compiled, &called})
-    std::ranges::stable_partition(*list, [](const Item& item) { return !item.array; });
+    std::stable_partition(list->begin(), list->end(), [](const Item& item) { return !item.array; });
   for (const Item& item : compiled) {
     const Item* const now = find(called, item.place);
     if (now == nullptr) differ(full(item), "nothing there");

@@ -10,7 +10,6 @@ namespace {
 
 using math::Real;
 
-constexpr int sign_mask = std::numeric_limits<int>::min();
 constexpr int infinity_bits = 0x7f800000, no_number_bits = 0x7fc00000;
 constexpr int one_bits = 0x3f800000, significand_mask = 0x007fffff, smallest_normal_bits = 0x800000;
 

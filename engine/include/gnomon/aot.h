@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "gnomon/array.h"
+#include "gnomon/detail/frames.h"
 #include "gnomon/detail/leaf_ref.h"
 #include "gnomon/error.h"
 #include "gnomon/lowered.h"
@@ -33,10 +34,6 @@
 
 namespace gnomon {
 class Executable;
-namespace detail {
-class Frames;
-std::shared_ptr<Frames> make_frames();
-}  // namespace detail
 }  // namespace gnomon
 
 namespace gnomon::aot {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "gnomon/detail/frames.h"
 #include "gnomon/detail/function.h"
 #include "gnomon/detail/leaf_ref.h"
 #include "gnomon/detail/signature.h"
@@ -144,8 +145,6 @@ class JitCore {
   CompileTimes times_;
 };
 
-class Frames;
-std::shared_ptr<Frames> make_frames();
 double milliseconds();
 
 template <class F, class... A>
@@ -349,8 +348,8 @@ class Jitted {
   }
 
   template <class... A>
-  void report_bad_leaf(Loc loc, const A&... args) const {
-    [[maybe_unused]] std::size_t index = 0;  // of no arguments
+  void report_bad_leaf([[maybe_unused]] Loc loc, const A&... args) const {
+    [[maybe_unused]] std::size_t index = 0;  // both of no use without arguments
     (shared_->core.check_leaves(tree::detail::AnyTree::of(args), index++, loc), ...);
   }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "gnomon/detail/frames.h"
 #include "gnomon/runtime.h"
 #include "gnomon/tree.h"
 #include "gnomon/vulkan_device.h"
@@ -129,7 +130,6 @@ struct TypedTree {
   const void* type;
 };
 
-class Frames;
 /// Nothing when no such call is known. Of `trees` the first one is the results.
 Recording replay(Frames&, VkCommandBuffer, std::span<const TypedTree> trees);
 Recording record(Frames&, VkCommandBuffer, const std::shared_ptr<Executable>&,

@@ -19,10 +19,10 @@ using Widths = std::vector<std::pair<Dim, Dim>>;
 std::vector<Dim> per_axis(std::string_view layer, std::string_view what, const PerAxis& given,
                           int axes, Dim least, Loc);
 template <int axes>
-std::array<Dim, axes> on_axes(std::string_view layer, std::string_view what, const PerAxis& given,
-                              Dim least, Loc loc) {
+AxisNumbers<axes> on_axes(std::string_view layer, std::string_view what, const PerAxis& given,
+                          Dim least, Loc loc) {
   const std::vector<Dim> numbers = per_axis(layer, what, given, axes, least, loc);
-  std::array<Dim, axes> result{};
+  AxisNumbers<axes> result{};
   for (std::size_t i = 0; i < numbers.size(); ++i) result[i] = numbers[i];
   return result;
 }

@@ -33,9 +33,9 @@ template <int axes>
 struct Conv {
   Array weight;                    // [out, in / groups, kernel..]
   std::optional<Array> bias = {};  // [out, 1..]
-  std::array<Dim, axes> stride = detail::all_ones<axes>();
+  AxisNumbers<axes> stride = detail::all_ones<axes>();
   Around padding = {};
-  std::array<Dim, axes> dilation = detail::all_ones<axes>();
+  AxisNumbers<axes> dilation = detail::all_ones<axes>();
   Dim groups = 1;
   PaddingMode padding_mode = PaddingMode::zeros;
 
@@ -72,10 +72,10 @@ template <int axes>
 struct ConvTranspose {
   Array weight;                    // [out, in / groups, kernel..]
   std::optional<Array> bias = {};  // [out, 1..]
-  std::array<Dim, axes> stride = detail::all_ones<axes>();
+  AxisNumbers<axes> stride = detail::all_ones<axes>();
   Around padding = {};
-  std::array<Dim, axes> output_padding = {};
-  std::array<Dim, axes> dilation = detail::all_ones<axes>();
+  AxisNumbers<axes> output_padding = {};
+  AxisNumbers<axes> dilation = detail::all_ones<axes>();
   Dim groups = 1;
   PaddingMode padding_mode = PaddingMode::zeros;
 

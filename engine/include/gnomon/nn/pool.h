@@ -24,8 +24,8 @@ struct PoolLayerOptions {
 /// of the image in it.
 template <int axes>
 struct AvgPool {
-  std::array<Dim, axes> window = detail::all_ones<axes>();
-  std::array<Dim, axes> stride = detail::all_ones<axes>();
+  AxisNumbers<axes> window = detail::all_ones<axes>();
+  AxisNumbers<axes> stride = detail::all_ones<axes>();
   Around padding = {};
   bool use_ceil = false;
 
@@ -40,8 +40,8 @@ using AvgPool3d = AvgPool<3>;
 /// to the first of equals. The rest as for AvgPool.
 template <int axes>
 struct MaxPool {
-  std::array<Dim, axes> window = detail::all_ones<axes>();
-  std::array<Dim, axes> stride = detail::all_ones<axes>();
+  AxisNumbers<axes> window = detail::all_ones<axes>();
+  AxisNumbers<axes> stride = detail::all_ones<axes>();
   Around padding = {};
   bool use_ceil = false;
 
@@ -58,7 +58,7 @@ using MaxPool3d = MaxPool<3>;
 /// Throws UsageError for images of other ranks, and for more parts than elements.
 template <int axes>
 struct AdaptiveAvgPool {
-  std::array<Dim, axes> target = detail::all_ones<axes>();
+  AxisNumbers<axes> target = detail::all_ones<axes>();
 
   static AdaptiveAvgPool make(PerAxis target, Loc loc = Loc::here());
   Array operator()(Operand x) const;
@@ -70,7 +70,7 @@ using AdaptiveAvgPool3d = AdaptiveAvgPool<3>;
 /// The largest elements of the same parts. Equal elements share the derivative.
 template <int axes>
 struct AdaptiveMaxPool {
-  std::array<Dim, axes> target = detail::all_ones<axes>();
+  AxisNumbers<axes> target = detail::all_ones<axes>();
 
   static AdaptiveMaxPool make(PerAxis target, Loc loc = Loc::here());
   Array operator()(Operand x) const;

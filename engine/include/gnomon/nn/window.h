@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
@@ -74,10 +75,14 @@ enum class PaddingMode : std::uint8_t {
 };
 std::string_view name(PaddingMode);
 
+/// What a layer holds of each spatial axis.
+template <int axes>
+using AxisNumbers = std::array<Dim, static_cast<std::size_t>(axes)>;
+
 namespace detail {
 template <int axes>
-constexpr std::array<Dim, axes> all_ones() {
-  std::array<Dim, axes> ones{};
+constexpr AxisNumbers<axes> all_ones() {
+  AxisNumbers<axes> ones{};
   ones.fill(1);
   return ones;
 }

@@ -1,7 +1,7 @@
 // engine/include/gnomon/optim/schedules.h -- hyperparameters as functions of the step: learning
 // rate schedules.
 #pragma once
-#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "gnomon/array.h"
@@ -50,7 +50,8 @@ Schedule linear(double init, double end, Dim steps, Dim begin = 0);
 struct ExponentialOptions {
   Dim begin = 0;           // no decay before this step
   bool staircase = false;  // round the exponent down: decay at discrete intervals
-  double end_value = NAN;  // bound of the decay: below for rates < 1, else above; NAN: none
+  // Bound of the decay: below for rates < 1, else above; NaN: none.
+  double end_value = std::numeric_limits<double>::quiet_NaN();
 };
 /// init rate^((count - begin) / steps). Throws UsageError unless steps >= 1 and rate > 0.
 Schedule exponential_decay(double init, Dim steps, double rate, ExponentialOptions = {});
