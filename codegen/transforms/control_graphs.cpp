@@ -54,11 +54,10 @@ Graph reordered(const Graph& graph, const std::vector<std::size_t>& inputs,
   return canonicalize(std::move(r));
 }
 
-Graph widened(const Graph& condition, std::size_t carried, const Arrays& more,
-              const Arrays& constants) {
-  Graph g = condition;
+Graph widened(const Graph& graph, std::size_t before, const Arrays& more, const Arrays& constants) {
+  Graph g = graph;
   const std::vector<ValueId> own = std::move(g.inputs);
-  const auto middle = own.begin() + static_cast<std::ptrdiff_t>(carried);
+  const auto middle = own.begin() + static_cast<std::ptrdiff_t>(before);
   g.inputs.assign(own.begin(), middle);
   for (const Array& a : more) g.inputs.push_back(g.fresh(a.aval()));
   g.inputs.insert(g.inputs.end(), middle, own.end());

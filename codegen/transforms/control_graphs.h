@@ -15,10 +15,9 @@ GraphPtr traced(const Arrays& own, const Arrays& constants, Loc,
 /// Input i of the result is input `inputs[i]`, output i is output `outputs[i]`.
 Graph reordered(const Graph&, const std::vector<std::size_t>& inputs,
                 const std::vector<std::size_t>& outputs);
-/// The condition of a loop with inputs that it does not look at: of the types of `more` behind the
-/// carried values, of those of `constants` behind all.
-Graph widened(const Graph& condition, std::size_t carried, const Arrays& more,
-              const Arrays& constants);
+/// A graph with inputs that it does not look at: of the types of `more` behind the first `before`
+/// (a loop's condition: its carried values), of those of `constants` behind all.
+Graph widened(const Graph&, std::size_t before, const Arrays& more, const Arrays& constants);
 /// 0, 1, ... , count - 1.
 std::vector<std::size_t> indices(std::size_t count);
 /// `a` with `b` behind it.

@@ -2,6 +2,11 @@
 // derivatives, through every transform.
 #include "gnomon/custom.h"
 
+#include "codegen/graph/text.h"
+#include "codegen/optimize/expand.h"
+#include "codegen/program/target.h"
+#include "codegen/simplify/simplify.h"
+#include "gnomon/checkpoint.h"
 #include "gnomon/jacobian.h"
 #include "gnomon/partition.h"
 #include "tests/codegen/graph_host.h"
@@ -224,6 +229,62 @@ TEST(CustomJvp, VmapOfSomeArguments) {
 
 TEST(CustomVjp, IsTheDerivativeEverywhere) {
   expect_everywhere(tenfold_back, at_point(10, cosine), at_point(10, minus_sine));
+}
+
+TEST(CustomVjp, TheFunctionsOwnResultHasTheRulesDerivative) {
+  const auto straight_through =
+      custom_vjp([](const Array& v) { return round(v); },
+                 [](const Array& v) {
+                   return std::pair{round(v), std::tuple<>{}};
+                 },
+                 [](const std::tuple<>&, const Array& dy) { return 1 * dy; });
+  const auto expect_two = [](const auto& f, const char* where) {
+    SCOPED_TRACE(where);
+    const auto square = [&](const Array& v) {
+      const Array y = f(v);
+      return sum(y * y);
+    };
+    const auto second = [&](const Array& v) {
+      return grad([&](const Array& u) { return sum(grad(square)(u)); })(v);
+    };
+    expect_near(run(second, point), {2, 2});
+  };
+  expect_two(straight_through, "a call");
+  expect_two(vmap(straight_through), "each element's");
+  expect_two(checkpoint(straight_through), "a checkpoint");
+  expect_two(
+      [&](const Array& v) { return cond(sum(v) < 9, straight_through, straight_through, v); },
+      "a branch");
+  for (const int unroll : {0, 1})
+    expect_two(
+        [&](const Array& v) {
+          return fori_loop(0, 2, [&](const Array&, const Array& u) { return straight_through(u); },
+                           v, {.unroll = unroll});
+        },
+        "a loop");
+}
+
+TEST(CustomVjp, TheForwardPassRunsOnce) {
+  const auto doubled = custom_vjp(
+      [](const Array& v) {
+        return fori_loop(
+            0, 9, [](const Array&, Array u) { return 2 * u; }, v);
+      },
+      [](const Array& v) {
+        const auto end = fori_loop(
+            0, 9,
+            [](const Array& i, P p) {
+              return P{2 * p.a, p.b + cos(p.a), p.n + i};
+            },
+            P{v, v, full({}, 0)});
+        return std::pair{end.a, end.b};
+      },
+      [](const Array& seen, const Array& dy) { return dy * seen; });
+  const auto both = [&](const Array& v) {
+    return value_and_grad([&](const Array& u) { return sum(sin(doubled(u))); })(v);
+  };
+  const Graph g = simplify(expand(graph_of(both, point), Target{}));
+  EXPECT_EQ(count_equations(g, "scan") + count_equations(g, "while"), 1) << print(g);
 }
 
 TEST(CustomVjp, ClipsAGradientInLoopsToo) {

@@ -57,13 +57,37 @@ std::vector<Aval> shape_of_custom_vjp(const Params& params, std::span<const Aval
   return out;
 }
 
-Arrays forward_custom_vjp(const Params& params, const Arrays& x, const std::vector<bool>& active,
-                          const Buffers&, Loc) {
-  const auto& p = params.as<CustomVjpParams>();
+/// The forward pass: results, then residuals.
+Arrays ahead(const CustomVjpParams& p, const Arrays& x, const std::vector<bool>& active) {
   const Counts n(p);
-  calls::check_constants("custom_vjp", n.arguments, active);
   return inline_graph(*p.forward,
                       joined(x, calls::flag_constants(active, part(x, 0, n.arguments))));
+}
+
+/// What the forward pass gives, its results as those of a call, so that they have the rule's
+/// derivative here as well as where a loop or a branch computes them. The call is given them: what
+/// computes them and the residuals stays one piece.
+Arrays forward_custom_vjp(const Params& params, const Arrays& x, const std::vector<bool>& active,
+                          const Buffers&, Loc loc) {
+  auto p = params.as<CustomVjpParams>();
+  const Counts n(p);
+  calls::check_constants("custom_vjp", n.arguments, active);
+  Arrays r = ahead(p, x, active), given;
+  for (const Array& y : part(r, 0, n.outputs))
+    given.push_back(is_float(y.dtype()) ? lax::unary(stop_gradient_p, y, loc) : y);
+  p.body = control::share([&] {
+    Trace t;
+    for (const Array& a : x) t.input(a.aval());
+    Arrays own;
+    for (const Array& y : given) own.push_back(t.input(y.aval()));
+    return t.finish(own);
+  }());
+  p.forward = control::share(control::widened(*p.forward, x.size(), given, {}));
+  p.backward = control::share(
+      control::widened(*p.backward, n.residuals + n.cotangents + n.constants, given, {}));
+  const Arrays y = emit(custom_vjp_p, p, joined(x, given), loc);
+  std::copy(y.begin(), y.end(), r.begin());
+  return r;
 }
 
 /// Operands of the backward graph.
@@ -100,7 +124,8 @@ Tangents jvp_custom_vjp(const Params& params, const Arrays& x, const Arrays& y, 
   const Counts n(p);
   std::vector<bool> active;
   for (const auto& t : d) active.push_back(t.has_value());
-  const Arrays all = forward_custom_vjp(params, x, active, {}, {});
+  calls::check_constants("custom_vjp", n.arguments, active);
+  const Arrays all = ahead(p, x, active);
   Arrays cotangents;
   for (const Array& a : calls::only_floats(y, y.size()))
     cotangents.push_back(placeholder(a.aval()));
