@@ -207,7 +207,8 @@ Arrays VmapPlan::run(const Graph& graph, const Arrays& captures,
     inputs.push_back(a);
     axes.push_back(std::nullopt);
   }
-  return inline_graph(gnomon::vmap(graph, axes, out_axes, size_, options_.axis_name), inputs);
+  return inline_graph(gnomon::vmap(graph, axes, out_axes, size_, options_.axis_name, paths, loc_),
+                      inputs);
 }
 
 void wrong_structure(std::string_view op, std::string_view what, Loc loc) {

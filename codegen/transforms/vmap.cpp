@@ -95,7 +95,7 @@ Graph vmap(const Graph& graph, const BatchAxes& in_axes, const BatchAxes& out_ax
 }
 
 Graph vmap(const Graph& graph, const BatchAxes& in_axes, const BatchAxes& out_axes, Dim size,
-           const std::string& axis_name) {
+           const std::string& axis_name, const std::vector<std::string>& paths, Loc loc) {
   GNOMON_CHECK(out_axes.size() == graph.outputs.size(), "one axis per output");
   Trace trace;
   trace.mapped_axis = axis_name;
@@ -107,11 +107,12 @@ Graph vmap(const Graph& graph, const BatchAxes& in_axes, const BatchAxes& out_ax
     } else if (out_axes[i]) {
       value = lax::insert_axis(value, *out_axes[i], size);
     } else if (out.axes[i]) {
+      const bool named = i < paths.size() && !paths[i].empty();
       usage_error("vmap",
-                  "array " + std::to_string(i) +
-                      " of the result varies along the mapped axis but its out axis is `unmapped`; "
-                      "give it an axis",
-                  trace.loc);
+                  (named ? "`" + paths[i] + "` of the result" : std::string("the result")) +
+                      " varies along the mapped axis but its out axis is `unmapped`; give it an "
+                      "axis",
+                  loc);
     }
   }
   return trace.finish(out.values);

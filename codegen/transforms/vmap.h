@@ -13,9 +13,10 @@ namespace gnomon {
 /// Collectives over the axis of the vmap whose batch rules run here (Trace::mapped_axis) become
 /// operations along it.
 Graph vmap(const Graph& graph, const BatchAxes& in_axes, const BatchAxes& out_axes, Dim size);
-/// The same for a vmap of its own, with a name or without (empty).
+/// The same for a vmap of its own, with a name or without (empty). `paths` of the outputs in the
+/// result and the line of the call are for errors.
 Graph vmap(const Graph& graph, const BatchAxes& in_axes, const BatchAxes& out_axes, Dim size,
-           const std::string& axis_name);
+           const std::string& axis_name, const std::vector<std::string>& paths = {}, Loc = {});
 /// All outputs along axis 0.
 Graph vmap(const Graph& graph, const BatchAxes& in_axes, Dim size);
 
