@@ -86,6 +86,17 @@ std::optional<std::uint64_t> bytes_of(const Aval& aval) {
   return none ? 0 : product * size_of(aval.dtype);
 }
 
+void check_bytes(std::string_view op, std::string_view name, const FileArray& a) {
+  const auto wanted = bytes_of(a.aval);
+  if (wanted == a.bytes.size()) return;
+  usage_error(op,
+              (name.empty() ? std::string("the array") : "`" + std::string(name) + "`") + " is " +
+                  to_string(a.aval) + " and has " + std::to_string(a.bytes.size()) +
+                  " bytes of elements" +
+                  (wanted ? " instead of " + std::to_string(*wanted) : std::string()),
+              {});
+}
+
 FileArray read_elements(Source& source, const Aval& aval) {
   FileArray a{aval, {}};
   a.bytes.resize(static_cast<std::size_t>(source.left()));

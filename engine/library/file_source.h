@@ -83,6 +83,10 @@ std::optional<std::uint64_t> bytes_of(const Aval&);
 /// Elements of `source` in row-major order, as many as it has left. bool becomes 0 and 1.
 FileArray read_elements(Source& source, const Aval&);
 
+/// Throws UsageError when it has not as many bytes as its type asks for. `name`: its own, where it
+/// has one.
+void check_bytes(std::string_view op, std::string_view name, const FileArray&);
+
 /// Everything that is left in `source` is one .npy file.
 FileArray read_npy_from(Source& source);
 /// What stands in front of the elements.

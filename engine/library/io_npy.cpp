@@ -113,7 +113,8 @@ class Header {
       shape.append(d);
       at_ = static_cast<std::size_t>(end - text_.data());
       accept('L');  // Python 2
-      if (!accept(',') && !next_is(')')) bad();
+      // A number in parentheses is no tuple without one.
+      if (!accept(',') && (shape.rank() == 1 || !next_is(')'))) bad();
     }
     shape_ = shape;
   }
@@ -190,6 +191,7 @@ FileArray read_npy(const std::string& path) {
 }
 
 void write_npy(const std::string& path, const FileArray& a) {
+  check_bytes("write_npy", "", a);
   Sink sink("write_npy", path);
   sink.write(npy_header(a.aval));
   sink.write(a.bytes.data(), a.bytes.size());

@@ -283,6 +283,7 @@ void write_npz(const std::string& path, const NamedFileArrays& arrays) {
       usage_error("write_npz", "an array has a name that is empty or too long", {});
     if (!names.insert(named.first).second)
       usage_error("write_npz", "two arrays have the name `" + named.first + "`", {});
+    check_bytes("write_npz", named.first, named.second);
   }
   Sink sink("write_npz", path);
   std::string directory;

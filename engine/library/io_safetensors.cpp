@@ -192,10 +192,15 @@ Safetensors read_safetensors(const std::string& path, SafetensorsOptions options
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   std::uint64_t at = 0;
-  for (const Placed& p : arrays) {
-    if (p.begin != at)
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const Placed& p = arrays[i];
+    if (p.begin < at)
+      file.fail("has bytes " + std::to_string(p.begin) + " to " +
+                std::to_string(std::min(at, p.end)) + " in two arrays, `" + arrays[i - 1].name +
+                "` and `" + p.name + "`");
+    if (p.begin > at)
       file.fail("has bytes " + std::to_string(at) + " to " + std::to_string(p.begin) +
-                " in no array or in two, before `" + p.name + "`");
+                " in no array, before `" + p.name + "`");
     at = p.end;
   }
   if (at != file.left())
@@ -242,7 +247,19 @@ void write_safetensors(const std::string& path, const Safetensors& what,
     if (named.first == "__metadata__" || !names.insert(named.first).second)
       usage_error("write_safetensors",
                   "`" + named.first + "` is the name of two arrays or of the metadata", {});
+    check_bytes("write_safetensors", named.first, named.second);
     order.push_back(&named);
+  }
+  std::set<std::string> keys;
+  for (const auto& entry : what.metadata) {
+    if (entry.first == checksum_key)
+      usage_error("write_safetensors",
+                  "`" + entry.first +
+                      "` of the metadata is the checksum's; use another name, or the option "
+                      "`checksum`",
+                  {});
+    if (!keys.insert(entry.first).second)
+      usage_error("write_safetensors", "the metadata has `" + entry.first + "` twice", {});
   }
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
     return size_of(a->second.aval.dtype) > size_of(b->second.aval.dtype);

@@ -191,6 +191,8 @@ TEST(Io, SaysWhatIsWrongWithAFile) {
                         "f32[1000000000], but has 4"));
   EXPECT_THAT(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }\n", "1234"),
               HasSubstr("has a header that NumPy does not write"));
+  EXPECT_THAT(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1), }\n", "1234"),
+              HasSubstr("has a header that NumPy does not write"));
   EXPECT_THAT(npy("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }\n", "1234"),
               HasSubstr("has elements of several fields"));
   EXPECT_THAT(error_of([] { io::read_npy(::testing::TempDir()); }), HasSubstr("cannot be opened"));
@@ -209,7 +211,11 @@ TEST(Io, SaysWhatIsWrongWithAFile) {
   EXPECT_THAT(safetensors(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},)"
                           R"("b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
                           "123"),
-              HasSubstr("in no array or in two, before `b`"));
+              HasSubstr("has bytes 1 to 2 in two arrays, `a` and `b`"));
+  EXPECT_THAT(safetensors(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                          R"("b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}})",
+                          "123"),
+              HasSubstr("has bytes 1 to 2 in no array, before `b`"));
   EXPECT_THAT(safetensors(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
                           R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
                           "1"),
@@ -219,6 +225,43 @@ TEST(Io, SaysWhatIsWrongWithAFile) {
   write(file("bad.safetensors"), std::string(8, '\xff'));
   EXPECT_THAT(error_of([] { io::read_safetensors(file("bad.safetensors")); }),
               HasSubstr("is it a safetensors file?"));
+}
+
+TEST(Io, WritesNothingThatCannotBeRead) {
+  const std::string path = file("unwritten");
+  const auto refused = [&](const auto& write_to) {
+    std::string error = "no error";
+    try {
+      write_to(path);
+    } catch (const UsageError& e) {
+      error = e.what();
+    }
+    EXPECT_FALSE(std::filesystem::exists(path));
+    return error;
+  };
+  FileArray few = array_of<float>(DType::f32, {3}, {1});
+  EXPECT_THAT(
+      refused([&](const auto& to) { io::write_npy(to, few); }),
+      HasSubstr("write_npy: the array is f32[3] and has 4 bytes of elements instead of 12"));
+  EXPECT_THAT(refused([&](const auto& to) {
+                io::write_npz(to, {{"a", few}});
+              }),
+              HasSubstr("write_npz: `a` is f32[3] and has 4 bytes of elements instead of 12"));
+  EXPECT_THAT(refused([&](const auto& to) {
+                io::write_safetensors(to, {{{"a", few}}, {}});
+              }),
+              HasSubstr("`a` is f32[3] and has 4 bytes of elements instead of 12"));
+  few.aval.shape = {Dim{1} << 62};
+  EXPECT_THAT(refused([&](const auto& to) { io::write_npy(to, few); }),
+              HasSubstr("has 4 bytes of elements"));
+  EXPECT_THAT(refused([](const auto& to) {
+                io::write_safetensors(to, {{}, {{"k", "1"}, {"k", "2"}}});
+              }),
+              HasSubstr("the metadata has `k` twice"));
+  EXPECT_THAT(refused([](const auto& to) {
+                io::write_safetensors(to, {{}, {{"xxh3", "1"}}});
+              }),
+              HasSubstr("`xxh3` of the metadata is the checksum's; use another name"));
 }
 
 TEST(Io, NpzNoticesOtherElements) {

@@ -34,7 +34,8 @@ using NamedArrays = std::vector<std::pair<std::string, Array>>;
 /// element type that arrays do not have.
 /// Source: NumPy Enhancement Proposal 1, "A Simple File Format for NumPy Arrays".
 FileArray read_npy(const std::string& path);
-/// Writes version 1.0, row-major. Throws FileError when the file cannot be written.
+/// Writes version 1.0, row-major. Throws FileError when the file cannot be written, UsageError for
+/// an array of more or fewer bytes than its type has, as all that write do.
 void write_npy(const std::string& path, const FileArray&);
 
 /// Reads a .npz file (np.savez, np.savez_compressed): .npy files in a zip archive, stored or
@@ -64,7 +65,8 @@ struct SafetensorsOptions {
 /// of version 0.4.
 Safetensors read_safetensors(const std::string& path, SafetensorsOptions = {});
 /// Larger element types come first, so that all are aligned. Throws FileError when the file cannot
-/// be written, UsageError for a name that comes twice or is `__metadata__`.
+/// be written, UsageError for a name that comes twice or is `__metadata__`, and for metadata of one
+/// key twice or named as the checksum is.
 void write_safetensors(const std::string& path, const Safetensors&, SafetensorsOptions = {});
 
 // ---- files and device memory
