@@ -18,6 +18,10 @@ namespace {
 bool is_packed(DType t) { return size_of(t) < 4; }
 bool is_wide_integer(DType t) { return t == DType::i64 || t == DType::u64; }
 
+bool tests_double(const Instruction& i, const Kernel& k) {
+  return (i.op == Op::is_nan || i.op == Op::is_inf) && k.type(i.operands[0]).scalar == DType::f64;
+}
+
 /// What a value of the source is here.
 struct Legal {
   Value low;   // the value as it is carried, or the low word of a pair
@@ -160,6 +164,10 @@ class Legalizer {
       default:
         break;
     }
+    if (!options_.int64 && tests_double(i, source_)) {
+      map_[i.results[0].index] = {test_double(i), {}, {}};
+      return;
+    }
     const bool touched = std::any_of(i.operands.begin(), i.operands.end(),
                                      [&](Value v) { return changes(scalar(v)); }) ||
                          std::any_of(i.results.begin(), i.results.end(),
@@ -199,6 +207,20 @@ class Legalizer {
     const Values results = out_.if_(
         low(i.operands[0]), [&] { return side(i.regions[0]); }, [&] { return side(i.regions[1]); });
     map_flat(i.results, results);
+  }
+
+  /// is_nan and is_inf of an f64 look at its bits, which are two words here.
+  Value test_double(const Instruction& i) {
+    const Value x = low(i.operands[0]);
+    const auto word = [&](std::uint64_t n) {
+      return out_.constant({DType::u32, out_.type(x).width}, n);
+    };
+    const Value high = out_.land(out_.high_word(x), word(0x7fffffff)), infinite = word(0x7ff00000);
+    const Value ends = out_.compare(Op::eq, high, infinite);
+    const Value rest = out_.low_word(x);
+    if (i.op == Op::is_inf) return out_.land(ends, out_.compare(Op::eq, rest, word(0)));
+    return out_.lor(out_.compare(Op::gt, high, infinite),
+                    out_.land(ends, out_.compare(Op::ne, rest, word(0))));
   }
 
   // ---- arithmetic on at least one type that changes
@@ -470,7 +492,16 @@ class Legalizer {
   std::vector<bool> shared_;                                 // see note_shared
 };
 
+bool tests_doubles(const Region& r, const Kernel& k) {
+  return std::any_of(r.body.begin(), r.body.end(), [&](const Instruction& i) {
+    return tests_double(i, k) ||
+           std::any_of(i.regions.begin(), i.regions.end(),
+                       [&](const Region& inner) { return tests_doubles(inner, k); });
+  });
+}
+
 bool needs_it(const Kernel& k, const LegalizeOptions& options) {
+  if (!options.int64 && tests_doubles(k.body, k)) return true;
   const auto changes = [&](DType t) {
     return is_narrow(t) || (is_wide_integer(t) && !options.int64);
   };

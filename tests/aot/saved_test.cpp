@@ -13,6 +13,7 @@
 #include "gnomon/control.h"
 #include "gnomon/debug.h"
 #include "gnomon/loops.h"
+#include "gnomon/sorting.h"
 #include "shaders/spirv/tools.h"
 #include "tests/aot/neural_ode.h"
 #include "tests/engine/fixture.h"
@@ -104,6 +105,30 @@ TEST_F(Saved, AFileHoldsSeveralFunctionsByNameAndSaysWhatTheyTake) {
                 ::testing::HasSubstr("there is no entry `twice`; the file has `scale`, `total`"));
   }
   expect_clean(other);
+}
+
+TEST_F(Saved, DoublesNeedNoWideIntegers) {
+  if (!rt.target().features.float64) GTEST_SKIP() << rt.device_name() << " has no f64";
+  const auto f = jit(rt, [](const Array& x) {
+    const Array finite = where(isfinite(x), x, 0.0);
+    return std::tuple{cast(isnan(x), DType::i32), max(x), argmax(finite), softmax(finite),
+                      pow(finite, 1.5),           sort(x)};
+  });
+  const Array x = rt.from_host({0.5, 3.0, double(NAN), -HUGE_VAL, 2.0});
+  aot::save(path, {{"f", f.lower(x)}}, {.targets = {}});
+  using A = Array;
+  const auto loaded = aot::load<std::tuple<A, A, A, A, A, A>(A)>(rt, path);
+  const auto [is_nan, largest, place, soft, power, sorted] = loaded(x);
+  EXPECT_EQ(rt.to_host<std::int32_t>(is_nan), (std::vector<std::int32_t>{0, 0, 1, 0, 0}));
+  EXPECT_TRUE(std::isnan(rt.item<double>(largest)));
+  EXPECT_EQ(rt.item<std::int32_t>(place), 1);
+  const double total = 2 + std::exp(0.5) + std::exp(3.0) + std::exp(2.0);
+  EXPECT_NEAR(rt.to_host<double>(soft)[1], std::exp(3.0) / total, 1e-14);
+  EXPECT_NEAR(rt.to_host<double>(power)[4], std::pow(2.0, 1.5), 1e-14);
+  const auto order = rt.to_host<double>(sorted);
+  EXPECT_EQ(std::vector(order.begin(), order.begin() + 4),
+            (std::vector<double>{-HUGE_VAL, 0.5, 2, 3}));
+  EXPECT_TRUE(std::isnan(order[4]));
 }
 
 struct Options {

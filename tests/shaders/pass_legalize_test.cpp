@@ -188,6 +188,23 @@ TEST(Legalize, EveryOperationOfOneOperand) {
     }
 }
 
+TEST(Legalize, TestsOfDoublesNeedNoWideIntegers) {
+  for (const Op op : {Op::is_nan, Op::is_inf}) {
+    const auto test = [&](Builder& b, const Values& x) { return b.unary(op, x[0]); };
+    expect_same_bits({{DType::f64}, DType::boolean, test}, std::string(name(op)) + " f64");
+    // A NaN whose bits are all in its lower word.
+    const auto of_bits = [&](Builder& b, const Values& x) {
+      const Value low = b.bitcast(x[0], DType::u32);
+      const Value high = b.constant({DType::u32, b.type(x[0]).width}, 0x7ff00000);
+      return b.unary(op, b.from_words(low, high, DType::f64));
+    };
+    expect_same_bits({{DType::i32}, DType::boolean, of_bits}, std::string(name(op)) + " of words");
+    const Kernel k = legalize(
+        coarsen(Sketch{{DType::f64}, DType::boolean, test}.lane_form(), {4, 64}), {.int64 = false});
+    EXPECT_THAT(print(k), Not(HasSubstr(std::string(name(op)))));
+  }
+}
+
 TEST(Legalize, EveryConversion) {
   for (DType from : all)
     for (DType to : all) {
