@@ -34,6 +34,19 @@ Numbers normalised(const double* x, const double* w, const double* b, int n, dou
   return y;
 }
 
+TEST(NnLayers, EveryActivationIsAFunctionOfOneArray) {
+  const nn::Activation all[] = {relu,      gelu,         silu, elu,     celu,       selu,
+                                softmax,   log_softmax,  tanh, sigmoid, leaky_relu, hard_tanh,
+                                soft_sign, hard_sigmoid, mish, relu6,   softplus,   log_sigmoid};
+  const HostArray x = test::f32({-0.7, 0.3});
+  for (const nn::Activation f : all)
+    EXPECT_EQ(test::run([&](const Array& v) { return f(v); }, x).size(), 2u);
+  test::expect_near(test::run([](const Array& v) { return nn::Lambda{elu}(v); }, x),
+                    {std::expm1(-0.7f), 0.3f});
+  test::expect_near(test::run([](const Array& v) { return nn::Lambda{softmax}(v); }, x),
+                    {1 / (1 + std::exp(1.0)), 1 / (1 + std::exp(-1.0))});
+}
+
 TEST(NnLayers, GiveWhatLoopsGiveAndTheirDerivatives) {
   const LayerCase cases[] = {
       {"Linear", 6 + 2 + 3,

@@ -142,10 +142,11 @@ Family reductions() {
        [](T x) -> Exacts { return {scaled(whole_of(x, log_sum), 4), scaled(along(x[0].dtype, x[0], 1, log_sum), 4)}; }, {.ulps = 4, .differentiate = true, .slope = 200}},
       {"logsumexp", floats, {in({8, 2}, Draw::special)}, [](A x) -> Results { return gn::logsumexp(x[0], 1); },
        [](T x) -> Exacts { return scaled(along(x[0].dtype, x[0], 1, log_sum), 4); }, {.ulps = 4}},
-      {"softmax log_softmax", floats, {in({3, 4})}, [](A x) -> Results { return {gn::softmax(x[0]), gn::log_softmax(x[0], 0)}; },
+      {"softmax(Operand) softmax(Operand,int) log_softmax(Operand) log_softmax(Operand,int)", floats, {in({3, 4})}, [](A x) -> Results { return {gn::softmax(x[0]), gn::log_softmax(x[0], 0), gn::softmax(x[0], 0), gn::log_softmax(x[0])}; },
        [](T x) -> Exacts { const DType t = x[0].dtype;
                            const auto logs = [](const Line& v) { Line r; const Number s = log_sum(v); for (const Number a : v) r.push_back(a - s); return r; };
-                           return {lines(t, x[0], 1, [&](const Line& v) { Line r = logs(v); for (Number& a : r) a = std::exp(a); return r; }), scaled(lines(t, x[0], 0, logs), 4)}; }, {.ulps = 8, .differentiate = true, .slope = 64}},
+                           const auto shares = [&](const Line& v) { Line r = logs(v); for (Number& a : r) a = std::exp(a); return r; };
+                           return {lines(t, x[0], 1, shares), scaled(lines(t, x[0], 0, logs), 4), lines(t, x[0], 0, shares), scaled(lines(t, x[0], 1, logs), 4)}; }, {.ulps = 8, .differentiate = true, .slope = 64}},
       {"glu", floats, {in({2, 6})}, [](A x) -> Results { return gn::glu(x[0]); },
        [](T x) -> Exacts { return like(x, {2, 3}, [&](I i) { return x[0].at(i) / (1 + std::exp(-x[0](i[0], i[1] + 3))); }); }, {.ulps = 4, .differentiate = true}},
       {"valid_count count_nonzero", any, {in({4, 3}, Draw::few), mask({4, 3})}, [](A x) -> Results { return {gn::count_nonzero(x[0]), gn::count_nonzero(x[0], 1), gn::valid_count(x[1]), gn::valid_count(x[1], 0)}; },

@@ -392,8 +392,11 @@ Array standard_deviation(Operand x, const Axes& axes = {}, VarianceOptions optio
 Array norm(Operand x, const Axes& axes = {}, ReduceOptions options = {});
 /// log(sum(exp(x))) without overflow.
 Array logsumexp(Operand x, const Axes& axes = {}, ReduceOptions options = {});
-Array softmax(Operand x, int axis = -1);
-Array log_softmax(Operand x, int axis = -1);
+/// Along the last axis, or another.
+Array softmax(Operand x, int axis);
+inline Array softmax(Operand x) { return softmax(x, -1); }
+Array log_softmax(Operand x, int axis);
+inline Array log_softmax(Operand x) { return log_softmax(x, -1); }
 
 // ---- products
 
