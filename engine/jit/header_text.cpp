@@ -110,7 +110,7 @@ std::string type_name(std::string_view member) {
   return name + "_t";
 }
 
-std::string quoted(std::string_view text) {
+std::string literal_of(std::string_view text) {
   std::string r = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') r += '\\';
@@ -181,7 +181,7 @@ std::vector<std::pair<std::string, Node>> trees(const std::vector<Leaf>& leaves)
 std::string leaf_list(const std::vector<Leaf>& leaves) {
   std::string text;
   for (const Leaf& l : leaves)
-    text += "\n                   " + quoted(l.path + " " + to_string(l.aval)) + ",";
+    text += "\n                   " + literal_of(l.path + " " + to_string(l.aval)) + ",";
   if (!text.empty()) text.pop_back();
   return "{" + text + "}";
 }
@@ -221,7 +221,7 @@ std::string function_text(const Entry& e) {
       w.text += "    " + given[i] + " = std::move(results[" + std::to_string(i) + "]);\n";
     w.text += "    return r;\n";
   }
-  return w.text + "  }\n\n private:\n  static constexpr const char* entry = " + quoted(e.name) +
+  return w.text + "  }\n\n private:\n  static constexpr const char* entry = " + literal_of(e.name) +
          ";\n  gnomon::aot::Programs programs_;\n};\n";
 }
 

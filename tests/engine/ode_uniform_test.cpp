@@ -2,6 +2,7 @@
 // or over stages where the field is large.
 #include <cmath>
 
+#include "gnomon/jit.h"
 #include "gnomon/linalg.h"
 #include "gnomon/transform.h"
 #include "tests/engine/fixture.h"

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "gnomon/arrange.h"
+#include "gnomon/indexing.h"
 #include "gnomon/jacobian.h"
 #include "gnomon/operators.h"
 #include "tests/engine/operators_outcome.h"

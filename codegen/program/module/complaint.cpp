@@ -26,10 +26,10 @@ constexpr std::uint32_t no_id = ~0u;
 /// Of one invocation: more than any kernel keeps in its own arrays.
 constexpr std::uint64_t most_private_bytes = std::uint64_t{1} << 20;
 
-class Examination {
+class ModuleExamination {
  public:
-  Examination(Words words, const kernel::Kernel& kernel, std::span<const std::uint8_t> windows,
-              const Target& target)
+  ModuleExamination(Words words, const kernel::Kernel& kernel,
+                    std::span<const std::uint8_t> windows, const Target& target)
       : words_(words), kernel_(kernel), target_(target) {
     for (std::size_t i = 0; i < windows.size(); ++i) {
       bindings_.insert(spirv::first_window_binding + windows[i]);
@@ -320,7 +320,7 @@ std::optional<std::string> module_complaint(std::span<const std::uint32_t> words
                                             std::span<const std::uint8_t> windows,
                                             const Target& target) {
   try {
-    Examination(words, kernel, windows, target).all();
+    ModuleExamination(words, kernel, windows, target).all();
     check_flow(words);
     check_types(words, kernel, windows);
   } catch (const Complaint& found) {

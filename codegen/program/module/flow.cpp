@@ -27,9 +27,9 @@ std::uint32_t section_of(Op opcode) {
   return declares_type(opcode) || constant || opcode == OpVariable ? in_declarations : in_function;
 }
 
-class Walk {
+class FlowWalk {
  public:
-  explicit Walk(Words words) : words_(words), known_(words[3]), side_(words[3]) {}
+  explicit FlowWalk(Words words) : words_(words), known_(words[3]), side_(words[3]) {}
 
   void all() {
     std::uint32_t section = 0;
@@ -212,6 +212,6 @@ class Walk {
 
 }  // namespace
 
-void check_flow(Words words) { Walk(words).all(); }
+void check_flow(Words words) { FlowWalk(words).all(); }
 
 }  // namespace gnomon::module_check

@@ -9,9 +9,9 @@ namespace {
 
 using enum spv::Op;
 
-class Walk {
+class StoreWalk {
  public:
-  Walk(Words words, const kernel::Kernel& kernel, std::uint32_t buffer)
+  StoreWalk(Words words, const kernel::Kernel& kernel, std::uint32_t buffer)
       : words_(words),
         first_parameter_(kernel::parameter_header_words +
                          static_cast<std::uint32_t>(kernel.buffers.size())),
@@ -173,7 +173,7 @@ class Walk {
 
 std::optional<std::vector<StoredWord>> stored_words(Words words, const kernel::Kernel& kernel,
                                                     std::uint32_t buffer) {
-  return Walk(words, kernel, buffer).all();
+  return StoreWalk(words, kernel, buffer).all();
 }
 
 std::uint64_t stored_bytes(Words words) {

@@ -18,9 +18,9 @@ namespace {
 using enum spv::Op;
 using spv::StorageClass;
 
-class Walk : Types {
+class ValueWalk : Types {
  public:
-  Walk(Words words, const kernel::Kernel& kernel, std::span<const std::uint8_t> windows)
+  ValueWalk(Words words, const kernel::Kernel& kernel, std::span<const std::uint8_t> windows)
       : Types(words), words_(words), kernel_(kernel), windows_(windows), ids_(words[3]) {}
 
   void all() {
@@ -535,7 +535,7 @@ class Walk : Types {
 }  // namespace
 
 void check_types(Words words, const kernel::Kernel& kernel, std::span<const std::uint8_t> windows) {
-  Walk(words, kernel, windows).all();
+  ValueWalk(words, kernel, windows).all();
 }
 
 }  // namespace gnomon::module_check
