@@ -3,6 +3,7 @@
 #   make demo                    build and run the samples; pictures and tables land in build/demo
 #   make test                    build everything and run the tests, those marked slow excepted
 #   make bench ARGS="--quick"    build and run the benchmark; writes build/release/bench.json
+#   make clang                   compile library and samples by clang 14 as well
 #   make test-windows            build for Windows, run tests under Wine and compare samples with
 #                                those that were built for this system
 #
@@ -56,7 +57,7 @@ endif
 skips = awk '/: Skipped$$/ { getline why } /^\[  SKIPPED \] .* \(/ { n++; print "skipped: " $$4 ": " why } \
   END { print n + 0 " tests skipped themselves" }' $(1)/Testing/Temporary/LastTest.log
 
-.PHONY: demo test test-windows bench setup opponents configure driver
+.PHONY: demo test clang test-windows bench setup opponents configure driver
 .DEFAULT_GOAL := demo
 
 demo: configure driver
@@ -67,6 +68,13 @@ test: opponents configure driver
 	@$(on_driver) ctest --test-dir $(build) -j2 --output-on-failure --no-tests=error \
 	  -LE slow $(if $(LABEL),-L '^$(LABEL)$$')
 	@$(call skips,$(build))
+
+# Unoptimised and in batches: whether it compiles is the question.
+clang: setup
+	@third_party/setup.sh clang
+	@cmake --preset clang -B build/clang-library -D CMAKE_CXX_FLAGS_RELEASE=-DNDEBUG -D GNOMON_UNITY=ON \
+	  -D GNOMON_BUILD_TESTS=OFF -D GNOMON_BUILD_BENCH=OFF > build/clang.log || { cat build/clang.log; false; }
+	@cmake --build build/clang-library
 
 test-windows: configure driver
 	@third_party/setup.sh windows

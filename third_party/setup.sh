@@ -2,7 +2,8 @@
 # third_party/setup.sh -- installs the Debian packages that are missing; silent when there are none.
 #
 # With the word `opponents` also what only tests and the benchmark need: libraries that they compare
-# with, and what looks at the layout of sources; with `windows` a compiler for Windows and what runs its programs here.
+# with, and what looks at the layout of sources; with `clang` the second compiler; with `windows` a compiler for Windows
+# and what runs its programs here.
 set -eu
 
 packages="
@@ -17,6 +18,7 @@ packages="
 "
 [ "${1:-}" != opponents ] || packages="$packages libboost-dev libsundials-dev
   libeigen3-dev libsuitesparse-dev libdnnl-dev clang-format-14"
+[ "${1:-}" != clang ] || packages="$packages clang-14"
 [ "${1:-}" != windows ] || packages="$packages g++-mingw-w64-x86-64-posix
   libz-mingw-w64-dev googletest wine64 xvfb xauth"
 
