@@ -8,8 +8,8 @@
 #pragma GCC visibility push(default)
 namespace gnomon {
 
-// All are functions of one array, as layers take them (nn::Activation); those with a parameter have
-// its usual value then, and a function of two with another.
+// All but glu are functions of one array, as layers take them (nn::Activation); those with a
+// parameter have its usual value then, and a function of two with another.
 
 /// x sigmoid(x), also called swish.
 Array silu(Operand x);
