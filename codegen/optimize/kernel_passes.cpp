@@ -8,6 +8,7 @@
 #include "shaders/passes/hide_trips.h"
 #include "shaders/passes/hide_zeros.h"
 #include "shaders/passes/legalize.h"
+#include "shaders/passes/read_words.h"
 #include "shaders/passes/refine.h"
 #include "shaders/passes/schedule.h"
 #include "shaders/passes/simplify.h"
@@ -24,6 +25,10 @@ Kernel legalized(Kernel k, const KernelContext& c) {
 
 Kernel refined(Kernel k, const KernelContext& c) {
   return kernel::refine(std::move(k), c.target.refine);
+}
+
+Kernel with_words_read(Kernel k, const KernelContext& c) {
+  return c.target.texel_reads ? kernel::read_words(std::move(k)) : std::move(k);
 }
 
 Kernel vectorized(Kernel k, const KernelContext& c) {
@@ -53,6 +58,7 @@ Kernel scheduled(Kernel k, const KernelContext&) { return kernel::schedule(std::
 constexpr KernelPass table[] = {
     {"legalize", legalized, 0, legal},
     {"refine", refined, legal, rounded},
+    {"read_words", with_words_read, legal, 0, false},
     {"vectorize", vectorized, legal, reached},
     {"simplify_kernel", simplified, legal},
     {"contract", contracted, rounded},
