@@ -75,24 +75,15 @@ class WordReader : public Rewriter {
     return out_.from_words(out_.extract(from, 2 * half), out_.extract(from, 2 * half + 1), t);
   }
 
-  /// The element at `index`, which is a scalar.
+  /// The element at `index`, which is a scalar. What is known to lie in one texel with others,
+  /// `vectorize` joins.
   Value element(std::uint32_t buffer, Value index, std::optional<std::uint32_t> half, Value mask,
                 DType t) {
-    if (half && !mask.valid() && !out_.is_constant(index)) {
-      // `vectorize` joins what lies in one texel.
-      const Value low = out_.mul(index, out_.u32(2));
+    const Value low = out_.mul(index, out_.u32(2));
+    if (half && !mask.valid())
       return out_.from_words(out_.load(buffer, low), out_.load(buffer, out_.add(low, out_.u32(1))),
                              t);
-    }
-    const Value texel = half ? out_.mul(out_.sub(index, out_.u32(*half)), out_.u32(2))
-                             : out_.mul(out_.binary(Op::shr, index, out_.u32(1)), out_.u32(4));
-    const Value all = out_.load(buffer, texel, 4, mask);
-    if (half) return words(all, *half, t);
-    const Value second = out_.compare(Op::ne, out_.land(index, out_.u32(1)), out_.u32(0));
-    const auto chosen = [&](std::uint32_t word) {
-      return out_.select(second, out_.extract(all, 2 + word), out_.extract(all, word));
-    };
-    return out_.from_words(chosen(0), chosen(1), t);
+    return words(out_.load(buffer, low, 2, mask), 0, t);
   }
 
   /// Consecutive elements that begin with a texel, at most eight at a time: no value is wider than

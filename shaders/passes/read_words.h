@@ -9,9 +9,9 @@ namespace gnomon::kernel {
 /// bytes. (Lavapipe reads 64-bit elements of storage buffers lane by lane, in a loop for each: a
 /// kernel of a thousand such reads, as a GRU in f64 has, took it 15 s to compile.)
 ///
-/// Of a kernel in invocation form. Element i is words 2 i and 2 i + 1. Where it is not known which
-/// half of a texel that is, the texel is read whole and the half chosen. Relies on buffers starting
-/// at multiples of 4 elements and on indices below 2^31.
+/// Of a kernel in invocation form. Element i is words 2 i and 2 i + 1: two loads where it is known
+/// which half of a texel they are, so that they can be joined with others, and otherwise one of
+/// both. Relies on indices below 2^31.
 Kernel read_words(Kernel);
 
 }  // namespace gnomon::kernel

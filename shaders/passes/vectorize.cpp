@@ -17,7 +17,7 @@ namespace gnomon::kernel {
 namespace {
 
 constexpr std::uint32_t block = 4;  // elements of one wide access
-constexpr std::uint8_t block_alignment = 2;
+constexpr std::uint8_t block_alignment = 2, half_alignment = 1;
 
 bool is_access(const Instruction& i) { return i.op == Op::load || i.op == Op::store; }
 
@@ -42,9 +42,13 @@ bool is_split(const Kernel& k, const AffineFacts& facts, const Instruction& acce
   const Value index = access.operands[0];
   if (t.width == 1) return false;
   if (k.type(index).width > 1) return true;
-  const bool aligned = facts[index].alignment_everywhere() >= block_alignment;
+  const std::uint8_t alignment = facts[index].alignment_everywhere();
   const bool words = size_of(t.scalar) == 4;
-  return !(wide_access && aligned && words && t.width >= block);
+  const bool one_mask =
+      access.operands.size() < 2 || k.type(access.operands[1]).width == 1;  // of a load
+  if (t.width == 2 && access.op == Op::load && k.buffers[access.immediate].texel)
+    return !(wide_access && alignment >= half_alignment && words && one_mask);
+  return !(wide_access && alignment >= block_alignment && words && t.width >= block);
 }
 
 /// Splits what cannot be one access.
@@ -127,10 +131,10 @@ struct Block {
   Value loaded;         // once it is
   bool within = false;  // a wide load has all of it
 
-  bool full() const {
-    return within ||
-           std::all_of(members.begin(), members.end(), [](auto* m) { return m != nullptr; });
+  std::ptrdiff_t known() const {
+    return std::count_if(members.begin(), members.end(), [](auto* m) { return m != nullptr; });
   }
+  bool full() const { return within || known() == std::ptrdiff_t{block}; }
 };
 
 /// Which accesses of one region fill, or are parts of, a block.
@@ -236,7 +240,8 @@ class Planner {
     for (const auto& [instruction, at] : members) {
       const Block& b = found.at(at.key);
       // A texel is fetched whole for any one of its elements. Single numbers stay as they are.
-      const bool texel = kernel_.buffers[b.buffer].texel && !std::get<1>(at.key).empty();
+      const bool texel =
+          kernel_.buffers[b.buffer].texel && (!std::get<1>(at.key).empty() || b.known() > 1);
       if (!b.full() && !texel) continue;
       blocks_.loads.emplace(instruction, std::make_pair(number_of(at.key, b), at.component));
     }

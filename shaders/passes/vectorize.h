@@ -14,7 +14,8 @@ struct VectorizeOptions {
 /// Gives every access of a kernel in invocation form one of the forms the emitter knows:
 ///   scalar index, scalar value;
 ///   scalar index that is a multiple of 4, width 4, 8 or 16, elements of 4 bytes: consecutive
-///   elements; wide index: each component on its own.
+///   elements; wide index: each component on its own;
+///   scalar index that is even, width 2, a load of a buffer marked `texel`: a half of a texel.
 /// Consecutive accesses that are not known to be aligned, and gathers whose components are at fixed
 /// distances, become scalar ones; then four scalar loads (of a buffer that is only read) or stores
 /// that fill an aligned block become one wide access. Marks buffers `texel`.

@@ -312,6 +312,25 @@ Ref Emitter::read_vec4(std::uint32_t buffer, Ref group) {
   return t == DType::f32 ? op({spv::Op::OpBitcast, type(t, 4), {texel}}) : texel;
 }
 
+// Elements `position` and `position` + 1 of a texel, where `position` is even.
+Parts Emitter::read_half(std::uint32_t buffer, Ref position) {
+  const Ref texel = read_texel(buffer, quarter(position, 0));
+  const Ref second =
+      op({spv::Op::OpINotEqual,
+          type(DType::boolean),
+          {op({spv::Op::OpBitwiseAnd, word_type(), {position, module_.u32(2)}}), module_.u32(0)}});
+  const auto word = [&](std::uint32_t k) {
+    return op({spv::Op::OpCompositeExtract, word_type(), {texel, k}});
+  };
+  const DType t = kernel_.buffers[buffer].dtype;
+  std::vector<Ref> halves;
+  for (std::uint32_t k = 0; k < 2; ++k) {
+    const Ref bits = op({spv::Op::OpSelect, word_type(), {second, word(2 + k), word(k)}});
+    halves.push_back(t == DType::f32 ? op({spv::Op::OpBitcast, type(t), {bits}}) : bits);
+  }
+  return compose({t, 2}, halves);
+}
+
 Ref Emitter::read_texel(std::uint32_t buffer, Ref group) {
   return op({spv::Op::OpImageRead, type(DType::u32, 4), {texel_image(window_of(buffer)), group}});
 }
@@ -395,6 +414,8 @@ void Emitter::load(const Instruction& in) {
   }
   const Ref base = buffer_base(buffer);
   const Ref first = index_type.width == 1 ? add(base, scalar(in.operands[0])) : 0;
+  if (t.width == 2 && index_type.width == 1 && is_texel(buffer))
+    return define(in, read_half(buffer, guarded(mask_of(in, load_mask, 0), first, 0)));
   std::vector<Ref> components;
   for (std::uint32_t k = 0; k < t.width; ++k) {
     Ref position = first;

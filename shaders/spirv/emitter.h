@@ -144,6 +144,7 @@ class Emitter {
   Ref texel_image(std::uint32_t window);
   Ref read_element(std::uint32_t buffer, Ref position);
   Ref read_vec4(std::uint32_t buffer, Ref group);
+  Parts read_half(std::uint32_t buffer, Ref position);
   Ref read_texel(std::uint32_t buffer, Ref group);
   Ref subgroup_lane();
   Ref distance_of_lane(const std::vector<std::uint32_t>& distances);
