@@ -33,6 +33,18 @@ void add_gnomon_dense(std::vector<Workload>& workloads, const std::shared_ptr<gn
           rt->from_host(matmul_left(p), left), rt->from_host(matmul_right(p), right));
     });
   }
+  // Twice the bytes, and half as many elements in a register of the CPU's.
+  add("matmul_1024", [=] {
+    const Matmul p = matmul_1024;
+    const auto wide = [](const std::vector<float>& v) {
+      return std::vector<double>(v.begin(), v.end());
+    };
+    const gn::Shape left{p.batch, p.rows, p.depth}, right{p.batch, p.depth, p.columns};
+    return jitted(
+        rt, "f64",
+        [](const Array& a, const Array& b) { return gn::cast(gn::matmul(a, b), gn::DType::f32); },
+        rt->from_host(wide(matmul_left(p)), left), rt->from_host(wide(matmul_right(p)), right));
+  });
   add("hutchinson", [=] {
     return jitted(
         rt, "gnomon",
