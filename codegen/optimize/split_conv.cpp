@@ -69,7 +69,7 @@ ConvTile sums_tile(const Shape& out, int batch_dims, Dim rows) {
 
 ConvForm conv_form(const ConvParams& p, const Aval& lhs, const Aval& rhs, const Target& target) {
   const int b = p.batch_dims, axes = lhs.shape.rank() - b - 2;
-  if (!runs_on_cores(target) || target.tile_rows <= 1 || size_of(lhs.dtype) != 4 || axes == 0 ||
+  if (!runs_on_cores(target) || target.tile_rows <= 1 || size_of(lhs.dtype) < 4 || axes == 0 ||
       lhs.shape.size() == 0 || rhs.shape.size() == 0)
     return ConvForm::plain;
   Shape positions;

@@ -161,7 +161,7 @@ class Products {
   /// The lanes of a SIMD group have columns of their own, and read rows for one another.
   Dim parts_in_cache(const Plain& d, Dim n) const {
     const Aval &lhs = g_.avals[d.lhs], &rhs = g_.avals[d.rhs];
-    if (target_.features.reads_together == 0 || !d.p.lhs_batch.empty() || size_of(lhs.dtype) != 4)
+    if (target_.features.reads_together == 0 || !d.p.lhs_batch.empty() || size_of(lhs.dtype) < 4)
       return 1;
     // Few terms in so large a part mean few results: their memory, for all parts, is half that of
     // the operands at most.
@@ -171,7 +171,7 @@ class Products {
     if (n < fewest_parts * fewest_terms) return 1;
     const Dim rows = lhs.shape.size() / n, columns = rhs.shape.size() / n;
     if (rows < target_.tile_rows || columns % (simd_lanes * target_.tile_columns) != 0) return 1;
-    const Dim bytes = (rows + columns) * n * 4;
+    const Dim bytes = (rows + columns) * n * size_of(lhs.dtype);
     for (Dim parts = std::max(fewest_parts, bytes / cache); n / parts >= fewest_terms; ++parts)
       if (n % (4 * parts) == 0) return parts;
     return 1;
@@ -185,7 +185,7 @@ class Products {
     const Plain d = plain(e);
     const Aval &lhs = g_.avals[d.lhs], &rhs = g_.avals[d.rhs];
     const auto& summed = d.p.lhs_contracting;
-    if (!d.p.lhs_batch.empty() || summed.empty() || size_of(lhs.dtype) != 4) return 1;
+    if (!d.p.lhs_batch.empty() || summed.empty() || size_of(lhs.dtype) < 4) return 1;
     const auto results_inside = [](const Shape& s, const std::vector<int>& axes) {
       return std::count(axes.begin(), axes.end(), s.rank() - 1) == 0;
     };
@@ -199,7 +199,7 @@ class Products {
     if (rows < target_.tile_rows || columns % (simd_lanes * target_.tile_columns) != 0) return 1;
     // Of the outermost axis, so that parts are walked first.
     const Dim length = lhs.shape[*std::min_element(summed.begin(), summed.end())],
-              bytes = (rows + columns) * n * 4;
+              bytes = (rows + columns) * n * size_of(lhs.dtype);
     if (bytes < 4 * cache) return 1;
     for (Dim parts = bytes / cache; parts <= length && n / parts >= fewest_terms; ++parts)
       if (length % parts == 0) return parts;

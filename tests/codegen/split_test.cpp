@@ -198,6 +198,8 @@ TEST(Split, LongProductsOfWhatLiesSideBySide) {
   };
   expect_function_lowers(turned, f32({16, 20, 256}), f32({16, 10, 256}));
   expect_function_lowers(turned, f32({16, 8, 256}), f32({16, 32, 256}));
+  expect_function_lowers(f, f64({12, 16, 256}), f64({32, 16, 256}));
+  expect_function_lowers(turned, f64({16, 8, 256}), f64({16, 32, 256}));
   const auto fusion = [&](const Aval& x, const Aval& y, const Target& target) {
     Trace outer;
     return compile(make_graph(f, outer.input(x), outer.input(y)).graph, target, {.keep_text = true})
@@ -224,6 +226,7 @@ TEST(Split, LongProductsOfRowsGoPartByPart) {
   const Aval x = f32({16, 256, 32}), y = f32({16, 256, 96}), across = f32({256, 16, 96});
   expect_function_lowers(f, x, y);
   expect_function_lowers(turned, x, across);
+  expect_function_lowers(f, f64({16, 256, 32}), f64({16, 256, 32}));
   const auto fusion = [](auto product, const Aval& a, const Aval& b, const Target& target) {
     Trace outer;
     return compile(make_graph(product, outer.input(a), outer.input(b)).graph, target,

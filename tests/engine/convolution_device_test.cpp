@@ -106,17 +106,25 @@ TEST_F(ConvolutionDevice, IsTheSumOfItsProductsAndSoAreItsGradients) {
           has_aux)(o);
       return Results{both.value.second, both.grad};
     };
-    const Results got = jit(rt, f)(Operands{rt.from_host(x, images), rt.from_host(w, kernel)},
-                                   rt.from_host(ct, result));
-    const auto expect = [&](const char* what, const Array& a, const std::vector<double>& want) {
-      const std::vector<float> have = rt.to_host<float>(a);
-      ASSERT_EQ(have.size(), want.size()) << what;
-      for (std::size_t i = 0; i < want.size(); ++i)
-        ASSERT_EQ(static_cast<double>(have[i]), want[i]) << what << " " << i;
+    const auto check = [&]<class T>(T) {
+      SCOPED_TRACE(sizeof(T) == 8 ? "f64" : "f32");
+      const auto on_device = [&](const std::vector<float>& values, const Shape& s) {
+        return rt.from_host(std::vector<T>(values.begin(), values.end()), s);
+      };
+      const Results got =
+          jit(rt, f)(Operands{on_device(x, images), on_device(w, kernel)}, on_device(ct, result));
+      const auto expect = [&](const char* what, const Array& a, const std::vector<double>& want) {
+        const std::vector<T> have = rt.to_host<T>(a);
+        ASSERT_EQ(have.size(), want.size()) << what;
+        for (std::size_t i = 0; i < want.size(); ++i)
+          ASSERT_EQ(static_cast<double>(have[i]), want[i]) << what << " " << i;
+      };
+      expect("result", got.result, y);
+      expect("images", got.gradient.images, of_x);
+      expect("kernel", got.gradient.kernel, of_w);
     };
-    expect("result", got.result, y);
-    expect("images", got.gradient.images, of_x);
-    expect("kernel", got.gradient.kernel, of_w);
+    check(float{});
+    if (rt.target().features.float64) check(double{});
   }
 }
 

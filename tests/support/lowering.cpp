@@ -54,6 +54,12 @@ std::vector<NamedTarget> targets() {
   return {{"minimum", Target::minimum()}, {"gpu", Target::gpu()}, {"lavapipe", Target::lavapipe()}};
 }
 
+std::vector<NamedTarget> targets_with(bool doubles) {
+  std::vector<NamedTarget> all = targets();
+  for (auto& [name, target] : all) target.features.float64 |= doubles;
+  return all;
+}
+
 std::vector<Way> ways_of_running() {
   return {{"fused", true, LoopMapping::automatic},
           {"unfused", false, LoopMapping::automatic},
@@ -64,7 +70,9 @@ std::vector<Way> ways_of_running() {
 
 void expect_lowering(const Graph& g, const std::vector<HostArray>& inputs, double tolerance) {
   const auto want = evaluate(g, inputs);
-  for (const auto& [name, target] : targets())
+  const bool doubles = std::any_of(g.avals.begin(), g.avals.end(),
+                                   [](const Aval& a) { return a.dtype == DType::f64; });
+  for (auto& [name, target] : targets_with(doubles))
     for (const Way& way : ways_of_running()) {
       if (way.loops == LoopMapping::sequential) continue;  // may take longer than a driver allows
       const Program p = compile(

@@ -31,6 +31,8 @@ struct NamedTarget {
   Target target;
 };
 std::vector<NamedTarget> targets();
+/// The same; all of them have f64 where `doubles` says so.
+std::vector<NamedTarget> targets_with(bool doubles);
 
 /// How loops run, and whether kernels are fused.
 struct Way {
@@ -65,6 +67,7 @@ Graph simplified(F f, const A&... avals) {
 }
 
 inline Aval f32(Shape s) { return {DType::f32, s}; }
+inline Aval f64(Shape s) { return {DType::f64, s}; }
 inline Aval i32(Shape s) { return {DType::i32, s}; }
 
 }  // namespace gnomon::testing
