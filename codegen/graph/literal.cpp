@@ -60,16 +60,12 @@ void Literal::print(ParamPrinter& out) const {
   out.text(")");
 }
 
-namespace {
-
-/// The least and the largest number of an integer type; not of u64, whose largest is no i64.
-std::pair<std::int64_t, std::int64_t> range_of(DType t) {
+std::pair<std::int64_t, std::int64_t> integer_range(DType t) {
   const unsigned bits = bits_of(t) - (is_signed(t) ? 1 : 0);
-  const auto high = static_cast<std::int64_t>((std::uint64_t{1} << bits) - 1);
+  const std::uint64_t above = bits >= 64 ? 0 : std::uint64_t{1} << bits;
+  const auto high = static_cast<std::int64_t>(above - 1);
   return {is_signed(t) ? -high - 1 : 0, high};
 }
-
-}  // namespace
 
 Literal Literal::parse(ParamParser& p) {
   Aval aval{parse_dtype(p.in), {}};
@@ -88,7 +84,7 @@ Literal Literal::parse(ParamParser& p) {
     } else if (aval.dtype == DType::u64) {
       array.set_integer(i, static_cast<std::int64_t>(p.in.unsigned_integer()));
     } else {
-      const auto [low, high] = range_of(aval.dtype);
+      const auto [low, high] = integer_range(aval.dtype);
       array.set_integer(i, p.in.integer(low, high));
     }
   }

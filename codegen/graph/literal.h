@@ -1,5 +1,8 @@
 // codegen/graph/literal.h -- a constant inside a parameter: one number or a small array.
 #pragma once
+#include <cstdint>
+#include <utility>
+
 #include "codegen/base/host_array.h"
 #include "codegen/base/param_fields.h"
 
@@ -27,6 +30,9 @@ class Literal {
  private:
   HostArray array_;
 };
+
+/// The least and the largest number of an integer type; that of u64 as the i64 of the same bits.
+std::pair<std::int64_t, std::int64_t> integer_range(DType);
 
 /// Reads `f32` and the like.
 DType parse_dtype(TextReader&);

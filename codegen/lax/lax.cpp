@@ -1,6 +1,7 @@
 // codegen/lax/lax.cpp -- emission of the strict operations.
 #include "codegen/lax/lax.h"
 
+#include <limits>
 #include <numeric>
 
 namespace gnomon::lax {
@@ -18,6 +19,15 @@ Array scalar(DType dtype, const Scalar& x, Loc loc) {
 Array full(const Aval& aval, const Scalar& x, Loc loc) {
   const Array value = scalar(aval.dtype, x, loc);
   return aval.shape.rank() == 0 ? value : broadcast(value, aval.shape, {}, loc);
+}
+
+Array lowest(DType dtype, Loc loc) {
+  if (is_float(dtype)) return scalar(dtype, -std::numeric_limits<double>::infinity(), loc);
+  return scalar_integer(dtype, integer_range(dtype).first, loc);
+}
+Array highest(DType dtype, Loc loc) {
+  if (is_float(dtype)) return scalar(dtype, std::numeric_limits<double>::infinity(), loc);
+  return scalar_integer(dtype, integer_range(dtype).second, loc);
 }
 
 Array iota(DType dtype, const Shape& shape, int axis, Loc loc) {

@@ -20,6 +20,9 @@ inline Array scalar_integer(DType dtype, std::int64_t x, Loc loc = {}) {
   return scalar(dtype, x, loc);
 }
 Array full(const Aval& aval, const Scalar& x, Loc loc = {});
+/// What no number of `dtype` is less (greater) than: infinite for floats.
+Array lowest(DType dtype, Loc loc = {});
+Array highest(DType dtype, Loc loc = {});
 inline Array full_like(const Array& a, const Scalar& x, Loc loc = {}) {
   return full(a.aval(), x, loc);
 }

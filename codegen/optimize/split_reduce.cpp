@@ -13,15 +13,7 @@ namespace gnomon {
 Array identity(const Primitive& p, DType t, Loc loc) {
   if (&p == &sum_p) return lax::scalar(t, 0, loc);
   if (&p == &prod_p) return lax::scalar(t, 1, loc);
-  const bool max = &p == &reduce_max_p;
-  if (is_float(t)) {
-    const double inf = std::numeric_limits<double>::infinity();
-    return lax::scalar(t, max ? -inf : inf, loc);
-  }
-  if (t == DType::boolean) return lax::scalar_integer(t, max ? 0 : 1, loc);
-  const unsigned bits = bits_of(t) - (is_signed(t) ? 1 : 0);
-  const auto highest = static_cast<std::int64_t>(bits >= 64 ? ~0ull : (1ull << bits) - 1);
-  return lax::scalar_integer(t, max ? (is_signed(t) ? -highest - 1 : 0) : highest, loc);
+  return &p == &reduce_max_p ? lax::lowest(t, loc) : lax::highest(t, loc);
 }
 
 Array padded(const Array& x, const Array& value, int axis, Dim parts, Loc loc) {

@@ -101,22 +101,14 @@ Array join_logsumexp(const Array& a, const Array& b) {
   return lax::select(lax::unary(isfinite_p, high), lax::add(high, more), high);
 }
 
-/// The largest (smallest) number of a dtype.
-Array bound(DType t, bool largest) {
-  if (is_float(t)) return lax::scalar(t, largest ? inf : -inf);
-  const unsigned bits = bits_of(t) - (is_signed(t) ? 1 : 0);
-  const auto high = static_cast<std::int64_t>(bits >= 64 ? ~0ull : (1ull << bits) - 1);
-  return lax::scalar_integer(t, largest ? high : is_signed(t) ? -high - 1 : 0);
-}
-
 Array join_sum(const Array& a, const Array& b) { return lax::add(a, b); }
 Array join_product(const Array& a, const Array& b) { return lax::mul(a, b); }
 Array join_max(const Array& a, const Array& b) { return emit1(max_p, {}, {a, b}, {}); }
 Array join_min(const Array& a, const Array& b) { return emit1(min_p, {}, {a, b}, {}); }
 Array zero(DType t) { return lax::scalar(t, 0); }
 Array one(DType t) { return lax::scalar(t, 1); }
-Array lowest(DType t) { return bound(t, false); }
-Array highest(DType t) { return bound(t, true); }
+Array lowest(DType t) { return lax::lowest(t); }
+Array highest(DType t) { return lax::highest(t); }
 
 template <auto Join, auto Identity>
 constexpr Running single{[](const Arrays& a, const Arrays& b) { return Arrays{Join(a[0], b[0])}; },
