@@ -53,7 +53,8 @@ ifneq ($(layers),)
   on_driver += VK_LAYER_PATH=$(layers)
 endif
 
-# Tests that skipped themselves in the last run of a build, each with its reason, and their number.
+# Tests that skipped themselves in the last run of a build, each with its reason, and their number:
+# said of a run that failed as well.
 skips = awk '/: Skipped$$/ { getline why } /^\[  SKIPPED \] .* \(/ { n++; print "skipped: " $$4 ": " why } \
   END { print n + 0 " tests skipped themselves" }' $(1)/Testing/Temporary/LastTest.log
 
@@ -66,8 +67,7 @@ demo: configure driver
 test: opponents configure driver
 	@$(build_targets) all
 	@$(on_driver) ctest --test-dir $(build) -j2 --output-on-failure --no-tests=error \
-	  -LE slow $(if $(LABEL),-L '^$(LABEL)$$')
-	@$(call skips,$(build))
+	  -LE slow $(if $(LABEL),-L '^$(LABEL)$$'); failed=$$?; $(call skips,$(build)); exit $$failed
 
 # Unoptimised and in batches: whether it compiles is the question.
 clang: setup
@@ -80,8 +80,8 @@ test-windows: configure driver
 	@third_party/setup.sh windows
 	@cmake --preset windows > build/windows.log || { cat build/windows.log; false; }
 	@cmake --build build/windows --target home cross
-	@$(on_driver) xvfb-run -a ctest --test-dir build/windows --output-on-failure --no-tests=error
-	@$(call skips,build/windows)
+	@$(on_driver) xvfb-run -a ctest --test-dir build/windows --output-on-failure --no-tests=error; \
+	  failed=$$?; $(call skips,build/windows); exit $$failed
 
 bench: opponents configure driver
 	@$(build_targets) gnomon_bench
