@@ -5,6 +5,7 @@
 
 #include "codegen/base/lists.h"
 #include "codegen/operations/calls.h"
+#include "codegen/operations/control.h"
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/operations/op_params.h"
 #include "codegen/operations/table.h"
@@ -146,10 +147,14 @@ std::optional<int> axis_of_results(const Graph& g, const Equation& e, std::span<
   return axis;
 }
 
-std::optional<std::vector<int>> lane_axes(const Graph& g, const std::vector<bool>& inputs) {
-  std::vector<int> axes(g.avals.size(), -1);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i]) axes[g.inputs[i]] = 0;
+namespace {
+
+using LaneAxes = std::vector<int>;
+
+/// Of a graph's outputs, for those of its inputs.
+std::optional<LaneAxes> through(const Graph& g, const LaneAxes& inputs) {
+  LaneAxes axes(g.avals.size(), -1);
+  for (std::size_t i = 0; i < inputs.size(); ++i) axes[g.inputs[i]] = inputs[i];
   const auto of = [&](const std::vector<ValueId>& values) {
     std::vector<int> r;
     for (ValueId v : values) r.push_back(axes[v]);
@@ -158,11 +163,94 @@ std::optional<std::vector<int>> lane_axes(const Graph& g, const std::vector<bool
   for (const Equation& e : g.equations) {
     const std::vector<int> operands = of(e.inputs);
     if (std::all_of(operands.begin(), operands.end(), [](int a) { return a < 0; })) continue;
+    if (!e.params.graphs().empty()) {
+      const std::optional<LaneAxes> results = axes_of_results(e, operands);
+      if (!results) return std::nullopt;
+      for (std::size_t o = 0; o < e.outputs.size(); ++o) axes[e.outputs[o]] = (*results)[o];
+      continue;
+    }
     const std::optional<int> axis = axis_of_results(g, e, operands);
     if (!axis) return std::nullopt;
     for (ValueId v : e.outputs) axes[v] = *axis;
   }
   return of(g.outputs);
+}
+
+/// Where elements lie of a value that is either; false where they do not agree.
+bool join(int& axis, int other) {
+  if (axis < 0) axis = other;
+  return other < 0 || axis == other;
+}
+
+/// Carried values as every step finds them, given where they are at first: what one step leaves
+/// may have an axis that the first values have not. `in` becomes what the body's inputs have.
+bool settle(const Graph& body, std::size_t carried, LaneAxes& in, LaneAxes& out) {
+  for (;;) {
+    const std::optional<LaneAxes> found = through(body, in);
+    if (!found) return false;
+    out = *found;
+    const LaneAxes before = in;
+    for (std::size_t c = 0; c < carried; ++c)
+      if (!join(in[c], out[c])) return false;
+    if (in == before) return true;
+  }
+}
+
+std::optional<LaneAxes> of_scan(const ScanParams& p, LaneAxes in) {
+  const auto carried = at(p.carried), constants = carried + at(p.sequences);
+  for (std::size_t i = carried; i < constants; ++i) {
+    if (in[i] == 0) return std::nullopt;
+    if (in[i] > 0) --in[i];
+  }
+  LaneAxes out;
+  if (!settle(*p.body, carried, in, out)) return std::nullopt;
+  for (std::size_t o = 0; o < out.size(); ++o)
+    out[o] = o < carried ? in[o] : out[o] + (out[o] >= 0);
+  return out;
+}
+
+std::optional<LaneAxes> of_while(const WhileParams& p, LaneAxes in) {
+  const auto carried = at(p.carried);
+  LaneAxes out;
+  if (!settle(*p.body, carried, in, out)) return std::nullopt;
+  const std::optional<LaneAxes> goes_on = through(*p.condition, in);
+  if (!goes_on) return std::nullopt;
+  if ((*goes_on)[0] >= 0) {
+    // Where lanes stop by themselves, what any of them carries is its own.
+    if (p.lanes == 0) return std::nullopt;
+    for (std::size_t c = 0; c < carried; ++c)
+      if (!join(in[c], 0)) return std::nullopt;
+    if (!settle(*p.body, carried, in, out)) return std::nullopt;
+  }
+  in.resize(carried);
+  return in;
+}
+
+std::optional<LaneAxes> of_cond(const CondParams& p, const LaneAxes& in) {
+  if (in[0] > 0 || (in[0] == 0 && p.lanes == 0)) return std::nullopt;
+  LaneAxes out(p.branches[0]->outputs.size(), in[0]);
+  for (const GraphPtr& branch : p.branches) {
+    const std::optional<LaneAxes> here = through(*branch, LaneAxes(in.begin() + 1, in.end()));
+    if (!here) return std::nullopt;
+    for (std::size_t o = 0; o < out.size(); ++o)
+      if (!join(out[o], (*here)[o])) return std::nullopt;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::vector<int>> axes_of_results(const Equation& e, std::vector<int> axes) {
+  if (e.primitive == &scan_p) return of_scan(e.params.as<ScanParams>(), std::move(axes));
+  if (e.primitive == &while_p) return of_while(e.params.as<WhileParams>(), std::move(axes));
+  if (e.primitive == &cond_p) return of_cond(e.params.as<CondParams>(), axes);
+  return std::nullopt;
+}
+
+std::optional<std::vector<int>> lane_axes(const Graph& g, const std::vector<bool>& inputs) {
+  LaneAxes axes;
+  for (const bool flagged : inputs) axes.push_back(flagged ? 0 : -1);
+  return through(g, axes);
 }
 
 }  // namespace gnomon

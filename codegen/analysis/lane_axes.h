@@ -16,6 +16,10 @@ bool is_pointwise(const Graph&, const Equation&);
 /// not known here; those that hold graphs are not. Unchecked: one operand has such an axis.
 std::optional<int> axis_of_results(const Graph&, const Equation&, std::span<const int> axes);
 
+/// The same of a while, scan or cond, one axis for each result: what its graphs compute is
+/// followed, loops and branches inside too. Those by lanes are such along the lanes' axis.
+std::optional<std::vector<int>> axes_of_results(const Equation&, std::vector<int> axes);
+
 /// The same of a graph's outputs, for elements along axis 0 of the flagged inputs; -1: follows from
 /// other inputs alone.
 std::optional<std::vector<int>> lane_axes(const Graph&, const std::vector<bool>& inputs);

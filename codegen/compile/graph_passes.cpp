@@ -18,7 +18,7 @@
 #include "codegen/optimize/sink_accumulations.h"
 #include "codegen/optimize/split.h"
 #include "codegen/optimize/transpose_for_lanes.h"
-#include "codegen/partition/loop_region.h"
+#include "codegen/partition/predicted_loops.h"
 #include "codegen/simplify/simplify.h"
 
 namespace gnomon {
@@ -68,51 +68,31 @@ void check_arrays(const Graph& g, const Target& target, std::string_view name) {
   }
 }
 
-/// The bodies of loops whose iterations have kernels of their own.
-std::set<const Graph*> bodies_in_kernels(const Graph& g, const Partition& parts) {
-  std::set<ValueId> results;
-  for (const Cluster& c : parts.clusters)
-    if (c.loop && !c.loop->body.decides && c.loop->body.steps == 1)
-      results.insert(c.writes.begin(), c.writes.end());
-  std::set<const Graph*> bodies;
-  for (const Equation& e : g.equations)
-    if (std::any_of(e.outputs.begin(), e.outputs.end(),
-                    [&](ValueId v) { return results.contains(v); }))
-      for (const GraphPtr& body : e.params.graphs()) bodies.insert(body.get());
-  return bodies;
-}
-
-/// The loops that every lane runs for itself, in one go.
-LaneLoops loops_by_lane(const Graph& g, const Partition& parts) {
-  std::map<ValueId, Dim> lanes;
-  for (const Cluster& c : parts.clusters)
-    if (!c.loop && !c.branch && c.draft.mapping == "lane")
-      for (ValueId v : c.writes) lanes[v] = c.draft.kernel.lanes;
-  LaneLoops loops;
-  for (const Equation& e : g.equations)
-    for (ValueId v : e.outputs)
-      if (const auto l = lanes.find(v); l != lanes.end() && is_loop(e))
-        for (const GraphPtr& body : e.params.graphs()) loops[body.get()] = l->second;
-  return loops;
-}
-
-std::set<const Graph*> bodies_in_kernels(const Division& d) {
-  return bodies_in_kernels(d.graph, d.parts);
-}
-
 Made fits(const Graph& g, const GraphContext& c) {
   check_arrays(g, c.target, c.options.name);
   return std::nullopt;
 }
 
-Made opened(const Graph& g, const GraphContext& c) {
-  if (!c.division->branch_too_large) return std::nullopt;
+Made if_converted(const Graph& g, const GraphContext& c) {
+  if (!c.open_branches && !wants_open_branches(g, c.target, c.options)) return std::nullopt;
   return simplify(narrow_choices(if_convert(g)));
+}
+
+Made products_in_front(const Graph& g, const GraphContext& c) {
+  PredictedLoops loops(g, c.target, c.options);
+  return input_products_in_front(g, [&](const Equation& e) { return loops.in_kernels(e); });
+}
+
+Made hoisted(const Graph& g, const GraphContext& c) {
+  PredictedLoops loops(g, c.target, c.options);
+  return hoist_invariants(
+      g, [&](const Equation& e) { return loops.in_kernels(e); }, c.target);
 }
 
 Made transposed(const Graph& g, const GraphContext& c) {
   if (!runs_on_cores(c.target)) return std::nullopt;
-  return transpose_for_lanes(g, loops_by_lane(c.division->graph, c.division->parts));
+  PredictedLoops loops(g, c.target, c.options);
+  return transpose_for_lanes(g, [&](const Equation& e) { return loops.by_lanes(e); });
 }
 
 constexpr GraphPass table[] = {
@@ -131,30 +111,12 @@ constexpr GraphPass table[] = {
      [](const Graph& g, const GraphContext&) -> Made { return sink_accumulations(g); }, canonical},
     {"narrow_choices",
      [](const Graph& g, const GraphContext&) -> Made { return narrow_choices(g); }, canonical},
-    {"if_convert", opened, canonical | divided, divisible},
-    {"input_products",
-     [](const Graph& g, const GraphContext& c) {
-       return input_products_in_front(g, bodies_in_kernels(*c.division));
-     },
-     divisible | divided},
-    {"licm",
-     [](const Graph& g, const GraphContext& c) {
-       return hoist_invariants(g, bodies_in_kernels(*c.division), c.target);
-     },
-     divisible | divided},
-    {"transpose_for_lanes", transposed, divisible | divided},
+    {"if_convert", if_converted, canonical, opened},
+    {"input_products", products_in_front, opened},
+    {"licm", hoisted, opened},
+    {"transpose_for_lanes", transposed, opened},
 };
-static_assert(finds_what_it_needs(table, divided));
-
-Division divide(const Graph& g, const Target& target, const CompileOptions& options) {
-  Division d{split_reductions(g, target), {}};
-  try {
-    d.parts = partition(d.graph, target, options);
-  } catch (const BranchTooLarge&) {
-    d.branch_too_large = true;
-  }
-  return d;
-}
+static_assert(finds_what_it_needs(table, 0));
 
 std::size_t equations_of(const Graph& g) {
   std::size_t n = g.equations.size();
@@ -163,32 +125,49 @@ std::size_t equations_of(const Graph& g) {
   return n;
 }
 
+Graph run(const GraphPass& p, Graph g, const GraphContext& context, PassLog& log) {
+  const PassClock clock;
+  Made made = p.run(g, context);
+  if (log.records()) {
+    const double microseconds = clock.microseconds();
+    const std::string before = print(g), after = made ? print(*made) : before;
+    log.add(p.name, "graph", equations_of(g), equations_of(made ? *made : g), microseconds,
+            after == before ? "" : after);
+  }
+  if (!made) return g;
+  if (log.verifies()) verify(*made, std::string(p.name).c_str());
+  return std::move(*made);
+}
+
+Division divide(const Graph& g, const Target& target, const CompileOptions& options, PassLog& log) {
+  const PassClock clock;
+  Division d{split_reductions(g, target), {}};
+  d.parts = partition(d.graph, target, options);
+  if (log.records())
+    log.add("partition", "graph", equations_of(g), equations_of(d.graph), clock.microseconds(), "");
+  return d;
+}
+
 }  // namespace
 
 std::span<const GraphPass> graph_passes() { return table; }
 
 Division run_graph_passes(Graph g, const Target& target, const CompileOptions& options,
                           PassLog& log) {
-  std::optional<Division> division;  // of the graph as it is
-  for (const GraphPass& p : table) {
-    if (!log.runs(p.name)) continue;
-    if ((p.needs & divided) != 0 && !division) division = divide(g, target, options);
-    const PassClock clock;
-    Made made = p.run(g, {target, options, division ? &*division : nullptr});
-    if (log.records()) {
-      const double microseconds = clock.microseconds();
-      const std::string before = print(g), after = made ? print(*made) : before;
-      log.add(p.name, "graph", equations_of(g), equations_of(made ? *made : g), microseconds,
-              after == before ? "" : after);
+  GraphContext context{target, options};
+  const GraphPass* first = std::begin(table);
+  for (;;) {
+    for (const GraphPass* p = first; p != std::end(table); ++p)
+      if (log.runs(p->name)) g = run(*p, std::move(g), context, log);
+    try {
+      return divide(g, target, options, log);
+    } catch (const BranchTooLarge&) {
+      GNOMON_CHECK(!context.open_branches, "a branch that was opened is too large for a kernel");
     }
-    if (!made) continue;
-    if (log.verifies()) verify(*made, std::string(p.name).c_str());
-    g = std::move(*made);
-    division.reset();
+    context.open_branches = true;
+    first = std::find_if(std::begin(table), std::end(table),
+                         [](const GraphPass& p) { return p.makes == opened; });
   }
-  if (!division) division = divide(g, target, options);
-  GNOMON_CHECK(!division->branch_too_large, "a branch that was opened is too large for a kernel");
-  return std::move(*division);
 }
 
 }  // namespace gnomon

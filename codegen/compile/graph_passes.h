@@ -13,22 +13,20 @@ namespace gnomon {
 struct Division {
   Graph graph;
   Partition parts;
-  bool branch_too_large = false;  // nothing else then
 };
 
 /// What passes know besides the graph.
 struct GraphContext {
   const Target& target;
   const CompileOptions& options;
-  const Division* division = nullptr;  // of the graph as it is, for those that need one
+  bool open_branches = false;  // the partition found a branch too large for a kernel
 };
 
 enum GraphForm : Forms {
   expanded = 1,   // every operation has a lowering of its own
   canonical = 2,  // simplified: what nobody asks for is gone
   fitting = 4,    // the device has what its arrays need
-  divisible = 8,  // no branch is more than a kernel holds
-  divided = 16,   // there is a division; it may have found a branch too large
+  opened = 8,     // branches that would be too much for a kernel are operations of the graph
 };
 
 struct GraphPass {
@@ -41,8 +39,9 @@ struct GraphPass {
 /// In the order in which they run.
 std::span<const GraphPass> graph_passes();
 
-/// The graph after all passes that the log says run, divided. Throws UsageError for what the target
-/// cannot hold.
+/// The graph after all passes that the log says run, divided into kernels behind them: once, unless
+/// a branch turns out to be more than a kernel holds. Throws UsageError for what the target cannot
+/// hold.
 Division run_graph_passes(Graph, const Target&, const CompileOptions&, PassLog&);
 
 }  // namespace gnomon

@@ -35,6 +35,10 @@ std::uint64_t moved_by(const Equation& e) {
 
 }  // namespace
 
+bool over_budget(const kernel::Kernel& k, const Target& target) {
+  return target.loop_budget > 0 && kernel::worst_case_trips(k) > target.loop_budget;
+}
+
 Slicing slices_by_trips(const Equation& e, const kernel::Kernel& k, const Target& target,
                         bool in_place) {
   // A slice of all the trips that a kernel may take is worth a dispatch, unless loops inside end

@@ -12,6 +12,9 @@ namespace kernel {
 struct Kernel;
 }
 
+/// Whether a kernel may take more trips through its loops than the driver lets it take.
+bool over_budget(const kernel::Kernel&, const Target&);
+
 struct Slicing {
   std::uint64_t steps = 0;  // that a slice takes; 0: the loop stays whole
   /// `steps` is where the first slice begins; the host has later ones take as many as fit into its

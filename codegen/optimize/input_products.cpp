@@ -170,10 +170,10 @@ class ProductLoop {
 
 }  // namespace
 
-std::optional<Graph> input_products_in_front(const Graph& g, const std::set<const Graph*>& bodies) {
+std::optional<Graph> input_products_in_front(
+    const Graph& g, const std::function<bool(const Equation&)>& in_kernels) {
   const auto moves = [&](const Equation& e) {
-    return e.primitive == &scan_p && bodies.contains(e.params.as<ScanParams>().body.get()) &&
-           ProductLoop(e).moves();
+    return e.primitive == &scan_p && ProductLoop(e).moves() && in_kernels(e);
   };
   if (std::none_of(g.equations.begin(), g.equations.end(), moves)) return std::nullopt;
   return simplify(replay(g, [&](const Equation& e, const Arrays& in) {

@@ -1,8 +1,8 @@
 // codegen/optimize/input_products.h -- products of what a scan is given with what stays the same
 // are computed for all steps at once.
 #pragma once
+#include <functional>
 #include <optional>
-#include <set>
 
 #include "codegen/graph/graph.h"
 
@@ -14,9 +14,11 @@ namespace gnomon {
 /// along, unless a row grows there; what else the body makes of either stays. The rows take memory
 /// of their own, within a bound.
 ///
-/// For the scans with these bodies, whose iterations have kernels of their own: a loop inside a
-/// kernel has its lanes multiply on the way. None when there is nothing to move. The result is
+/// For the scans of which `in_kernels` is true, whose iterations have kernels of their own: a loop
+/// inside a kernel has its lanes multiply on the way. Asked of equations of the graph that have
+/// such products. None when there is nothing to move. The result is
 /// simplified.
-std::optional<Graph> input_products_in_front(const Graph&, const std::set<const Graph*>& bodies);
+std::optional<Graph> input_products_in_front(
+    const Graph&, const std::function<bool(const Equation&)>& in_kernels);
 
 }  // namespace gnomon

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "codegen/analysis/uses.h"
 #include "codegen/cost/work.h"
@@ -277,13 +278,13 @@ class Hoister {
 
 }  // namespace
 
-std::optional<Graph> hoist_invariants(const Graph& g, const std::set<const Graph*>& bodies,
+std::optional<Graph> hoist_invariants(const Graph& g,
+                                      const std::function<bool(const Equation&)>& in_kernels,
                                       const Target& target) {
   return with_loops_rewritten(g, [&](Graph& r, const Equation& e) {
-    const Graph* body = hoistable_body(e);
-    if (!body || !bodies.contains(body)) return false;
+    if (!hoistable_body(e)) return false;
     Hoister loop(r, e, target);
-    if (!loop.run()) return false;
+    if (!loop.run() || !in_kernels(e)) return false;
     loop.emit(r.equations);
     return true;
   });

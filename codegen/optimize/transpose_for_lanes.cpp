@@ -2,6 +2,9 @@
 #include "codegen/optimize/transpose_for_lanes.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
 
 #include "codegen/cost/device_model.h"
 #include "codegen/operations/control.h"
@@ -19,6 +22,16 @@ const Graph* turnable_body(const Equation& e) {
   if (e.primitive == &scan_p) return e.params.as<ScanParams>().body.get();
   if (e.primitive == &while_p) return e.params.as<WhileParams>().body.get();
   return nullptr;
+}
+
+/// Numbers of lanes that may have vectors of their own in products of a step.
+std::set<Dim> lanes_of_products(const Graph& body) {
+  std::set<Dim> lanes;
+  for (const Equation& e : body.equations)
+    if (e.primitive == &dot_general_p)
+      for (ValueId v : e.inputs)
+        if (body.avals[v].shape.rank() > 1) lanes.insert(body.avals[v].shape[0]);
+  return lanes;
 }
 
 /// One loop on its way to other operands and outputs.
@@ -53,6 +66,7 @@ class Turner {
   }
 
   void emit() {
+    for (Equation& e : before_) outer_.equations.push_back(std::move(e));
     outer_.equations.push_back(with_body(std::move(loop_), std::move(body_)));
     for (Equation& e : behind_) outer_.equations.push_back(std::move(e));
   }
@@ -117,8 +131,7 @@ class Turner {
       const Aval& aval = body_.avals[matrix];
       const Aval by_rows{aval.dtype, {aval.shape[1], aval.shape[0]}};
       const ValueId before = outer_.fresh(by_rows);
-      outer_.equations.push_back(
-          {&permute_p, AxesParams{{1, 0}}, {loop_.inputs[input]}, {before}, loc});
+      before_.push_back({&permute_p, AxesParams{{1, 0}}, {loop_.inputs[input]}, {before}, loc});
       copy->second = body_.fresh(by_rows);
       body_.inputs.push_back(copy->second);
       loop_.inputs.push_back(before);
@@ -157,21 +170,25 @@ class Turner {
   const std::vector<bool>& fixed_;  // outputs of the program
   std::size_t carried_ = 0, first_constant_ = 0, inputs_ = 0;
   std::map<ValueId, ValueId> copies_;
-  std::vector<Equation> behind_;
+  std::vector<Equation> before_, behind_;
 };
 
 }  // namespace
 
-std::optional<Graph> transpose_for_lanes(const Graph& g, const LaneLoops& loops) {
+std::optional<Graph> transpose_for_lanes(const Graph& g,
+                                         const std::function<Dim(const Equation&)>& lanes) {
   std::vector<bool> fixed(g.avals.size(), false);
   for (ValueId v : g.outputs) fixed[v] = true;
   return with_loops_rewritten(g, [&](Graph& r, const Equation& e) {
-    const auto known = loops.find(turnable_body(e));
-    if (known == loops.end()) return false;
-    Turner loop(r, e, known->second, fixed);
-    if (!loop.run()) return false;
-    loop.emit();
-    return true;
+    const Graph* body = turnable_body(e);
+    if (!body) return false;
+    for (Dim n : lanes_of_products(*body)) {
+      Turner loop(r, e, n, fixed);
+      if (!loop.run() || lanes(e) != n) continue;
+      loop.emit();
+      return true;
+    }
+    return false;
   });
 }
 

@@ -164,16 +164,12 @@ class Partitioner {
     return false;
   }
 
-  /// Lanes that leave most of any device idle.
-  static constexpr Dim few_lanes = 16;
-
-  /// True when something was changed: so few lanes would do all the work of an iteration that many
-  /// could share, as with a batch of a few large matrices.
-  bool too_much_for(Dim lanes, const std::set<std::uint32_t>& loops,
-                    const std::vector<ValueId>& members, const BackwardSlices& slices) {
+  /// True when something was changed: these are too few lanes for one of the loops.
+  bool shared_by_more(Dim lanes, const std::set<std::uint32_t>& loops,
+                      const std::vector<ValueId>& members, const BackwardSlices& slices) {
     for (std::uint32_t loop : loops) {
       const double work = work_per_iteration(g_.equations[loop]) / static_cast<double>(lanes);
-      if (!worth_kernels(g_.equations[loop], lanes, target_, may_play())) continue;
+      if (!too_much_for(lanes, g_.equations[loop], target_, may_play())) continue;
       if ((loops.size() > 1 && cut(members, slices)) ||
           run_on_device(loop, std::to_string(static_cast<std::uint64_t>(work)) +
                                   " operations per iteration for each of " + std::to_string(lanes) +
@@ -192,7 +188,7 @@ class Partitioner {
       bool only_consumers_failed = false;
       for (Dim lanes : lane_candidates(g_, loops)) {
         DraftFailure failure;
-        if (lanes <= few_lanes && too_much_for(lanes, loops, members, slices)) return false;
+        if (shared_by_more(lanes, loops, members, slices)) return false;
         if (loops.size() == 1) {
           const std::uint32_t i = *loops.begin();
           const auto apart = better_as_kernels(g_, g_.equations[i], lanes, target_, nest_);
@@ -387,11 +383,8 @@ class Partitioner {
     return true;
   }
 
-  bool over_budget(const kernel::Kernel& k) const {
-    return target_.loop_budget > 0 && kernel::worst_case_trips(k) > target_.loop_budget;
-  }
   bool too_many_trips(const kernel::Kernel& k) const {
-    return over_budget(k) && over_budget(kernel::simplify(k));
+    return over_budget(k, target_) && over_budget(kernel::simplify(k), target_);
   }
 
   /// A kernel of these roots walks over what is walked over itself, a sum over sums: the inner ones
@@ -425,8 +418,9 @@ class Partitioner {
   bool fits_a_dispatch(const Draft& d, const std::set<std::uint32_t>& loops,
                        const std::vector<ValueId>& members, const BackwardSlices& slices) {
     std::optional<kernel::Kernel> merged;
-    if (over_budget(d.kernel)) merged = loops_merged(kernel::simplify(d.kernel), d, target_);
-    const bool refused = merged && over_budget(*merged);
+    if (over_budget(d.kernel, target_))
+      merged = loops_merged(kernel::simplify(d.kernel), d, target_);
+    const bool refused = merged && over_budget(*merged, target_);
     const auto by_time = [&](std::uint32_t loop, std::uint64_t most) {
       // Inside of another loop a slice would cost every one of its iterations a decision.
       return nest_.outermost() ? slices_by_time(g_.equations[loop], d.kernel.lanes, target_, most)

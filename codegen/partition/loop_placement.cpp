@@ -108,6 +108,11 @@ bool worth_kernels(const Equation& loop, Dim lanes, const Target& target, bool m
                                                                   : m.iteration_in_a_lane);
 }
 
+bool too_much_for(Dim lanes, const Equation& loop, const Target& target, bool may_play) {
+  constexpr Dim few = 16;  // leave most of any device idle
+  return lanes <= few && worth_kernels(loop, lanes, target, may_play);
+}
+
 std::optional<std::string> better_as_kernels(const Graph& g, const Equation& loop, Dim lanes,
                                              const Target& target, const LoopNest& nest) {
   if (carries_too_much(g, loop, lanes)) return "a lane would carry more than caches hold";

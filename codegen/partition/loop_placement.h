@@ -16,6 +16,10 @@ namespace gnomon {
 /// workgroup.
 bool worth_kernels(const Equation& loop, Dim lanes, const Target&, bool may_play);
 
+/// Whether so few lanes would do all the work of an iteration that many could share, as with a
+/// batch of a few large matrices.
+bool too_much_for(Dim lanes, const Equation& loop, const Target&, bool may_play);
+
 /// Why the iterations of a loop of `g` should be kernels although `lanes` lanes could each run
 /// their own; nothing where they should not.
 std::optional<std::string> better_as_kernels(const Graph& g, const Equation& loop, Dim lanes,

@@ -78,9 +78,11 @@ TEST(LaneAxes, AreThoseAlongWhichAnElementIsChanged) {
     }
   }
   for (const Primitive* p :
-       {&add_p, &select_p, &exp_p, &integer_pow_p, &convert_p, &broadcast_p, &reshape_p, &permute_p,
-        &slice_p, &reverse_p, &concatenate_p, &pad_p, &sum_p, &reduce_max_p, &dot_general_p,
-        &stop_gradient_p, &gather_p, &dynamic_slice_p})
+       {&add_p,           &select_p,  &exp_p,           &integer_pow_p, &convert_p,
+        &broadcast_p,     &reshape_p, &permute_p,       &slice_p,       &reverse_p,
+        &concatenate_p,   &pad_p,     &sum_p,           &reduce_max_p,  &dot_general_p,
+        &stop_gradient_p, &gather_p,  &dynamic_slice_p, &while_p,       &scan_p,
+        &cond_p})
     EXPECT_TRUE(known.contains(p->name)) << p->name;
 }
 
@@ -103,6 +105,39 @@ TEST(LaneAxes, FollowElementsAmongWhatTheyShare) {
   check([](const Array& x) { return roll(x, 1, 1) + sum(x, {1}, {.keepdims = true}); }, 0,
         square_of);
   check([](const Array&, const Array& y) { return sum(y); }, -1, line, line);
+  // Carried values that begin without the axis get it in a step; so do those of lanes that stop
+  // apart.
+  check(
+      [](const Array& x) {
+        return fori_loop(
+            0, 3, [&](const Array&, const Array& y) { return y + x; }, zeros({3}));
+      },
+      0, line);
+  check(
+      [](const Array& x, const Array& y) {
+        return scan(
+                   [&](const Array& c, const Array& row) {
+                     return std::pair{c + row, c * row};
+                   },
+                   zeros({3}), swapaxes(x, 0, 1) * y)
+            .second;
+      },
+      1, square_of, line);
+  check(
+      [](const Array& x, const Array& y) {
+        return vmap([](const Array& a, const Array& b) {
+          return while_loop([&](const Array& c) { return c < 9; },
+                            [&](const Array& c) { return c + a; }, b, {.max_steps = 9});
+        })(x, y);
+      },
+      0, line, line);
+  check(
+      [](const Array& x, const Array& y) {
+        return cond(
+            sum(y) > 2, [](const Array& a) { return a * 2; },
+            [](const Array&) { return zeros({3}); }, x);
+      },
+      0, line, line);
 }
 
 TEST(LaneAxes, AreNoneWhereElementsMeet) {
@@ -118,6 +153,36 @@ TEST(LaneAxes, AreNoneWhereElementsMeet) {
   EXPECT_TRUE(meet([](const Array& x) { return matmul(x, x); }, square_of));
   EXPECT_TRUE(meet([](const Array& x) { return matmul(ones({3, 3}), x); }, square_of));
   EXPECT_TRUE(meet([](const Array& x) { return x + transpose(x); }, square_of));
+  const auto three_times = [](auto step) {
+    return [step](const Array& x) {
+      return fori_loop(
+          0, 3, [&](const Array&, const Array& y) { return step(y); }, x);
+    };
+  };
+  EXPECT_TRUE(meet(three_times([](const Array& y) { return roll(y, 1, 0); }), line));
+  EXPECT_TRUE(meet(three_times([](const Array& y) { return transpose(y); }), square_of));
+  EXPECT_TRUE(meet(
+      [](const Array& x) {
+        return scan(
+                   [](const Array& c, const Array& row) {
+                     return std::pair{c + row, c};
+                   },
+                   zeros({3}), x)
+            .first;
+      },
+      square_of));
+  EXPECT_TRUE(meet(
+      [](const Array& x) {
+        return while_loop([](const Array& c) { return sum(c) < 9; },
+                          [](const Array& c) { return c + 1; }, x, {.max_steps = 9});
+      },
+      line));
+  EXPECT_TRUE(meet(
+      [](const Array& x) {
+        return cond(
+            x[0] > 2, [](const Array& a) { return a; }, [](const Array& a) { return a * 2; }, x);
+      },
+      line));
 }
 
 std::size_t equations(const Graph& g) {

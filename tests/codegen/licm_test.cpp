@@ -16,10 +16,8 @@ namespace {
 
 /// The graph with the invariants of all its loops hoisted; nothing when none is worth it.
 std::optional<Graph> hoisted(const Graph& g, const Target& target = Target::lavapipe()) {
-  std::set<const Graph*> bodies;
-  for (const Equation& e : g.equations)
-    for (const GraphPtr& body : e.params.graphs()) bodies.insert(body.get());
-  return hoist_invariants(g, bodies, target);
+  return hoist_invariants(
+      g, [](const Equation&) { return true; }, target);
 }
 
 /// Equations named so in a graph, without those of the loops in it; and in those loops.

@@ -19,8 +19,14 @@
 #include <string>
 #include <vector>
 
+#include "codegen/analysis/uses.h"
+#include "codegen/compile/graph_passes.h"
 #include "codegen/compile/pipeline.h"
+#include "codegen/graph/primitive.h"
 #include "codegen/graph/text.h"
+#include "codegen/optimize/lower_effects.h"
+#include "codegen/partition/loop_region.h"
+#include "codegen/partition/predicted_loops.h"
 #include "engine/vulkan/quirks.h"
 #include "gnomon/error.h"
 
@@ -265,6 +271,53 @@ TEST_P(Decisions, AreAsReviewed) {
   const std::string lines = difference(content(golden), got);
   EXPECT_TRUE(lines.empty()) << golden << "\n"
                              << lines << "GNOMON_UPDATE_GOLDEN=1 writes it; review the difference";
+}
+
+/// Where a loop runs: "kernels", "n lanes", or something else.
+std::string place(bool in_kernels, Dim lanes) {
+  return in_kernels ? "kernels" : lanes > 0 ? std::to_string(lanes) + " lanes" : "neither";
+}
+
+/// Where the loops run of whose results each is one, as the graph was divided.
+std::map<ValueId, std::string> places(const Partition& parts) {
+  std::map<ValueId, std::string> all;
+  for (const Cluster& c : parts.clusters)
+    for (ValueId v : c.writes)
+      all[v] = place(c.loop && !c.loop->body.decides && c.loop->body.steps == 1,
+                     !c.loop && c.draft.mapping == "lane" ? c.draft.kernel.lanes : 0);
+  return all;
+}
+
+// Passes that prepare loops for where they run do so before the graph is divided.
+TEST_P(Decisions, TakeOnePartitionWhichPassesPredict) {
+  const fs::path program = fs::path(GNOMON_GOLDEN_DIR) / GetParam();
+  const Graph traced = parse_graph(content(program.string() + ".graph"));
+  const CompileOptions options{.name = "p", .refill = Refill::automatic};
+  for (const auto& [name, target] : shipped()) {
+    PassLog log({.record = true});
+    Division d;
+    try {
+      d = run_graph_passes(lower_effects(traced, {options.print_bytes}).graph, target, options,
+                           log);
+    } catch (const UsageError&) {
+      continue;  // of doubles, for devices without: AreAsReviewed has the words
+    }
+    const std::string line = "pass partition: ";
+    const std::string& text = log.text();
+    const std::size_t first = text.find(line);
+    ASSERT_NE(first, text.npos) << name;
+    EXPECT_EQ(text.find(line, first + 1), text.npos) << name;
+
+    const auto actual = places(d.parts);
+    PredictedLoops loops(d.graph, target, options);
+    for (const Equation& e : d.graph.equations)
+      for (ValueId v : e.outputs) {
+        const auto at = actual.find(v);
+        if (at == actual.end() || !is_loop(e)) continue;
+        EXPECT_EQ(place(loops.in_kernels(e), loops.by_lanes(e)), at->second)
+            << name << ", %" << v << " of " << e.primitive->name;
+      }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, Decisions, ::testing::ValuesIn(files(".graph")),

@@ -43,6 +43,8 @@ Dim lanes_of(const LoopStep& step) {
     lanes = shape[0];
     arrays[i] = true;
   }
+  const auto holds_graphs = [](const Equation& e) { return !e.params.graphs().empty(); };
+  if (std::any_of(step.body.equations.begin(), step.body.equations.end(), holds_graphs)) return 1;
   if (lanes <= 1 || !keeps_apart(step.body, arrays, step.carried)) return 1;
   if (!step.condition) return lanes;
   // Of the condition no scan's sequences are inputs.
