@@ -71,12 +71,12 @@ Arrays walk_blocks(const Running& f, const Arrays& x, Dim blocks, bool reverse, 
 
 /// Lines that are not worth cutting in runs.
 constexpr Dim shortest_in_runs = 512;
-/// Elements of a line that a lane holds at a time: on a CPU starting a kernel costs what thousands
-/// of elements do, so there are fewer levels; a GPU's neighbouring lanes should read close by. Of
-/// several arrays a run of 64 would be a kernel that drivers compile for seconds (3 on lavapipe for
-/// linear_recurrence).
-Dim run_length(Dim n, std::size_t arrays, const Target& target) {
-  return target.contiguous_per_lane && n >= Dim{1} << 14 && arrays == 1 ? 64 : 16;
+/// Elements of a line that a lane holds at a time, each of so many 4-byte words: on a CPU starting
+/// a kernel costs what thousands of elements do, so there are fewer levels; a GPU's neighbouring
+/// lanes should read close by. Of several words a run of 64 would be a kernel that drivers compile
+/// for seconds (lavapipe 3 s for linear_recurrence, its version 25 20 s for a running sum of f64).
+Dim run_length(Dim n, std::size_t words, const Target& target) {
+  return target.contiguous_per_lane && n >= Dim{1} << 14 && words == 1 ? 64 : 16;
 }
 
 /// Column `j` of every array.
@@ -123,7 +123,9 @@ Arrays scan_runs(const Running& f, Arrays x, bool reverse, const Target& target,
     return with_shape(scan_middle(f, with_shape(x, {lines, n, 1}), reverse, target, loc),
                       {lines, n});
   }
-  const Dim run = run_length(n, x.size(), target), blocks = (n + run - 1) / run,
+  std::size_t words = 0;
+  for (const Array& a : x) words += std::max<std::size_t>(1, size_of(a.dtype()) / 4);
+  const Dim run = run_length(n, words, target), blocks = (n + run - 1) / run,
             rest = blocks * run - n, lanes = lines * blocks;
   const Arrays identity = f.identity(x);
   for (std::size_t i = 0; i < x.size(); ++i) {
