@@ -32,7 +32,8 @@ struct HeaderEntry {
   std::optional<std::vector<std::uint64_t>> shape, offsets;
 };
 
-/// Takes the header as it is parsed, so that nothing is built that the format does not have.
+/// Takes the header as it is parsed, so that nothing is built that the format does not have. What
+/// else an entry says of its array is passed over, as by the format's own library.
 class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderReader(const Source& source) : source_(source) {}
@@ -40,6 +41,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   std::vector<std::pair<std::string, std::string>> metadata;
 
   bool start_object(std::size_t) override {
+    if (passed_over()) return ++unknown_ > 0;
     if (list_ || depth_ == 2 || (depth_ == 1 && key_.empty() && !named_)) bad();
     ++depth_;
     if (depth_ == 2) {
@@ -50,10 +52,12 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     return true;
   }
   bool end_object() override {
+    if (unknown_ > 0) return unknown_-- > 0;
     --depth_;
     return true;
   }
   bool key(std::string& text) override {
+    if (unknown_ > 0) return true;
     std::set<std::string>& known = depth_ == 1 ? names_ : keys_;
     if (!known.insert(text).second) source_.fail("has `" + text + "` twice in its header");
     key_ = text;
@@ -61,6 +65,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     return true;
   }
   bool start_array(std::size_t) override {
+    if (passed_over()) return ++unknown_ > 0;
     if (depth_ != 2 || in_metadata_ || list_) bad();
     if (key_ == "shape")
       list_ = &entries.back().shape.emplace();
@@ -71,10 +76,12 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     return true;
   }
   bool end_array() override {
+    if (unknown_ > 0) return unknown_-- > 0;
     list_ = nullptr;
     return true;
   }
   bool number_unsigned(std::uint64_t n) override {
+    if (passed_over()) return true;
     if (!list_) bad();
     if (list_->size() > Shape::max_rank)
       source_.fail("has more dimensions than arrays; at most 8 dimensions are possible");
@@ -82,6 +89,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     return true;
   }
   bool string(std::string& text) override {
+    if (passed_over()) return true;
     if (depth_ != 2 || list_) bad();
     if (in_metadata_) {
       metadata.emplace_back(key_, text);
@@ -95,17 +103,26 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
                    "`; arrays have none of these");
     return true;
   }
-  bool null() override { bad(); }
-  bool boolean(bool) override { bad(); }
-  bool number_integer(std::int64_t) override { bad(); }
-  bool number_float(double, const std::string&) override { bad(); }
-  bool binary(Json::binary_t&) override { bad(); }
+  bool null() override { return unknown_value(); }
+  bool boolean(bool) override { return unknown_value(); }
+  bool number_integer(std::int64_t) override { return unknown_value(); }
+  bool number_float(double, const std::string&) override { return unknown_value(); }
+  bool binary(Json::binary_t&) override { return unknown_value(); }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
     source_.fail("has a header that is no JSON from byte " + std::to_string(position) + " on");
   }
 
  private:
+  /// Whether the value that comes belongs to a key that the format does not have.
+  bool passed_over() const {
+    return unknown_ > 0 || (depth_ == 2 && !in_metadata_ && key_ != "dtype" && key_ != "shape" &&
+                            key_ != "data_offsets");
+  }
+  bool unknown_value() const {
+    if (!passed_over()) bad();
+    return true;
+  }
   [[noreturn]] void bad() const {
     source_.fail("has a header that is not of the format" +
                  (named_ ? " (at `" + key_ + "`)" : std::string()));
@@ -113,6 +130,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   const Source& source_;
   int depth_ = 0;
+  int unknown_ = 0;  // objects and arrays that are open in what is passed over
   bool in_metadata_ = false, named_ = false;
   std::string key_;
   std::set<std::string> names_, keys_;

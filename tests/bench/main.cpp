@@ -66,10 +66,12 @@ int prepare(std::vector<bench::Workload> workloads, const Arguments& arguments) 
   for (const bench::Workload& workload : filtered(std::move(workloads), arguments.filter))
     for (const auto& make : workload.makers)
       for (const bench::Variant& variant : make())
-        if (variant.prepare)
+        if (variant.prepare) {
           variant.prepare();
-        else if (!variant.took)
+        } else if (!variant.took) {
+          if (variant.before) variant.before();
           variant.run();
+        }
   return 0;
 }
 

@@ -163,6 +163,18 @@ TEST(Io, SafetensorsReadsWhatTheFormatSays) {
   EXPECT_EQ(got.metadata[0].second, "v");
 }
 
+// As the format's own library does: a later version of it may say more of an array.
+TEST(Io, SafetensorsPassesOverWhatTheFormatDoesNotHave) {
+  write(file("more.safetensors"),
+        tensors(R"({"a":{"dtype":"U8","note":"x","scale":0.5,"zero":-1,"none":null,"fixed":true,)"
+                R"("axes":[1,[2,{"shape":[9]}]],"of":{"dtype":"F32","shape":{"shape":[]}},)"
+                R"("shape":[2],"data_offsets":[0,2]}})",
+                "\x05\x06"));
+  const auto got = io::read_safetensors(file("more.safetensors"));
+  ASSERT_EQ(got.arrays.size(), 1u);
+  EXPECT_EQ(got.arrays[0].second, array_of<std::uint8_t>(DType::u8, {2}, {5, 6}));
+}
+
 TEST(Io, SafetensorsAlignsElements) {
   io::write_safetensors(file("aligned.safetensors"),
                         {{{"small", array_of<std::uint8_t>(DType::u8, {3}, {1, 2, 3})},
@@ -220,6 +232,15 @@ TEST(Io, SaysWhatIsWrongWithAFile) {
                           R"("a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
                           "1"),
               HasSubstr("has `a` twice in its header"));
+  for (const std::string entry :
+       {R"("shape":[-1])", R"("shape":{})", R"("shape":3)", R"("dtype":["U8"])", R"("dtype":null)",
+        R"("data_offsets":[0,"1"])", R"("shape":[[1]])", R"("shape":[1.0])"})
+    EXPECT_THAT(safetensors(R"({"a":{)" + entry + "}}", ""),
+                HasSubstr("is not of the format (at `"))
+        << entry;
+  EXPECT_THAT(safetensors(R"({"a":{"note":1,"note":2}})", ""), HasSubstr("has `note` twice"));
+  EXPECT_THAT(safetensors(R"({"a":{"note":[1,{"shape":[2]}]}})", ""),
+              HasSubstr("does not say dtype, shape and data_offsets of `a`"));
   EXPECT_THAT(safetensors(R"({"a":[[[[]]]]})", ""), HasSubstr("is not of the format (at `a`)"));
   EXPECT_THAT(safetensors(R"({"a": nonsense)", ""), HasSubstr("is no JSON from byte 8 on"));
   write(file("bad.safetensors"), std::string(8, '\xff'));

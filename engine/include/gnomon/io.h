@@ -61,8 +61,8 @@ struct SafetensorsOptions {
 };
 /// Throws FileError for element types that arrays do not have (8-bit floats), for headers that are
 /// no JSON of the format, overlap, or leave bytes out, and for a file that has a checksum of
-/// another content; `metadata` leaves the checksum out. Source: Hugging Face, "safetensors", format
-/// of version 0.4.
+/// another content; `metadata` leaves the checksum out. What an entry has besides dtype, shape and
+/// data_offsets is passed over. Source: Hugging Face, "safetensors", format of version 0.4.
 Safetensors read_safetensors(const std::string& path, SafetensorsOptions = {});
 /// Larger element types come first, so that all are aligned. Throws FileError when the file cannot
 /// be written, UsageError for a name that comes twice or is `__metadata__`, and for metadata of one
