@@ -9,6 +9,7 @@
 #include "shaders/passes/narrow.h"
 #include "shaders/passes/packed.h"
 #include "shaders/passes/pair.h"
+#include "shaders/passes/pair_memory.h"
 #include "shaders/passes/rewrite.h"
 #include "shaders/support/check.h"
 
@@ -405,7 +406,8 @@ class Legalizer {
     };
     if (!is_pair(t.scalar)) return {from(array(i)), {}, {}};
     if (i.op != Op::load) return {from(array(i)), from(array(i) + 1), {}};
-    return load_pairs(array(i), index, t.width, with);
+    const Pair p = load_pairs(out_, array(i), index, t.width, with);
+    return {p.low, p.high, {}};
   }
 
   void store(const Instruction& i) {
@@ -422,65 +424,10 @@ class Legalizer {
       out_.store(a, index, v, with);
     };
     if (!is_pair(t.scalar)) return to(array(i), value.low);
-    if (i.op == Op::store) return store_pairs(array(i), index, pair(i.operands[1]), t.width, with);
+    if (i.op == Op::store)
+      return store_pairs(out_, array(i), index, pair(i.operands[1]), t.width, with);
     to(array(i), value.low);
     to(array(i) + 1, value.high);
-  }
-
-  /// Word `part` of the pairs at `index`, which is wide or alone.
-  Value word_index(Value index, std::uint32_t part) {
-    const Type t = out_.type(index);
-    return out_.add(out_.mul(index, out_.constant(t, 2)), out_.constant(t, part));
-  }
-
-  Legal load_pairs(std::uint32_t buffer, Value index, std::uint8_t count, Value with) {
-    if (count == 1 || out_.type(index).width > 1) {
-      return {out_.load(buffer, word_index(index, 0), count, with),
-              out_.load(buffer, word_index(index, 1), count, with),
-              {}};
-    }
-    Values lows, highs;
-    for_runs(count, [&](std::uint32_t first, std::uint8_t n) {
-      const Value at = word_index(out_.add(index, out_.u32(first)), 0);
-      const Value words =
-          out_.load(buffer, at, static_cast<std::uint8_t>(2 * n), doubled_mask(with, first, n));
-      for (std::uint32_t k = 0; k < n; ++k) {
-        lows.push_back(out_.extract(words, 2 * k));
-        highs.push_back(out_.extract(words, 2 * k + 1));
-      }
-    });
-    return {out_.construct(lows), out_.construct(highs), {}};
-  }
-
-  void store_pairs(std::uint32_t buffer, Value index, Pair p, std::uint8_t count, Value with) {
-    if (count == 1 || out_.type(index).width > 1) {
-      out_.store(buffer, word_index(index, 0), p.low, with);
-      out_.store(buffer, word_index(index, 1), p.high, with);
-      return;
-    }
-    for_runs(count, [&](std::uint32_t first, std::uint8_t n) {
-      Values words;
-      for (std::uint32_t k = first; k < first + n; ++k) {
-        words.push_back(out_.extract(p.low, k));
-        words.push_back(out_.extract(p.high, k));
-      }
-      out_.store(buffer, word_index(out_.add(index, out_.u32(first)), 0), out_.construct(words),
-                 doubled_mask(with, first, n));
-    });
-  }
-
-  /// Consecutive pairs, at most eight at a time: no value is wider than sixteen words.
-  template <class F>
-  void for_runs(std::uint8_t count, F f) {
-    for (std::uint32_t first = 0; first < count; first += 8)
-      f(first, std::min<std::uint8_t>(count, 8));
-  }
-
-  Value doubled_mask(Value with, std::uint32_t first, std::uint32_t n) {
-    if (!with.valid() || out_.type(with).width == 1) return with;
-    Values parts;
-    for (std::uint32_t k = 0; k < 2 * n; ++k) parts.push_back(out_.extract(with, first + k / 2));
-    return out_.construct(parts);
   }
 
   const Kernel& source_;

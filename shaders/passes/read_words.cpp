@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "shaders/passes/affine.h"
+#include "shaders/passes/pair_memory.h"
 #include "shaders/passes/rewrite.h"
 
 namespace gnomon::kernel {
@@ -39,7 +40,7 @@ class WordReader : public Rewriter {
     const auto buffer = static_cast<std::uint32_t>(i.immediate);
     const bool scalar = source_.type(index).width == 1;
     if (scalar && t.width > 1 && half_of({index, 0}) == 0u)
-      return map(i.results[0], run(buffer, mapped(index), t, mask));
+      return map(i.results[0], run(load_pairs(out_, buffer, mapped(index), t.width, mask), t));
     const std::vector<Offset> places =
         scalar ? std::vector<Offset>{} : split_components(source_, definitions_, index);
     Values elements;
@@ -71,10 +72,6 @@ class WordReader : public Rewriter {
     return mask.valid() && out_.type(mask).width > 1 ? out_.extract(mask, k) : mask;
   }
 
-  Value words(Value from, std::uint32_t half, DType t) {
-    return out_.from_words(out_.extract(from, 2 * half), out_.extract(from, 2 * half + 1), t);
-  }
-
   /// The element at `index`, which is a scalar. What is known to lie in one texel with others,
   /// `vectorize` joins.
   Value element(std::uint32_t buffer, Value index, std::optional<std::uint32_t> half, Value mask,
@@ -83,24 +80,15 @@ class WordReader : public Rewriter {
     if (half && !mask.valid())
       return out_.from_words(out_.load(buffer, low), out_.load(buffer, out_.add(low, out_.u32(1))),
                              t);
-    return words(out_.load(buffer, low, 2, mask), 0, t);
+    const Value both = out_.load(buffer, low, 2, mask);
+    return out_.from_words(out_.extract(both, 0), out_.extract(both, 1), t);
   }
 
-  /// Consecutive elements that begin with a texel, at most eight at a time: no value is wider than
-  /// sixteen words.
-  Value run(std::uint32_t buffer, Value index, Type t, Value mask) {
+  Value run(Pair p, Type t) {
     Values elements;
-    for (std::uint32_t first = 0; first < t.width; first += 8) {
-      const std::uint32_t n = std::min<std::uint32_t>(t.width, 8);
-      const Value at = out_.mul(out_.add(index, out_.u32(first)), out_.u32(2));
-      Values twice;  // the mask, for both words of each
-      for (std::uint32_t k = 0; mask.valid() && k < 2 * n; ++k)
-        twice.push_back(component_of(mask, first + k / 2));
-      const Value of_words =
-          twice.empty() || out_.type(mask).width == 1 ? mask : out_.construct(twice);
-      const Value all = out_.load(buffer, at, static_cast<std::uint8_t>(2 * n), of_words);
-      for (std::uint32_t k = 0; k < n; ++k) elements.push_back(words(all, k, t.scalar));
-    }
+    for (std::uint32_t k = 0; k < t.width; ++k)
+      elements.push_back(
+          out_.from_words(out_.extract(p.low, k), out_.extract(p.high, k), t.scalar));
     return out_.construct(elements);
   }
 
