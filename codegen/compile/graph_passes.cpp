@@ -6,7 +6,6 @@
 #include "codegen/cost/device_model.h"
 #include "codegen/graph/text.h"
 #include "codegen/graph/verify.h"
-#include "codegen/operations/control.h"
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/operations/table.h"
 #include "codegen/optimize/expand.h"
@@ -139,12 +138,19 @@ Graph run(const GraphPass& p, Graph g, const GraphContext& context, PassLog& log
   return std::move(*made);
 }
 
-Division divide(const Graph& g, const Target& target, const CompileOptions& options, PassLog& log) {
+/// Nothing where a branch is more than a kernel holds.
+std::optional<Division> divide(const Graph& g, const Target& target, const CompileOptions& options,
+                               PassLog& log) {
   const PassClock clock;
-  Division d{split_reductions(g, target), {}};
-  d.parts = partition(d.graph, target, options);
+  std::optional<Division> d{{split_reductions(g, target), {}}};
+  const std::size_t equations = equations_of(d->graph);
+  try {
+    d->parts = partition(d->graph, target, options);
+  } catch (const BranchTooLarge&) {
+    d.reset();
+  }
   if (log.records())
-    log.add("partition", "graph", equations_of(g), equations_of(d.graph), clock.microseconds(), "");
+    log.add("partition", "graph", equations_of(g), equations, clock.microseconds(), "");
   return d;
 }
 
@@ -159,11 +165,8 @@ Division run_graph_passes(Graph g, const Target& target, const CompileOptions& o
   for (;;) {
     for (const GraphPass* p = first; p != std::end(table); ++p)
       if (log.runs(p->name)) g = run(*p, std::move(g), context, log);
-    try {
-      return divide(g, target, options, log);
-    } catch (const BranchTooLarge&) {
-      GNOMON_CHECK(!context.open_branches, "a branch that was opened is too large for a kernel");
-    }
+    if (auto divided = divide(g, target, options, log)) return std::move(*divided);
+    GNOMON_CHECK(!context.open_branches, "a branch that was opened is too large for a kernel");
     context.open_branches = true;
     first = std::find_if(std::begin(table), std::end(table),
                          [](const GraphPass& p) { return p.makes == opened; });

@@ -97,6 +97,46 @@ TEST(PassLog, SaysWhatEveryPassDidInTheirOrder) {
   EXPECT_THAT(text, HasSubstr("-> "));
 }
 
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t n = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+/// Each lane chooses a product of products, which one kernel would work out element by element.
+Array chosen_products(const Array& which, const Array& a) {
+  return vmap([](const Array& w, const Array& x) {
+    return cond(
+        w > 0, [](const Array& y) { return matmul(matmul(y, y), y); },
+        [](const Array& y) { return y * 2; }, x);
+  })(which, a);
+}
+
+// What opens is known beforehand, in a loop's body too, so that no kernel is drafted for nothing.
+TEST(Passes, DivideAGraphOnceWhoseBranchesOpen) {
+  Trace outer;
+  const Array which = outer.input(f32({3})), a = outer.input(f32({3, 64, 64}));
+  const Graph alone = make_graph(chosen_products, which, a).graph;
+  const Graph repeated =
+      make_graph(
+          [](const Array& w, const Array& x) {
+            return fori_loop(
+                0, 3, [&](const Array&, const Array& y) { return chosen_products(w, y) * 1e-3f; },
+                x);
+          },
+          which, a)
+          .graph;
+  for (const Graph* g : {&alone, &repeated}) {
+    const std::string text = passes_text(*g, {.verify = true, .record = true});
+    EXPECT_EQ(count(text, "pass partition: graph, "), 1u) << text;
+    const std::size_t at = text.find("pass if_convert: graph, ");
+    ASSERT_NE(at, text.npos) << text;
+    EXPECT_THAT(text.substr(at, text.find("pass input_products", at) - at),
+                Not(HasSubstr("cond[")));
+    EXPECT_GT(text.find("pass input_products", at) - at, 200u) << "it changed nothing";
+  }
+}
+
 TEST(PassLog, IsWithoutThoseLeftOut) {
   const std::string text = passes_text(recurrent(), {.left_out = {"licm"}, .record = true});
   EXPECT_THAT(text, HasSubstr("pass transpose_for_lanes: "));
