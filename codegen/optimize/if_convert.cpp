@@ -21,6 +21,14 @@ bool waits(const Graph& g) {
   });
 }
 
+bool any_opens(const Graph& g) {
+  return std::any_of(g.equations.begin(), g.equations.end(), [](const Equation& e) {
+    const auto subs = e.params.graphs();
+    return opens(e) || std::any_of(subs.begin(), subs.end(),
+                                   [](const GraphPtr& sub) { return any_opens(*sub); });
+  });
+}
+
 /// Whether a lane takes branch `b` or one behind it. Indices out of range count as the nearest.
 Array at_least(const Array& index, std::size_t b) {
   if (index.dtype() == DType::boolean) return index;
@@ -51,14 +59,6 @@ bool opens(const Equation& e) {
   const auto branches = e.params.graphs();
   return std::none_of(branches.begin(), branches.end(),
                       [](const GraphPtr& g) { return waits(*g); });
-}
-
-bool any_opens(const Graph& g) {
-  return std::any_of(g.equations.begin(), g.equations.end(), [](const Equation& e) {
-    const auto subs = e.params.graphs();
-    return opens(e) || std::any_of(subs.begin(), subs.end(),
-                                   [](const GraphPtr& sub) { return any_opens(*sub); });
-  });
 }
 
 Graph if_convert(const Graph& input) {

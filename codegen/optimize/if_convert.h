@@ -8,8 +8,6 @@ namespace gnomon {
 /// statements, and without a `while` of any number of steps, which a lane that does not take the
 /// branch might never leave.
 bool opens(const Equation&);
-/// Whether any in a graph does, sub-graphs included.
-bool any_opens(const Graph&);
 
 /// Every `cond` that opens, sub-graphs included, as its branches' operations and a choice among
 /// their results. The values stay the same; every lane does the work of all branches. For branches

@@ -163,12 +163,15 @@ bool wants_open_branches(const Graph& g, const Target& target, const CompileOpti
     const bool branch = e.primitive == &cond_p;
     if (branch && !better_as_kernels(e, target)) continue;
     if (branch && opens(e)) return true;
-    for (const GraphPtr& inside : e.params.graphs()) {
-      if (!any_opens(*inside)) continue;
-      if (!loops) loops.emplace(g, target, options);
-      if ((branch || loops->in_kernels(e)) && wants_open_branches(*inside, target, options))
-        return true;
-    }
+    // What asks for an estimate comes first: where a loop runs takes longer to find out.
+    const auto inside = e.params.graphs();
+    if (std::none_of(inside.begin(), inside.end(), [&](const GraphPtr& sub) {
+          return wants_open_branches(*sub, target, options);
+        }))
+      continue;
+    if (branch) return true;
+    if (!loops) loops.emplace(g, target, options);
+    if (loops->in_kernels(e)) return true;
   }
   return false;
 }
