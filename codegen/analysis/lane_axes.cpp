@@ -211,16 +211,16 @@ std::optional<LaneAxes> of_scan(const ScanParams& p, LaneAxes in) {
 
 std::optional<LaneAxes> of_while(const WhileParams& p, LaneAxes in) {
   const auto carried = at(p.carried);
-  LaneAxes out;
-  if (!settle(*p.body, carried, in, out)) return std::nullopt;
-  const std::optional<LaneAxes> goes_on = through(*p.condition, in);
-  if (!goes_on) return std::nullopt;
-  if ((*goes_on)[0] >= 0) {
-    // Where lanes stop by themselves, what any of them carries is its own.
-    if (p.lanes == 0) return std::nullopt;
-    for (std::size_t c = 0; c < carried; ++c)
-      if (!join(in[c], 0)) return std::nullopt;
+  for (;;) {
+    LaneAxes out;
     if (!settle(*p.body, carried, in, out)) return std::nullopt;
+    const std::optional<LaneAxes> goes_on = through(*p.condition, in);
+    if (!goes_on || ((*goes_on)[0] >= 0 && p.lanes == 0)) return std::nullopt;
+    // Where lanes stop by themselves, what any of them carries is its own.
+    const LaneAxes before = in;
+    for (std::size_t c = 0; c < carried && (*goes_on)[0] >= 0; ++c)
+      if (!join(in[c], 0)) return std::nullopt;
+    if (in == before) break;
   }
   in.resize(carried);
   return in;

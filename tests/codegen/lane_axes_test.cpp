@@ -131,6 +131,19 @@ TEST(LaneAxes, FollowElementsAmongWhatTheyShare) {
         })(x, y);
       },
       0, line, line);
+  // How often a lane takes a step is its own, whatever else it carries.
+  check(
+      [](const Array& x) {
+        return vmap([](const Array& a) {
+                 return while_loop([](const std::pair<Array, Array>& c) { return c.first < 9; },
+                                   [](std::pair<Array, Array> c) {
+                                     return std::pair{c.first + 1, c.second + 2};
+                                   },
+                                   std::pair{a, zeros({})}, {.max_steps = 9});
+               })(x)
+            .second;
+      },
+      0, line);
   check(
       [](const Array& x, const Array& y) {
         return cond(
