@@ -183,16 +183,16 @@ bool join(int& axis, int other) {
 }
 
 /// Carried values as every step finds them, given where they are at first: what one step leaves
-/// may have an axis that the first values have not. `in` becomes what the body's inputs have.
-bool settle(const Graph& body, std::size_t carried, LaneAxes& in, LaneAxes& out) {
+/// may have an axis that the first values have not. `in` becomes what the body's inputs have; gives
+/// what its outputs have.
+std::optional<LaneAxes> settle(const Graph& body, std::size_t carried, LaneAxes& in) {
   for (;;) {
-    const std::optional<LaneAxes> found = through(body, in);
-    if (!found) return false;
-    out = *found;
+    std::optional<LaneAxes> out = through(body, in);
+    if (!out) return std::nullopt;
     const LaneAxes before = in;
     for (std::size_t c = 0; c < carried; ++c)
-      if (!join(in[c], out[c])) return false;
-    if (in == before) return true;
+      if (!join(in[c], (*out)[c])) return std::nullopt;
+    if (in == before) return out;
   }
 }
 
@@ -202,18 +202,17 @@ std::optional<LaneAxes> of_scan(const ScanParams& p, LaneAxes in) {
     if (in[i] == 0) return std::nullopt;
     if (in[i] > 0) --in[i];
   }
-  LaneAxes out;
-  if (!settle(*p.body, carried, in, out)) return std::nullopt;
-  for (std::size_t o = 0; o < out.size(); ++o)
-    out[o] = o < carried ? in[o] : out[o] + (out[o] >= 0);
+  std::optional<LaneAxes> out = settle(*p.body, carried, in);
+  if (!out) return std::nullopt;
+  std::copy_n(in.begin(), carried, out->begin());
+  for (std::size_t o = carried; o < out->size(); ++o) (*out)[o] += (*out)[o] >= 0;
   return out;
 }
 
 std::optional<LaneAxes> of_while(const WhileParams& p, LaneAxes in) {
   const auto carried = at(p.carried);
   for (;;) {
-    LaneAxes out;
-    if (!settle(*p.body, carried, in, out)) return std::nullopt;
+    if (!settle(*p.body, carried, in)) return std::nullopt;
     const std::optional<LaneAxes> goes_on = through(*p.condition, in);
     if (!goes_on || ((*goes_on)[0] >= 0 && p.lanes == 0)) return std::nullopt;
     // Where lanes stop by themselves, what any of them carries is its own.

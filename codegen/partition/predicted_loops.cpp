@@ -138,22 +138,23 @@ PredictedLoops::Place PredictedLoops::predicted(const Equation& loop) {
   return worth_kernels(loop, 1, target_, true) ? kernels : neither;
 }
 
-bool PredictedLoops::has(const Equation& loop, const Slicing& s) const {
+bool PredictedLoops::can_be_cut(const Equation& loop, const Slicing& s) const {
   return s.steps > 0 && sliced_loop_body(graph_, loop, uses_->live, target_, s).has_value();
 }
 
 PredictedLoops::Place PredictedLoops::whole_or_slices(const Equation& loop, Dim lanes) const {
-  return {false, has(loop, slices_by_time(loop, lanes, target_)) ? 0 : lanes};
+  return {false, can_be_cut(loop, slices_by_time(loop, lanes, target_)) ? 0 : lanes};
 }
 
 PredictedLoops::Place PredictedLoops::of_draft(const Equation& loop, const Draft& d) const {
-  const bool refused = over_budget(d.kernel, target_) &&
-                       over_budget(loops_merged(kernel::simplify(d.kernel), d, target_), target_);
-  if (!refused) return whole_or_slices(loop, d.kernel.lanes);
-  return {carries_much(graph_, loop, d.kernel.lanes) ||
-              (!has(loop, slices_by_trips(loop, d.kernel, target_, false)) &&
-               !has(loop, slices_by_trips(loop, d.kernel, target_, true))),
-          0};
+  const Dim lanes = d.kernel.lanes;
+  if (!over_budget(d.kernel, target_)) return whole_or_slices(loop, lanes);
+  const kernel::Kernel merged = loops_merged(kernel::simplify(d.kernel), d, target_);
+  if (!over_budget(merged, target_)) return whole_or_slices(loop, lanes);
+  const bool sliced = !carries_much(graph_, loop, d.kernel.lanes) &&
+                      (can_be_cut(loop, slices_by_trips(loop, merged, target_, false)) ||
+                       can_be_cut(loop, slices_by_trips(loop, merged, target_, true)));
+  return {!sliced, 0};
 }
 
 bool wants_open_branches(const Graph& g, const Target& target, const CompileOptions& options) {

@@ -35,8 +35,8 @@ class PredictedLoops {
   };
   const Place& place(const Equation& loop);
   Place predicted(const Equation& loop);
-  /// Whether the loop can be cut like this.
-  bool has(const Equation& loop, const Slicing&) const;
+  /// Whether there are such slices of the loop.
+  bool can_be_cut(const Equation& loop, const Slicing&) const;
   /// Of a kernel whose lanes may run the loop.
   Place whole_or_slices(const Equation& loop, Dim lanes) const;
   /// Of a kernel whose lanes run the loop: it may take more trips than the driver allows, or long.

@@ -43,6 +43,7 @@ Dim lanes_of(const LoopStep& step) {
     lanes = shape[0];
     arrays[i] = true;
   }
+  // How much code loops and branches inside would become is not counted here.
   const auto holds_graphs = [](const Equation& e) { return !e.params.graphs().empty(); };
   if (std::any_of(step.body.equations.begin(), step.body.equations.end(), holds_graphs)) return 1;
   if (lanes <= 1 || !keeps_apart(step.body, arrays, step.carried)) return 1;
