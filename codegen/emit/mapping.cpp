@@ -114,8 +114,13 @@ std::optional<RegisterTile> tile_product(const TiledProduct& product, const Shap
   if (product.depth() <= 16) return std::nullopt;
   std::optional<RegisterTile> best;
   double least = 0;
+  const DeviceModel& model = device_model(target);
+  const bool is_long =
+      model.long_product > 0 && shape.size() * product.depth() >= model.long_product;
+  const Dim usual = target.tile_columns,
+            most_columns = is_long ? std::max(usual, model.long_columns) : usual;
   const auto columns_of = [&](int c) {
-    return shape[c] < target.tile_columns ? Dim{1} : target.tile_columns;
+    return shape[c] >= most_columns ? most_columns : shape[c] >= usual ? usual : Dim{1};
   };
   for (int c = 0; c < shape.rank(); ++c)
     for (int r = 0; r < shape.rank(); ++r) {
@@ -139,11 +144,8 @@ std::optional<RegisterTile> tile_product(const TiledProduct& product, const Shap
       if (product.free(a) && shape[a] > (best ? shape[best->row] : 1))
         best = RegisterTile{a, a, 1, 1, 0};
   if (!best) return best;
-  const Dim from = device_model(target).long_product;
-  const bool is_long =
-      from > 0 && best->row != best->column && shape.size() * product.depth() >= from;
-  const Dim most =
-      most_rows(shape.size(), best->columns, is_long ? device_model(target).long_rows : 1, target);
+  const Dim most = most_rows(shape.size(), best->columns,
+                             is_long && best->row != best->column ? model.long_rows : 1, target);
   best->rows =
       best->row == best->column && shape.size() >= Dim{4} * target.players && target.players > 0
           ? std::min(shape[best->row], rows_of_players(shape.size(), target))

@@ -94,6 +94,26 @@ TEST_F(Structured, LayersWithBiasAndWholeNumbers) {
                 Aval{DType::i32, {65, 40}}, Aval{DType::i32, {40, 66}});
 }
 
+// Enough products that the largest tiles there are take them (DeviceModel::long_product), and sides
+// that tiles do not divide. The numbers are whole and small, so that every order of summing gives
+// the same floats.
+TEST_F(Structured, LongProductsWhoseEdgesLieWithinTiles) {
+  constexpr int rows = 301, depth = 287, columns = 263;
+  std::vector<float> a(rows * depth), b(depth * columns), want(rows * columns);
+  for (int i = 0; i < rows * depth; ++i) a[i] = static_cast<float>(i * 7 % 13 - 6);
+  for (int i = 0; i < depth * columns; ++i) b[i] = static_cast<float>(i * 5 % 11 - 5);
+  for (int i = 0; i < rows; ++i)
+    for (int k = 0; k < depth; ++k)
+      for (int j = 0; j < columns; ++j)
+        want[i * columns + j] += a[i * depth + k] * b[k * columns + j];
+  const Array x = rt.from_host(a, {rows, depth}), y = rt.from_host(b, {depth, columns});
+  const auto plain = jit(rt, [](const Array& p, const Array& q) { return matmul(p, q); });
+  EXPECT_EQ(rt.to_host<float>(plain(x, y)), want);
+  const auto transposed =
+      jit(rt, [](const Array& p, const Array& q) { return matmul(transpose(p), q); });
+  EXPECT_EQ(rt.to_host<float>(transposed(rt.run([&] { return transpose(x); }), y)), want);
+}
+
 TEST_F(Structured, ReductionsOfAnyLength) {
   for (const Dim n : {65, 300, 1024})
     expect_device(
