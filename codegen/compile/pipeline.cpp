@@ -7,6 +7,7 @@
 
 #include "codegen/compile/graph_passes.h"
 #include "codegen/cost/device_model.h"
+#include "codegen/cost/estimate.h"
 #include "codegen/emit/mapping.h"
 #include "codegen/graph/text.h"
 #include "codegen/operations/control.h"
@@ -85,9 +86,17 @@ std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& 
   return width;
 }
 
-std::uint32_t group_size(std::uint32_t invocations, const Target& t) {
+/// Invocations of a workgroup. Where cores share workgroups, few invocations are spread over
+/// several, as far as each has enough to do.
+std::uint32_t group_size(const kernel::Kernel& k, std::uint32_t invocations, const Target& t) {
+  const DeviceModel& model = device_model(t);
   std::uint32_t size = std::min(t.group_size, t.max_group_invocations);
-  while (size > simd_lanes && invocations / size < device_model(t).groups_for_few) size /= 2;
+  if (invocations / size >= model.groups_for_few) return size;
+  double groups = model.groups_for_few;
+  if (const auto work = operations(k))
+    groups =
+        std::min(groups, *work * k.lanes / (model.group_operations * model.group_microseconds));
+  while (size > simd_lanes && invocations / size < groups) size /= 2;
   return size;
 }
 
@@ -227,7 +236,7 @@ kernel::Kernel invocations_of(kernel::Kernel k, Cluster& c, const Target& target
   const std::uint32_t width = coarsening(c.draft, k, target, played);
   share_time(k, c, width, target, refill);
   const std::uint32_t count = kernel::invocations(k.lanes, width);
-  const std::uint32_t size = group_size(count, target);
+  const std::uint32_t size = group_size(k, count, target);
   count_groups(c, count, size);
   // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
   const bool uneven = c.draft.has_loop && runs_on_cores(target) && c.refills == 0;

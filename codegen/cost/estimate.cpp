@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/cost/device_model.h"
+#include "codegen/cost/instructions.h"
 #include "shaders/kernel/uniform.h"
 
 namespace gnomon {
@@ -144,6 +145,15 @@ class Executed {
 }  // namespace
 
 std::optional<TermCounts> executed(const kernel::Kernel& k) { return Executed(k).all(); }
+
+std::optional<double> operations(const kernel::Kernel& k) {
+  const auto counts = executed(k);
+  if (!counts) return std::nullopt;
+  double sum = 0;
+  for (std::size_t t = 0; t < counts->size(); ++t)
+    sum += (*counts)[t] * (static_cast<Term>(t) == Term::function ? instructions(Cost::heavy) : 1);
+  return sum;
+}
 
 std::optional<TermCounts> executed_by_core(const kernel::Kernel& k, std::uint32_t groups,
                                            const DeviceModel& model) {

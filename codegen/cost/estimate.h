@@ -35,6 +35,10 @@ using TermCounts = std::array<double, terms_of_estimates>;
 /// is for the data to say, as the trips of a `while` are.
 std::optional<TermCounts> executed(const kernel::Kernel&);
 
+/// Everything that it counts in one number of operations, a function of the driver's as many as
+/// `instructions` takes for one.
+std::optional<double> operations(const kernel::Kernel&);
+
 /// What a core executes of a dispatch of `groups` workgroups, by vectors of lanes; none where data
 /// decide.
 std::optional<TermCounts> executed_by_core(const kernel::Kernel&, std::uint32_t groups,

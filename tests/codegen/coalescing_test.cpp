@@ -192,5 +192,25 @@ TEST(CoalescingCpu, ReadsRunsInALoopOverManySystems) {
       << p.fusion_text;
 }
 
+TEST(WorkgroupsCpu, AreAsManyAsHaveEnoughToDo) {
+  const Program sums = compiled(
+      Target::lavapipe(), [](const Array& x) { return x + 1; }, f32({16}));
+  ASSERT_THAT(sums.kernels, SizeIs(1));
+  EXPECT_EQ(sums.kernels[0].group_size, 16u);
+  const auto steps = [](const Array& x) {
+    return fori_loop(
+        0, 1000, [](const Array&, Array v) { return v * 0.5f + 1; }, x);
+  };
+  const Program loops = compiled(Target::lavapipe(), vmap(steps), f32({64}));
+  ASSERT_THAT(loops.kernels, SizeIs(1));
+  EXPECT_EQ(loops.kernels[0].group_size, 8u);
+}
+
+TEST(WorkgroupsCpu, AreManyWhereDataSayHowMuchThereIsToDo) {
+  const Program p = compiled(Target::lavapipe(), vmap(settle), f32({64}));
+  ASSERT_THAT(p.kernels, SizeIs(1));
+  EXPECT_EQ(p.kernels[0].group_size, 8u);
+}
+
 }  // namespace
 }  // namespace gnomon::testing

@@ -65,6 +65,7 @@ TEST(Estimates, CountWhatIsExecuted) {
   EXPECT_EQ(count(*c, Term::function), 1);
   EXPECT_EQ(count(*c, Term::store), 1);
   EXPECT_EQ(count(*c, Term::together), 0);
+  EXPECT_EQ(*operations(k), 1 + 100 + 404 + 100 + 2 + 2 + 12 + 1);
 }
 
 TEST(Estimates, AreNotMadeWhereDataDecide) {
