@@ -98,9 +98,9 @@ struct DeviceModel {
   /// rows: one in so many.
   Dim tiles_to_fill = 4;
   /// Products of numbers from which on the tiles of a kernel that adds them up have `long_rows`
-  /// times `Target::tile_rows` and at least `long_columns`, and twice as many rows those of a
-  /// convolution: they save a tenth of its time, and its driver compiles them up to a tenth of a
-  /// second longer. 0: never.
+  /// times `Target::tile_rows` and at least `long_columns`, and those of a convolution twice as
+  /// many rows as usual. On lavapipe they save a tenth of its time, and take up to a tenth of a
+  /// second longer to compile. 0: never.
   Dim long_product = 0;
   Dim long_convolution = 0;
   Dim long_rows = 2;
