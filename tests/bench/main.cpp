@@ -18,6 +18,7 @@
 #include "vk.h"
 #ifdef GNOMON_BENCH_HAS_LIBRARY
 #include "gnomon/profile.h"
+#include "gnomon_alternatives.h"
 #include "gnomon_estimates.h"
 #endif
 
@@ -50,6 +51,7 @@ struct Arguments {
   std::vector<std::string> variants;
   std::string out = default_output();
   std::string first_call;
+  std::string alternatives;
   bool quick = false;
   bool list = false;
   bool prepare = false;
@@ -113,6 +115,10 @@ int run(const Arguments& arguments) {
 #ifdef GNOMON_BENCH_HAS_LIBRARY
   if (arguments.prepare) return prepare(std::move(workloads), arguments);
   if (arguments.profile) return profile(std::move(workloads), arguments);
+  if (!arguments.alternatives.empty()) {
+    bench::compare_alternatives(arguments.alternatives, arguments.filter, arguments.quick ? 3 : 7);
+    return 0;
+  }
   if (arguments.estimates || arguments.calibrate) return estimate(std::move(workloads), arguments);
 #endif
 
@@ -183,6 +189,10 @@ int main(int argc, char** argv) {
                "only print how far the compiler's estimates are from these times");
   app.add_flag("--calibrate", arguments.calibrate,
                "only print the numbers that its model of this kind of device should have");
+  app.add_option("--alternatives", arguments.alternatives,
+                 "only print what the graphs of this folder take where one choice of the compiler "
+                 "is another one, as tests/golden/bench")
+      ->check(CLI::ExistingDirectory);
   app.add_option("--first-call", arguments.first_call)
       ->group("");  // for the processes of cold_linalg
 #endif
