@@ -8,6 +8,7 @@
 #include "codegen/compile/graph_passes.h"
 #include "codegen/cost/device_model.h"
 #include "codegen/cost/estimate.h"
+#include "codegen/cost/trip.h"
 #include "codegen/emit/mapping.h"
 #include "codegen/graph/text.h"
 #include "codegen/operations/control.h"
@@ -30,15 +31,6 @@ namespace gnomon {
 
 namespace {
 
-/// The most instructions that a loop takes per trip, loops inside apart.
-std::size_t longest_trip(const kernel::Region& r) {
-  std::size_t most = 0;
-  for (const kernel::Instruction& i : r.body)
-    for (const kernel::Region& inner : i.regions)
-      most = std::max({most, inner.body.size(), longest_trip(inner)});
-  return most;
-}
-
 /// The values of a kernel, those of 64 bits twice.
 std::size_t words_of(const kernel::Kernel& k) {
   std::size_t n = 0;
@@ -56,15 +48,30 @@ std::size_t accesses(const kernel::Region& r) {
   return n;
 }
 
+/// Lanes per invocation of a kernel with loops: twice the device's preference where a trip is one
+/// long chain of arithmetic, whose operations wait for one another, and its values are few; at most
+/// two where trips are long.
+std::uint32_t lanes_of_loop(const kernel::Kernel& k, const Target& t) {
+  const std::uint32_t width = t.loop_coarsening;
+  if (width < 2) return width;
+  const Trip trip = longest_trip(k);
+  // They have enough to do side by side, and values that wait in memory as it is.
+  constexpr std::size_t long_trip = 640;
+  if (trip.instructions > long_trip) return 2;
+  // Two units of a core that take four cycles for each; and what its caches hand back at once:
+  // eight lanes take lavapipe 22.3 and 25.0 0.73 of the time that four take (`ode_sde`, Zen 5).
+  constexpr double under_way = 8;
+  constexpr std::size_t most_live = 128;
+  const bool waits = trip.accesses == 0 && width * trip.parallelism() < under_way;
+  return waits && 2 * width * trip.live <= most_live ? 2 * width : width;
+}
+
 /// Lanes per invocation: the device's preference, unless there are too few lanes to share, or their
 /// loops carry more than there are registers. `played`: by one workgroup, beside other kernels.
 std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& t, bool played) {
   if (d.mapping == "sequential") return 1;
   if (d.width > 0) return d.width;
-  std::uint32_t width = d.has_loop ? t.loop_coarsening : t.map_coarsening;
-  // Long trips have enough to do side by side, and values that wait in memory as it is.
-  constexpr std::size_t long_trip = 640;
-  if (d.has_loop && width > 2 && longest_trip(k.body) > long_trip) width = 2;
+  std::uint32_t width = d.has_loop ? lanes_of_loop(k, t) : t.map_coarsening;
   // What lanes read of a matrix is read once for all of an invocation's: eight take SwiftShader 0.7
   // of the time that two take (`neural_ode_step`, Zen 5), and its loops are no faster for more than
   // one otherwise.
@@ -73,11 +80,11 @@ std::uint32_t coarsening(const Draft& d, const kernel::Kernel& k, const Target& 
   if (!d.has_loop) {
     // One access of 16 bytes each: more would make a large function larger, and win nothing there.
     if (played) width = std::min(width, 4u);
-    // An access may take drivers as many instructions as it has lanes, fifty times over.
-    constexpr std::size_t most_accesses = 128;
-    while (width > 4 && width * accesses(k.body) > most_accesses) width /= 2;
+    const DeviceModel& model = device_model(t);
+    while (width > 4 && width * accesses(k.body) > model.accesses_side_by_side) width /= 2;
     while (width > 1 && width * kernel::most_carried(k) > t.accumulators) width /= 2;
-    while (width > 1 && width * words_of(k) > device_model(t).words_side_by_side) width /= 2;
+    while (width > 1 && width * words_of(k) > model.words_side_by_side) width /= 2;
+    if (words_of(k) > model.words_by_sixteen) width = std::min(width, 8u);
     // A GPU waits for memory with lanes: 100,000 elements of an optimiser take an H100 14 us as
     // 25,000 lanes, and 5 as 100,000.
     while (width > 1 && !runs_on_cores(t) && d.kernel.lanes / width < t.parallel_lanes) width /= 2;

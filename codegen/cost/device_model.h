@@ -116,6 +116,11 @@ struct DeviceModel {
   /// at most. Drivers make as many instructions of a wide one as it has lanes, or nearly, and take
   /// more than linear time for them.
   std::size_t words_side_by_side = 8192;
+  /// And more than eight elements: with more values than these they wait in memory.
+  std::size_t words_by_sixteen = 8192;
+  /// And elements that they read and write, at most, where they do more than four: an access may
+  /// take drivers as many instructions as it has lanes, fifty times over.
+  std::size_t accesses_side_by_side = 128;
 
   /// Trips up to which the driver's own compiler writes loops out, at great length; 0: it does not.
   std::uint64_t unrolled_by_driver = 0;

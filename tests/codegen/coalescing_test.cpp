@@ -192,6 +192,39 @@ TEST(CoalescingCpu, ReadsRunsInALoopOverManySystems) {
       << p.fusion_text;
 }
 
+/// Lanes that an invocation of the only kernel takes side by side, one lane for each number.
+std::uint32_t side_by_side(const Program& p, std::uint32_t lanes) {
+  EXPECT_EQ(p.kernels.size(), 1u) << p.fusion_text;
+  return lanes / (p.steps.at(0).groups * p.kernels[0].group_size);
+}
+
+TEST(LanesOfLoopsCpu, AreMoreWhereATripIsOneChain) {
+  const auto chain = [](const Array& x) {
+    return fori_loop(
+        0, 1000, [](const Array&, Array v) { return tanh(tanh(v * 0.5f + 1) * 2.0f); }, x);
+  };
+  const auto chains = [](const Array& x) {
+    return fori_loop(
+        0, 1000,
+        [](const Array&, Array v) {
+          return v * v * 0.5f + (v + 1) * (v - 1) - (v + 2) * (v - 2) + (v + 3) * (v - 3);
+        },
+        x);
+  };
+  const auto reading = [](const Array& x, const Array& many) {
+    return fori_loop(
+        0, 1000, [&](const Array& i, Array v) { return tanh(v * 0.5f + take(many, i)); }, x);
+  };
+  constexpr std::uint32_t lanes = 1 << 16;
+  const Target lavapipe = Target::lavapipe();
+  EXPECT_EQ(side_by_side(compiled(lavapipe, vmap(chain), f32({lanes})), lanes), 8u);
+  EXPECT_EQ(side_by_side(compiled(lavapipe, vmap(chains), f32({lanes})), lanes), 4u);
+  EXPECT_EQ(side_by_side(compiled(lavapipe, vmap(reading, {.in_axes = {0, unmapped}}), f32({lanes}),
+                                  f32({1000})),
+                         lanes),
+            4u);
+}
+
 TEST(WorkgroupsCpu, AreAsManyAsHaveEnoughToDo) {
   const Program sums = compiled(
       Target::lavapipe(), [](const Array& x) { return x + 1; }, f32({16}));
