@@ -146,13 +146,53 @@ bool cheap(Op op, DType scalar) {
   }
 }
 
+/// An open region of the kernel under construction.
+struct Place {
+  bool repeats = false;   // a loop's condition or body
+  bool reached = false;   // runs whenever the loop does
+  bool branched = false;  // holds a branch
+};
+
+bool is_cheap(const Kernel& k, const Instruction& i) {
+  return cheap(i.op, k.type(i.operands[0]).scalar);
+}
+
+/// A load of what nobody writes.
+bool is_constant_load(const Kernel& k, const Instruction& i) {
+  if (i.op != Op::load) return false;
+  const Buffer& buffer = k.buffers[i.immediate];
+  return buffer.access == Access::read && !buffer.coherent;
+}
+
+/// Depth at which an instruction without regions goes that stands in the last of these places and
+/// has no operands from deeper than `lowest`: outside every loop that does not change it.
+std::uint32_t home(const Kernel& k, const Instruction& i, std::uint32_t lowest,
+                   std::span<const Place> places) {
+  auto best = static_cast<std::uint32_t>(places.size()) - 1;
+  if (is_constant_load(k, i)) {
+    while (best > lowest && places[best].repeats && places[best].reached) --best;
+    return best;
+  }
+  if (has_effects(i) || i.operands.empty()) return best;
+  for (std::uint32_t d = best; d > lowest; --d) {
+    if (places[d].repeats) {
+      best = d - 1;
+    } else if (!is_cheap(k, i)) {
+      break;
+    }
+  }
+  return best;
+}
+
 class Simplifier : public Rewriter {
  public:
   Simplifier(const Kernel& source, Builder& out, const Liveness& live)
       : Rewriter(source, out), live_(live) {}
 
   /// Of every loop, in order, whether it was known to be reached.
-  std::vector<bool> reached() && { return std::move(reached_); }
+  const std::vector<bool>& reached() const { return reached_; }
+  /// Whether something was moved in front of what may be its equal.
+  bool overtook() const { return overtook_; }
 
  protected:
   void visit(const Instruction& i) override {
@@ -164,25 +204,18 @@ class Simplifier : public Rewriter {
       case Op::if_:
         branch(i);
         return;
-      case Op::load:
-        load(i);
-        return;
       default:
         break;
     }
-    if (has_effects(i) || i.operands.empty()) return copy(i);
+    if (is_constant_load(source_, i)) return load(i);
     const std::uint32_t depth = home(i);
     if (depth == out_.depth()) return copy(i);
+    // What is cheap would have been moved as far from a branch.
+    overtook_ = overtook_ || (places_[depth + 1].branched && !is_cheap(source_, i));
     out_.at_depth(depth, [&] { copy(i); });
   }
 
  private:
-  /// An open region of the kernel under construction.
-  struct Place {
-    bool repeats = false;  // a loop's condition or body
-    bool reached = false;  // runs whenever the loop does
-  };
-
   /// A read of memory that nobody writes.
   struct Load {
     std::uint64_t buffer = 0;
@@ -190,43 +223,30 @@ class Simplifier : public Rewriter {
     Value value;
   };
 
-  std::uint32_t depth_of(const Instruction& i) const {
-    std::uint32_t depth = 0;
-    for (Value v : i.operands) depth = std::max(depth, out_.depth_of(mapped(v)));
-    return depth;
-  }
-
-  /// Depth at which a pure instruction goes: outside every loop that does not change it.
   std::uint32_t home(const Instruction& i) const {
-    const std::uint32_t lowest = depth_of(i);
-    std::uint32_t best = out_.depth();
-    for (std::uint32_t d = best; d > lowest; --d) {
-      if (places_[d].repeats) {
-        best = d - 1;
-      } else if (!cheap(i.op, source_.type(i.operands[0]).scalar)) {
-        break;
-      }
-    }
-    return best;
+    std::uint32_t lowest = 0;
+    for (Value v : i.operands) lowest = std::max(lowest, out_.depth_of(mapped(v)));
+    return kernel::home(source_, i, lowest, std::span(places_).first(out_.depth() + 1));
   }
 
   void load(const Instruction& i) {
-    const Buffer& buffer = source_.buffers[i.immediate];
-    if (buffer.access != Access::read || buffer.coherent) return copy(i);
     Load made{i.immediate, i.operands, {}};
     std::uint64_t hash = i.immediate;
     for (Value& v : made.operands) {
       v = mapped(v);
       hash = (hash ^ v.index) * 0x9e3779b97f4a7c15u;
     }
+    bool elsewhere = false;
     const Load* known = loads_.find(hash, [&](const Load& l) {
-      return l.buffer == made.buffer && l.operands == made.operands && out_.visible(l.value) &&
-             out_.type(l.value) == source_.type(i.results[0]);
+      if (l.buffer != made.buffer || l.operands != made.operands ||
+          out_.type(l.value) != source_.type(i.results[0]))
+        return false;
+      elsewhere = elsewhere || !out_.visible(l.value);
+      return out_.visible(l.value);
     });
     if (known != nullptr) return map(i.results[0], known->value);
-    const std::uint32_t lowest = depth_of(i);
-    std::uint32_t depth = out_.depth();
-    while (depth > lowest && places_[depth].repeats && places_[depth].reached) --depth;
+    const std::uint32_t depth = home(i);
+    overtook_ = overtook_ || (elsewhere && depth < out_.depth());
     out_.at_depth(depth, [&] { copy(i); });
     made.value = mapped(i.results[0]);
     loads_.add(hash, made);
@@ -284,6 +304,7 @@ class Simplifier : public Rewriter {
       }
     }
     const std::uint32_t outside = out_.depth();
+    for (std::uint32_t d = 0; d <= outside; ++d) places_[d].branched = true;
     const auto side = [&](const Region& region) {
       // A branch on a constant opens no region.
       if (out_.depth() > outside) {
@@ -302,41 +323,64 @@ class Simplifier : public Rewriter {
 
   const Liveness& live_;
   std::vector<bool> reached_;
+  bool overtook_ = false;
   std::vector<Place> places_{1};  // per depth
   HashChains<Load> loads_;
 };
 
-/// Whether one more round would change nothing of what a round has made. That is numbered as if
-/// it were built in order, so nothing was moved or folded to what came later; and what was built in
-/// order is not folded any further.
+/// Whether one more round would change nothing, but numbers, of what a round has made. What was
+/// built is not folded any further; what has its numbers in order was not moved, and what was moved
+/// is where it goes.
 class Settled {
  public:
-  Settled(const Kernel& kernel, const Liveness& live, const std::vector<bool>& reached)
-      : kernel_(kernel), live_(live), reached_(reached) {}
+  Settled(const Kernel& kernel, const Liveness& live, const Simplifier& round)
+      : kernel_(kernel), live_(live), round_(round), depths_(kernel.types.size()) {}
 
-  bool holds() { return in_order(kernel_.body) && next_ == kernel_.types.size(); }
+  bool holds() {
+    if (!stays(kernel_.body)) return false;
+    return in_order() || (!moves_ && !round_.overtook());
+  }
+  bool in_order() const { return in_order_ && next_ == kernel_.types.size(); }
 
  private:
-  bool in_order(std::span<const Value> made) {
-    return std::all_of(made.begin(), made.end(), [&](Value v) { return v.index == next_++; });
+  void made(std::span<const Value> values) {
+    for (Value v : values) {
+      depths_[v.index] = static_cast<std::uint32_t>(places_.size()) - 1;
+      in_order_ = in_order_ && v.index == next_++;
+    }
   }
-  bool in_order(const Region& r) {
-    return in_order(r.arguments) && std::all_of(r.body.begin(), r.body.end(),
-                                                [&](const Instruction& i) { return in_order(i); });
+  bool stays(const Region& r) {
+    made(r.arguments);
+    return std::all_of(r.body.begin(), r.body.end(),
+                       [&](const Instruction& i) { return stays(i); });
   }
-  bool in_order(const Instruction& i) {
-    const auto live = [&](Value v) { return live_.live(v); };
-    if (!live_.live(i) ||
-        (!i.regions.empty() && !std::all_of(i.results.begin(), i.results.end(), live)))
+  bool stays(const Instruction& i) {
+    if (!live_.live(i)) return false;
+    if (i.regions.empty()) {
+      std::uint32_t lowest = 0;
+      for (Value v : i.operands) lowest = std::max(lowest, depths_[v.index]);
+      moves_ = moves_ || home(kernel_, i, lowest, places_) + 1 < places_.size();
+    } else if (!keeps_all(i)) {
       return false;
-    if (i.op == Op::loop && drops_some(i)) return false;
-    if (i.op == Op::if_ && joins_same(i)) return false;
-    return std::all_of(i.regions.begin(), i.regions.end(),
-                       [&](const Region& r) { return in_order(r); }) &&
-           in_order(i.results);
+    }
+    made(i.results);
+    return true;
   }
-  bool drops_some(const Instruction& loop) {
-    if (runs_at_least_once(kernel_, live_, loop) != reached_[loops_++]) return true;
+  bool keeps_all(const Instruction& i) {
+    const auto live = [&](Value v) { return live_.live(v); };
+    if (!std::all_of(i.results.begin(), i.results.end(), live)) return false;
+    const bool loops = i.op == Op::loop;
+    const bool reached = loops && runs_at_least_once(kernel_, live_, i);
+    if (loops ? reached != round_.reached()[loops_++] || drops_some(i) : joins_same(i))
+      return false;
+    for (const Region& r : i.regions) {
+      places_.push_back({loops, reached || (loops && &r == &i.regions[0])});
+      if (!stays(r)) return false;
+      places_.pop_back();
+    }
+    return true;
+  }
+  static bool drops_some(const Instruction& loop) {
     const Region& body = loop.regions[1];
     for (std::size_t k = 0; k < loop.operands.size(); ++k)
       if (body.yields[k] == body.arguments[k] || body.yields[k] == loop.operands[k]) return true;
@@ -349,8 +393,65 @@ class Settled {
 
   const Kernel& kernel_;
   const Liveness& live_;
-  const std::vector<bool>& reached_;
+  const Simplifier& round_;
+  std::vector<Place> places_{1};
+  std::vector<std::uint32_t> depths_;  // per value
   std::size_t next_ = 0, loops_ = 0;
+  bool in_order_ = true, moves_ = false;
+};
+
+/// Numbers values and lines as they come: what building a kernel again would do to it.
+class Numbering {
+ public:
+  explicit Numbering(Kernel& k)
+      : kernel_(k), types_(std::move(k.types)), lines_(std::move(k.lines)) {
+    numbers_.resize(types_.size());
+    line_numbers_.resize(lines_.size());
+    k.types.clear();
+    k.types.reserve(types_.size());
+    k.lines.clear();
+    number(k.body);
+  }
+
+ private:
+  template <class List>
+  void make(List& values) {
+    for (Value& v : values) {
+      const Value now{static_cast<std::uint32_t>(kernel_.types.size())};
+      kernel_.types.push_back(types_[v.index]);
+      v = numbers_[v.index] = now;
+    }
+  }
+  template <class List>
+  void rename(List& values) const {
+    for (Value& v : values) v = numbers_[v.index];
+  }
+  void number(Region& r) {
+    make(r.arguments);
+    for (Instruction& i : r.body) {
+      rename(i.operands);
+      if (i.line != 0 && i.regions.empty()) line_ = number(i.line);
+      i.line = line_;
+      for (Region& inner : i.regions) number(inner);
+      make(i.results);
+    }
+    rename(r.yields);
+  }
+  std::uint32_t number(std::uint32_t line) {
+    std::uint32_t& now = line_numbers_[line - 1];
+    if (now == 0) {
+      kernel_.lines.push_back(std::move(lines_[line - 1]));
+      now = static_cast<std::uint32_t>(kernel_.lines.size());
+    }
+    return now;
+  }
+
+  Kernel& kernel_;
+  std::vector<Type> types_;
+  std::vector<SourceLine> lines_;
+  std::vector<Value> numbers_;               // per old one
+  std::vector<std::uint32_t> line_numbers_;  // per old one, 0: none yet
+  std::uint32_t line_ = 0;                   // of the latest instruction
 };
 
 }  // namespace
@@ -367,10 +468,12 @@ Kernel simplify(const Kernel& source) {
     out.kernel().lanes = before.lanes;
     Simplifier pass(before, out, live);
     pass.Rewriter::copy(before.body);
-    const std::vector<bool> reached = std::move(pass).reached();
     kernel = out.take();
     live = Liveness(kernel);
-    if (Settled(kernel, live, reached).holds()) break;
+    Settled settled(kernel, live, pass);
+    if (!settled.holds()) continue;
+    if (!settled.in_order()) Numbering{kernel};
+    break;
   }
   return kernel;
 }
