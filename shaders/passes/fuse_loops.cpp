@@ -20,9 +20,8 @@ using Place = std::pair<bool, std::uint64_t>;
 
 /// What an instruction needs and does, its regions included.
 struct Footprint {
-  std::vector<Value> uses;
+  std::uint32_t level = 0;  // the highest of what it uses
   std::vector<Place> reads, writes;
-  bool synchronises = false;
 };
 
 class LoopFuser {
@@ -30,8 +29,7 @@ class LoopFuser {
   using Range = std::tuple<Value, Value, Value, std::uint64_t>;
 
  public:
-  LoopFuser(const Kernel& k, FuseLoopsOptions options)
-      : kernel_(k), options_(options), definitions_(definitions(k)) {}
+  LoopFuser(const Kernel& k, FuseLoopsOptions options) : kernel_(k), options_(options) {}
 
   /// Whether two loops of one region count over one range.
   bool finds_some(const Region& region) const {
@@ -48,10 +46,11 @@ class LoopFuser {
       for (Region& inner : i.regions) fuse_loops(inner);
   }
 
-  bool synchronises(const Region& region) const {
-    Footprint all;
-    for (const Instruction& i : region.body) collect(i, all);
-    return all.synchronises;
+  static bool synchronises(const Region& region) {
+    return std::any_of(region.body.begin(), region.body.end(), [](const Instruction& i) {
+      return is_collective(i.op) || i.op == Op::atomic_add || space(i.op) == Space::shared_array ||
+             std::any_of(i.regions.begin(), i.regions.end(), synchronises);
+    });
   }
 
   /// Replaces the counters of loops that are gone.
@@ -69,18 +68,17 @@ class LoopFuser {
   }
 
  private:
-  void collect(const Instruction& i, Footprint& f) const {
-    f.uses.insert(f.uses.end(), i.operands.begin(), i.operands.end());
+  /// `levels`: per value.
+  void collect(const Instruction& i, const std::vector<std::uint32_t>& levels, Footprint& f) const {
+    for (Value v : i.operands) f.level = std::max(f.level, levels[v.index]);
     const bool is_private = space(i.op) == Space::private_array;
-    if (is_collective(i.op) || i.op == Op::atomic_add || space(i.op) == Space::shared_array)
-      f.synchronises = true;
-    else if (form(i.op) == Form::store || is_atomic(i.op))
+    if (form(i.op) == Form::store || is_atomic(i.op))
       f.writes.emplace_back(is_private, i.immediate);
     else if (is_load(i.op) && (is_private || kernel_.buffers[i.immediate].access != Access::read))
       f.reads.emplace_back(is_private, i.immediate);
     for (const Region& r : i.regions) {
-      for (const Instruction& inner : r.body) collect(inner, f);
-      f.uses.insert(f.uses.end(), r.yields.begin(), r.yields.end());
+      for (const Instruction& inner : r.body) collect(inner, levels, f);
+      for (Value v : r.yields) f.level = std::max(f.level, levels[v.index]);
     }
   }
 
@@ -94,8 +92,10 @@ class LoopFuser {
     if (test.op != Op::lt || condition.yields[0] != test.results[0] ||
         test.operands[0] != condition.arguments[0])
       return std::nullopt;
-    const Instruction* step = definitions_[body.yields[0].index];
-    if (step == nullptr || step->op != Op::add || step->operands[0] != body.arguments[0])
+    const auto step = std::find_if(body.body.rbegin(), body.body.rend(), [&](const Instruction& x) {
+      return !x.results.empty() && x.results[0] == body.yields[0];
+    });
+    if (step == body.body.rend() || step->op != Op::add || step->operands[0] != body.arguments[0])
       return std::nullopt;
     const Value bound = test.operands[1], by = step->operands[1];
     const auto inner = [&](Value v) {  // changes from trip to trip
@@ -132,15 +132,11 @@ class LoopFuser {
     std::map<Place, Memory> memory;
     std::map<std::pair<std::uint32_t, Range>, std::vector<std::size_t>> groups;
     bool worth = false;
-    Footprint f;
     for (std::size_t at = 0; at < n; ++at) {
       const Instruction& i = region.body[at];
-      f.uses.clear();
-      f.reads.clear();
-      f.writes.clear();
-      collect(i, f);
-      std::uint32_t l = 0;
-      for (Value v : f.uses) l = std::max(l, known[v.index]);
+      Footprint f;
+      collect(i, known, f);
+      std::uint32_t l = f.level;
       for (const Place& p : f.reads) l = std::max(l, memory[p].after_writes);
       for (const Place& p : f.writes)
         l = std::max({l, memory[p].after_writes, memory[p].after_reads});
@@ -225,18 +221,16 @@ class LoopFuser {
 
   const Kernel& kernel_;
   FuseLoopsOptions options_;
-  std::vector<const Instruction*> definitions_;
   std::unordered_map<std::uint32_t, Value> renamed_;
 };
 
 }  // namespace
 
 Kernel fuse_loops(Kernel kernel, FuseLoopsOptions options) {
-  if (options.most_carried == 0 || !LoopFuser(kernel, options).finds_some(kernel.body))
+  LoopFuser fuser(kernel, options);
+  if (options.most_carried == 0 || !fuser.finds_some(kernel.body) ||
+      fuser.synchronises(kernel.body))
     return kernel;
-  const Kernel source = kernel;
-  LoopFuser fuser(source, options);
-  if (fuser.synchronises(source.body)) return kernel;
   fuser.fuse_loops(kernel.body);
   fuser.rename(kernel.body);
   return kernel;
