@@ -141,7 +141,7 @@ Value Builder::emit(Op op, Type t, std::span<const Value> operands, std::uint64_
   made.operands = static_cast<std::uint8_t>(operands.size());
   made.first = static_cast<std::uint32_t>(operand_pool_.size());
   made.immediate = immediate;
-  operand_pool_.insert(operand_pool_.end(), operands.begin(), operands.end());
+  for (const Value v : operands) operand_pool_.push_back(v);
   if (pure) numbered_.add(hash, result);
   Instruction& i = (op == Op::constant ? constant_body_ : open_[at].region->body).emplace_back();
   i.op = op;

@@ -125,9 +125,11 @@ Value Builder::fold_unary(Op op, Value x) {
 
 Value Builder::fold_binary(Op op, Value a, Value b) {
   const Type t = type(a);
-  if (const Value v = fold_computed(op, t.scalar, t, {a, b}); v.valid()) return v;
+  const bool by_constant = is_constant(b);
+  if (by_constant && is_constant(a))
+    if (const Value v = fold_computed(op, t.scalar, t, {a, b}); v.valid()) return v;
   if (is_float(t.scalar)) {
-    if (!is_constant(b)) return {};
+    if (!by_constant) return {};
     const std::uint64_t c = constant_bits(b);
     const std::uint64_t one = from_double(t.scalar, 1);
     const std::uint64_t minus_zero = from_double(t.scalar, -0.0);
@@ -149,7 +151,7 @@ Value Builder::fold_binary(Op op, Value a, Value b) {
         break;
     }
   }
-  if (is_constant(b)) return fold_integer(op, a, constant_bits(b));
+  if (by_constant) return fold_integer(op, a, constant_bits(b));
   if (op == Op::add && t.scalar == DType::u32) {
     if (const Value v = fold_recombined(a, b); v.valid()) return v;
     if (const Value v = fold_recombined(b, a); v.valid()) return v;
@@ -164,6 +166,7 @@ Value Builder::fold_binary(Op op, Value a, Value b) {
 /// x / c * c + x % c is x. A position split into coordinates and put together again is itself,
 /// which the lane mapping depends on.
 Value Builder::fold_recombined(Value multiple, Value remainder) {
+  if (!made_by(multiple, Op::mul) && !made_by(multiple, Op::shl)) return {};
   const auto by_constant = [&](Value v, Op op) {
     return made_by(v, op) && is_constant(operand(v, 1));
   };

@@ -84,9 +84,9 @@ std::size_t hash_of(std::size_t h, const Region& r) {
 
 bool has_effects(const Instruction& i) {
   if (space(i.op) != Space::none || writes(i.op)) return true;
-  return std::any_of(i.regions.begin(), i.regions.end(), [](const Region& r) {
-    return std::any_of(r.body.begin(), r.body.end(), has_effects);
-  });
+  for (const Region& r : i.regions)
+    if (std::any_of(r.body.begin(), r.body.end(), has_effects)) return true;
+  return false;
 }
 
 std::size_t count_loops(const Kernel& k) { return count_loops(k.body); }
