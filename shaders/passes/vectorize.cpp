@@ -60,6 +60,15 @@ class Splitter : public Rewriter {
         definitions_(definitions(source)),
         wide_access_(wide_access) {}
 
+  /// What is known of the values that the source has too. Of no other is anything known.
+  AffineFacts facts() const {
+    AffineFacts r;
+    r.values.resize(out_.kernel().types.size());
+    for (std::uint32_t v = 0; v < source_.types.size(); ++v)
+      if (const Value now = mapped(Value{v}); now.valid()) r.values[now.index] = facts_[Value{v}];
+    return r;
+  }
+
  protected:
   void visit(const Instruction& i) override {
     if (i.op == Op::load) {
@@ -442,8 +451,12 @@ Kernel vectorize(Kernel kernel, VectorizeOptions options) {
   if (any_access(kernel.body, [&](const Instruction& i) {
         return is_split(kernel, facts, i, options.wide_access);
       })) {
-    kernel = rebuild<Splitter>(kernel, facts, options.wide_access);
-    facts = analyse(kernel, {Op::invocation, 1});
+    Builder out(kernel.name);
+    copy_header(kernel, out);
+    Splitter splitter(kernel, out, facts, options.wide_access);
+    splitter.Rewriter::copy(kernel.body);
+    facts = splitter.facts();
+    kernel = out.take();
   }
   if (!options.wide_access) return kernel;
   if (Blocks blocks = Planner(kernel, facts).blocks(); !blocks.all.empty())
