@@ -13,8 +13,7 @@ namespace {
 constexpr Type u32_type{DType::u32, 1};
 
 constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t x) {
-  hash ^= x + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
-  return hash * 0xff51afd7ed558ccdu;
+  return (hash ^ x) * 0xff51afd7ed558ccdu;
 }
 
 std::string op_text(Op op) { return "`" + std::string(name(op)) + "`"; }
@@ -158,7 +157,7 @@ Value Builder::constant(Type t, std::uint64_t bits) {
   GNOMON_CHECK(width == 64 || bits >> width == 0,
                "a constant of type " + to_string(t) + " has bits beyond its width");
   const Value scalar = emit(Op::constant, {t.scalar, 1}, {}, bits, 0, true);
-  return splat(scalar, t.width);
+  return t.width == 1 ? scalar : splat(scalar, t.width);
 }
 
 Value Builder::u32(std::uint32_t x) { return constant(u32_type, x); }

@@ -153,8 +153,9 @@ Value Builder::fold_binary(Op op, Value a, Value b) {
   }
   if (by_constant) return fold_integer(op, a, constant_bits(b));
   if (op == Op::add && t.scalar == DType::u32) {
-    if (const Value v = fold_recombined(a, b); v.valid()) return v;
-    if (const Value v = fold_recombined(b, a); v.valid()) return v;
+    for (const auto& [x, y] : {std::pair{a, b}, std::pair{b, a}})
+      if (made_by(x, Op::mul) || made_by(x, Op::shl))
+        if (const Value v = fold_recombined(x, y); v.valid()) return v;
   }
   if (is_constant(a) && constant_bits(a) == 0) {
     if (op == Op::shl || op == Op::shr || op == Op::rem) return a;  // 0 % 0 is 0
@@ -166,7 +167,6 @@ Value Builder::fold_binary(Op op, Value a, Value b) {
 /// x / c * c + x % c is x. A position split into coordinates and put together again is itself,
 /// which the lane mapping depends on.
 Value Builder::fold_recombined(Value multiple, Value remainder) {
-  if (!made_by(multiple, Op::mul) && !made_by(multiple, Op::shl)) return {};
   const auto by_constant = [&](Value v, Op op) {
     return made_by(v, op) && is_constant(operand(v, 1));
   };

@@ -173,7 +173,7 @@ std::uint32_t home(const Kernel& k, const Instruction& i, std::uint32_t lowest,
     while (best > lowest && places[best].repeats && places[best].reached) --best;
     return best;
   }
-  if (has_effects(i) || i.operands.empty()) return best;
+  if (space(i.op) != Space::none || writes(i.op) || i.operands.empty()) return best;
   for (std::uint32_t d = best; d > lowest; --d) {
     if (places[d].repeats) {
       best = d - 1;

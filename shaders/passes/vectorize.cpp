@@ -403,7 +403,8 @@ class Quarters : public Rewriter {
     std::optional<Linear> at;
     if (is_access(i)) at = in_blocks(source_, definitions_, i);
     if (!at) return copy(i);
-    Values operands = mapped(i.operands);
+    SmallVector<Value, 4> operands = i.operands;
+    for (Value& v : operands) v = mapped(v);
     operands[0] = out_.mul(quarter(std::move(*at)), out_.u32(block));
     const Value result = emit_like(out_, source_, i, operands, accessed(source_, i).width);
     if (i.op == Op::load) map(i.results[0], result);

@@ -179,7 +179,7 @@ class Widener {
     const Value result = i.results[0];
     GNOMON_CHECK(source_.type(result).width == 1, "lane form holds a wide value");
     const bool varying = fact(result).varying;
-    Values operands;
+    SmallVector<Value, 4> operands;
     for (Value v : i.operands) operands.push_back(as(v, varying));
     map(result, emit_like(out_, source_, i, operands, varying ? width_ : std::uint8_t{1}));
   }
