@@ -310,6 +310,7 @@ class Merger : public Rewriter {
 
  protected:
   void visit(const Instruction& i) override {
+    if (!is_access(i)) return copy(i);
     if (const auto load = blocks_.loads.find(&i); load != blocks_.loads.end()) {
       map(i.results[0],
           out_.extract(loaded(load->second.first, i, load->second.second), load->second.second));
