@@ -24,6 +24,9 @@ struct CompileOptions {
   /// straight code of one result is cut into (partition/cut_long.h).
   std::uint64_t kept_row_bytes = std::uint64_t{256} << 20;
   PassOptions passes = {};
+  /// The fusion text says what else kernels could be, in estimated microseconds: compiling takes
+  /// many times as long. The program is the same.
+  bool candidates = false;
   bool keep_text = false;  // fill Program::graph_text and fusion_text
   /// Called with ("graph" | "fusion" | "kernel" | "memory" | "plan", text) as stages complete, and
   /// where they are recorded with ("passes", text); may be null.

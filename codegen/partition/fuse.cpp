@@ -374,12 +374,8 @@ class Partitioner {
     if (r.tile) r.lanes = r.tile->lanes(shape);
     Draft d = draft_elements(r);
     if (too_many_trips(d.kernel) && walk_apart(roots, slices)) return false;
-    add(std::move(d), roots, slices,
-        r.row > 0 ? "one lane per " + std::to_string(r.row) + " elements of " + to_string(shape)
-        : r.tile  ? "tiles of " + std::to_string(r.tile->rows) + " by " +
-                       std::to_string(r.tile->columns) + " elements of " + to_string(shape)
-                 : "one lane per element of " + to_string(shape),
-        r.stored);
+    add(std::move(d), roots, slices, mapping_text(r), r.stored);
+    if (options_.candidates) clusters_.back().others = other_mappings(r, placement());
     return true;
   }
 

@@ -8,6 +8,7 @@
 
 #include "codegen/cost/compile_options.h"
 #include "codegen/emit/draft.h"
+#include "codegen/partition/other_mappings.h"
 
 namespace gnomon {
 
@@ -19,9 +20,10 @@ struct Cluster {
   Draft draft;  // the kernel, unless one of these is set
   std::shared_ptr<LoopRegion> loop;
   std::shared_ptr<BranchRegion> branch;
-  std::vector<ValueId> writes;  // values it leaves in memory
-  std::vector<ValueId> reads;   // values it takes from memory
-  std::string reason;           // why this mapping
+  std::vector<ValueId> writes;       // values it leaves in memory
+  std::vector<ValueId> reads;        // values it takes from memory
+  std::string reason;                // why this mapping
+  std::vector<OtherMapping> others;  // with CompileOptions::candidates: what it could be instead
   // Filled when kernels leave lane form.
   std::uint32_t kernel = 0;  // index into Program::kernels
   std::uint32_t groups = 0;

@@ -110,6 +110,7 @@ void show_graph(const ShowOptions& options) {
   CompileOptions compile_options{.name = "graph"};
   compile_options.dump_user = &kept;
   compile_options.passes.record = options.stage == "passes";
+  compile_options.candidates = options.stage == "fusion";
   compile_options.dump = [](void* user, const std::string& stage, const std::string& text) {
     Kept& k = *static_cast<Kept*>(user);
     if (stage == k.stage) k.text += text;

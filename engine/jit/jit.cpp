@@ -150,6 +150,7 @@ std::shared_ptr<Executable> JitCore::make(const Entry& entry, Refill refill, boo
     options.compile.dump = Dump::stage;
     options.compile.dump_user = &dump;
     options.compile.passes.record = environment.dumps(Stage::passes);
+    options.compile.candidates = environment.dumps(Stage::fusion);
   }
   options.executable.validate_modules = state_->validate;
   options.executable.debug_info = state_->validate || environment.dumps(Stage::spirv);
@@ -486,6 +487,7 @@ std::string JitCore::text(std::string_view stage) const {
   options.dump = Dump::stage;
   options.dump_user = &dump;
   options.passes.record = stage == "passes";
+  options.candidates = stage == "fusion";
   compile(entry.graph, state_->context->device.target(), options);
   return dump.kept;
 }

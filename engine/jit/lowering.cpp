@@ -72,6 +72,7 @@ std::string Lowered::text(std::string_view stage) const {
   CompileOptions options = function_->options;
   options.dump_user = &kept;
   options.passes.record = stage == "passes";
+  options.candidates = stage == "fusion";
   options.dump = [](void* user, const std::string& name, const std::string& text) {
     Kept& k = *static_cast<Kept*>(user);
     if (name == k.stage) k.text += text;

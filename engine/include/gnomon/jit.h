@@ -298,7 +298,7 @@ class Jitted {
   /// What the newest trace cost.
   CompileTimes last_times() const { return shared_->core.last_times(); }
   /// A stage of the newest trace as text: passes, graph, fusion, kernel, spirv, memory or plan.
-  /// Compiles once more for it.
+  /// Compiles once more for it; for fusion many times, since that says what else kernels could be.
   ///
   /// Throws UsageError before the first call and for another stage.
   std::string text(std::string_view stage) const { return shared_->core.text(stage); }
