@@ -49,7 +49,8 @@ std::uint32_t lanes_of_loop(const kernel::Kernel& k, const Target& t) {
   // eight lanes take lavapipe 22.3 and 25.0 0.73 of the time that four take (`ode_sde`, Zen 5).
   constexpr double under_way = 8;
   constexpr std::size_t most_live = 128;
-  const bool waits = trip.accesses == 0 && width * trip.parallelism() < under_way;
+  const bool waits =
+      trip.operations > 0 && trip.accesses == 0 && width * trip.parallelism() < under_way;
   return waits && 2 * width * trip.live <= most_live ? 2 * width : width;
 }
 

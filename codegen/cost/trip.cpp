@@ -12,7 +12,7 @@ using kernel::Op;
 using kernel::Region;
 using kernel::Value;
 
-/// The region inside of `r` that has the most instructions; null where there is none.
+/// The loop's condition or body inside of `r` that has the most instructions; null without loops.
 const Region* longest_inside(const Region& r) {
   const Region* longest = nullptr;
   const auto consider = [&](const Region* other) {
@@ -20,7 +20,7 @@ const Region* longest_inside(const Region& r) {
   };
   for (const Instruction& i : r.body)
     for (const Region& inner : i.regions) {
-      consider(&inner);
+      if (i.op == Op::loop) consider(&inner);
       consider(longest_inside(inner));
     }
   return longest;

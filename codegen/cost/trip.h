@@ -19,7 +19,7 @@ struct Trip {
   double parallelism() const;
 };
 
-/// The one with the most instructions.
+/// The one with the most instructions; of none in a kernel without loops.
 Trip longest_trip(const kernel::Kernel&);
 
 }  // namespace gnomon

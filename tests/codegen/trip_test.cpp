@@ -90,9 +90,18 @@ TEST(Trips, AreNoneWithoutLoops) {
       buffer 0 "x": f32 read_write
       %i: u32 = lane
       %x: f32 = load 0 %i
-      store 0 %i %x
+      %zero: f32 = constant 0
+      %less: bool = lt %x %zero
+      %y: f32 = if %less {
+        %square: f32 = mul %x %x
+        yield %square
+      } else {
+        yield %x
+      }
+      store 0 %i %y
     })"));
   EXPECT_EQ(t.instructions, 0u);
+  EXPECT_EQ(t.operations, 0u);
   EXPECT_DOUBLE_EQ(t.parallelism(), 0);
 }
 
