@@ -45,8 +45,9 @@ std::uint32_t lanes_of_loop(const kernel::Kernel& k, const Target& t) {
   // They have enough to do side by side, and values that wait in memory as it is.
   constexpr std::size_t long_trip = 640;
   if (trip.instructions > long_trip) return 2;
-  // Two units of a core that take four cycles for each; and what its caches hand back at once:
-  // eight lanes take lavapipe 22.3 and 25.0 0.73 of the time that four take (`ode_sde`, Zen 5).
+  // A core has two units that take four cycles for each operation, and what no register holds comes
+  // back from its first cache. Eight lanes take lavapipe 22.3 and 25.0 0.73 of the time that four
+  // take (`ode_sde`, Zen 5).
   constexpr double under_way = 8;
   constexpr std::size_t most_live = 128;
   const bool waits =

@@ -116,9 +116,10 @@ struct DeviceModel {
   /// at most. Drivers make as many instructions of a wide one as it has lanes, or nearly, and take
   /// more than linear time for them.
   std::size_t words_side_by_side = 8192;
-  /// And more than eight elements: with more values than these they wait in memory.
+  /// Words of the values of a kernel, before it is made wider, beyond which its invocations do
+  /// eight elements at most: 16 of each would wait in memory.
   std::size_t words_by_sixteen = 8192;
-  /// And elements that they read and write, at most, where they do more than four: an access may
+  /// Elements that invocations read and write, at most, where they do more than four: an access may
   /// take drivers as many instructions as it has lanes, fifty times over.
   std::size_t accesses_side_by_side = 128;
 
