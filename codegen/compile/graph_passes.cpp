@@ -103,7 +103,7 @@ constexpr GraphPass table[] = {
     {"fit", fits, canonical, fitting},
     {"save_residuals",
      [](const Graph& g, const GraphContext& c) -> Made {
-       return save_residuals(g, c.options.kept_row_bytes);
+       return save_residuals(g, c.options.kept_row_bytes, c.options.decisions);
      },
      canonical},
     {"sink_accumulations",
@@ -142,7 +142,7 @@ Graph run(const GraphPass& p, Graph g, const GraphContext& context, PassLog& log
 std::optional<Division> divide(const Graph& g, const Target& target, const CompileOptions& options,
                                PassLog& log) {
   const PassClock clock;
-  std::optional<Division> d{{split_reductions(g, target), {}}};
+  std::optional<Division> d{{split_reductions(g, target, options.decisions), {}}};
   const std::size_t equations = equations_of(d->graph);
   try {
     d->parts = partition(d->graph, target, options);

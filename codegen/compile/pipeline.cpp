@@ -5,6 +5,7 @@
 
 #include "codegen/compile/graph_passes.h"
 #include "codegen/compile/make_kernels.h"
+#include "codegen/compile/other_programs.h"
 #include "codegen/graph/text.h"
 #include "codegen/optimize/kernel_passes.h"
 #include "codegen/optimize/lower_effects.h"
@@ -59,8 +60,12 @@ Program compile(const Graph& traced, const Target& device, const CompileOptions&
   dump("graph", [&] { return print(graph); });
 
   const std::string kernels = make_kernels(parts, graph, target, options, log, program);
-  if (options.keep_text) program.fusion_text = print(parts, graph);
-  dump("fusion", [&] { return print(parts, graph); });
+  const auto fusion = [&] {
+    return print(parts, graph) +
+           (options.candidates ? decisions_text(traced, device, options) : "");
+  };
+  if (options.keep_text) program.fusion_text = fusion();
+  dump("fusion", fusion);
   if (options.passes.record) dump("passes", [&] { return log.text(); });
   dump("kernel", [&] { return kernels; });
 

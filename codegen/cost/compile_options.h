@@ -8,6 +8,8 @@
 
 namespace gnomon {
 
+class Decisions;
+
 /// How loops run: as the cost model says, each in one invocation, or each as kernels of its own
 /// per iteration where such a form exists, which the device starts or one workgroup plays.
 enum class LoopMapping : std::uint8_t { automatic, sequential, workgroup, device };
@@ -27,7 +29,8 @@ struct CompileOptions {
   /// The fusion text says what else kernels could be, in estimated microseconds: compiling takes
   /// many times as long. The program is the same.
   bool candidates = false;
-  bool keep_text = false;  // fill Program::graph_text and fusion_text
+  Decisions* decisions = nullptr;  // notes what is decided, and may change it; may be null
+  bool keep_text = false;          // fill Program::graph_text and fusion_text
   /// Called with ("graph" | "fusion" | "kernel" | "memory" | "plan", text) as stages complete, and
   /// where they are recorded with ("passes", text); may be null.
   void (*dump)(void* user, const std::string& stage, const std::string& text) = nullptr;

@@ -7,6 +7,7 @@
 
 #include "codegen/cost/device_model.h"
 #include "codegen/cost/instructions.h"
+#include "codegen/program/program.h"
 #include "shaders/kernel/uniform.h"
 
 namespace gnomon {
@@ -177,6 +178,25 @@ std::optional<double> estimated_microseconds(const TermCounts& by_core, const De
   double sum = 0;
   for (std::size_t t = 0; t < by_core.size(); ++t) sum += by_core[t] * model.nanoseconds[t];
   return 1e-3 * sum;
+}
+
+std::optional<double> estimated_microseconds(const Program& p, const Target& target) {
+  const DeviceModel& model = device_model(target);
+  if (!p.gated.empty()) return std::nullopt;
+  double sum = 0;
+  for (std::uint32_t i = 0; i < p.steps.size(); ++i) {
+    const Step& step = p.steps[i];
+    if (step.kind == Step::Kind::copy) continue;
+    const auto by_core = executed_by_core(p.kernels[step.kernel], step.groups, model);
+    const auto once = by_core ? estimated_microseconds(*by_core, model) : std::nullopt;
+    if (!once) return std::nullopt;
+    double times = 1;
+    for (const LoopBlock& loop : p.loops)
+      if (loop.first <= i && i < loop.end)
+        times *= static_cast<double>(loop.trips) / static_cast<double>(loop.phases.size());
+    sum += times * *once;
+  }
+  return sum;
 }
 
 }  // namespace gnomon

@@ -9,6 +9,8 @@
 namespace gnomon {
 
 struct DeviceModel;
+struct Program;
+struct Target;
 
 /// What estimates tell apart, for each invocation but where said. Components of wide values count
 /// one by one, and words of 64 bits as two.
@@ -47,5 +49,9 @@ std::optional<TermCounts> executed_by_core(const kernel::Kernel&, std::uint32_t 
 /// Microseconds from the start of a dispatch to its end. None for a device whose model has no times
 /// (DeviceModel::nanoseconds).
 std::optional<double> estimated_microseconds(const TermCounts& by_core, const DeviceModel&);
+
+/// Microseconds of the program's dispatches, one after the other; copies count as nothing. None
+/// where data decide how often one runs, too.
+std::optional<double> estimated_microseconds(const Program&, const Target&);
 
 }  // namespace gnomon

@@ -415,6 +415,9 @@ std::optional<Draft> draft(const DraftRequest& r, DraftFailure& failure) {
     for (const Dim scalars : {64, 8, 1}) {
       try {
         auto d = attempt(smaller, failure, {scalars, 16, written});
+        if (d && d->written_terms > 0 &&
+            !decide(r.decisions, Question::written, r.graph, r.roots[0], true))
+          throw ProductsTooLong{};  // as if they were
         return d ? std::optional(rolled(std::move(*d), r)) : d;
       } catch (const KernelTooLarge&) {
         continue;

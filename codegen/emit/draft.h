@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/cost/decisions.h"
 #include "codegen/emit/emitter.h"
 #include "codegen/emit/mapping.h"
 #include "codegen/graph/graph.h"
@@ -65,6 +66,7 @@ struct DraftRequest {
   std::optional<ValueId> stand_in;  // the only root takes this value's elements instead of its own
   bool pins = true;                 // a lane may hold just its own part of a value (Emitter::pins)
   const std::map<ValueId, IterationSource>* iterations = nullptr;  // inputs that are iterations
+  Decisions* decisions = nullptr;                                  // see CompileOptions
   std::optional<RegisterTile> tile = std::nullopt;  // map: a lane computes several elements
   Dim row = 0;  // map: a lane computes this many neighbours one after another; 0: one element
   std::size_t value_limit = 200000;  // instructions beyond which it is too large

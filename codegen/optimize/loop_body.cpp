@@ -197,12 +197,12 @@ LoopBody while_body(const Graph& outer, const Equation& e, const std::vector<boo
 }
 
 /// Long sums in stages, every next value an equation of its own.
-LoopBody finished(LoopBody r, const Target& target) {
-  r.graph = split_reductions(simplify(narrow_choices(r.graph)), target);
+LoopBody finished(LoopBody r, const Target& target, Decisions* decisions) {
+  r.graph = split_reductions(simplify(narrow_choices(r.graph)), target, decisions);
   own_outputs(r.graph, r.carried.size());
   if (!r.condition) return r;
   Graph& condition = *r.condition;
-  condition = split_reductions(simplify(condition), target);
+  condition = split_reductions(simplify(condition), target, decisions);
   const ValueId copy = condition.fresh({DType::boolean, {}});
   condition.equations.push_back(
       {&reshape_p, ReshapeParams{{}}, {condition.outputs[0]}, {copy}, {}});
@@ -373,36 +373,39 @@ LoopBody sliced_scan(const Graph& outer, const Equation& e, const std::vector<bo
 }  // namespace
 
 std::optional<LoopBody> loop_body(const Graph& outer, const Equation& e,
-                                  const std::vector<bool>& wanted, const Target& target) {
-  if (e.primitive == &while_p) return finished(while_body(outer, e, wanted), target);
+                                  const std::vector<bool>& wanted, const Target& target,
+                                  Decisions* decisions) {
+  if (e.primitive == &while_p) return finished(while_body(outer, e, wanted), target, decisions);
   if (e.primitive != &scan_p || e.params.as<ScanParams>().length == 0) return std::nullopt;
-  return finished(scan_body(outer, e, wanted), target);
+  return finished(scan_body(outer, e, wanted), target, decisions);
 }
 
 std::optional<LoopBody> sliced_loop_body(const Graph& outer, const Equation& e,
                                          const std::vector<bool>& wanted, const Target& target,
-                                         const Slicing& slicing) {
+                                         const Slicing& slicing, Decisions* decisions) {
   if (e.primitive == &while_p)
-    return finished(sliced_while(outer, e, e.params.as<WhileParams>(), wanted, slicing), target);
+    return finished(sliced_while(outer, e, e.params.as<WhileParams>(), wanted, slicing), target,
+                    decisions);
   if (e.primitive != &scan_p) return std::nullopt;
   const auto& p = e.params.as<ScanParams>();
-  if (slicing.paced) return finished(sliced_while(outer, e, as_while(p), wanted, slicing), target);
+  if (slicing.paced)
+    return finished(sliced_while(outer, e, as_while(p), wanted, slicing), target, decisions);
   const Dim length = p.length;
   Dim part = std::min(length, static_cast<Dim>(slicing.steps));
   while (part > 1 && length % part != 0) --part;
   if (part < 2 || part == length) return std::nullopt;
-  return finished(sliced_scan(outer, e, wanted, part), target);
+  return finished(sliced_scan(outer, e, wanted, part), target, decisions);
 }
 
 std::vector<Graph> branch_graphs(const Equation& e, const std::vector<bool>& wanted,
-                                 const Target& target) {
+                                 const Target& target, Decisions* decisions) {
   std::vector<Graph> r;
   for (const GraphPtr& branch : e.params.graphs()) {
     Graph g = *branch;
     g.outputs.clear();
     for (std::size_t o = 0; o < e.outputs.size(); ++o)
       if (wanted[e.outputs[o]]) g.outputs.push_back(branch->outputs[o]);
-    g = split_reductions(simplify(g), target);
+    g = split_reductions(simplify(g), target, decisions);
     own_outputs(g, 0);
     r.push_back(std::move(g));
   }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "codegen/cost/decisions.h"
 #include "codegen/cost/slicing.h"
 #include "codegen/graph/graph.h"
 #include "codegen/program/target.h"
@@ -48,7 +49,8 @@ struct LoopBody {
 
 /// The body of loop `e`; nothing when it has another form.
 std::optional<LoopBody> loop_body(const Graph& outer, const Equation& e,
-                                  const std::vector<bool>& wanted, const Target&);
+                                  const std::vector<bool>& wanted, const Target&,
+                                  Decisions* = nullptr);
 
 /// The same with an iteration that is a loop of a slice's steps itself: for kernels that may not
 /// run for as long as the whole loop takes. Every lane of a loop by lanes must be independent. A
@@ -56,9 +58,10 @@ std::optional<LoopBody> loop_body(const Graph& outer, const Equation& e,
 /// one.
 std::optional<LoopBody> sliced_loop_body(const Graph& outer, const Equation& e,
                                          const std::vector<bool>& wanted, const Target&,
-                                         const Slicing&);
+                                         const Slicing&, Decisions* = nullptr);
 
 /// The branches of `e` with the outputs that are wanted, each defined by an equation of its own.
-std::vector<Graph> branch_graphs(const Equation& e, const std::vector<bool>& wanted, const Target&);
+std::vector<Graph> branch_graphs(const Equation& e, const std::vector<bool>& wanted, const Target&,
+                                 Decisions* = nullptr);
 
 }  // namespace gnomon

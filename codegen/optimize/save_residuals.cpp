@@ -105,7 +105,7 @@ Correspondence repeated(const Scan& first, const Scan& later) {
 
 /// Those of them that the rest of the later body looks at and that take long to compute again.
 std::vector<ValueId> worth_keeping(const Scan& later, const Correspondence& copies,
-                                   std::uint64_t most_bytes) {
+                                   std::uint64_t most_bytes, Decisions* decisions) {
   const Graph& g = later.body;
   const Uses uses = analyse_uses(g);
   std::set<ValueId> looked_at(g.outputs.begin(), g.outputs.end()), kept;
@@ -141,8 +141,10 @@ std::vector<ValueId> worth_keeping(const Scan& later, const Correspondence& copi
       const Aval& a = g.avals[v];
       const auto more =
           static_cast<std::uint64_t>(later.p.length * a.shape.size()) * size_of(a.dtype);
-      if (bytes + more > most_bytes ||
-          effort(v) < worth_a_row * static_cast<double>(a.shape.size()))
+      if (bytes + more > most_bytes) continue;
+      const double again = effort(v);
+      if (again == 0 || !decide(decisions, Question::row_kept, g, v,
+                                again >= worth_a_row * static_cast<double>(a.shape.size())))
         continue;
       bytes += more;
       kept.insert(v);
@@ -164,7 +166,7 @@ struct Plan {
   std::map<std::size_t, std::vector<Taken>> taken;
 };
 
-Plan plan(const Graph& g, std::uint64_t most_bytes) {
+Plan plan(const Graph& g, std::uint64_t most_bytes, Decisions* decisions) {
   Plan r;
   for (std::size_t l = 0; l < g.equations.size(); ++l) {
     if (g.equations[l].primitive != &scan_p) continue;
@@ -174,7 +176,7 @@ Plan plan(const Graph& g, std::uint64_t most_bytes) {
       const Scan first(g.equations[f]);
       if (!goes_over(later, first)) continue;
       const Correspondence copies = repeated(first, later);
-      for (ValueId v : worth_keeping(later, copies, most_bytes)) {
+      for (ValueId v : worth_keeping(later, copies, most_bytes, decisions)) {
         const ValueId original = copies.at(v);
         r.taken[l].push_back({v, f, original});
         std::vector<ValueId>& rows = r.given[f];
@@ -214,21 +216,21 @@ bool holds_two_scans(const Graph& g) {
 }
 
 /// The same in the bodies of loops and in branches.
-Graph inside(const Graph& g, std::uint64_t most_bytes) {
+Graph inside(const Graph& g, std::uint64_t most_bytes, Decisions* decisions) {
   return replay(g, [&](const Equation& e, const Arrays& in) {
     std::vector<GraphPtr> graphs = e.params.graphs();
     for (GraphPtr& sub : graphs)
-      if (holds_two_scans(*sub)) sub = control::share(save_residuals(*sub, most_bytes));
+      if (holds_two_scans(*sub)) sub = control::share(save_residuals(*sub, most_bytes, decisions));
     return emit(*e.primitive, graphs.empty() ? e.params : e.params.with_graphs(graphs), in, e.loc);
   });
 }
 
 }  // namespace
 
-Graph save_residuals(const Graph& graph, std::uint64_t most_bytes) {
+Graph save_residuals(const Graph& graph, std::uint64_t most_bytes, Decisions* decisions) {
   if (!holds_two_scans(graph)) return graph;
-  const Graph g = inside(graph, most_bytes);
-  const Plan p = plan(g, most_bytes);
+  const Graph g = inside(graph, most_bytes, decisions);
+  const Plan p = plan(g, most_bytes, decisions);
   if (p.taken.empty()) return g;
   std::map<std::pair<std::size_t, ValueId>, Array> rows;
   return simplify(replay(g, [&](const Equation& e, const Arrays& inputs) {

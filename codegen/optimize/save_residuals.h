@@ -1,6 +1,7 @@
 // codegen/optimize/save_residuals.h -- what a loop computes is kept for a later one that would
 // compute it again.
 #pragma once
+#include "codegen/cost/decisions.h"
 #include "codegen/graph/graph.h"
 
 namespace gnomon {
@@ -12,6 +13,6 @@ namespace gnomon {
 /// The values stay the same; they take memory instead of time. What would take more than so many
 /// bytes for one pair of loops is computed again, as is everything behind an optimization_barrier,
 /// which is what `checkpoint` puts there.
-Graph save_residuals(const Graph&, std::uint64_t most_bytes);
+Graph save_residuals(const Graph&, std::uint64_t most_bytes, Decisions* = nullptr);
 
 }  // namespace gnomon

@@ -2,6 +2,7 @@
 #include "codegen/optimize/split.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "codegen/analysis/uses.h"
@@ -195,11 +196,13 @@ class Splitter {
 
 }  // namespace
 
-Graph split_reductions(const Graph& g, const Target& target) {
+Graph split_reductions(const Graph& g, const Target& target, Decisions* decisions) {
   Splitter splitter(g, target);
-  if (std::none_of(g.equations.begin(), g.equations.end(),
-                   [&](const Equation& e) { return splitter.wants(e); }))
-    return g;
+  std::set<const Equation*> wanted;
+  for (const Equation& e : g.equations)
+    if (splitter.wants(e) && decide(decisions, Question::split, g, e.outputs[0], true))
+      wanted.insert(&e);
+  if (wanted.empty()) return g;
 
   Trace t;
   Arrays env(g.avals.size());
@@ -208,8 +211,8 @@ Graph split_reductions(const Graph& g, const Target& target) {
     t.loc = e.loc;
     Arrays in;
     for (ValueId v : e.inputs) in.push_back(env[v]);
-    const Arrays out = splitter.wants(e) ? Arrays{splitter.split(e, env)}
-                                         : emit(*e.primitive, e.params, in, e.loc);
+    const Arrays out = wanted.contains(&e) ? Arrays{splitter.split(e, env)}
+                                           : emit(*e.primitive, e.params, in, e.loc);
     for (std::size_t i = 0; i < out.size(); ++i) env[e.outputs[i]] = out[i];
   }
   Arrays outputs;

@@ -10,6 +10,7 @@
 #include "codegen/analysis/loop_lanes.h"
 #include "codegen/analysis/updates.h"
 #include "codegen/base/lists.h"
+#include "codegen/cost/decisions.h"
 #include "codegen/cost/device_model.h"
 #include "codegen/cost/slicing.h"
 #include "codegen/cost/work.h"
@@ -164,18 +165,28 @@ class Partitioner {
     return false;
   }
 
+  /// Why a loop's iterations had better be kernels than each of so many lanes run its own, if so.
+  std::optional<std::string> apart(std::uint32_t loop, Dim lanes, bool alone) const {
+    const Equation& e = g_.equations[loop];
+    std::optional<std::string> why;
+    if (too_much_for(lanes, e, target_, may_play()))
+      why = std::to_string(
+                static_cast<std::uint64_t>(work_per_iteration(e) / static_cast<double>(lanes))) +
+            " operations per iteration for each of " + std::to_string(lanes) + " lanes";
+    else if (alone)
+      why = better_as_kernels(g_, e, lanes, target_, nest_);
+    const bool kernels =
+        decide(options_.decisions, Question::kernels, g_, e.outputs[0], why.has_value());
+    return kernels ? why.value_or("tried") : std::optional<std::string>();
+  }
+
   /// True when something was changed: these are too few lanes for one of the loops.
   bool shared_by_more(Dim lanes, const std::set<std::uint32_t>& loops,
                       const std::vector<ValueId>& members, const BackwardSlices& slices) {
-    for (std::uint32_t loop : loops) {
-      const double work = work_per_iteration(g_.equations[loop]) / static_cast<double>(lanes);
-      if (!too_much_for(lanes, g_.equations[loop], target_, may_play())) continue;
-      if ((loops.size() > 1 && cut(members, slices)) ||
-          run_on_device(loop, std::to_string(static_cast<std::uint64_t>(work)) +
-                                  " operations per iteration for each of " + std::to_string(lanes) +
-                                  " lanes"))
+    for (std::uint32_t loop : loops)
+      if (const auto why = apart(loop, lanes, loops.size() == 1);
+          why && ((loops.size() > 1 && cut(members, slices)) || run_on_device(loop, *why)))
         return true;
-    }
     return false;
   }
 
@@ -189,11 +200,6 @@ class Partitioner {
       for (Dim lanes : lane_candidates(g_, loops)) {
         DraftFailure failure;
         if (shared_by_more(lanes, loops, members, slices)) return false;
-        if (loops.size() == 1) {
-          const std::uint32_t i = *loops.begin();
-          const auto apart = better_as_kernels(g_, g_.equations[i], lanes, target_, nest_);
-          if (apart && run_on_device(i, *apart)) return false;
-        }
         if (auto d = try_draft(members, Mapping::lane, lanes, failure)) {
           if (!fits_a_dispatch(*d, loops, members, slices)) return false;
           add(std::move(*d), members, slices, "every lane runs its own trips", live_out(members));
@@ -241,7 +247,8 @@ class Partitioner {
             options_.name + "_" + std::to_string(clusters_.size()),
             {},
             true,
-            &nest_.iterations};
+            &nest_.iterations,
+            options_.decisions};
   }
 
   /// Which roots of a kernel are live out of it: the others, which only it reads, stay in
@@ -363,7 +370,8 @@ class Partitioner {
     r.stored = live_out(roots);
     for (ValueId v : roots)
       if (const auto row = rows_.find(v); row != rows_.end()) r.row = row->second;
-    if (auto d = draft_workgroup(r, placement())) {
+    if (auto d = draft_workgroup(r, placement());
+        d && decide(options_.decisions, Question::workgroup, g_, roots[0], true)) {
       add(std::move(d->draft), roots, slices, std::move(d->reason), r.stored);
       return true;
     }

@@ -119,8 +119,9 @@ std::shared_ptr<LoopRegion> loop_region(const Graph& outer, const Equation& e,
   if (!is_loop(e) ||
       std::none_of(e.outputs.begin(), e.outputs.end(), [&](ValueId v) { return wanted[v]; }))
     return nullptr;
-  auto body = slicing.steps > 0 ? sliced_loop_body(outer, e, wanted, target, slicing)
-                                : loop_body(outer, e, wanted, target);
+  auto body = slicing.steps > 0
+                  ? sliced_loop_body(outer, e, wanted, target, slicing, options.decisions)
+                  : loop_body(outer, e, wanted, target, options.decisions);
   if (!body) return nullptr;
   auto r = std::make_shared<LoopRegion>();
   r->body = std::move(*body);
@@ -183,7 +184,7 @@ std::shared_ptr<BranchRegion> branch_region(const Equation& e, const std::vector
   for (ValueId v : e.outputs)
     if (wanted[v]) r->results.push_back(v);
   if (r->results.empty() || nest.iterations.contains(r->index)) return nullptr;
-  for (Graph& g : branch_graphs(e, wanted, target)) {
+  for (Graph& g : branch_graphs(e, wanted, target, options.decisions)) {
     LoopNest inner{0, {}, true, true};
     for (std::size_t i = 0; i < r->operands.size(); ++i)
       if (auto known = nest.iterations.find(r->operands[i]); known != nest.iterations.end())

@@ -7,6 +7,8 @@
 
 #include "codegen/analysis/backward_slice.h"
 #include "codegen/analysis/in_place.h"
+#include "codegen/base/lists.h"
+#include "codegen/cost/decisions.h"
 #include "codegen/cost/device_model.h"
 #include "codegen/cost/instructions.h"
 #include "codegen/cost/work.h"
@@ -54,8 +56,9 @@ class Chooser {
         for (std::size_t i = 0; i < 2; ++i) keep_bordered(e.inputs[i], i == 1);
     find_demand();
     choose_memory();
+    if (options_.decisions != nullptr && options_.fuse) ask_about_memory();
     Rows rows;
-    if (options_.fuse) rows = fuse_rows(g_, uses_, target_, cost_, in_memory_);
+    if (options_.fuse) rows = fuse_rows(g_, uses_, target_, cost_, in_memory_, options_.decisions);
     choose_layouts();
     return {std::move(in_memory_), std::move(layouts_), std::move(rows)};
   }
@@ -398,6 +401,25 @@ class Chooser {
       keep_results(e);
     }
     keep_what_several_need();
+  }
+
+  /// What could as well lie in memory or be computed where it is read.
+  void ask_about_memory() {
+    // Instructions for an element, once for each reader: nobody would compute that again.
+    constexpr double hopeless = 4096;
+    std::vector<bool> reduced(g_.avals.size(), false);
+    for (const Equation& e : g_.equations)
+      if (terms_per_element(g_, e) > 1)
+        for (ValueId v : e.inputs) reduced[v] = true;
+    for (const Equation& e : g_.equations) {
+      if (e.primitive->lower.kind != Lowering::Kind::element || e.outputs.size() > 1) continue;
+      const ValueId v = e.outputs[0];
+      const bool shared = uses_.count[v] > 1 || reduced[v];
+      if (!uses_.live[v] || contains(g_.outputs, v) || cost_[v] <= next_to_nothing ||
+          cost_[v] * uses_.count[v] > hopeless || (!in_memory_[v] && !shared))
+        continue;
+      in_memory_[v] = decide(options_.decisions, Question::in_memory, g_, v, in_memory_[v]);
+    }
   }
 
   /// Intermediates that lanes read or write get the lane axis innermost. Inputs and outputs are

@@ -175,7 +175,8 @@ bool worthwhile(const Target& target, const Load& l) {
 }  // namespace
 
 Rows fuse_rows(const Graph& g, const Uses& uses, const Target& target,
-               const std::vector<double>& cost, std::vector<bool>& in_memory) {
+               const std::vector<double>& cost, std::vector<bool>& in_memory,
+               Decisions* decisions) {
   Rows found;
   const bool teams = !runs_on_cores(target);
   if (teams && target.team == 0) return found;
@@ -210,7 +211,8 @@ Rows fuse_rows(const Graph& g, const Uses& uses, const Target& target,
     const bool by_team = teams && has_team(target, length, rows, true);
     if (own > 1 && !by_team && own * size_of(g.avals[root].dtype) % 4 != 0) continue;
     if (!leaves || walks == 0 || (own > 1 && own != length)) continue;
-    if (!worthwhile(target, {rows, length, walks, work})) continue;
+    const bool gains = worthwhile(target, {rows, length, walks, work});
+    if (!decide(decisions, Question::rows, g, root, gains)) continue;
     for (ValueId v : walk.inside) in_memory[v] = v == root;
     for (ValueId v : walk.border)
       if (uses.producer[v] != Uses::none && cost[v] > 4) in_memory[v] = true;

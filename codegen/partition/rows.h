@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/analysis/uses.h"
+#include "codegen/cost/decisions.h"
 #include "codegen/graph/graph.h"
 #include "codegen/program/target.h"
 
@@ -23,6 +24,6 @@ using Rows = std::map<ValueId, Dim>;
 /// team of invocations has a row, where workgroups have shared memory. `cost`: instructions per
 /// element of every value, operands included up to memory.
 Rows fuse_rows(const Graph&, const Uses&, const Target&, const std::vector<double>& cost,
-               std::vector<bool>& in_memory);
+               std::vector<bool>& in_memory, Decisions* = nullptr);
 
 }  // namespace gnomon

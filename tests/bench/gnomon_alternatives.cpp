@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "codegen/base/host_array.h"
+#include "codegen/compile/other_programs.h"
 #include "codegen/compile/pipeline.h"
 #include "codegen/cost/device_model.h"
 #include "codegen/cost/estimate.h"
@@ -93,27 +94,6 @@ std::string text_of(const Program& p) {
   return s;
 }
 
-/// Microseconds of the program's dispatches; none where data decide how often something runs, and
-/// for a device whose model has no times. Copies count as nothing.
-std::optional<double> estimated(const Program& p, const Target& target) {
-  const gnomon::DeviceModel& model = gnomon::device_model(target);
-  if (!p.gated.empty()) return std::nullopt;
-  double sum = 0;
-  for (std::uint32_t i = 0; i < p.steps.size(); ++i) {
-    const gnomon::Step& step = p.steps[i];
-    if (step.kind == gnomon::Step::Kind::copy) continue;
-    const auto executed = executed_by_core(p.kernels[step.kernel], step.groups, model);
-    const auto once = executed ? estimated_microseconds(*executed, model) : std::nullopt;
-    if (!once) return std::nullopt;
-    double times = 1;
-    for (const gnomon::LoopBlock& loop : p.loops)
-      if (loop.first <= i && i < loop.end)
-        times *= static_cast<double>(loop.trips) / static_cast<double>(loop.phases.size());
-    sum += times * *once;
-  }
-  return sum;
-}
-
 /// A way to run a graph, and the shortest of its calls.
 struct Candidate {
   std::string name;
@@ -135,29 +115,31 @@ struct Candidate {
 std::vector<Candidate> candidates_of(gnomon::Runtime& rt, const gnomon::Graph& graph) {
   std::vector<Candidate> all;
   std::set<std::string> known;
-  const auto add = [&](const char* name, const Target& target, const CompileOptions& options) {
-    const Program p = compile(graph, target, options);
+  const auto add = [&](const std::string& name, const Program& p) {
     if (!known.insert(text_of(p)).second) return;
-    all.push_back({name, estimated(p, rt.target()),
+    all.push_back({name, estimated_microseconds(p, rt.target()),
                    std::make_shared<gnomon::Executable>(rt.state()->context, p,
                                                         gnomon::ExecutableOptions{})});
   };
-  add("as chosen", rt.target(), {});
+  add("as chosen", compile(graph, rt.target(), {}));
   for (const Alternative& a : alternatives) {
     Target target = rt.target();
     CompileOptions options;
     a.change(target, options);
     try {
-      add(a.name, target, options);
+      add(a.name, compile(graph, target, options));
     } catch (const gnomon::UsageError&) {
       // More loop trips than the driver takes in one kernel, for one.
     }
   }
+  constexpr std::size_t most_decisions = 64;
+  for (const gnomon::OtherProgram& other : other_programs(graph, rt.target(), {}, most_decisions))
+    add(other.about + " " + other.other, other.program);
   return all;
 }
 
 void print_one(const Candidate& c, const Candidate& chosen) {
-  std::printf("  %-36s", c.name.c_str());
+  std::printf("  %-60s", c.name.c_str());
   if (c.estimated_us && chosen.estimated_us)
     std::printf(" %10.0f %5.2f", *c.estimated_us, *c.estimated_us / *chosen.estimated_us);
   else
@@ -180,7 +162,7 @@ void compare_alternatives(const std::string& folder, const std::vector<std::stri
   if (files.empty()) throw std::runtime_error("bench: no graph of these workloads in " + folder);
   std::sort(files.begin(), files.end());
   gnomon::Runtime rt;
-  std::printf("  %-36s %10s %5s %10s\n", "", "estimated", "", "us");
+  std::printf("  %-60s %10s %5s %10s\n", "", "estimated", "", "us");
   for (const fs::path& file : files) {
     const gnomon::Graph graph = gnomon::parse_graph(read(file));
     std::vector<gnomon::Array> inputs;
