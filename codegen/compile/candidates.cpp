@@ -30,18 +30,18 @@ std::optional<double> estimated(Draft draft, const Target& target) {
   return executed ? estimated_microseconds(*executed, model) : std::nullopt;
 }
 
-std::string text_of(double microseconds) {
+}  // namespace
+
+std::string microseconds_text(double microseconds) {
   return std::to_string(std::lround(microseconds)) + " us";
 }
-
-}  // namespace
 
 std::string candidates_text(const Cluster& c, const Target& target) {
   const auto chosen = estimated(c.draft, target);
   if (!chosen) return "";
-  std::string s = ": " + text_of(*chosen);
+  std::string s = ": " + microseconds_text(*chosen);
   const auto add = [&](const std::string& name, const Draft& d) {
-    if (const auto us = estimated(d, target)) s += " | " + name + " " + text_of(*us);
+    if (const auto us = estimated(d, target)) s += " | " + name + " " + microseconds_text(*us);
   };
   for (const OtherMapping& other : c.others) add(other.name, other.draft);
   const Draft& d = c.draft;

@@ -2,10 +2,10 @@
 #include "codegen/compile/other_programs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <span>
 
+#include "codegen/compile/candidates.h"
 #include "codegen/compile/pipeline.h"
 #include "codegen/cost/decisions.h"
 #include "codegen/cost/estimate.h"
@@ -15,13 +15,6 @@
 namespace gnomon {
 namespace {
 
-/// All that tells two programs apart.
-std::string text_of(const Program& p) {
-  std::string s = print(p);
-  for (const kernel::Kernel& k : p.kernels) s += kernel::print(k);
-  return s;
-}
-
 Program compiled(const Graph& g, const Target& target, CompileOptions options,
                  Decisions& decisions) {
   options.candidates = options.keep_text = options.passes.record = false;
@@ -30,21 +23,17 @@ Program compiled(const Graph& g, const Target& target, CompileOptions options,
   return compile(g, target, options);
 }
 
-std::string text_of(double microseconds) {
-  return std::to_string(std::lround(microseconds)) + " us";
-}
-
 /// Of a program as chosen, and the decisions that it took.
 std::vector<OtherProgram> others(const Graph& g, const Target& target,
                                  const CompileOptions& options, const Program& chosen,
                                  std::span<const Decision> decisions) {
-  std::set<std::string> known{text_of(chosen)};
+  std::set<std::string> known{whole_text(chosen)};
   std::vector<OtherProgram> r;
   for (const Decision& d : decisions) {
     Decisions otherwise(d);
     try {
       Program p = compiled(g, target, options, otherwise);
-      if (known.insert(text_of(p)).second)
+      if (known.insert(whole_text(p)).second)
         r.push_back({d.about, std::string(answer_text(d.question, d.answer)),
                      std::string(answer_text(d.question, !d.answer)), std::move(p)});
     } catch (const UsageError&) {
@@ -55,6 +44,12 @@ std::vector<OtherProgram> others(const Graph& g, const Target& target,
 }
 
 }  // namespace
+
+std::string whole_text(const Program& p) {
+  std::string s = print(p);
+  for (const kernel::Kernel& k : p.kernels) s += kernel::print(k);
+  return s;
+}
 
 std::vector<OtherProgram> other_programs(const Graph& g, const Target& target,
                                          const CompileOptions& options, std::size_t most) {
@@ -75,12 +70,12 @@ std::string decisions_text(const Graph& g, const Target& target, const CompileOp
   for (const OtherProgram& other :
        others(g, target, options, program, std::span(made.all()).first(n)))
     if (const auto us = estimated_microseconds(other.program, target))
-      s +=
-          "  " + other.about + " " + other.chosen + " | " + other.other + " " + text_of(*us) + "\n";
+      s += "  " + other.about + " " + other.chosen + " | " + other.other + " " +
+           microseconds_text(*us) + "\n";
   if (s.empty()) return s;
   if (made.all().size() > n)
     s += "  and " + std::to_string(made.all().size() - n) + " more decisions\n";
-  return "decisions, each taken otherwise: " + text_of(*chosen) + " as it is\n" + s;
+  return "decisions, each taken otherwise: " + microseconds_text(*chosen) + " as it is\n" + s;
 }
 
 }  // namespace gnomon

@@ -12,6 +12,9 @@
 
 namespace gnomon {
 
+/// All that tells two programs apart: the steps and the kernels.
+std::string whole_text(const Program&);
+
 /// A program that gives the same results.
 struct OtherProgram {
   std::string about;   // "exp %7:f32[64,64] (model.cpp:12)"

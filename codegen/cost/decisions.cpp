@@ -44,12 +44,12 @@ std::string_view answer_text(Question question, bool answer) {
 
 bool Decisions::answer(Question question, const Graph& g, ValueId v, bool chosen) {
   Decision d{question, structural_hash(g), v, chosen, {}};
-  const bool changed = changes_ && d.same_as(otherwise_);
+  const bool changed = otherwise_ && d.same_as(*otherwise_);
   if (std::none_of(all_.begin(), all_.end(), [&](const Decision& k) { return k.same_as(d); })) {
     d.about = about(g, v);
     all_.push_back(std::move(d));
   }
-  return changed ? !otherwise_.answer : chosen;
+  return changed ? !otherwise_->answer : chosen;
 }
 
 }  // namespace gnomon

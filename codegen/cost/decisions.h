@@ -1,6 +1,7 @@
 // codegen/cost/decisions.h -- what the compiler decides about values of its graphs, one by one.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,15 +41,14 @@ std::string_view answer_text(Question, bool answer);
 class Decisions {
  public:
   Decisions() = default;
-  explicit Decisions(Decision otherwise) : otherwise_(std::move(otherwise)), changes_(true) {}
+  explicit Decisions(Decision otherwise) : otherwise_(std::move(otherwise)) {}
 
   /// What to do where the cost model says `chosen`.
   bool answer(Question, const Graph&, ValueId, bool chosen);
   const std::vector<Decision>& all() const { return all_; }
 
  private:
-  Decision otherwise_;
-  bool changes_ = false;
+  std::optional<Decision> otherwise_;
   std::vector<Decision> all_;
 };
 

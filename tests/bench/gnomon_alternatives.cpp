@@ -23,7 +23,6 @@
 #include "engine/runtime/executable.h"
 #include "engine/runtime/state.h"
 #include "gnomon/runtime.h"
-#include "shaders/kernel/text.h"
 
 namespace bench {
 namespace {
@@ -87,13 +86,6 @@ gnomon::HostArray at_random(const gnomon::Aval& aval, std::uint32_t seed) {
   return r;
 }
 
-/// All that tells two programs apart.
-std::string text_of(const Program& p) {
-  std::string s = print(p);
-  for (const gnomon::kernel::Kernel& k : p.kernels) s += gnomon::kernel::print(k);
-  return s;
-}
-
 /// A way to run a graph, and the shortest of its calls.
 struct Candidate {
   std::string name;
@@ -116,7 +108,7 @@ std::vector<Candidate> candidates_of(gnomon::Runtime& rt, const gnomon::Graph& g
   std::vector<Candidate> all;
   std::set<std::string> known;
   const auto add = [&](const std::string& name, const Program& p) {
-    if (!known.insert(text_of(p)).second) return;
+    if (!known.insert(whole_text(p)).second) return;
     all.push_back({name, estimated_microseconds(p, rt.target()),
                    std::make_shared<gnomon::Executable>(rt.state()->context, p,
                                                         gnomon::ExecutableOptions{})});
