@@ -36,7 +36,7 @@ template <class T>
 }  // namespace
 
 void add_ode_opponents(std::vector<Workload>& workloads) {
-  const auto add = [&](const char* id, auto make) {
+  [[maybe_unused]] const auto add = [&](const char* id, auto make) {
     find_workload(workloads, id).makers.push_back([=] { return std::vector<Variant>{make()}; });
   };
 #ifdef BENCH_HAS_ODEINT
