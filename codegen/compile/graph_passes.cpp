@@ -21,6 +21,10 @@
 #include "codegen/simplify/simplify.h"
 
 namespace gnomon {
+
+// Passes that only this table calls: each is described in the file of its name in codegen/optimize.
+std::optional<Graph> narrow_to_demand(const Graph&);
+
 namespace {
 
 using Made = std::optional<Graph>;
@@ -99,6 +103,8 @@ constexpr GraphPass table[] = {
      expanded},
     {"simplify", [](const Graph& g, const GraphContext&) -> Made { return simplify(g); }, expanded,
      canonical},
+    {"narrow_to_demand",
+     [](const Graph& g, const GraphContext&) -> Made { return narrow_to_demand(g); }, canonical},
     // What no step of a loop or no output asks for need not fit the device.
     {"fit", fits, canonical, fitting},
     {"save_residuals",
