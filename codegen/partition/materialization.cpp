@@ -319,8 +319,8 @@ class Chooser {
             g_.equations[uses_.producer[e.inputs[i]]].primitive == &permute_p)
           in_memory_[e.inputs[i]] = true;
     }
-    // No tile fits a product or a convolution that is one part of something larger.
-    if (e.primitive == &concatenate_p || e.primitive == &pad_p)
+    // No tile fits a product or a convolution that is one part of something larger, or is reversed.
+    if (e.primitive == &concatenate_p || e.primitive == &pad_p || e.primitive == &reverse_p)
       for (ValueId v : e.inputs) {
         if (shows_large_product(v)) keep_if_costly(v);
         keep_convolutions(v);

@@ -65,6 +65,14 @@ TEST(Materialization, AnUpdateThatReadsMoreIsNotPartOfAProductsTiles) {
   EXPECT_EQ(on_cpu(updated, x, x, x).kernels.size(), 2u);
 }
 
+// Tiles of the product's own, and a copy: its elements would be worked out one by one there.
+TEST(Materialization, AProductThatIsReversedHasAKernel) {
+  const auto reversed = [](const Array& a, const Array& b) { return flip(matmul(a, b), 1); };
+  const Aval x = f32({96, 96});
+  EXPECT_EQ(on_cpu(reversed, x, x).kernels.size(), 2u);
+  expect_function_lowers(reversed, x, x);
+}
+
 // What several sums need and costs a lot is stored once, and the rest computed in their lanes.
 TEST(Materialization, SumsShareWhatCostsThem) {
   const auto f = [](const Array& x, const Array& w) {
