@@ -55,29 +55,6 @@ Shape shape_of(const Box& b) {
   return s;
 }
 
-/// Where an axis of operand `side` of a product is in the result; -1: it is summed over.
-int axis_of_product(const DotParams& p, int lhs_rank, bool left, int axis) {
-  const auto& batch = left ? p.lhs_batch : p.rhs_batch;
-  const auto& summed = left ? p.lhs_contracting : p.rhs_contracting;
-  if (contains(summed, axis)) return -1;
-  const auto paired = std::find(batch.begin(), batch.end(), axis);
-  if (paired != batch.end()) return static_cast<int>(paired - batch.begin());
-  int r =
-      left ? static_cast<int>(batch.size()) : lhs_rank - static_cast<int>(p.lhs_contracting.size());
-  for (int a = 0; a < axis; ++a) r += !contains(batch, a) && !contains(summed, a);
-  return r;
-}
-
-/// The axis of `from` that is `axis` of `to`, which is the same array with its axes grouped in
-/// another way; -1: none.
-int regrouped_axis(const Shape& from, const Shape& to, int axis) {
-  if (to.size() == 0) return -1;
-  const Dim before = to.part(0, axis).size();
-  for (int a = 0; a < from.rank(); ++a)
-    if (from[a] == to[axis] && from.part(0, a).size() == before) return a;
-  return -1;
-}
-
 /// An equation of one result, by what it needs of its operands for a box of that.
 class Narrowing {
  public:
@@ -92,9 +69,8 @@ class Narrowing {
   /// product that a slice alone reads is a kernel of tiles if the slice is gone, and worked out
   /// element by element if not.
   Box computed(Box asked) const {
-    for (int a = 0; a < result().rank(); ++a) {
+    for (int a = 0; a < result().rank(); ++a)
       if (asked[at(a)].count == 0 || !narrows(a)) asked[at(a)] = {0, result()[a]};
-    }
     return asked;
   }
 
@@ -126,30 +102,28 @@ class Narrowing {
 
   /// Whether a part of the result along its axis `a` can be computed alone.
   bool narrows(int a) const {
-    if (is(reshape_p)) return regrouped_axis(first(), result(), a) >= 0;
-    if (is(concatenate_p)) return a != e_.params.as<AxisParams>().axis;
-    return pays() || is(broadcast_p, permute_p, reverse_p, slice_p) || is_pointwise(g_, e_);
+    if (result().size() == 0) return false;  // any axis might be any other
+    if (is(broadcast_p)) return true;
+    for (std::size_t i = 0; i < e_.inputs.size(); ++i)
+      for (int own = 0; own < g_.avals[e_.inputs[i]].shape.rank(); ++own)
+        if (axis_of_result(i, own) == a) return true;
+    return false;
   }
 
   /// The axis of the result that goes with axis `a` of operand `i`; -1: none, all of it is needed.
   int axis_of_result(std::size_t i, int a) const {
-    if (is(dot_general_p))
-      return axis_of_product(e_.params.as<DotParams>(), first().rank(), i == 0, a);
-    if (is(argmax_p, argmin_p)) return behind({e_.params.as<AxisParams>().axis}, a);
-    if (pays()) return behind(e_.params.as<AxesParams>().axes, a);
-    if (is(broadcast_p)) return e_.params.as<BroadcastParams>().axes[at(a)];
-    if (is(permute_p)) {
-      const auto& axes = e_.params.as<AxesParams>().axes;
-      return static_cast<int>(std::find(axes.begin(), axes.end(), a) - axes.begin());
+    if (is(reverse_p, slice_p)) return a;
+    if (is(argmax_p, argmin_p)) {
+      const int along = e_.params.as<AxisParams>().axis;
+      return a == along ? -1 : a - (a > along);
     }
-    if (is(reshape_p)) return regrouped_axis(result(), first(), a);
-    if (is(concatenate_p)) return a == e_.params.as<AxisParams>().axis ? -1 : a;
-    return is(reverse_p, slice_p) || is_pointwise(g_, e_) ? a : -1;
-  }
-  static int behind(const std::vector<int>& reduced, int a) {
-    if (contains(reduced, a)) return -1;
-    return a - static_cast<int>(
-                   std::count_if(reduced.begin(), reduced.end(), [a](int r) { return r < a; }));
+    // Sizes of others are among their parameters.
+    if (!pays() && !is(broadcast_p, permute_p, reshape_p, concatenate_p, pad_p) &&
+        !is_pointwise(g_, e_))
+      return -1;
+    std::vector<int> axes(e_.inputs.size(), -1);
+    axes[i] = a;
+    return axis_of_results(g_, e_, axes).value_or(-1);
   }
 
   /// Positions along axis `a` of the operand for those of the result.
@@ -189,7 +163,7 @@ class Demand {
           part(in[i], boxes_[v],
                one ? Narrowing(g_, e).operand(i, boxes_[e.outputs[0]]) : whole(g_.avals[v].shape));
     }
-    if (!e.params.graphs().empty() || !one) return emit(*e.primitive, params, in, e.loc);
+    if (!one || !params.graphs().empty()) return emit(*e.primitive, params, in, e.loc);
     return {Narrowing(g_, e).emitted(in, boxes_[e.outputs[0]])};
   }
 
@@ -250,7 +224,7 @@ bool may_narrow(const Graph& g) {
 std::optional<Graph> narrow_to_demand(const Graph& g) {
   if (!may_narrow(g)) return std::nullopt;
   const Demand demand(g);
-  std::map<const Equation*, std::vector<GraphPtr>> inside;
+  std::map<const Equation*, Params> inside;
   for (const Equation& e : g.equations) {
     std::vector<GraphPtr> graphs = e.params.graphs();
     bool any = false;
@@ -259,12 +233,12 @@ std::optional<Graph> narrow_to_demand(const Graph& g) {
         sub = std::make_shared<const Graph>(std::move(*made));
         any = true;
       }
-    if (any) inside.emplace(&e, std::move(graphs));
+    if (any) inside.emplace(&e, e.params.with_graphs(graphs));
   }
   if (!demand.narrows() && inside.empty()) return std::nullopt;
   return simplify(replay(g, [&](const Equation& e, const Arrays& in) {
-    const auto graphs = inside.find(&e);
-    const Params params = graphs == inside.end() ? e.params : e.params.with_graphs(graphs->second);
+    const auto changed = inside.find(&e);
+    const Params& params = changed == inside.end() ? e.params : changed->second;
     return demand.narrows() ? demand.emitted(e, params, in) : emit(*e.primitive, params, in, e.loc);
   }));
 }

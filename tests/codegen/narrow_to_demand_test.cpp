@@ -122,6 +122,13 @@ TEST(NarrowToDemand, FollowsPointwiseOperationsAndViews) {
   expect_narrow(
       argmin_p, {{2}}, [](const Array& x) { return slice_axis(argmin(x, 1), 0, 3, 5); },
       f32({10, 4}));
+  // Borders are of the other axis.
+  expect_narrow(
+      dot_general_p, {{2, 7}},
+      [](const Array& x, const Array& w) {
+        return slice_axis(pad(matmul(x, w), std::vector<PadWidths>{{0, 0}, {1, 2}}), 0, 4, 6);
+      },
+      f32({7, 7}), f32({7, 7}));
   // Rows of two joined products.
   expect_narrow(
       dot_general_p, {{2, 7}, {2, 7}},
