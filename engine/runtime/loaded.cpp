@@ -22,6 +22,11 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& what, Loc loc = {}) { usage_error("aot", what, loc); }
 
+[[noreturn]] void refuse_unfit(const EntryInfo& info) {
+  throw FileError("gnomon::aot::load: " + info.unfit + "; save it for such a device as well");
+}
+
+/// Of what does not fit the device, what the file says of it and why.
 LoadedEntry load_entry(const std::shared_ptr<RuntimeState>& state, SavedEntry saved,
                        const std::string& what) {
   const std::shared_ptr<Context>& context = state->context;
@@ -42,10 +47,11 @@ LoadedEntry load_entry(const std::shared_ptr<RuntimeState>& state, SavedEntry sa
     else
       info.chosen = i;
   }
-  if (info.chosen == saved.variants.size())
-    throw FileError("gnomon::aot::load: " + what + " has nothing of `" + info.name +
-                    "` that runs on \"" + context->device.description().name + "\":" + reasons +
-                    "; save it for such a device as well");
+  if (info.chosen == saved.variants.size()) {
+    info.unfit = what + " has nothing of `" + info.name + "` that runs on \"" +
+                 context->device.description().name + "\":" + reasons;
+    return entry;
+  }
   SavedVariant& variant = saved.variants[info.chosen];
   entry.effects = std::move(saved.effects);
   entry.records = std::move(saved.records);
@@ -117,6 +123,9 @@ LoadedFile::LoadedFile(std::shared_ptr<RuntimeState> state, std::span<const std:
     entries.push_back(load_entry(state, std::move(e), what));
     infos.push_back(entries.back().info);
   }
+  if (!infos.empty() &&
+      std::ranges::none_of(infos, [](const EntryInfo& i) { return i.unfit.empty(); }))
+    refuse_unfit(infos[0]);
 }
 
 void describe(tree::detail::AnyTree tree, const std::string& place, Described& out) {
@@ -342,7 +351,9 @@ std::size_t Programs::find(std::string_view name) const {
 }
 
 const detail::LoadedEntry& Programs::entry(std::string_view name) const {
-  return file_->entries[find(name)];
+  const detail::LoadedEntry& found = file_->entries[find(name)];
+  if (!found.info.unfit.empty()) detail::refuse_unfit(found.info);
+  return found;
 }
 
 std::vector<Array> Programs::call(std::string_view name, std::vector<Array> arguments) const {

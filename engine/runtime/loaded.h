@@ -12,7 +12,7 @@
 
 namespace gnomon::aot::detail {
 
-/// One function, ready to be called.
+/// One function, ready to be called; without an executable where `info.unfit` says why.
 class LoadedEntry {
  public:
   EntryInfo info;

@@ -131,6 +131,41 @@ TEST_F(Saved, DoublesNeedNoWideIntegers) {
   EXPECT_TRUE(std::isnan(order[4]));
 }
 
+TEST_F(Saved, WhatDoesNotFitTheDeviceLeavesTheRestUsable) {
+  if (!rt.target().features.float64) GTEST_SKIP() << rt.device_name() << " has no f64";
+  const auto wide = jit(rt, [](const Array& x) { return x + x; });
+  const Array x = rt.from_host({0.5, 3.0});
+  RuntimeOptions options = validated();
+  options.minimum_target = true;
+  Runtime other = alone(options);
+  const char* const why = "has nothing of `wide` that runs on \"";
+  {
+    aot::save(path, {{"wide", wide.lower(x)}, {"scale", scaled(3)}}, {.targets = {"cpu"}});
+    const aot::Programs programs = aot::load(other, path);
+    const aot::EntryInfo& info = programs.entries()[0];
+    EXPECT_EQ(info.chosen, info.targets.size());
+    EXPECT_EQ(info.arguments[0].aval, (Aval{DType::f64, {2}}));
+    EXPECT_EQ(programs.entries()[1].unfit, "");
+    const auto refused = [&](auto&& call) {
+      const std::string text = message<FileError>(call);
+      for (const char* words : {why,
+                                "\"any device of Vulkan 1.1 with 64-bit floats\": it needs 64-bit "
+                                "floats, which the device lacks",
+                                "save it for such a device as well"})
+        EXPECT_THAT(text, ::testing::HasSubstr(words));
+    };
+    refused([&] { programs.call("wide", {}); });
+    refused([&] { aot::load<Array(Array)>(other, path, "wide"); });
+    refused([&] { aot::load<std::vector<Array>(Array)>(other, path, "wide"); });
+    const auto scale = aot::load<Array(Array)>(other, path, "scale");
+    EXPECT_EQ(other.to_host<float>(scale(other.from_host({1.0f, 2.0f, 3.0f}))),
+              (std::vector<float>{4, 7, 10}));
+    aot::save(path, {{"wide", wide.lower(x)}}, {.targets = {}});
+    refused([&] { aot::load(other, path); });
+  }
+  expect_clean(other);
+}
+
 struct Options {
   Array x;
   int power = 2;

@@ -101,6 +101,20 @@ TEST(Choices, TakeTheFirstThatHolds) {
   EXPECT_EQ(run(with(ChooseMode::wrap), i32({0, 1, -7, 8})), (Numbers{10, 21, 22, 13}));
 }
 
+TEST(Choices, MayBeMoreThanTheIndexCounts) {
+  const auto of_300 = [](DType dtype, ChooseMode mode) {
+    return [=](A i) {
+      std::vector<Array> choices;
+      for (int c = 0; c < 300; ++c) choices.push_back(array({c}));
+      return choose(cast(i, dtype), choices, mode);
+    };
+  };
+  for (const ChooseMode mode : {ChooseMode::clip, ChooseMode::wrap})
+    EXPECT_EQ(run(of_300(DType::u8, mode), i32({0, 127, 128, 255})), (Numbers{0, 127, 128, 255}));
+  EXPECT_EQ(run(of_300(DType::i8, ChooseMode::clip), i32({-128, 127})), (Numbers{0, 127}));
+  EXPECT_EQ(run(of_300(DType::i8, ChooseMode::wrap), i32({-1, 127})), (Numbers{299, 127}));
+}
+
 TEST(Turning, IsAsNumPys) {
   const HostArray x = counting({2, 3});
   EXPECT_EQ(run([](A a) { return rot90(a); }, x), (Numbers{2, 5, 1, 4, 0, 3}));

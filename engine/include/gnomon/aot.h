@@ -88,6 +88,7 @@ struct EntryInfo {
   std::vector<std::string> statics;  // "argument 0 `.size` = 3": what it was compiled for
   std::vector<std::string> targets;  // devices it was compiled for, the last one being any
   std::uint32_t chosen = 0;          // which of them runs here
+  std::string unfit;                 // or why none of them does, each with its reason
 };
 
 namespace detail {
@@ -129,9 +130,11 @@ class Programs {
   /// Starts a function on the device; the arrays are those of its arguments, in the order in which
   /// `EntryInfo::arguments` names them.
   ///
-  /// Throws UsageError for other arrays than those, and as calls of jitted functions do.
+  /// Throws UsageError for other arrays than those, FileError for a function that does not run
+  /// here, and as calls of jitted functions do.
   std::vector<Array> call(std::string_view name, std::vector<Array> arguments) const;
 
+  /// Throws as `call` does.
   const detail::LoadedEntry& entry(std::string_view name) const;
   const std::shared_ptr<const detail::LoadedFile>& file() const { return file_; }
 
@@ -157,6 +160,9 @@ class Programs {
 /// which the arena takes what the file says.
 /// So expect a digest where a file comes from somewhere that is not trusted: nobody can make
 /// another file with the same.
+///
+/// A function of which no target runs on this device, such as one in f64 where there are no 64-bit
+/// floats, leaves the others usable: `EntryInfo::unfit` says why, and so do calls of it.
 ///
 /// Throws FileError for a file that cannot be read, is damaged, or has another digest than is
 /// expected, and for one that has nothing for this device, with the reason for each target.
@@ -185,7 +191,7 @@ class Function<R(A...)> {
  public:
   Function(Programs programs, std::string entry)
       : programs_(std::move(programs)), entry_(std::move(entry)) {
-    programs_.find(entry_);
+    programs_.entry(entry_);
     if constexpr (!std::is_same_v<R, std::vector<Array>>) {
       const R result{};
       detail::Described described;
@@ -299,7 +305,8 @@ class Function<R(A...)> {
 };
 
 /// One function of a file, by name; "" where it is the only one. Throws what the untyped `load`
-/// throws, and UsageError where the result's type has other arrays than the function gives.
+/// throws, FileError where it does not run on this device, and UsageError where the result's type
+/// has other arrays than the function gives.
 template <class Signature>
 Function<Signature> load(Runtime& rt, const std::string& path, std::string entry = "",
                          const LoadOptions& options = {}) {

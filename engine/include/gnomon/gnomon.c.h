@@ -183,7 +183,8 @@ GNOMON_C_API const char* gnomon_runtime_device(const gnomon_runtime* runtime);
 GNOMON_C_API uint64_t gnomon_runtime_modules_emitted(const gnomon_runtime* runtime);
 
 /// Loads a file of saved functions. `digest` is 64 hexadecimal digits that the file has to have, or
-/// null; anything else is GNOMON_USAGE.
+/// null; anything else is GNOMON_USAGE. GNOMON_FILE where the device runs none of them; where it
+/// runs some, calls of the others say why it does not run those.
 GNOMON_C_API gnomon_status gnomon_program_load(gnomon_runtime* runtime, const char* path,
                                                const char* digest, gnomon_program** out);
 /// The same from memory, which is copied.
