@@ -77,7 +77,7 @@ Made fits(const Graph& g, const GraphContext& c) {
 }
 
 Made if_converted(const Graph& g, const GraphContext& c) {
-  if (!c.open_branches && !wants_open_branches(g, c.target, c.options)) return std::nullopt;
+  if (!c.branch_too_large && !wants_if_conversion(g, c.target, c.options)) return std::nullopt;
   return simplify(narrow_choices(if_convert(g)));
 }
 
@@ -109,17 +109,17 @@ constexpr GraphPass table[] = {
     {"fit", fits, canonical, fitting},
     {"save_residuals",
      [](const Graph& g, const GraphContext& c) -> Made {
-       return save_residuals(g, c.options.kept_row_bytes, c.options.decisions);
+       return save_residuals(g, c.options.residual_bytes, c.options.decisions);
      },
      canonical},
     {"sink_accumulations",
      [](const Graph& g, const GraphContext&) -> Made { return sink_accumulations(g); }, canonical},
     {"narrow_choices",
      [](const Graph& g, const GraphContext&) -> Made { return narrow_choices(g); }, canonical},
-    {"if_convert", if_converted, canonical, opened},
-    {"input_products", products_in_front, opened},
-    {"licm", hoisted, opened},
-    {"transpose_for_lanes", transposed, opened},
+    {"if_convert", if_converted, canonical, branchless},
+    {"input_products", products_in_front, branchless},
+    {"licm", hoisted, branchless},
+    {"transpose_for_lanes", transposed, branchless},
 };
 static_assert(finds_what_it_needs(table, 0));
 
@@ -172,10 +172,11 @@ Division run_graph_passes(Graph g, const Target& target, const CompileOptions& o
     for (const GraphPass* p = first; p != std::end(table); ++p)
       if (log.runs(p->name)) g = run(*p, std::move(g), context, log);
     if (auto divided = divide(g, target, options, log)) return std::move(*divided);
-    GNOMON_CHECK(!context.open_branches, "a branch that was opened is too large for a kernel");
-    context.open_branches = true;
+    GNOMON_CHECK(!context.branch_too_large,
+                 "a branch that was converted is too large for a kernel");
+    context.branch_too_large = true;
     first = std::find_if(std::begin(table), std::end(table),
-                         [](const GraphPass& p) { return p.makes == opened; });
+                         [](const GraphPass& p) { return p.makes == branchless; });
   }
 }
 

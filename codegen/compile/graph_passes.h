@@ -19,14 +19,14 @@ struct Division {
 struct GraphContext {
   const Target& target;
   const CompileOptions& options;
-  bool open_branches = false;  // the partition found a branch too large for a kernel
+  bool branch_too_large = false;  // the partition found a branch too large for a kernel
 };
 
 enum GraphForm : Forms {
-  expanded = 1,   // every operation has a lowering of its own
-  canonical = 2,  // simplified: what nobody asks for is gone
-  fitting = 4,    // the device has what its arrays need
-  opened = 8,     // branches that would be too much for a kernel are operations of the graph
+  expanded = 1,    // every operation has a lowering of its own
+  canonical = 2,   // simplified: what nobody asks for is gone
+  fitting = 4,     // the device has what its arrays need
+  branchless = 8,  // branches that would be too much for a kernel are operations of the graph
 };
 
 struct GraphPass {

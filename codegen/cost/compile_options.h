@@ -24,7 +24,7 @@ struct CompileOptions {
   /// Bytes of results that a loop keeps for a later one which would compute them again, at most and
   /// for one pair of loops (optimize/save_residuals.h); and of what lies between the kernels that
   /// straight code of one result is cut into (partition/cut_long.h).
-  std::uint64_t kept_row_bytes = std::uint64_t{256} << 20;
+  std::uint64_t residual_bytes = std::uint64_t{256} << 20;
   PassOptions passes = {};
   /// The fusion text says what else kernels could be, in estimated microseconds: compiling takes
   /// many times as long. The program is the same.

@@ -1,5 +1,5 @@
-// codegen/emit/mapping.h -- which outputs share a lane in kernels that hold a product or turn an
-// array around.
+// codegen/emit/mapping.h -- which outputs share a lane in kernels that hold a product or
+// transpose an array.
 #pragma once
 #include <cstdint>
 #include <optional>

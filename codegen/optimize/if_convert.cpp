@@ -21,11 +21,11 @@ bool waits(const Graph& g) {
   });
 }
 
-bool any_opens(const Graph& g) {
+bool any_convertible(const Graph& g) {
   return std::any_of(g.equations.begin(), g.equations.end(), [](const Equation& e) {
     const auto subs = e.params.graphs();
-    return opens(e) || std::any_of(subs.begin(), subs.end(),
-                                   [](const GraphPtr& sub) { return any_opens(*sub); });
+    return convertible(e) || std::any_of(subs.begin(), subs.end(),
+                                         [](const GraphPtr& sub) { return any_convertible(*sub); });
   });
 }
 
@@ -53,7 +53,7 @@ Arrays chosen(const CondParams& p, const Arrays& in) {
 
 }  // namespace
 
-bool opens(const Equation& e) {
+bool convertible(const Equation& e) {
   if (e.primitive != &cond_p || e.params.as<CondParams>().lanes == 0 || has_effects(e))
     return false;
   const auto branches = e.params.graphs();
@@ -65,9 +65,10 @@ Graph if_convert(const Graph& input) {
   return replay(input, [](const Equation& e, const Arrays& in) {
     std::vector<GraphPtr> graphs = e.params.graphs();
     for (GraphPtr& g : graphs)
-      if (any_opens(*g)) g = std::make_shared<const Graph>(if_convert(*g));
+      if (any_convertible(*g)) g = std::make_shared<const Graph>(if_convert(*g));
     const Params params = e.params.with_graphs(graphs);
-    return opens(e) ? chosen(params.as<CondParams>(), in) : emit(*e.primitive, params, in, e.loc);
+    return convertible(e) ? chosen(params.as<CondParams>(), in)
+                          : emit(*e.primitive, params, in, e.loc);
   });
 }
 

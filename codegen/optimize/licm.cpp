@@ -27,8 +27,8 @@ constexpr Dim small_in_any_case = Dim{1} << 16;
 /// Matrices that are transposed: smaller ones stay in a core's fastest cache however they lie,
 /// and a copy of a larger one is memory that somebody may miss.
 constexpr Dim smallest_matrix = Dim{1} << 14, largest_matrix = Dim{1} << 22;
-/// Iterations that pay for turning: reading a matrix in rows takes a quarter longer, turning it
-/// around as long as six products.
+/// Iterations that pay for a transpose: reading a matrix in rows takes a quarter longer, and
+/// transposing it as long as six products.
 constexpr Dim enough_iterations = 32;
 
 /// The body of a loop that all lanes take together.

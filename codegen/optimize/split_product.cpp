@@ -110,7 +110,7 @@ class Products {
 
   /// Whether neighbours of both operands are summed: no lane's results lie next to each other.
   bool apart(const Plain& d) const {
-    if (target_.team > 0) return false;  // panels turn what they read in shared memory
+    if (target_.team > 0) return false;  // panels transpose what they read in shared memory
     const auto summed_inside = [&](ValueId v, const std::vector<int>& summed) {
       int inner = g_.avals[v].shape.rank() - 1;
       while (inner > 0 && g_.avals[v].shape[inner] == 1) --inner;

@@ -18,7 +18,7 @@ namespace {
 /// Sums shorter than this read little of a matrix, and longer ones are not written out.
 constexpr Dim shortest = 17;
 
-const Graph* turnable_body(const Equation& e) {
+const Graph* transposable_body(const Equation& e) {
   if (e.primitive == &scan_p) return e.params.as<ScanParams>().body.get();
   if (e.primitive == &while_p) return e.params.as<WhileParams>().body.get();
   return nullptr;
@@ -38,7 +38,7 @@ std::set<Dim> lanes_of_products(const Graph& body) {
 class Turner {
  public:
   Turner(Graph& outer, const Equation& loop, Dim lanes, const std::vector<bool>& fixed)
-      : outer_(outer), loop_(loop), lanes_(lanes), body_(*turnable_body(loop)), fixed_(fixed) {
+      : outer_(outer), loop_(loop), lanes_(lanes), body_(*transposable_body(loop)), fixed_(fixed) {
     const LoopOperands operands = loop_operands(loop);
     carried_ = operands.carried;
     first_constant_ = operands.carried + operands.sequences;
@@ -180,7 +180,7 @@ std::optional<Graph> transpose_for_lanes(const Graph& g,
   std::vector<bool> fixed(g.avals.size(), false);
   for (ValueId v : g.outputs) fixed[v] = true;
   return with_loops_rewritten(g, [&](Graph& r, const Equation& e) {
-    const Graph* body = turnable_body(e);
+    const Graph* body = transposable_body(e);
     if (!body) return false;
     for (Dim n : lanes_of_products(*body)) {
       Turner loop(r, e, n, fixed);

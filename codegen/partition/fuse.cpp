@@ -52,13 +52,13 @@ class Partitioner {
       layouts_[v] = {};
     }
     if (options_.fuse)
-      cut_long(placement(), {longest_kernel(), options_.kept_row_bytes}, in_memory_);
+      cut_long(placement(), {longest_kernel(), options_.residual_bytes}, in_memory_);
     if (options_.loops == LoopMapping::device || options_.loops == LoopMapping::workgroup)
       for (std::uint32_t i = 0; i < g_.equations.size(); ++i) run_on_device(i, "asked for");
     if (options_.loops == LoopMapping::automatic && options_.fuse)
       for (std::uint32_t i = 0; i < g_.equations.size(); ++i)
         if (const auto apart = better_as_kernels(g_.equations[i], target_);
-            apart && !run_on_device(i, *apart) && opens(g_.equations[i]))
+            apart && !run_on_device(i, *apart) && convertible(g_.equations[i]))
           throw BranchTooLarge{};
     // Each round either succeeds, moves at least one more value to memory, or takes one loop apart.
     while (!build()) {
@@ -335,7 +335,7 @@ class Partitioner {
 
   [[noreturn]] void throw_too_large(const std::vector<ValueId>& roots) const {
     const Equation& e = g_.equations[uses_.producer[roots[0]]];
-    if (opens(e)) throw BranchTooLarge{};
+    if (convertible(e)) throw BranchTooLarge{};
     usage_error(options_.name,
                 "`" + std::string(e.primitive->name) +
                     "` makes a kernel of more than 200,000 instructions; split what it computes",
@@ -399,7 +399,7 @@ class Partitioner {
       for (std::uint32_t i : slices.at(root).equations) {
         if (g_.equations[i].primitive != &cond_p || device_.contains(i)) continue;
         changed = run_on_device(i, "more loop trips than one kernel may take") || changed;
-        if (!changed && opens(g_.equations[i])) throw BranchTooLarge{};
+        if (!changed && convertible(g_.equations[i])) throw BranchTooLarge{};
       }
     return changed;
   }
@@ -458,7 +458,7 @@ class Partitioner {
       if (slicing.steps > 0 && most_steps(e) > 0 && in_slices(loop, by_time(loop, slicing.steps)))
         return false;
       if (in_slices(loop, slicing) || run_on_device(loop, why)) return false;
-      if (opens(e)) throw BranchTooLarge{};
+      if (convertible(e)) throw BranchTooLarge{};
     }
     return true;
   }

@@ -157,17 +157,17 @@ PredictedLoops::Place PredictedLoops::of_draft(const Equation& loop, const Draft
   return {!sliced, 0};
 }
 
-bool wants_open_branches(const Graph& g, const Target& target, const CompileOptions& options) {
+bool wants_if_conversion(const Graph& g, const Target& target, const CompileOptions& options) {
   if (options.loops != LoopMapping::automatic || !options.fuse) return false;
   std::optional<PredictedLoops> loops;
   for (const Equation& e : g.equations) {
     const bool branch = e.primitive == &cond_p;
     if (branch && !better_as_kernels(e, target)) continue;
-    if (branch && opens(e)) return true;
+    if (branch && convertible(e)) return true;
     // What asks for an estimate comes first: where a loop runs takes longer to find out.
     const auto inside = e.params.graphs();
     if (std::none_of(inside.begin(), inside.end(), [&](const GraphPtr& sub) {
-          return wants_open_branches(*sub, target, options);
+          return wants_if_conversion(*sub, target, options);
         }))
       continue;
     if (branch) return true;

@@ -51,6 +51,6 @@ class PredictedLoops {
 
 /// Whether a program has a branch by lanes that should be operations of the graph around it
 /// (if_convert), since they take less time as kernels of their own.
-bool wants_open_branches(const Graph&, const Target&, const CompileOptions&);
+bool wants_if_conversion(const Graph&, const Target&, const CompileOptions&);
 
 }  // namespace gnomon

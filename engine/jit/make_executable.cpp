@@ -15,7 +15,7 @@ Program compiled(const Graph& graph, const Target& target, CompileOptions option
   Program program = compile(graph, target, options);
   if (memory_limit > 0 && memory_report(program).peak() > memory_limit) {
     // What was kept to save time can be computed again.
-    options.kept_row_bytes = 0;
+    options.residual_bytes = 0;
     program = compile(graph, target, options);
   }
   return program;

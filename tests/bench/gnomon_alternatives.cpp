@@ -61,7 +61,7 @@ constexpr Alternative alternatives[] = {
     {"workgroups of half the size", [](Target& t, CompileOptions&) { t.group_size /= 2; }},
     {"workgroups of twice the size", [](Target& t, CompileOptions&) { t.group_size *= 2; }},
     {"no teams, no panels", [](Target& t, CompileOptions&) { t.team = 0; }},
-    {"no rows kept", [](Target&, CompileOptions& o) { o.kept_row_bytes = 0; }},
+    {"no rows kept", [](Target&, CompileOptions& o) { o.residual_bytes = 0; }},
     {"loops by one workgroup",
      [](Target&, CompileOptions& o) { o.loops = LoopMapping::workgroup; }},
     {"loops by the device", [](Target&, CompileOptions& o) { o.loops = LoopMapping::device; }},

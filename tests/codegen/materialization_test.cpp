@@ -209,9 +209,9 @@ TEST(Materialization, ALongKernelIsNotCutWhereThatTakesMuchMemory) {
   };
   Trace outer;
   const Graph g = make_graph(chain, outer.input(f32({5000}))).graph;
-  EXPECT_EQ(compile(g, Target::lavapipe(), {.kept_row_bytes = 20000}).steps.size(),
+  EXPECT_EQ(compile(g, Target::lavapipe(), {.residual_bytes = 20000}).steps.size(),
             compile(g, Target::lavapipe()).steps.size());
-  EXPECT_EQ(compile(g, Target::lavapipe(), {.kept_row_bytes = 19999}).steps.size(), 1u);
+  EXPECT_EQ(compile(g, Target::lavapipe(), {.residual_bytes = 19999}).steps.size(), 1u);
 }
 
 }  // namespace
