@@ -75,11 +75,17 @@ std::string estimates_table(std::vector<TimedKernel> kernels, const std::string&
   std::sort(kernels.begin(), kernels.end(), [](const TimedKernel& a, const TimedKernel& b) {
     return off(a.estimated_us, a.measured_us) < off(b.estimated_us, b.measured_us);
   });
-  std::vector<double> errors, of_long;
+  // A row of the model is a driver's, measured on one CPU: what another's speed makes of it is one
+  // factor for all.
+  std::vector<double> ratios;
+  for (const TimedKernel& k : kernels) ratios.push_back(k.measured_us / k.estimated_us);
+  const double speed = median(ratios);
+  std::vector<double> errors, of_long, scaled;
   std::string rows;
   for (const TimedKernel& k : kernels) {
     const double error = off(k.estimated_us, k.measured_us);
     errors.push_back(error);
+    scaled.push_back(off(speed * k.estimated_us, k.measured_us));
     if (k.measured_us < listed_us) continue;
     of_long.push_back(error);
     rows += "| " + k.workload + " | " + k.kernel + " | " + number("%.0f", k.measured_us) + " | " +
@@ -89,7 +95,9 @@ std::string estimates_table(std::vector<TimedKernel> kernels, const std::string&
          " have estimates, off by " + number("%.0f", 100 * median(errors)) +
          " % in the median. Those that take longer than " + number("%.0f", listed_us) + " us, " +
          std::to_string(of_long.size()) + ", are off by " + number("%.0f", 100 * median(of_long)) +
-         " %:\n\n| workload | kernel | measured us | estimated us | off by "
+         " %. All of them times " + number("%.2f", speed) + ", for the speed of this CPU: off by " +
+         number("%.0f", 100 * median(scaled)) +
+         " %.\n\n| workload | kernel | measured us | estimated us | off by "
          "|\n|---|---|---|---|---|\n" +
          rows;
 }
