@@ -116,10 +116,10 @@ constexpr GraphPass table[] = {
      [](const Graph& g, const GraphContext&) -> Made { return sink_accumulations(g); }, canonical},
     {"narrow_choices",
      [](const Graph& g, const GraphContext&) -> Made { return narrow_choices(g); }, canonical},
-    {"if_convert", if_converted, canonical, branchless},
-    {"input_products", products_in_front, branchless},
-    {"licm", hoisted, branchless},
-    {"transpose_for_lanes", transposed, branchless},
+    {"if_convert", if_converted, canonical, converted},
+    {"input_products", products_in_front, converted},
+    {"licm", hoisted, converted},
+    {"transpose_for_lanes", transposed, converted},
 };
 static_assert(finds_what_it_needs(table, 0));
 
@@ -176,7 +176,7 @@ Division run_graph_passes(Graph g, const Target& target, const CompileOptions& o
                  "a branch that was converted is too large for a kernel");
     context.branch_too_large = true;
     first = std::find_if(std::begin(table), std::end(table),
-                         [](const GraphPass& p) { return p.makes == branchless; });
+                         [](const GraphPass& p) { return p.makes == converted; });
   }
 }
 

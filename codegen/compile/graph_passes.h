@@ -23,10 +23,10 @@ struct GraphContext {
 };
 
 enum GraphForm : Forms {
-  expanded = 1,    // every operation has a lowering of its own
-  canonical = 2,   // simplified: what nobody asks for is gone
-  fitting = 4,     // the device has what its arrays need
-  branchless = 8,  // branches that would be too much for a kernel are operations of the graph
+  expanded = 1,   // every operation has a lowering of its own
+  canonical = 2,  // simplified: what nobody asks for is gone
+  fitting = 4,    // the device has what its arrays need
+  converted = 8,  // branches that would be too much for a kernel are operations of the graph
 };
 
 struct GraphPass {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "codegen/lax/align.h"
+#include "codegen/lax/positions.h"
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/trace/eager.h"
 #include "gnomon/arrange.h"
@@ -177,8 +178,8 @@ Array choose(Operand index, const std::vector<Array>& choices, ChooseMode mode) 
     if (!is_integer(at.dtype()))
       usage_error("choose", "the index is " + to_string(at.aval()) + "; cast it to i32", loc);
     const auto n = static_cast<Dim>(choices.size());
-    // Of 8 bits, which do not count them all.
-    if (size_of(at.dtype()) == 1 && n > 127) at = cast({at, loc}, DType::i32);
+    // Narrow integers need not count all choices.
+    if (size_of(at.dtype()) < 4) at = positions::cut_to_i32(at, loc);
     if (mode == ChooseMode::wrap) at = remainder({at, loc}, {n, loc});
     Array r = choices.back();
     for (Dim i = n - 1; i-- > 0;) {

@@ -35,9 +35,9 @@ std::set<Dim> lanes_of_products(const Graph& body) {
 }
 
 /// One loop on its way to other operands and outputs.
-class Turner {
+class Transposer {
  public:
-  Turner(Graph& outer, const Equation& loop, Dim lanes, const std::vector<bool>& fixed)
+  Transposer(Graph& outer, const Equation& loop, Dim lanes, const std::vector<bool>& fixed)
       : outer_(outer), loop_(loop), lanes_(lanes), body_(*transposable_body(loop)), fixed_(fixed) {
     const LoopOperands operands = loop_operands(loop);
     carried_ = operands.carried;
@@ -183,7 +183,7 @@ std::optional<Graph> transpose_for_lanes(const Graph& g,
     const Graph* body = transposable_body(e);
     if (!body) return false;
     for (Dim n : lanes_of_products(*body)) {
-      Turner loop(r, e, n, fixed);
+      Transposer loop(r, e, n, fixed);
       if (!loop.run() || lanes(e) != n) continue;
       loop.emit();
       return true;
