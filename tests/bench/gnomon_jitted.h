@@ -54,6 +54,7 @@ Variant jitted(std::shared_ptr<gn::Runtime> rt, std::string name, F f, A... argu
   };
   v.result = [=] { return host(*rt, *last); };
   v.profile = [=] { return function.profile(arguments...); };
+  v.compile = [=] { function.lower(arguments...).kernel_count(); };
   v.extras = [=] {
     const gn::CompileTimes t = function.last_times();
     return Extras{{"kernels", function.kernel_count()},

@@ -39,6 +39,7 @@ struct Variant {
   std::function<std::map<std::string, double>()> extras;
   std::function<double()> took;
   std::function<gnomon::Profile()> profile;  // its kernels, where they can be timed
+  std::function<void()> compile;             // traces and compiles it once more, and runs nothing
 };
 
 /// A workload and the makers of its variants. Makers are called when the workload starts, and what

@@ -4,6 +4,7 @@
 // 1: one was not; 2: wrong arguments, no device, or the result file cannot be written.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -59,9 +60,15 @@ struct Arguments {
   bool estimates = false;
   bool calibrate = false;
   bool corrupt = false;
+  bool compile_times = false;
 };
 
 #ifdef GNOMON_BENCH_HAS_LIBRARY
+bool wanted(const Arguments& arguments, const bench::Variant& variant) {
+  return arguments.variants.empty() ||
+         std::ranges::find(arguments.variants, variant.name) != arguments.variants.end();
+}
+
 /// Has the library trace and compile what it would be timed with.
 int prepare(std::vector<bench::Workload> workloads, const Arguments& arguments) {
   bench::add_gnomon_variants(workloads);
@@ -77,15 +84,38 @@ int prepare(std::vector<bench::Workload> workloads, const Arguments& arguments) 
   return 0;
 }
 
+/// Prints the shortest and the first time of tracing and compiling what the library is timed with,
+/// up to the driver's compiler.
+int compile_times(std::vector<bench::Workload> workloads, const Arguments& arguments) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int fewest = 3, most = 20;
+  constexpr std::chrono::duration<double> enough(0.5);
+  std::printf("%-20s %-14s %10s %10s\n", "workload", "variant", "least ms", "first ms");
+  bench::add_gnomon_variants(workloads);
+  for (const bench::Workload& workload : filtered(std::move(workloads), arguments.filter))
+    for (const auto& make : workload.makers)
+      for (const bench::Variant& variant : make()) {
+        if (!variant.compile || !wanted(arguments, variant)) continue;
+        std::vector<double> ms;
+        const auto start = Clock::now();
+        for (int i = 0; i < most && (i < fewest || Clock::now() - start < enough); i++) {
+          const auto before = Clock::now();
+          variant.compile();
+          ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - before).count());
+        }
+        std::printf("%-20s %-14s %10.3f %10.3f\n", workload.id.c_str(), variant.name.c_str(),
+                    *std::ranges::min_element(ms), ms.front());
+      }
+  return 0;
+}
+
 /// Prints where the time of the library's calls goes.
 int profile(std::vector<bench::Workload> workloads, const Arguments& arguments) {
   bench::add_gnomon_variants(workloads);
   for (const bench::Workload& workload : filtered(std::move(workloads), arguments.filter))
     for (const auto& make : workload.makers)
       for (const bench::Variant& variant : make())
-        if (variant.profile &&
-            (arguments.variants.empty() ||
-             std::ranges::find(arguments.variants, variant.name) != arguments.variants.end()))
+        if (variant.profile && wanted(arguments, variant))
           std::printf("%s\n%s\n", workload.id.c_str(), to_string(variant.profile()).c_str());
   return 0;
 }
@@ -114,6 +144,7 @@ int run(const Arguments& arguments) {
   }
 #ifdef GNOMON_BENCH_HAS_LIBRARY
   if (arguments.prepare) return prepare(std::move(workloads), arguments);
+  if (arguments.compile_times) return compile_times(std::move(workloads), arguments);
   if (arguments.profile) return profile(std::move(workloads), arguments);
   if (!arguments.alternatives.empty()) {
     bench::compare_alternatives(arguments.alternatives, arguments.filter, arguments.quick ? 3 : 7);
@@ -183,6 +214,8 @@ int main(int argc, char** argv) {
 #ifdef GNOMON_BENCH_HAS_LIBRARY
   app.add_flag("--prepare", arguments.prepare,
                "only compile what the library is timed with, for GNOMON_DUMP");
+  app.add_flag("--compile-times", arguments.compile_times,
+               "only print how long tracing and compiling take, up to the driver's compiler");
   app.add_flag("--profile", arguments.profile,
                "only print the times of the library's kernels, workload by workload");
   app.add_flag("--estimates", arguments.estimates,
