@@ -70,7 +70,7 @@ std::uint32_t group_size(const kernel::Kernel& k, std::uint32_t invocations, con
 }
 
 /// How the lanes of a kernel with a loop share their time: each for itself, measured or not, or
-/// taking turns, if it is of that kind and there are enough of them. `width`: lanes per invocation.
+/// persistent, if it is of that kind and there are enough of them. `width`: lanes per invocation.
 void share_time(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target& target,
                 Refill wanted) {
   if (wanted == Refill::off || c.draft.mapping != "lane") return;
@@ -78,15 +78,15 @@ void share_time(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target
   const std::uint32_t most = persistent > 0 ? persistent * width : target.parallel_lanes;
   const std::uint32_t slots = std::min(most, k.lanes / 4) / width * width;
   if (slots < 32 * width) return;
-  auto turns = kernel::refill(k, {slots, target.loop_budget});
+  auto refilled = kernel::refill(k, {slots, target.loop_budget});
   constexpr std::uint64_t most_dispatches = 64;  // each of them costs something, even when idle
-  if (!turns || turns->dispatches > most_dispatches) return;
+  if (!refilled || refilled->dispatches > most_dispatches) return;
   std::uint32_t memory = 0;
   if (wanted == Refill::on) {
-    k = std::move(turns->kernel);
-    c.refills = turns->dispatches;
+    k = std::move(refilled->kernel);
+    c.refills = refilled->dispatches;
     c.draft.operands.push_back({true, 0, sizeof(std::int32_t)});
-    memory = turns->counter;
+    memory = refilled->counter;
   } else {
     auto counted = kernel::count_trips(k);
     c.draft.operands.push_back({true, 0, std::uint64_t{k.lanes} * sizeof(std::uint32_t)});
@@ -94,7 +94,8 @@ void share_time(kernel::Kernel& k, Cluster& c, std::uint32_t width, const Target
     memory = counted->trips;
     k = std::move(counted->kernel);
   }
-  GNOMON_CHECK(memory + 1 == c.draft.operands.size(), "what turns need is the last operand");
+  GNOMON_CHECK(memory + 1 == c.draft.operands.size(),
+               "what persistent lanes need is the last operand");
   k = kernel::simplify(k);
 }
 
@@ -145,7 +146,7 @@ kernel::Kernel invocations_of(kernel::Kernel k, Cluster& c, const Target& target
   // Per-lane trip counts: neighbours tend to cost alike, and a CPU's cores get contiguous shares.
   const bool uneven = c.draft.has_loop && runs_on_cores(target) && c.refills == 0;
   if (uneven) c.invocations = c.groups * size;
-  // Lanes that take turns begin anew in the middle of a loop: what they count stays as it is.
+  // Persistent lanes begin anew in the middle of a loop: what they count stays as it is.
   if (c.refills == 0) k = kernel::counters_merged(std::move(k));
   return kernel::coarsen(k, {.width = width, .group_size = size, .deal = uneven ? 16u : 1u});
 }

@@ -17,7 +17,7 @@ namespace gnomon {
 std::uint32_t lanes_side_by_side(const Draft&, const kernel::Kernel&, const Target&, bool played);
 
 /// A kernel that lanes run each for themselves, simplified and in lane form, as invocations run it.
-/// Sets the cluster's numbers of workgroups and invocations, and how its lanes take turns.
+/// Sets the cluster's numbers of workgroups and invocations, and whether its lanes are persistent.
 kernel::Kernel invocations_of(kernel::Kernel, Cluster&, const Target&, Refill, bool played);
 
 /// A kernel for several numbers of lanes, which become parameters of each cluster's dispatch.

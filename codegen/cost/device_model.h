@@ -87,8 +87,8 @@ struct DeviceModel {
   /// be woken up for it. 16 elements in one workgroup instead of two take lavapipe 22.3 0.8 of the
   /// time of a call, SwiftShader half to all of it (`call`, `eager_add`, Zen 5, two virtual cores).
   double group_microseconds = 5;
-  /// Invocations that run on while the lanes of an uneven loop take turns in them; 0: as many as
-  /// there are lanes that fill the device. A core finishes one group before it begins another: a
+  /// Persistent invocations, which take the lanes of an uneven loop one after the other; 0: as many
+  /// as there are lanes that fill the device. A core finishes one group before it begins another: a
   /// few groups do, and more of them let a dispatch do more elements for certain where trips are
   /// limited.
   std::uint32_t persistent_invocations = 0;

@@ -161,13 +161,13 @@ std::optional<TermCounts> executed_by_core(const kernel::Kernel& k, std::uint32_
   auto counts = executed(k);
   if (!counts) return std::nullopt;
   // A core runs one workgroup after the other, and a workgroup's invocations by vectors of lanes;
-  // for memory these take turns.
+  // for memory these run one after the other.
   const double full = k.group_size / static_cast<double>(simd_lanes);
-  const double turns = std::ceil(groups / model.cores);
+  const double rounds = std::ceil(groups / model.cores);
   for (std::size_t t = 0; t < counts->size(); ++t) {
     const auto term = static_cast<Term>(t);
     const bool by_lane = term == Term::load || term == Term::texel || term == Term::store;
-    (*counts)[t] *= turns * (by_lane ? full : std::ceil(full));
+    (*counts)[t] *= rounds * (by_lane ? full : std::ceil(full));
   }
   (*counts)[static_cast<std::size_t>(Term::dispatch)] = 1;
   return counts;

@@ -69,8 +69,8 @@ Slicing slices_by_time(const Equation& e, Dim lanes, const Target& target, std::
       at_once;
   const auto slice_work = static_cast<double>(target.slice_work);
   // A loop of a few slices is soon over, and a kernel of its own is the better for it: nothing
-  // goes through memory in between, the host need not wait, and lanes may take turns. Lanes seldom
-  // all take as many steps as they may.
+  // goes through memory in between, the host need not wait, and lanes may be persistent. Lanes
+  // seldom all take as many steps as they may.
   const double few_slices = lanes > 1 ? target.few_slices : 16;
   const std::uint64_t steps = most_steps(e);
   if (steps > 0 && static_cast<double>(steps) * work <= few_slices * slice_work) return {};

@@ -28,7 +28,8 @@ struct Cluster {
   std::uint32_t kernel = 0;  // index into Program::kernels
   std::uint32_t groups = 0;
   std::uint32_t invocations = 0;  // that have something to do
-  /// > 0: its lanes take turns, in so many dispatches; the last operand is the counter they share.
+  /// > 0: its lanes are persistent (gnomon/refill.h), in so many dispatches; the last operand is
+  /// the counter they share.
   std::uint64_t refills = 0;
   /// > 0: its last operand gets the trips of every lane, of which so many wait for one another.
   std::uint32_t counts_together = 0;

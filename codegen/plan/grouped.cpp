@@ -34,12 +34,12 @@ GroupLoop Planner::loop_of_group(Scope& outer, const LoopRegion& loop,
   result.counter = slot("iterations", 4);
   result.by_word = loop.iteration.word;
   result.most = body.trips;
-  // Taking turns writes an iteration down twice; a few words are sooner copied.
+  // A double buffer writes an iteration down twice; a few words are sooner copied.
   constexpr std::uint64_t few_bytes = 256;
-  std::uint64_t taking_turns = 0;
+  std::uint64_t buffered = 0;
   for (const Home& h : homes)
-    if (h.second != no_slot) taking_turns += slots_[h.second].bytes;
-  const bool copies = taking_turns <= few_bytes;
+    if (h.second != no_slot) buffered += slots_[h.second].bytes;
+  const bool copies = buffered <= few_bytes;
   const std::size_t phases = double_buffered && !copies ? 2 : 1;
   for (std::size_t phase = 0; phase < phases; ++phase) {
     result.phases.push_back(written_for_group([&] {

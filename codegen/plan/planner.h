@@ -87,7 +87,8 @@ class Planner {
 
   // ---- loops
 
-  /// Where a carried value lies: in the first place at the beginning, then by turns.
+  /// Where a carried value lies: in the first place at the beginning, then, where there is a
+  /// second, in both alternately: a double buffer.
   struct Home {
     SlotId first = no_slot, second = no_slot;
   };

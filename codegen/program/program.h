@@ -121,7 +121,7 @@ struct Program {
   std::vector<LoopBlock> loops;   // by first step, outer ones before inner ones
   std::vector<Step> advances;     // what counts loops on, which is part of no iteration
   std::vector<GatedBlock> gated;  // by first step; no loop around them
-  std::vector<TripRecord> trips;  // of what might better take turns (gnomon/refill.h)
+  std::vector<TripRecord> trips;  // of what persistent lanes might do better (gnomon/refill.h)
   std::uint64_t arena_bytes = 0;
   std::vector<Allocation> allocations;
   std::vector<std::byte> constants;  // uploaded once

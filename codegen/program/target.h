@@ -67,9 +67,9 @@ struct Target {
   std::uint32_t few_slices = 16;
 
   /// Set while a loop is compiled that one workgroup of a CPU's driver plays: its invocations, and
-  /// how many results of a matrix and a vector one of them computes. Lanes beyond these take their
-  /// turns, in each of which the vector is read again, and a matrix's rows only in part: whole rows
-  /// are what memory is quickest at.
+  /// how many results of a matrix and a vector one of them computes. Lanes beyond these make
+  /// further passes, in each of which the vector is read again, and a matrix's rows only in part:
+  /// whole rows are what memory is quickest at.
   std::uint32_t players = 0, player_rows = 0;
 
   // Workgroups whose invocations work together, through shared memory (emit/workgroup.h).

@@ -36,7 +36,8 @@ constexpr std::uint32_t invocations(std::uint32_t lanes, std::uint32_t width) {
 /// Unchecked: what differs from lane form when lanes write elements that other lanes read. The
 /// value of a load whose own mask is false may differ.
 /// Throws InternalError for barriers, shared memory and group indices, for atomics but the addition
-/// of one number to one element (taking turns: passes/refill), and above width 1 for wide values.
+/// of one number to one element (persistent lanes: passes/refill), and above width 1 for wide
+/// values.
 Kernel coarsen(const Kernel& lane_form, CoarsenOptions);
 
 }  // namespace gnomon::kernel

@@ -1,5 +1,5 @@
-// tests/codegen/turned_test.cpp -- loops whose lanes multiply vectors of their own: the reference's
-// values, from weights and rows that lie as lanes read them.
+// tests/codegen/transpose_for_lanes_test.cpp -- loops whose lanes multiply vectors of their own:
+// the reference's values, from weights and rows that lie as lanes read them.
 #include <gmock/gmock.h>
 
 #include "codegen/partition/materialization.h"
@@ -53,18 +53,18 @@ Program compiled(F f, const Target& target, const A&... avals) {
                  {.name = "test", .keep_text = true});
 }
 
-TEST(Turned, GradientsOfANetworkInALoop) {
+TEST(TransposeForLanes, GradientsOfANetworkInALoop) {
   expect_function_lowers(learn_all, f32({2, width}), f32({width, width}), f32({width, 2}),
                          f32({lanes, 2}));
 }
 
 // What 64 lanes store in a step lies together.
-TEST(Turned, RowsOfManyLanesLieInBlocks) {
+TEST(TransposeForLanes, RowsOfManyLanesLieInBlocks) {
   constexpr Dim many = 192;
   expect_function_lowers(learn_all, f32({2, width}), f32({width, width}), f32({width, 2}),
                          f32({many, 2}));
   const auto block = [](Dim n, const Target& target) {
-    const auto rows_turned = [](const Array& start) {
+    const auto rows_transposed = [](const Array& start) {
       return sum(scan(
                      [](const Array& y, None) {
                        return std::pair{y * 2, transpose(y * 2)};
@@ -73,7 +73,7 @@ TEST(Turned, RowsOfManyLanesLieInBlocks) {
                      .second);
     };
     Trace outer;
-    const Graph g = make_graph(rows_turned, outer.input(f32({n, 5}))).graph;
+    const Graph g = make_graph(rows_transposed, outer.input(f32({n, 5}))).graph;
     Dim found = 0;
     for (const Layout& l : choose_materialization(g, analyse_uses(g), target, {}).layouts)
       found = std::max(found, l.block);
@@ -85,7 +85,7 @@ TEST(Turned, RowsOfManyLanesLieInBlocks) {
   EXPECT_EQ(block(many, Target::gpu()), 0);
 }
 
-TEST(Turned, RowsHaveTheLanesLast) {
+TEST(TransposeForLanes, RowsHaveTheLanesLast) {
   const Program p = compiled(learn_all, Target::lavapipe(), f32({2, width}), f32({width, width}),
                              f32({width, 2}), f32({lanes, 2}));
   EXPECT_THAT(p.fusion_text, HasSubstr("f32[6,20,48]"));
@@ -96,7 +96,7 @@ TEST(Turned, RowsHaveTheLanesLast) {
   EXPECT_THAT(gpu.fusion_text, Not(HasSubstr("f32[6,20,48]")));
 }
 
-TEST(Turned, ActivationsAreKeptForTheWayBack) {
+TEST(TransposeForLanes, ActivationsAreKeptForTheWayBack) {
   // Two layers' for one pair of loops; without them the way back would compute tanh again.
   const Program p = compiled(learn_all, Target::lavapipe(), f32({2, width}), f32({width, width}),
                              f32({width, 2}), f32({lanes, 2}));
@@ -107,7 +107,7 @@ TEST(Turned, ActivationsAreKeptForTheWayBack) {
   EXPECT_EQ(text.substr(begin, back - begin).find("tanh"), std::string::npos) << text;
 }
 
-TEST(Turned, ResultsOfTheProgramStayAsTheyAre) {
+TEST(TransposeForLanes, ResultsOfTheProgramStayAsTheyAre) {
   const auto f = [](const Array& a, const Array& b, const Array& c, const Array& start) {
     return unrolled({a * 0.3f, b * 0.2f, c * 0.3f}, start, 4);
   };
@@ -117,7 +117,7 @@ TEST(Turned, ResultsOfTheProgramStayAsTheyAre) {
                          f32({width, 2}));
 }
 
-TEST(Turned, LoopsOfManyProductsWalkThem) {
+TEST(TransposeForLanes, LoopsOfManyProductsWalkThem) {
   const auto deep = [](const Array& weights, const Array& start) {
     const Array w = weights * 0.2f;
     return fori_loop(
@@ -141,7 +141,7 @@ TEST(Turned, LoopsOfManyProductsWalkThem) {
               Not(HasSubstr("permute")));
 }
 
-TEST(Turned, WhileLoopsHaveTheirWeightsTurnedToo) {
+TEST(TransposeForLanes, WhileLoopsHaveTheirWeightsTransposedToo) {
   const auto f = [](const Array& weights, const Array& start) {
     const Array w = weights * 0.1f;
     return vmap([&](const Array& y0) {
@@ -154,7 +154,7 @@ TEST(Turned, WhileLoopsHaveTheirWeightsTurnedToo) {
 
 // The last layer's sums are added up while the layer before it is computed, one unit after the
 // other: only the first layer's units lie in an array of the lane.
-TEST(Turned, SumsOverWhatNobodyElseReadsNeedNoArray) {
+TEST(TransposeForLanes, SumsOverWhatNobodyElseReadsNeedNoArray) {
   const auto last_layer = [](Dim out) {
     return [out](const Array& in, const Array& hidden, const Array& weights, const Array& start) {
       const Array w = 0.1f * slice(weights, {0, 0}, {width, out});
