@@ -1,12 +1,14 @@
 // codegen/analysis/backward_slice.cpp -- walks from a value back to memory.
 #include "codegen/analysis/backward_slice.h"
 
+#include <utility>
+
 #include "codegen/graph/primitive.h"
 
 namespace gnomon {
 
 BackwardSlice backward_slice_of(const Placement& p, ValueId root) {
-  BackwardSlice c;
+  std::vector<std::uint32_t> equations, memory, loops;
   std::vector<ValueId> open{root};
   std::vector<bool> seen(p.graph.avals.size(), false);
   while (!open.empty()) {
@@ -15,16 +17,34 @@ BackwardSlice backward_slice_of(const Placement& p, ValueId root) {
     if (seen[v]) continue;
     seen[v] = true;
     if (p.in_memory[v] && v != root) {
-      c.memory.insert(v);
+      memory.push_back(v);
       continue;
     }
     const std::uint32_t e = p.uses.producer[v];
     if (e == Uses::none) continue;
-    c.equations.insert(e);
-    if (is_loop(p.graph.equations[e])) c.loops.insert(e);
+    equations.push_back(e);
+    if (is_loop(p.graph.equations[e])) loops.push_back(e);
     for (ValueId in : p.graph.equations[e].inputs) open.push_back(in);
   }
-  return c;
+  return {IndexSet(std::move(equations)), IndexSet(std::move(memory)), IndexSet(std::move(loops))};
+}
+
+bool reads_from_memory(const Placement& p, ValueId root, ValueId target) {
+  if (!p.in_memory[target] || root == target) return false;
+  std::vector<ValueId> open{root};
+  std::vector<bool> seen(p.graph.avals.size(), false);
+  while (!open.empty()) {
+    const ValueId v = open.back();
+    open.pop_back();
+    if (v == target) return true;
+    if (seen[v] || (p.in_memory[v] && v != root)) continue;
+    seen[v] = true;
+    const std::uint32_t e = p.uses.producer[v];
+    if (e == Uses::none) continue;
+    const std::vector<ValueId>& inputs = p.graph.equations[e].inputs;
+    open.insert(open.end(), inputs.begin(), inputs.end());
+  }
+  return false;
 }
 
 bool pointwise(const Placement& p, ValueId root, ValueId target) {
@@ -50,7 +70,7 @@ bool pointwise(const Placement& p, ValueId root, ValueId target) {
                              p.graph.avals[e.outputs[0]].shape == p.graph.avals[target].shape;
     if (elementwise) {
       open.insert(open.end(), e.inputs.begin(), e.inputs.end());
-    } else if (backward_slice_of(p, v).memory.contains(target)) {
+    } else if (reads_from_memory(p, v, target)) {
       return false;
     }
   }

@@ -47,7 +47,7 @@ bool Updates::reads_chain(const Placement& p, ValueId v, std::size_t chain) cons
     return c != chain_of_.end() && c->second == chain;
   };
   if (p.in_memory[v]) return member(v);
-  const std::set<ValueId> memory = backward_slice_of(p, v).memory;
+  const IndexSet memory = backward_slice_of(p, v).memory;
   return std::any_of(memory.begin(), memory.end(), member);
 }
 

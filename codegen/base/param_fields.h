@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -248,11 +249,17 @@ bool equal(const T& a, const T& b) {
   (std::make_index_sequence<reflect::field_count<T>()>{});
 }
 
+/// Calls `f(field)` for each: without names, finding which takes longer than most of what is done
+/// with a field.
+template <class T, class F>
+void for_each(T& value, F f) {
+  std::apply([&](auto&... field) { (f(field), ...); }, reflect::fields(value));
+}
+
 template <class T>
 std::uint64_t hash(const T& value) {
   Hasher hasher;
-  reflect::for_each_field(
-      value, [&]<class F>(std::string_view, const F& field) { Field<F>::hash(hasher, field); });
+  for_each(value, [&]<class F>(const F& field) { Field<F>::hash(hasher, field); });
   return hasher.value();
 }
 
@@ -282,7 +289,7 @@ void parse(T& value, ParamParser& parser) {
 
 template <class T>
 void graphs(const T& value, std::vector<GraphPtr>& out) {
-  reflect::for_each_field(value, [&]<class F>(std::string_view, const F& field) {
+  for_each(value, [&]<class F>(const F& field) {
     if constexpr (std::is_same_v<F, GraphPtr>) {
       out.push_back(field);
     } else if constexpr (std::is_same_v<F, std::vector<GraphPtr>>) {
@@ -295,7 +302,7 @@ void graphs(const T& value, std::vector<GraphPtr>& out) {
 template <class T>
 void replace_graphs(T& value, const std::vector<GraphPtr>& with) {
   std::size_t next = 0;
-  reflect::for_each_field(value, [&]<class F>(std::string_view, F& field) {
+  for_each(value, [&]<class F>(F& field) {
     if constexpr (std::is_same_v<F, GraphPtr>) {
       field = with.at(next++);
     } else if constexpr (std::is_same_v<F, std::vector<GraphPtr>>) {

@@ -111,17 +111,23 @@ constexpr GraphPass table[] = {
      [](const Graph& g, const GraphContext& c) -> Made {
        return save_residuals(g, c.options.residual_bytes, c.options.decisions);
      },
-     canonical},
+     canonical, 0, true},
     {"sink_accumulations",
-     [](const Graph& g, const GraphContext&) -> Made { return sink_accumulations(g); }, canonical},
+     [](const Graph& g, const GraphContext&) -> Made { return sink_accumulations(g); }, canonical,
+     0, true},
     {"narrow_choices",
      [](const Graph& g, const GraphContext&) -> Made { return narrow_choices(g); }, canonical},
-    {"if_convert", if_converted, canonical, converted},
-    {"input_products", products_in_front, converted},
-    {"licm", hoisted, converted},
-    {"transpose_for_lanes", transposed, converted},
+    {"if_convert", if_converted, canonical, converted, true},
+    {"input_products", products_in_front, converted, 0, true},
+    {"licm", hoisted, converted, 0, true},
+    {"transpose_for_lanes", transposed, converted, 0, true},
 };
 static_assert(finds_what_it_needs(table, 0));
+
+bool has_control(const Graph& g) {
+  return std::any_of(g.equations.begin(), g.equations.end(),
+                     [](const Equation& e) { return !e.params.graphs().empty(); });
+}
 
 std::size_t equations_of(const Graph& g) {
   std::size_t n = g.equations.size();
@@ -132,7 +138,8 @@ std::size_t equations_of(const Graph& g) {
 
 Graph run(const GraphPass& p, Graph g, const GraphContext& context, PassLog& log) {
   const PassClock clock;
-  Made made = p.run(g, context);
+  Made made;
+  if (!p.of_control || has_control(g)) made = p.run(g, context);
   if (log.records()) {
     const double microseconds = clock.microseconds();
     const std::string before = print(g), after = made ? print(*made) : before;

@@ -34,6 +34,7 @@ struct GraphPass {
   /// What the pass makes of the graph; nothing where it has nothing to do.
   std::optional<Graph> (*run)(const Graph&, const GraphContext&);
   Forms needs = 0, makes = 0;
+  bool of_control = false;  // about loops and branches: a graph without any stays as it is
 };
 
 /// In the order in which they run.

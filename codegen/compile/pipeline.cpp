@@ -17,6 +17,7 @@ namespace {
 
 /// Throws UsageError for names of passes that are not there or that others rely on.
 void check_left_out(const CompileOptions& options) {
+  if (options.passes.left_out.empty()) return;
   std::string names;
   std::set<std::string_view> known;
   const auto add = [&](const auto& passes) {

@@ -344,7 +344,9 @@ std::optional<Draft> attempt(const DraftRequest& r, DraftFailure& failure, Writt
   std::set<std::uint32_t> equations;  // of this kernel
   if (!r.takeovers.empty())
     for (ValueId v : r.roots)
-      equations.merge(backward_slice_of({r.graph, r.uses, r.in_memory, r.layouts}, v).equations);
+      for (std::uint32_t i :
+           backward_slice_of({r.graph, r.uses, r.in_memory, r.layouts}, v).equations)
+        equations.insert(i);
   if (r.stand_in)
     f.bind(r.roots.at(0),
            [&f, v = *r.stand_in](const Index& index) { return f.element(v, index); });

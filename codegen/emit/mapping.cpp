@@ -92,8 +92,8 @@ Dim rows_for(Dim n, Dim most) {
   return std::max((n + blocks - 1) / blocks, most / 2);
 }
 
-/// Neighbouring results for each invocation of a workgroup that plays: as few turns as possible,
-/// then as few results, of whole 16-byte reads.
+/// Neighbouring results for each invocation of a workgroup that plays: as few passes as
+/// possible, then as few results, of whole 16-byte reads.
 Dim rows_of_players(Dim results, const Target& target) {
   const Dim at_once = Dim{target.players} * target.player_rows;
   const Dim lanes = target.players * ((results + at_once - 1) / at_once);
@@ -160,6 +160,11 @@ std::optional<RegisterTile> tile_product(const TiledProduct& product, const Shap
 std::optional<RegisterTile> tile_transpose(const Placement& r, const Target& target, ValueId root,
                                            int inner) {
   const Shape& shape = r.graph.avals[root].shape;
+  const DeviceModel& model = device_model(target);
+  const Dim rows = model.rows_transposed, columns = 4;
+  if (shape[inner] < columns ||
+      shape.size() / (rows * columns) < target.parallel_lanes / model.transposes_to_fill)
+    return std::nullopt;
   int source = -1;
   walk(r, root, [&](ValueId v, const AxisMap& axes) {
     if (!r.in_memory[v] || v == root) return true;
@@ -169,11 +174,7 @@ std::optional<RegisterTile> tile_transpose(const Placement& r, const Target& tar
       source = static_cast<int>(mine - axes.begin());
     return false;
   });
-  const DeviceModel& model = device_model(target);
-  const Dim rows = model.rows_transposed, columns = 4;
-  if (source < 0 || shape[source] < rows || shape[inner] < columns ||
-      shape.size() / (rows * columns) < target.parallel_lanes / model.transposes_to_fill)
-    return std::nullopt;
+  if (source < 0 || shape[source] < rows) return std::nullopt;
   return RegisterTile{source, inner, rows, columns, 0};
 }
 

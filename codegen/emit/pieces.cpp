@@ -118,7 +118,7 @@ bool stored_in_pieces(const Placement& p, const std::vector<Pieces>& all) {
 bool at_own_place(const Placement& p, const Pieces& pieces, ValueId target) {
   if (pieces.value == target || contains(pieces.parts, target)) return true;
   const auto reads = [&](ValueId v) {
-    return p.in_memory[v] ? v == target : backward_slice_of(p, v).memory.contains(target);
+    return p.in_memory[v] ? v == target : reads_from_memory(p, v, target);
   };
   if (pieces.update != nullptr &&
       std::any_of(pieces.update->inputs.begin() + 2, pieces.update->inputs.end(), reads))
@@ -127,7 +127,7 @@ bool at_own_place(const Placement& p, const Pieces& pieces, ValueId target) {
   const bool root = !pieces.in_parts() && pieces.update == nullptr;
   return std::all_of(pieces.parts.begin(), pieces.parts.end(), [&](ValueId v) {
     if (!root && p.in_memory[v]) return true;
-    return pointwise(p, v, target) || !backward_slice_of(p, v).memory.contains(target);
+    return pointwise(p, v, target) || !reads_from_memory(p, v, target);
   });
 }
 

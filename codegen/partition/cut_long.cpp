@@ -105,7 +105,7 @@ class Cutter {
 
 }  // namespace
 
-double straight_instructions(const Graph& g, const std::set<std::uint32_t>& equations) {
+double straight_instructions(const Graph& g, const IndexSet& equations) {
   double sum = 0;
   for (std::uint32_t i : equations) sum += own_instructions(g.equations[i]);
   return sum;

@@ -2,7 +2,6 @@
 // solver without a loop, are several kernels.
 #pragma once
 #include <cstdint>
-#include <set>
 #include <vector>
 
 #include "codegen/analysis/backward_slice.h"
@@ -10,7 +9,7 @@
 namespace gnomon {
 
 /// Instructions of a kernel of these equations, about.
-double straight_instructions(const Graph&, const std::set<std::uint32_t>& equations);
+double straight_instructions(const Graph&, const IndexSet& equations);
 
 struct CutLimits {
   double instructions;  // of a kernel without loops

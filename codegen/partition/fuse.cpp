@@ -120,8 +120,9 @@ class Partitioner {
     }
 
     readers_.assign(g_.avals.size(), {});
-    for (const auto& [root, slice] : slices)
+    slices.for_each([&](ValueId root, const BackwardSlice& slice) {
       for (ValueId v : slice.memory) readers_[v].push_back(root);
+    });
 
     std::vector<ValueId> plain;
     for (const auto& [lead, members] : groups) {

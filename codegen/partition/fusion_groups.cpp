@@ -39,22 +39,31 @@ bool mark(FusionGroups::Marks& marks, ValueId v) {
 }  // namespace
 
 // Roots are many, and so are groups: each value and each group is gone over once.
-FusionGroups::Marks FusionGroups::behind(const BackwardSlices& slices,
-                                         const std::set<ValueId>& from) const {
-  Marks seen, expanded;
+template <class Enough>
+FusionGroups::Marks FusionGroups::behind(const BackwardSlices& slices, const IndexSet& from,
+                                         Enough enough) const {
+  Marks seen(group_of_.size()), expanded(groups_.size());
   std::vector<ValueId> open;
-  const auto reach = [&](const std::set<ValueId>& values) {
-    for (ValueId v : values)
-      if (mark(seen, v)) open.push_back(v);
+  bool done = false;
+  const auto reach = [&](const IndexSet& values) {
+    for (ValueId v : values) {
+      if (!mark(seen, v)) continue;
+      open.push_back(v);
+      done = done || enough(v);
+    }
   };
   reach(from);
-  while (!open.empty()) {
+  while (!open.empty() && !done) {
     const std::uint32_t group = group_of(open.back());
     open.pop_back();
     if (group == alone || !mark(expanded, group)) continue;
     for (ValueId mate : groups_[group]) reach(slices.at(mate).memory);
   }
   return seen;
+}
+
+FusionGroups::Marks FusionGroups::behind(const BackwardSlices& slices, const IndexSet& from) const {
+  return behind(slices, from, [](ValueId) { return false; });
 }
 
 FusionGroups::Marks FusionGroups::waiting_for(ValueId v, const Readers& readers) const {
@@ -73,9 +82,10 @@ FusionGroups::Marks FusionGroups::waiting_for(ValueId v, const Readers& readers)
   return waiting;
 }
 
-bool FusionGroups::depends_on(const BackwardSlices& slices, const std::set<ValueId>& from,
+bool FusionGroups::depends_on(const BackwardSlices& slices, const IndexSet& from,
                               const std::vector<ValueId>& targets) const {
-  const Marks seen = behind(slices, from);
+  const auto is_target = [&](ValueId v) { return contains(targets, v); };
+  const Marks seen = behind(slices, from, is_target);
   return std::any_of(targets.begin(), targets.end(), [&](ValueId v) { return is_marked(seen, v); });
 }
 
@@ -124,16 +134,16 @@ bool shares_operand(const Placement& place, const BackwardSlices& slices, ValueI
                     const Shape& shape, const std::vector<ValueId>& group) {
   constexpr std::size_t most_arrays = 12;  // streams that a CPU's caches still follow
   const auto as_large = [&](ValueId m) { return place.graph.avals[m].shape == shape; };
-  const std::set<ValueId>& read = slices.at(v).memory;
+  const IndexSet& read = slices.at(v).memory;
   const auto shared_with = [&](ValueId r) {
-    const std::set<ValueId>& others = slices.at(r).memory;
+    const IndexSet& others = slices.at(r).memory;
     return std::any_of(read.begin(), read.end(),
                        [&](ValueId m) { return as_large(m) && others.contains(m); });
   };
   if (std::none_of(group.begin(), group.end(), shared_with)) return false;
   std::set<ValueId> arrays(group.begin(), group.end());
   arrays.insert(v);
-  const auto insert = [&](const std::set<ValueId>& values) {
+  const auto insert = [&](const IndexSet& values) {
     std::copy_if(values.begin(), values.end(), std::inserter(arrays, arrays.end()), as_large);
   };
   insert(read);
@@ -180,7 +190,7 @@ class ElementGroups {
  private:
   using Group = std::vector<ValueId>;
 
-  const std::set<ValueId>& reads(ValueId v) const { return slices_.at(v).memory; }
+  const IndexSet& reads(ValueId v) const { return slices_.at(v).memory; }
   const Equation& equation(ValueId v) const { return g_.equations[place_.uses.producer[v]]; }
   bool by_element(ValueId v) const {
     return equation(v).primitive->lower.kind == Lowering::Kind::element;
@@ -311,11 +321,11 @@ class ElementGroups {
   bool may_unite(const Group& roots) const {
     const auto all = pieces(roots);
     if (!all) return false;
-    std::set<ValueId> others;
+    std::vector<ValueId> others;
     for (const Pieces& p : *all)
       for (ValueId m : reads(p.root)) {
         if (!contains(roots, m))
-          others.insert(m);
+          others.push_back(m);
         else if (!at_own_place(place_, p, m))
           return false;
       }
@@ -327,7 +337,7 @@ class ElementGroups {
                       [&](ValueId r) { return r != v && reads(r).contains(old); }))
         return false;
     }
-    return !fusion_groups_.depends_on(slices_, others, roots);
+    return !fusion_groups_.depends_on(slices_, IndexSet(std::move(others)), roots);
   }
 
   static Group with(Group group, ValueId v) {
@@ -397,12 +407,12 @@ class ElementGroups {
 
   /// Whether the kernel of both is not too long.
   bool fits(ValueId v, const Group& group) const {
-    std::set<std::uint32_t> all = slices_.at(v).equations;
-    for (ValueId r : group) {
-      const auto& equations = slices_.at(r).equations;
-      all.insert(equations.begin(), equations.end());
+    std::vector<std::uint32_t> all;
+    for (ValueId r : with(group, v)) {
+      const IndexSet& equations = slices_.at(r).equations;
+      all.insert(all.end(), equations.begin(), equations.end());
     }
-    return straight_instructions(g_, all) <= longest_;
+    return straight_instructions(g_, IndexSet(std::move(all))) <= longest_;
   }
 
   /// What has to be computed before a root, and after it.
@@ -413,14 +423,15 @@ class ElementGroups {
   /// Whether everything else that `v` reads is there before the group is computed.
   bool is_ready(ValueId v, const Group& group, const Order& order) const {
     if (is_marked(order.after, group[0])) return false;
-    std::set<ValueId> others;
+    std::vector<ValueId> others;
     for (ValueId m : reads(v)) {
       if (!contains(group, m))
-        others.insert(m);
+        others.push_back(m);
       else if (!pointwise(place_, v, m))
         return false;
     }
-    if (others.size() < reads(v).size()) return !fusion_groups_.depends_on(slices_, others, group);
+    if (others.size() < reads(v).size())
+      return !fusion_groups_.depends_on(slices_, IndexSet(std::move(others)), group);
     return std::none_of(group.begin(), group.end(),
                         [&](ValueId r) { return is_marked(order.before, r); });
   }

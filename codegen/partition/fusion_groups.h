@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "codegen/analysis/backward_slice.h"
@@ -11,27 +10,28 @@
 
 namespace gnomon {
 
-using BackwardSlices = std::map<ValueId, BackwardSlice>;  // per root: what it is computed from
-
 /// Who shares a kernel with whom, as far as it was decided.
 class FusionGroups {
  public:
   void set(const std::vector<ValueId>& roots);
   /// Whether any of `from` is computed from a root in `targets`; what shares a kernel waits for all
   /// that kernel reads.
-  bool depends_on(const BackwardSlices&, const std::set<ValueId>& from,
+  bool depends_on(const BackwardSlices&, const IndexSet& from,
                   const std::vector<ValueId>& targets) const;
 
   using Marks = std::vector<bool>;                    // per value; beyond its end there is none
   using Readers = std::vector<std::vector<ValueId>>;  // per value: the roots that read it
   /// `from` and all that it is computed from.
-  Marks behind(const BackwardSlices&, const std::set<ValueId>& from) const;
+  Marks behind(const BackwardSlices&, const IndexSet& from) const;
   /// The roots whose kernels wait for that of `v`.
   Marks waiting_for(ValueId v, const Readers&) const;
 
  private:
   static constexpr std::uint32_t alone = ~0u;
 
+  /// Ends where a value is `enough`: marks are not all of them then.
+  template <class Enough>
+  Marks behind(const BackwardSlices&, const IndexSet& from, Enough) const;
   std::uint32_t group_of(ValueId v) const { return v < group_of_.size() ? group_of_[v] : alone; }
 
   std::vector<std::vector<ValueId>> groups_;  // in order of decision; a later one counts

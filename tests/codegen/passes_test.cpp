@@ -2,8 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "codegen/compile/graph_passes.h"
+#include "codegen/graph/text.h"
+#include "codegen/optimize/expand.h"
 #include "codegen/optimize/kernel_passes.h"
+#include "codegen/simplify/simplify.h"
 #include "gnomon/loops.h"
 #include "gnomon/ops.h"
 #include "tests/support/host_check.h"
@@ -81,6 +86,31 @@ TEST_P(LeftOut, NoPassIsMissed) {
 INSTANTIATE_TEST_SUITE_P(Passes, LeftOut, ::testing::ValuesIn(optional_passes()),
                          [](const auto& i) { return i.param; });
 
+bool has_control(const Graph& g) {
+  return std::any_of(g.equations.begin(), g.equations.end(),
+                     [](const Equation& e) { return !e.params.graphs().empty(); });
+}
+
+// They are not asked there, so they must have nothing to say.
+TEST(Passes, OfControlLeaveAGraphWithoutAnyAsItIs) {
+  const Target target = Target::lavapipe();
+  const CompileOptions options;
+  int without = 0;
+  expect_all(300, [&](const RandomGraph& r) -> std::string {
+    const Graph g = simplify(expand(r.graph, target));
+    if (has_control(g)) return "";
+    ++without;
+    for (const GraphPass& p : graph_passes()) {
+      if (!p.of_control) continue;
+      const std::optional<Graph> made = p.run(g, {target, options});
+      if (made && print(*made) != print(g))
+        return std::string(p.name) + " made " + print(*made) + "of " + print(g);
+    }
+    return "";
+  });
+  EXPECT_GT(without, 50);
+}
+
 TEST(PassLog, SaysWhatEveryPassDidInTheirOrder) {
   const std::string text = passes_text(recurrent(), {.verify = true, .record = true});
   std::size_t at = 0;
@@ -112,8 +142,9 @@ Array chosen_products(const Array& which, const Array& a) {
   })(which, a);
 }
 
-// What opens is known beforehand, in a loop's body too, so that no kernel is drafted for nothing.
-TEST(Passes, DivideAGraphOnceWhoseBranchesOpen) {
+// Which branches are converted is known beforehand, in a loop's body too, so that no kernel is
+// drafted for nothing.
+TEST(Passes, DivideAGraphOnceWhoseBranchesAreConverted) {
   Trace outer;
   const Array which = outer.input(f32({3})), a = outer.input(f32({3, 64, 64}));
   const Graph alone = make_graph(chosen_products, which, a).graph;
