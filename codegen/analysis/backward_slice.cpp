@@ -7,8 +7,12 @@
 
 namespace gnomon {
 
-BackwardSlice backward_slice_of(const Placement& p, ValueId root) {
-  std::vector<std::uint32_t> equations, memory, loops;
+namespace {
+
+/// Calls `equation` for what computes `root`, once for each of its values that is needed, and
+/// `memory` for what that reads, until it says false.
+template <class EquationVisitor, class MemoryVisitor>
+void walk_back(const Placement& p, ValueId root, EquationVisitor equation, MemoryVisitor memory) {
   std::vector<ValueId> open{root};
   std::vector<bool> seen(p.graph.avals.size(), false);
   while (!open.empty()) {
@@ -17,34 +21,39 @@ BackwardSlice backward_slice_of(const Placement& p, ValueId root) {
     if (seen[v]) continue;
     seen[v] = true;
     if (p.in_memory[v] && v != root) {
-      memory.push_back(v);
+      if (!memory(v)) return;
       continue;
     }
     const std::uint32_t e = p.uses.producer[v];
     if (e == Uses::none) continue;
-    equations.push_back(e);
-    if (is_loop(p.graph.equations[e])) loops.push_back(e);
+    equation(e);
     for (ValueId in : p.graph.equations[e].inputs) open.push_back(in);
   }
+}
+
+}  // namespace
+
+BackwardSlice backward_slice_of(const Placement& p, ValueId root) {
+  std::vector<std::uint32_t> equations, memory, loops;
+  walk_back(
+      p, root,
+      [&](std::uint32_t e) {
+        equations.push_back(e);
+        if (is_loop(p.graph.equations[e])) loops.push_back(e);
+      },
+      [&](ValueId v) {
+        memory.push_back(v);
+        return true;
+      });
   return {IndexSet(std::move(equations)), IndexSet(std::move(memory)), IndexSet(std::move(loops))};
 }
 
 bool reads_from_memory(const Placement& p, ValueId root, ValueId target) {
-  if (!p.in_memory[target] || root == target) return false;
-  std::vector<ValueId> open{root};
-  std::vector<bool> seen(p.graph.avals.size(), false);
-  while (!open.empty()) {
-    const ValueId v = open.back();
-    open.pop_back();
-    if (v == target) return true;
-    if (seen[v] || (p.in_memory[v] && v != root)) continue;
-    seen[v] = true;
-    const std::uint32_t e = p.uses.producer[v];
-    if (e == Uses::none) continue;
-    const std::vector<ValueId>& inputs = p.graph.equations[e].inputs;
-    open.insert(open.end(), inputs.begin(), inputs.end());
-  }
-  return false;
+  if (!p.in_memory[target]) return false;
+  bool found = false;
+  walk_back(
+      p, root, [](std::uint32_t) {}, [&](ValueId v) { return !(found = v == target); });
+  return found;
 }
 
 bool pointwise(const Placement& p, ValueId root, ValueId target) {

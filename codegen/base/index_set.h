@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -17,7 +16,6 @@ class IndexSet {
   using const_iterator = std::vector<value_type>::const_iterator;
 
   IndexSet() = default;
-  IndexSet(std::initializer_list<value_type> numbers) : IndexSet(std::vector(numbers)) {}
   /// Of numbers in any order.
   explicit IndexSet(std::vector<value_type> numbers) : numbers_(std::move(numbers)) { normalise(); }
 

@@ -107,20 +107,26 @@ constexpr GraphPass table[] = {
      [](const Graph& g, const GraphContext&) -> Made { return narrow_to_demand(g); }, canonical},
     // What no step of a loop or no output asks for need not fit the device.
     {"fit", fits, canonical, fitting},
-    {"save_residuals",
-     [](const Graph& g, const GraphContext& c) -> Made {
+    {.name = "save_residuals",
+     .run = [](const Graph& g, const GraphContext& c) -> Made {
        return save_residuals(g, c.options.residual_bytes, c.options.decisions);
      },
-     canonical, 0, true},
-    {"sink_accumulations",
-     [](const Graph& g, const GraphContext&) -> Made { return sink_accumulations(g); }, canonical,
-     0, true},
+     .needs = canonical,
+     .of_control = true},
+    {.name = "sink_accumulations",
+     .run = [](const Graph& g, const GraphContext&) -> Made { return sink_accumulations(g); },
+     .needs = canonical,
+     .of_control = true},
     {"narrow_choices",
      [](const Graph& g, const GraphContext&) -> Made { return narrow_choices(g); }, canonical},
-    {"if_convert", if_converted, canonical, converted, true},
-    {"input_products", products_in_front, converted, 0, true},
-    {"licm", hoisted, converted, 0, true},
-    {"transpose_for_lanes", transposed, converted, 0, true},
+    {.name = "if_convert",
+     .run = if_converted,
+     .needs = canonical,
+     .makes = converted,
+     .of_control = true},
+    {.name = "input_products", .run = products_in_front, .needs = converted, .of_control = true},
+    {.name = "licm", .run = hoisted, .needs = converted, .of_control = true},
+    {.name = "transpose_for_lanes", .run = transposed, .needs = converted, .of_control = true},
 };
 static_assert(finds_what_it_needs(table, 0));
 

@@ -39,9 +39,8 @@ bool mark(FusionGroups::Marks& marks, ValueId v) {
 }  // namespace
 
 // Roots are many, and so are groups: each value and each group is gone over once.
-template <class Enough>
 FusionGroups::Marks FusionGroups::behind(const BackwardSlices& slices, const IndexSet& from,
-                                         Enough enough) const {
+                                         const std::vector<ValueId>& until) const {
   Marks seen(group_of_.size()), expanded(groups_.size());
   std::vector<ValueId> open;
   bool done = false;
@@ -49,7 +48,7 @@ FusionGroups::Marks FusionGroups::behind(const BackwardSlices& slices, const Ind
     for (ValueId v : values) {
       if (!mark(seen, v)) continue;
       open.push_back(v);
-      done = done || enough(v);
+      done = done || contains(until, v);
     }
   };
   reach(from);
@@ -60,10 +59,6 @@ FusionGroups::Marks FusionGroups::behind(const BackwardSlices& slices, const Ind
     for (ValueId mate : groups_[group]) reach(slices.at(mate).memory);
   }
   return seen;
-}
-
-FusionGroups::Marks FusionGroups::behind(const BackwardSlices& slices, const IndexSet& from) const {
-  return behind(slices, from, [](ValueId) { return false; });
 }
 
 FusionGroups::Marks FusionGroups::waiting_for(ValueId v, const Readers& readers) const {
@@ -84,8 +79,7 @@ FusionGroups::Marks FusionGroups::waiting_for(ValueId v, const Readers& readers)
 
 bool FusionGroups::depends_on(const BackwardSlices& slices, const IndexSet& from,
                               const std::vector<ValueId>& targets) const {
-  const auto is_target = [&](ValueId v) { return contains(targets, v); };
-  const Marks seen = behind(slices, from, is_target);
+  const Marks seen = behind(slices, from, targets);
   return std::any_of(targets.begin(), targets.end(), [&](ValueId v) { return is_marked(seen, v); });
 }
 

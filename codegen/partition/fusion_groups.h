@@ -21,17 +21,15 @@ class FusionGroups {
 
   using Marks = std::vector<bool>;                    // per value; beyond its end there is none
   using Readers = std::vector<std::vector<ValueId>>;  // per value: the roots that read it
-  /// `from` and all that it is computed from.
-  Marks behind(const BackwardSlices&, const IndexSet& from) const;
+  /// `from` and all that it is computed from; or some of that, where one of `until` is among it.
+  Marks behind(const BackwardSlices&, const IndexSet& from,
+               const std::vector<ValueId>& until = {}) const;
   /// The roots whose kernels wait for that of `v`.
   Marks waiting_for(ValueId v, const Readers&) const;
 
  private:
   static constexpr std::uint32_t alone = ~0u;
 
-  /// Ends where a value is `enough`: marks are not all of them then.
-  template <class Enough>
-  Marks behind(const BackwardSlices&, const IndexSet& from, Enough) const;
   std::uint32_t group_of(ValueId v) const { return v < group_of_.size() ? group_of_[v] : alone; }
 
   std::vector<std::vector<ValueId>> groups_;  // in order of decision; a later one counts
