@@ -35,24 +35,24 @@ std::size_t accesses(const kernel::Region& r) {
   return n;
 }
 
-/// Lanes per invocation of a kernel with loops: twice the device's preference where a trip is one
-/// long chain of arithmetic, whose operations wait for one another, and its values are few; at most
-/// two where trips are long.
+/// Lanes per invocation of a kernel with loops: more than the device's preference where a trip is
+/// long chains of arithmetic, whose operations wait for one another, and its values are few; at
+/// most two where trips are long.
 std::uint32_t lanes_of_loop(const kernel::Kernel& k, const Target& t) {
-  const std::uint32_t width = t.loop_coarsening;
-  if (width < 2) return width;
+  const std::size_t most_live = device_model(t).loop_words;
+  std::uint32_t width = t.loop_coarsening;
+  if (width < 2 && most_live == 0) return width;
   const Trip trip = longest_trip(k);
   // They have enough to do side by side, and values that wait in memory as it is.
   constexpr std::size_t long_trip = 640;
-  if (trip.instructions > long_trip) return 2;
+  if (trip.instructions > long_trip) return std::min(width, 2u);
   // A core has two units that take four cycles for each operation, and what no register holds comes
-  // back from its first cache. Eight lanes take lavapipe 22.3 and 25.0 0.73 of the time that four
-  // take (`ode_sde`, Zen 5).
+  // back from its first cache.
   constexpr double under_way = 8;
-  constexpr std::size_t most_live = 128;
-  const bool waits =
-      trip.operations > 0 && trip.accesses == 0 && width * trip.parallelism() < under_way;
-  return waits && 2 * width * trip.live <= most_live ? 2 * width : width;
+  const bool arithmetic = trip.operations > 0 && trip.accesses == 0;
+  while (arithmetic && width * trip.parallelism() < under_way && 2 * width * trip.live <= most_live)
+    width *= 2;
+  return width;
 }
 
 /// Invocations of a workgroup. Where cores share workgroups, few invocations are spread over

@@ -49,6 +49,8 @@ constexpr DeviceModel cpu{
 constexpr DeviceModel lavapipe_22 = [] {
   DeviceModel model = cpu;
   model.long_convolution = model.long_product;
+  // Eight lanes take 0.73 of the time that four take (`ode_sde`, 22.3 and 25.0, Zen 5).
+  model.loop_words = 128;
   // Granite Rapids, 668 kernels of the bench: half are within 27 % in another run
   // (tests/golden/estimates).
   model.nanoseconds = {31200, 0, 0.0188, 0.245, 2.31, 46.7, 21.2, 0, 141, 4.78, 18.5, 0, 464};
@@ -78,6 +80,10 @@ constexpr DeviceModel swiftshader = [] {
   DeviceModel model = cpu;
   model.words_side_by_side = 1024;
   model.accesses_side_by_side = 64;
+  // A loop of a multiply-add takes a third of the time with four lanes, and three quarters where
+  // each lane ends by itself; larger ones as long or longer with two (`dead`, `mixed`,
+  // `lorenz_rk4`, `lanes_uniform`, `ode_events`, Zen 5).
+  model.loop_words = 12;
   model.long_product = Dim{5} << 22;
   model.long_rows = 4;
   model.long_columns = 16;

@@ -85,13 +85,18 @@ struct DeviceModel {
   std::uint32_t groups_for_few = 0;
   /// Microseconds of work (`group_operations`) that each of them has at least: another core has to
   /// be woken up for it. 16 elements in one workgroup instead of two take lavapipe 22.3 0.8 of the
-  /// time of a call, SwiftShader half to all of it (`call`, `eager_add`, Zen 5, two virtual cores).
+  /// time of a call (Zen 5), and SwiftShader 0.6 to 1.0 of it there and 1.3 to 1.4 on Emerald
+  /// Rapids (`call`, `eager_add`, two virtual cores): how its threads sleep decides.
   double group_microseconds = 5;
   /// Persistent invocations, which take the lanes of an uneven loop one after the other; 0: as many
   /// as there are lanes that fill the device. A core finishes one group before it begins another: a
   /// few groups do, and more of them let a dispatch do more elements for certain where trips are
   /// limited.
   std::uint32_t persistent_invocations = 0;
+  /// Words that the lanes of an invocation keep at once in a loop of arithmetic alone, at most, for
+  /// which it takes more lanes than `Target::loop_coarsening` as long as operations wait for one
+  /// another; 0: never more.
+  std::size_t loop_words = 0;
   /// Invocations of the one workgroup that runs a loop, at most.
   std::uint32_t group_alone = 256;
   /// Part of `Target::parallel_lanes` that has to be left when invocations take tiles of several

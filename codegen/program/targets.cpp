@@ -53,10 +53,11 @@ Target cpu() {
   return t;
 }
 
-/// Loops with four lanes per invocation were slower than with one; sixteen elements per invocation
-/// make elementwise kernels and products two to three times faster, and tiles of eight columns
-/// products a fifth more. Sums of more than eight numbers side by side spill: with eight, `sum`
-/// takes 0.82 of the time that it takes with 16 (Zen 5). Texel buffers end at 65,536.
+/// Loops with four lanes per invocation are slower than with one, but for the smallest
+/// (`DeviceModel::loop_words`); sixteen elements per invocation make elementwise kernels and
+/// products two to three times faster, and tiles of eight columns products a fifth more. Sums of
+/// more than eight numbers side by side spill: with eight, `sum` takes 0.82 of the time that it
+/// takes with 16 (Zen 5). Texel buffers end at 65,536.
 Target swiftshader() {
   Target t = cpu();
   t.device = "SwiftShader";

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/program/targets.h"
 #include "gnomon/control.h"
 #include "gnomon/indexing.h"
 #include "gnomon/ops.h"
@@ -223,6 +224,27 @@ TEST(LanesOfLoopsCpu, AreMoreWhereATripIsOneChain) {
                                   f32({1000})),
                          lanes),
             4u);
+}
+
+// Few registers: what a trip keeps of four lanes has to fit.
+TEST(LanesOfLoopsCpu, AreSeveralOnSwiftShaderWhereATripKeepsLittle) {
+  const auto smallest = [](const Array& x) {
+    return fori_loop(
+        0, 1000, [](const Array&, Array v) { return v * 0.5f + 1; }, x);
+  };
+  const auto small = [](const Array& x) {
+    return fori_loop(
+        0, 1000, [](const Array&, Array v) { return (v * v - 1) * (v + 2) * (v * v + 3); }, x);
+  };
+  const auto larger = [](const Array& x) {
+    return fori_loop(
+        0, 1000, [](const Array&, Array v) { return tanh(v * 0.5f + 1); }, x);
+  };
+  constexpr std::uint32_t lanes = 1 << 16;
+  const Target target = target_of(KnownTarget::swiftshader);
+  EXPECT_EQ(side_by_side(compiled(target, vmap(smallest), f32({lanes})), lanes), 4u);
+  EXPECT_EQ(side_by_side(compiled(target, vmap(small), f32({lanes})), lanes), 2u);
+  EXPECT_EQ(side_by_side(compiled(target, vmap(larger), f32({lanes})), lanes), 1u);
 }
 
 TEST(WorkgroupsCpu, AreAsManyAsHaveEnoughToDo) {
