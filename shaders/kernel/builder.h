@@ -205,6 +205,10 @@ class Builder {
   Value fold_recombined(Value multiple, Value remainder);
   /// So many of a u32's lowest bits are known to be zero.
   unsigned zeros_below(Value, int depth = 4) const;
+  /// Whether a float is known to be NaN or no less, or no greater, than zero. The pivots of a
+  /// matrix with constant zeros are chosen between such.
+  bool at_least_zero(Value) const;
+  bool at_most_zero(Value) const;
   Value fold_compare(Op, Value, Value);
   Value fold_select(Value predicate, Value a, Value b);
   Value fold_convert(Value, DType);

@@ -322,11 +322,29 @@ Value Builder::fold_extremum(Op op, Value a, std::uint64_t c) {
   return {};
 }
 
+bool Builder::at_least_zero(Value v) const {
+  if (is_constant(v)) return to_double(type(v).scalar, constant_bits(v)) >= 0;
+  return made_by(v, Op::abs) || (made_by(v, Op::mul) && operand(v, 0) == operand(v, 1));
+}
+
+bool Builder::at_most_zero(Value v) const {
+  if (is_constant(v)) return to_double(type(v).scalar, constant_bits(v)) <= 0;
+  if (made_by(v, Op::abs) || made_by(v, Op::neg)) v = operand(v, 0);
+  const auto zero = [&](Value x) {
+    return is_constant(x) && to_double(type(x).scalar, constant_bits(x)) == 0;
+  };
+  return made_by(v, Op::mul) && (zero(operand(v, 0)) || zero(operand(v, 1)));
+}
+
 Value Builder::fold_compare(Op op, Value a, Value b) {
   const Type t = type(a);
   const Type truth{DType::boolean, t.width};
   if (const Value v = fold_computed(op, t.scalar, truth, {a, b}); v.valid()) return v;
-  if (is_float(t.scalar)) return {};
+  if (is_float(t.scalar)) {
+    const bool never = (op == Op::gt && at_most_zero(a) && at_least_zero(b)) ||
+                       (op == Op::lt && at_least_zero(a) && at_most_zero(b));
+    return never ? constant(truth, 0) : Value{};
+  }
   if (a == b) return constant(truth, op == Op::eq || op == Op::le || op == Op::ge);
   if (t.scalar == DType::boolean && is_constant(b)) {
     return (constant_bits(b) != 0) == (op == Op::eq) ? a : unary(Op::bnot, a);

@@ -141,6 +141,25 @@ TEST_F(BuilderTest, FoldsFloatsOnlyWhereEveryDeviceAgrees) {
   EXPECT_EQ(b.unary(Op::neg, b.unary(Op::neg, x)), x);
 }
 
+TEST_F(BuilderTest, KnowsThatAProductWithZeroExceedsNoMagnitude) {
+  const Value product = b.mul(x, b.f32(0)), other = b.load(reals, b.add(lane, b.u32(1)));
+  const Value magnitude = b.unary(Op::abs, other);
+  for (const Value small : {product, b.mul(b.f32(-0.0f), x), b.unary(Op::abs, product),
+                            b.unary(Op::neg, product), b.f32(0), b.f32(-0.0f), b.f32(-1)})
+    for (const Value large : {magnitude, b.mul(other, other), b.f32(2)}) {
+      EXPECT_EQ(b.compare(Op::gt, small, large), b.boolean(false));
+      EXPECT_EQ(b.compare(Op::lt, large, small), b.boolean(false));
+      // Equal zeros, and NaN, which is no less either.
+      for (const Op open : {Op::lt, Op::le, Op::ge, Op::eq, Op::ne})
+        EXPECT_EQ(b.is_constant(b.compare(open, small, large)),
+                  b.is_constant(small) && b.is_constant(large));
+    }
+  EXPECT_FALSE(b.is_constant(b.compare(Op::gt, b.mul(x, b.f32(2)), magnitude)));
+  EXPECT_FALSE(b.is_constant(b.compare(Op::gt, b.unary(Op::abs, x), magnitude)));
+  EXPECT_FALSE(b.is_constant(b.compare(Op::gt, product, other)));
+  EXPECT_FALSE(b.is_constant(b.compare(Op::lt, b.f32(NAN), magnitude)));
+}
+
 TEST_F(BuilderTest, FoldsSelectsAndBooleans) {
   const Value p = b.compare(Op::lt, n, b.u32(9));
   EXPECT_EQ(b.select(p, n, n), n);
