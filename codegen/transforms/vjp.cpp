@@ -7,38 +7,19 @@
 #include "codegen/lax/lax.h"
 #include "codegen/operations/gather_scatter.h"
 #include "codegen/trace/trace.h"
+#include "codegen/transforms/symbolic_zero.h"
 #include "codegen/transforms/write_once.h"
+#include "gnomon/transform.h"
 
 namespace gnomon {
 namespace {
-
-/// The equation that made `a` lately, if the active trace has it.
-const Equation* maker(const Array& a) {
-  const Trace* trace = Trace::current();
-  if (a.concrete() || a.trace_serial() != trace->serial()) return nullptr;
-  constexpr std::size_t lately = 256;  // equations; a search must not cost more than what it finds
-  const auto& equations = trace->graph.equations;
-  for (std::size_t n = 0; n < std::min(lately, equations.size()); ++n) {
-    const Equation& e = equations[equations.size() - 1 - n];
-    if (std::find(e.outputs.begin(), e.outputs.end(), a.value()) != e.outputs.end()) return &e;
-  }
-  return nullptr;
-}
-
-bool is_zero(const Array& a) {
-  const Equation* e = maker(a);
-  if (e && e->primitive == &broadcast_p) e = maker(Trace::current()->record(e->inputs[0]));
-  if (!e || e->primitive != &constant_p) return false;
-  const HostArray& x = e->params.as<ConstantParams>().value.array();
-  return std::all_of(x.bytes.begin(), x.bytes.end(), [](std::byte b) { return b == std::byte{0}; });
-}
 
 /// `sum` with `part` added where that is a slice among zeros.
 std::optional<Array> with_slice_added(const Array& sum, const Array& part) {
   const Equation* e = maker(part);
   if (!e || e->primitive != &dynamic_update_slice_p) return std::nullopt;
   Trace& trace = Trace::active();
-  if (!is_zero(trace.record(e->inputs[0]))) return std::nullopt;
+  if (!is_symbolic_zero(trace.record(e->inputs[0]))) return std::nullopt;
   const auto p = e->params.as<DynamicUpdateSliceParams>();
   const Array slice = trace.record(e->inputs[1]);
   Arrays starts;
@@ -63,8 +44,9 @@ std::optional<Array> chosen_of_both(const Array& a, const Array& b) {
   const auto part = [&](const Equation* e, std::size_t side) {
     return trace.record(e->inputs[side]);
   };
-  const bool a_first = is_zero(part(of_a, 2)) && is_zero(part(of_b, 1));
-  if (!a_first && !(is_zero(part(of_a, 1)) && is_zero(part(of_b, 2)))) return std::nullopt;
+  const bool a_first = is_symbolic_zero(part(of_a, 2)) && is_symbolic_zero(part(of_b, 1));
+  if (!a_first && !(is_symbolic_zero(part(of_a, 1)) && is_symbolic_zero(part(of_b, 2))))
+    return std::nullopt;
   const Array yes = part(a_first ? of_a : of_b, 1), no = part(a_first ? of_b : of_a, 2);
   if (yes.value() == no.value()) return yes;
   return lax::select(trace.record(ValueId(of_a->inputs[0])), yes, no);

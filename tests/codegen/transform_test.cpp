@@ -198,6 +198,44 @@ TEST(Jvp, IgnoresIntegerArraysAndNamesMismatches) {
               HasSubstr("gnomon::jvp: the tangent of `.x` is f32[2] and the point is f32[]"));
 }
 
+TEST(Jvp, SaysWhichDerivativesAreZeroForAllArguments) {
+  const auto f = [](const Array& x, const Array& y) {
+    const auto zero = [&](const auto& part) {
+      return is_symbolic_zero(jvp(part, x, ones_like(x)).second);
+    };
+    EXPECT_TRUE(zero([&](const Array&) { return y; }));
+    EXPECT_TRUE(zero([&](const Array& a) { return stop_gradient(a) * y; }));
+    EXPECT_TRUE(zero([&](const Array&) {
+      return while_loop([](const Array& v) { return sum(v) < 100.0f; },
+                        [](Array v) { return v * 2; }, y, {.max_steps = 3});
+    }));
+    EXPECT_FALSE(zero([&](const Array& a) { return a + y; }));
+    EXPECT_FALSE(zero([&](const Array& a) { return a * 0.0f; })) << "NaN where it is infinite";
+    return grad([](const Array& a, const Array& b) { return sum(a * b); })(x, y);
+  };
+  for (const HostArray& x : {f32(3), f32({1, 2})}) EXPECT_FALSE(run(f, x, x).empty());
+}
+
+TEST(SymbolicZero, IsOneOfTheFunctionThatIsTraced) {
+  const auto f = [](const Array& x) {
+    EXPECT_TRUE(is_symbolic_zero(zeros({2, 3})));
+    EXPECT_TRUE(is_symbolic_zero(full({}, 0.0)));
+    EXPECT_FALSE(is_symbolic_zero(full({2}, -0.0f)));
+    EXPECT_FALSE(is_symbolic_zero(ones({2})));
+    EXPECT_FALSE(is_symbolic_zero(x));
+    const Array outer = zeros({2});
+    vmap([&](const Array& a) {
+      EXPECT_FALSE(is_symbolic_zero(outer)) << "of another trace";
+      return a;
+    })(x);
+    const Array g = grad([](const Array& a) { return sum(stop_gradient(a)); })(x);
+    EXPECT_TRUE(is_symbolic_zero(g));
+    return x;
+  };
+  run(f, f32({1, 2}));
+  EXPECT_FALSE(is_symbolic_zero(Array())) << "an empty handle";
+}
+
 // ---- reverse mode
 
 TEST(Grad, IsTheDerivative) {

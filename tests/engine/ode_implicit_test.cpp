@@ -383,6 +383,17 @@ TEST(OdeImplicit, EvaluationsAreCounted) {
   EXPECT_EQ(count(ode::Rosenbrock23()), 1 + 4 * (2 + 2));
 }
 
+// The square of a step, which only the derivative by time is multiplied by, is beyond any double.
+TEST(OdeImplicit, RosenbrockMethodsTakeNoDerivativeByTimeOfAutonomousSystems) {
+  const ode::OdeTerm slow{[](const Array&, const Array& y, const None&) { return y * -1e-200; }};
+  for (const ode::Solver& s : {ode::Solver(ode::Rodas5P()), ode::Solver(ode::Rosenbrock23())}) {
+    const auto end = [&](const Array& y) {
+      return ode::diffeqsolve(slow, s, 0.0, 1e200, 1e198, y).y1;
+    };
+    EXPECT_NEAR(test::run(end, f64(1.0))[0], std::exp(-1), 1e-5) << s.name();
+  }
+}
+
 std::string complaint(const ode::Solver& solver, const ode::SolveOptions& options) {
   return test::usage_error_of(
       [&](const Array& y) {

@@ -355,6 +355,14 @@ auto jvp(const F& f, const X& x, const D& tangent, Loc loc = Loc::here()) {
                    tree::with_leaves(traced.result, Arrays(middle, all.end()))};
 }
 
+/// Whether `a` is zero for all arguments of the function that is being traced, as the derivatives
+/// are of what does not depend on x (JAX: a symbolic zero). What would be computed with it can be
+/// left out, which the compiler must not do by itself: NaN times 0 is NaN.
+///
+/// False where that does not show: of arrays with elements, outside a trace, and of zeros that
+/// arithmetic made.
+bool is_symbolic_zero(const Array& a);
+
 /// The value of a function and its cotangents on request.
 template <class Y, class X>
 class Pullback {

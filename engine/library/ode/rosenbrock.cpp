@@ -2,9 +2,12 @@
 // system a stage.
 #include "engine/library/ode/rosenbrock.h"
 
+#include <algorithm>
+
 #include "engine/library/ode/newton.h"
 #include "gnomon/implicit.h"
 #include "gnomon/ops.h"
+#include "gnomon/transform.h"
 
 namespace gnomon::ode {
 namespace detail {
@@ -55,7 +58,8 @@ class RosenbrockMethod final : public Method {
     };
     const Arrays by_time =
         jvp([&](const Array& t) { return f(0, t, y); }, span.t0, ones_like(span.t0)).second;
-    const Arrays drift = weighted(span.h * span.h, {1}, {by_time});
+    const bool autonomous = std::all_of(by_time.begin(), by_time.end(), is_symbolic_zero);
+    const Arrays drift = autonomous ? Arrays{} : weighted(span.h * span.h, {1}, {by_time});
 
     Stepped result;
     std::vector<Arrays>& u = result.slopes;
@@ -67,7 +71,7 @@ class RosenbrockMethod final : public Method {
       Arrays slope = i > 0 ? f(0, t, last) : state.empty() ? f(0, t, y) : state;
       Arrays right = weighted(span.h, {table_.scale}, {slope});
       if (i > 0) right = plus(right, combined(table_.r[i - 1], u));
-      if (table_.d[i] != 0) right = plus(right, times(table_.d[i], drift));
+      if (table_.d[i] != 0 && !autonomous) right = plus(right, times(table_.d[i], drift));
       u.push_back(custom_linear_solve(product, right, solve, solve_transposed));
       if (i + 1 == table_.stages() && table_.first_same_as_last) result.state = std::move(slope);
     }
