@@ -99,7 +99,8 @@ struct BDF : Solver {
 /// to be solved by iteration. One of those below.
 ///
 /// The Jacobian, and the field's derivative by time, are part of the method: they are made anew for
-/// each step, and their derivatives are part of those of a solve.
+/// each step, and their derivatives are part of those of a solve. What is added for the latter is
+/// left out where no component of the field takes notice of the time (is_symbolic_zero).
 class Rosenbrock : public Solver {
  protected:
   using Solver::Solver;
