@@ -143,7 +143,7 @@ std::size_t equations_of(const Graph& g) {
 }
 
 Graph run(const GraphPass& p, Graph g, const GraphContext& context, PassLog& log) {
-  const PassClock clock;
+  const PassClock clock(log);
   Made made;
   if (!p.of_control || has_control(g)) made = p.run(g, context);
   if (log.records()) {
@@ -160,9 +160,9 @@ Graph run(const GraphPass& p, Graph g, const GraphContext& context, PassLog& log
 /// Nothing where a branch is more than a kernel holds.
 std::optional<Division> divide(const Graph& g, const Target& target, const CompileOptions& options,
                                PassLog& log) {
-  const PassClock clock;
+  const PassClock clock(log);
   std::optional<Division> d{{split_reductions(g, target, options.decisions), {}}};
-  const std::size_t equations = equations_of(d->graph);
+  const std::size_t equations = log.records() ? equations_of(d->graph) : 0;
   try {
     d->parts = partition(d->graph, target, options);
   } catch (const BranchTooLarge&) {

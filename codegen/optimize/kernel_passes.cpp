@@ -85,7 +85,7 @@ Kernel run_kernel_passes(Kernel k, const KernelContext& c, PassLog& log) {
     if ((c.gate && !p.gates) || !log.runs(p.name)) continue;
     const std::string before = log.records() ? kernel::print(k) : "";
     const std::size_t size = log.records() ? instructions_of(k.body) : 0;
-    const PassClock clock;
+    const PassClock clock(log);
     k = p.run(std::move(k), c);
     if (log.records()) {
       const double microseconds = clock.microseconds();

@@ -103,7 +103,7 @@ int compile_times(std::vector<bench::Workload> workloads, const Arguments& argum
           variant.compile();
           ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - before).count());
         }
-        std::printf("%-20s %-14s %10.3f %10.3f\n", workload.id.c_str(), variant.name.c_str(),
+        std::printf("%-20s %-14s %10.4f %10.4f\n", workload.id.c_str(), variant.name.c_str(),
                     *std::ranges::min_element(ms), ms.front());
       }
   return 0;
