@@ -230,9 +230,13 @@ TEST(LostDevice, IsMadeAgainWhileOthersCall) {
     const Array shared = rt.from_host({1.0f, 2.0f});
     at_once(threads, [&](int t) {
       const float k = static_cast<float>(t);
+      int armed_at = -1;  // anew only behind a loss: threads may submit little between two rounds
       for (int i = 0, tries = 0; i < rounds; ++tries) {
         if (tries > 1000) throw std::runtime_error("it never works");
-        if (t == 0) testing::faults().arm(5, "vkQueueSubmit", VK_ERROR_DEVICE_LOST);
+        if (const int lost = losses; t == 0 && lost != armed_at) {
+          armed_at = lost;
+          testing::faults().arm(5, "vkQueueSubmit", VK_ERROR_DEVICE_LOST);
+        }
         try {
           const Array y = f(shared, rt.from_host(k));
           y.is_ready();
