@@ -85,7 +85,7 @@ struct DeviceModel {
   std::uint32_t groups_for_few = 0;
   /// Microseconds of work (`group_operations`) that each of them has at least: another core has to
   /// be woken up for it. 16 elements in one workgroup instead of two take lavapipe 22.3 0.8 of the
-  /// time of a call (Zen 5), and SwiftShader 0.6 to 1.0 of it there and 1.3 to 1.4 on Emerald
+  /// time of a call (Zen 5), and SwiftShader 0.6 to 1.2 of it there and 1.3 to 1.4 on Emerald
   /// Rapids (`call`, `eager_add`, two virtual cores): how its threads sleep decides.
   double group_microseconds = 5;
   /// Persistent invocations, which take the lanes of an uneven loop one after the other; 0: as many
