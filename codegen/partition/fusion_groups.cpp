@@ -5,6 +5,8 @@
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <tuple>
+#include <type_traits>
 
 #include "codegen/base/lists.h"
 #include "codegen/cost/device_model.h"
@@ -27,13 +29,16 @@ void FusionGroups::set(const std::vector<ValueId>& roots) {
 
 namespace {
 
-bool is_marked(const FusionGroups::Marks& marks, ValueId v) { return v < marks.size() && marks[v]; }
+bool is_marked(const FusionGroups::Marks& marks, ValueId v) {
+  return v < marks.size() && marks[v] != 0;
+}
 
 /// False where it was marked already.
 bool mark(FusionGroups::Marks& marks, ValueId v) {
   if (is_marked(marks, v)) return false;
   if (marks.size() <= v) marks.resize(v + 1);
-  return marks[v] = true;
+  marks[v] = 1;
+  return true;
 }
 
 }  // namespace
@@ -206,10 +211,16 @@ class ElementGroups {
   bool in_streams(const Group& group) const {
     return std::all_of(group.begin(), group.end(), [&](ValueId r) { return in_streams(r); });
   }
-  template <class F>
-  static bool remembered(std::map<ValueId, bool>& known, ValueId v, F find) {
-    const auto at = known.find(v);
-    return at != known.end() ? at->second : known.emplace(v, find()).first->second;
+  /// As at_own_place() of pieces.h. What the pieces of a root are hangs on its group in one thing
+  /// alone, whether they are parts.
+  bool at_own_place(const Pieces& p, ValueId target) const {
+    return remembered(own_place_, {p.root, p.in_parts(), target},
+                      [&] { return gnomon::at_own_place(place_, p, target); });
+  }
+  template <class Key, class F>
+  static bool remembered(std::map<Key, bool>& known, const std::type_identity_t<Key>& key, F find) {
+    const auto at = known.find(key);
+    return at != known.end() ? at->second : known.emplace(key, find()).first->second;
   }
   bool is_small(ValueId v) const { return lanes(v).size() <= small_array; }
 
@@ -315,12 +326,13 @@ class ElementGroups {
   bool may_unite(const Group& roots) const {
     const auto all = pieces(roots);
     if (!all) return false;
+    const IndexSet members(roots);
     std::vector<ValueId> others;
     for (const Pieces& p : *all)
       for (ValueId m : reads(p.root)) {
-        if (!contains(roots, m))
+        if (!members.contains(m))
           others.push_back(m);
-        else if (!at_own_place(place_, p, m))
+        else if (!at_own_place(p, m))
           return false;
       }
     for (ValueId v : roots) {
@@ -345,7 +357,7 @@ class ElementGroups {
     if (std::none_of(group.begin(), group.end(), is_read)) return false;
     const auto all = pieces(with(group, v));
     return all && std::any_of(group.begin(), group.end(), [&](ValueId r) {
-             return is_read(r) && at_own_place(place_, all->back(), r);
+             return is_read(r) && at_own_place(all->back(), r);
            });
   }
 
@@ -446,6 +458,7 @@ class ElementGroups {
   std::map<Dim, std::set<std::size_t>> small_;
   std::set<std::size_t> with_updates_, of_pieces_;
   mutable std::map<ValueId, bool> special_, in_streams_;
+  mutable std::map<std::tuple<ValueId, bool, ValueId>, bool> own_place_;  // root, in parts, target
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ class FusionGroups {
   bool depends_on(const BackwardSlices&, const IndexSet& from,
                   const std::vector<ValueId>& targets) const;
 
-  using Marks = std::vector<bool>;                    // per value; beyond its end there is none
+  using Marks = std::vector<std::uint8_t>;            // per value; beyond its end there is none
   using Readers = std::vector<std::vector<ValueId>>;  // per value: the roots that read it
   /// `from` and all that it is computed from; or some of that, where one of `until` is among it.
   Marks behind(const BackwardSlices&, const IndexSet& from,
