@@ -211,8 +211,8 @@ class ElementGroups {
   bool in_streams(const Group& group) const {
     return std::all_of(group.begin(), group.end(), [&](ValueId r) { return in_streams(r); });
   }
-  /// As at_own_place() of pieces.h. What the pieces of a root are hangs on its group in one thing
-  /// alone, whether they are parts.
+  /// As at_own_place() of pieces.h. The pieces of a root depend on its group in one respect alone:
+  /// whether they are parts.
   bool at_own_place(const Pieces& p, ValueId target) const {
     return remembered(own_place_, {p.root, p.in_parts(), target},
                       [&] { return gnomon::at_own_place(place_, p, target); });
