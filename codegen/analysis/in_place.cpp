@@ -126,7 +126,7 @@ std::optional<TakeOver> take_over(const Graph& g, const Uses& uses, std::uint32_
   TakeOver r{slices_below(g, uses, start), {}};
   std::set<ValueId> members{start, r.chain.bottom};
   for (const Equation* update : r.chain.updates) members.insert(update->outputs[0]);
-  // Mostly nobody reads them besides.
+  // Every update reads one of them and the loop the last: mostly nobody reads them besides.
   std::size_t reads = 0;
   for (ValueId v : members) reads += uses.count[v];
   if (reads == r.chain.updates.size() + 1) return r;
