@@ -51,9 +51,8 @@ constexpr DeviceModel lavapipe_22 = [] {
   model.long_convolution = model.long_product;
   // Eight lanes take 0.73 of the time that four take (`ode_sde`, 22.3 and 25.0, Zen 5).
   model.loop_words = 128;
-  // Granite Rapids, 668 kernels of the bench: half are within 27 % in another run
-  // (tests/golden/estimates).
-  model.nanoseconds = {31200, 0, 0.0188, 0.245, 2.31, 46.7, 21.2, 0, 141, 4.78, 18.5, 0, 464};
+  // Emerald Rapids, 669 kernels of the bench; tests/golden/estimates has those of another run.
+  model.nanoseconds = {56700, 0, 0.0319, 0.18, 0, 1.53, 1, 49.4, 0, 0, 100, 6.75, 22.8, 7.62, 1};
   return model;
 }();
 
@@ -65,8 +64,9 @@ constexpr DeviceModel lavapipe_25 = [] {
   // 16 elements of `chain` side by side take it 1.4 times as long as eight, of its gradient 1.2
   // times; 22.3 as long (Zen 5).
   model.words_by_sixteen = 128;
-  // Granite Rapids, 253 kernels of the bench.
-  model.nanoseconds = {73800, 44.3, 0.00744, 2.08, 1, 43.3, 30.3, 61, 1, 8.07, 4.6, 0.001, 1};
+  // Emerald Rapids, 650 kernels of the bench.
+  model.nanoseconds = {71800, 13.6, 0.0468, 0.146, 0,    6.12, 1,    83.6,
+                       0,     0,    100,    10.4,  8.26, 0,    0.125};
   return model;
 }();
 
@@ -88,8 +88,10 @@ constexpr DeviceModel swiftshader = [] {
   model.long_rows = 4;
   model.long_columns = 16;
   model.long_convolution = Dim{3} << 24;
-  // Granite Rapids, 234 kernels of the bench.
-  model.nanoseconds = {24500, 131, 0.522, 19.1, 1, 1.46, 8.54, 5.62, 0.212, 1, 7.32, 115, 1};
+  // Emerald Rapids, 376 kernels of the bench. A shift takes as long as a dozen operations: SSE has
+  // none whose lanes are shifted by amounts of their own.
+  model.nanoseconds = {34900, 44.4, 0.771, 9.11, 2.83, 17.6, 1,  2.02,
+                       9.64,  48.1, 0,     1,    11.1, 1.4,  100};
   return model;
 }();
 

@@ -17,6 +17,16 @@ using kernel::Instruction;
 using kernel::Op;
 using kernel::Region;
 
+/// Counts that are operations, a function as many as that.
+double operations(const TermCounts& counts, double function) {
+  double sum = 0;
+  for (std::size_t t = 0; t < counts.size(); ++t) {
+    const auto term = static_cast<Term>(t);
+    if (term != Term::component) sum += counts[t] * (term == Term::function ? function : 1);
+  }
+  return sum;
+}
+
 class Executed {
  public:
   explicit Executed(const kernel::Kernel& k)
@@ -59,9 +69,7 @@ class Executed {
     for (const Region& side : branch.regions) {
       counts_ = before;
       if (!walk(side, times)) return false;
-      double sum = 0;
-      for (const double c : counts_) sum += c;
-      if (sum > most) {
+      if (const double sum = operations(counts_, 1); sum > most) {
         most = sum;
         longest = counts_;
       }
@@ -120,6 +128,10 @@ class Executed {
     switch (kernel::effort(i.op)) {
       case kernel::Effort::nothing:
         return;
+      case kernel::Effort::component:
+        return add(Term::component, n);
+      case kernel::Effort::shift:
+        return add(Term::shift, n);
       case kernel::Effort::operation:
         return add(Term::operation, n);
       case kernel::Effort::division:
@@ -150,10 +162,7 @@ std::optional<TermCounts> executed(const kernel::Kernel& k) { return Executed(k)
 std::optional<double> operations(const kernel::Kernel& k) {
   const auto counts = executed(k);
   if (!counts) return std::nullopt;
-  double sum = 0;
-  for (std::size_t t = 0; t < counts->size(); ++t)
-    sum += (*counts)[t] * (static_cast<Term>(t) == Term::function ? instructions(Cost::heavy) : 1);
-  return sum;
+  return operations(*counts, instructions(Cost::heavy));
 }
 
 std::optional<TermCounts> executed_by_core(const kernel::Kernel& k, std::uint32_t groups,

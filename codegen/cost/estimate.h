@@ -18,6 +18,8 @@ enum class Term : std::uint8_t {
   dispatch,    // from its start to its end, whatever is in it: one for all invocations
   invocation,  // what every one of them does before and behind its body
   operation,   // arithmetic, comparisons, choices
+  shift,       // of bits
+  component,   // moved from values of one width to another's
   division,    // quotients, remainders, roots
   function,    // transcendental functions that the driver has
   trip,        // of a loop
@@ -29,7 +31,7 @@ enum class Term : std::uint8_t {
   local,       // accesses of private and shared memory
   together,    // barriers, atomics, sums over subgroups
 };
-constexpr std::size_t terms_of_estimates = 13;
+constexpr std::size_t terms_of_estimates = 15;
 
 using TermCounts = std::array<double, terms_of_estimates>;
 
@@ -37,8 +39,8 @@ using TermCounts = std::array<double, terms_of_estimates>;
 /// is for the data to say, as the trips of a `while` are.
 std::optional<TermCounts> executed(const kernel::Kernel&);
 
-/// Everything that it counts in one number of operations, a function of the driver's as many as
-/// `instructions` takes for one.
+/// Everything that it counts but moves in one number of operations, a function of the driver's as
+/// many as `instructions` takes for one.
 std::optional<double> operations(const kernel::Kernel&);
 
 /// What a core executes of a dispatch of `groups` workgroups, by vectors of lanes; none where data

@@ -41,7 +41,9 @@ enum class Form : std::uint8_t {
 
 /// What computing one component takes; memory, synchronisation and regions are no matter of this.
 enum class Effort : std::uint8_t {
-  nothing,    // known, or moved at most
+  nothing,    // known
+  component,  // moved between widths: nothing where each component has a register of its own
+  shift,      // an instruction or a few, lane by lane where vectors cannot shift each by its own
   operation,  // an instruction or a few on any device
   division,   // several times as long: division, square root
   function,   // transcendental
@@ -102,8 +104,8 @@ enum class Space : std::uint8_t { none, buffer, private_array, shared_array };
   row(bor,             binary,             operation, none)                                        \
   row(bxor,            binary,             operation, none)                                        \
   row(bnot,            unary,              operation, none)                                        \
-  row(shl,             binary,             operation, none)                                        \
-  row(shr,             binary,             operation, none)  /* arithmetic on signed types */      \
+  row(shl,             binary,             shift,     none)                                        \
+  row(shr,             binary,             shift,     none)  /* arithmetic on signed types */      \
   row(popcount,        unary,              operation, none)                                        \
   row(mul_high,        binary,             operation, none)  /* the upper word, of u32 */          \
   /* Comparison. */                                                                                \
@@ -123,9 +125,9 @@ enum class Space : std::uint8_t { none, buffer, private_array, shared_array };
   row(high_word,       word,               nothing,   none)                                        \
   row(from_words,      from_words,         nothing,   none)                                        \
   /* Width. */                                                                                     \
-  row(splat,           splat,              nothing,   none)                                        \
-  row(extract,         extract,            nothing,   none)  /* component `immediate` */           \
-  row(construct,       construct,          nothing,   none)                                        \
+  row(splat,           splat,              component, none)                                        \
+  row(extract,         extract,            component, none)  /* component `immediate` */           \
+  row(construct,       construct,          component, none)                                        \
   row(any,             horizontal,         operation, none)                                        \
   row(all,             horizontal,         operation, none)                                        \
   /* Memory. `immediate` is the index of the buffer, private or shared array. */                   \

@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 
+#include "awake.h"
 #include "codegen/cost/estimate.h"
 #include "gnomon/profile.h"
 
@@ -42,6 +43,7 @@ double estimate(const gnomon::TermCounts& nanoseconds, const TimedKernel& k) {
 std::vector<TimedKernel> time_kernels(const std::vector<Workload>& workloads,
                                       const std::vector<std::string>& variants) {
   constexpr int calls = 5;
+  const AwakeCores awake;
   std::vector<TimedKernel> all;
   const auto time = [&](const Workload& workload, const Variant& variant) {
     std::map<std::string, std::vector<double>> times;
@@ -51,8 +53,8 @@ std::vector<TimedKernel> time_kernels(const std::vector<Workload>& workloads,
       for (const gnomon::ProfileRow& r : p.rows) times[r.kernel].push_back(r.mean_us());
     }
     for (const gnomon::ProfileRow& r : p.rows)
-      all.push_back({workload.id + "." + variant.name, r.kernel,
-                     *std::ranges::min_element(times[r.kernel]), r.estimated_us, r.executed});
+      all.push_back({workload.id + "." + variant.name, r.kernel, median(times[r.kernel]),
+                     r.estimated_us, r.executed});
   };
   for (const Workload& workload : workloads)
     for (const auto& make : workload.makers) {
@@ -104,6 +106,9 @@ std::string estimates_table(std::vector<TimedKernel> kernels, const std::string&
 
 std::string calibrated(const std::vector<TimedKernel>& timed) {
   constexpr auto dispatch = static_cast<std::size_t>(gnomon::Term::dispatch);
+  // Nothing that a vector of lanes does takes longer: what few kernels have would be made to
+  // explain what else they take.
+  constexpr double most = 100;
   std::vector<TimedKernel> kernels;
   std::copy_if(timed.begin(), timed.end(), std::back_inserter(kernels),
                [](const TimedKernel& k) { return !k.executed.empty() && k.measured_us > 0; });
@@ -134,7 +139,7 @@ std::string calibrated(const std::vector<TimedKernel>& timed) {
         for (const double factor : {step, 1 / step}) {
           if (t == dispatch) continue;
           gnomon::TermCounts other = best;
-          other[t] = std::clamp(other[t] * factor, 1e-3, 1e6);
+          other[t] = std::clamp(other[t] * factor, 1e-3, most);
           if (const double e = error(other); e < least * (1 - 1e-9)) {
             least = e;
             best = other;

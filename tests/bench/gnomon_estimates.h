@@ -11,7 +11,7 @@ namespace bench {
 /// One kernel of a workload.
 struct TimedKernel {
   std::string workload, kernel;
-  double measured_us = 0;        // the shortest of five calls, of each the mean
+  double measured_us = 0;        // the median of five calls, of each the mean; cores are awake
   double estimated_us = 0;       // 0: the model says nothing
   std::vector<double> executed;  // what the estimate weighs, in the order of gnomon::Term
 };

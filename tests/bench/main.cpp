@@ -129,8 +129,8 @@ int estimate(std::vector<bench::Workload> workloads, const Arguments& arguments)
       bench::time_kernels(filtered(std::move(workloads), arguments.filter), arguments.variants);
   const std::string head =
       device.info().name + ", " + device.info().driver + ", " + to_string(bench::processor());
-  std::printf("%s", arguments.calibrate ? bench::calibrated(timed).c_str()
-                                        : bench::estimates_table(timed, head).c_str());
+  if (arguments.estimates) std::printf("%s", bench::estimates_table(timed, head).c_str());
+  if (arguments.calibrate) std::printf("%s", bench::calibrated(timed).c_str());
   return 0;
 }
 #endif

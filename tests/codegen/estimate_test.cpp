@@ -51,6 +51,26 @@ std::string sums(const std::string& condition, const std::string& next) {
     })";
 }
 
+TEST(Estimates, TellShiftsAndMovedComponentsApart) {
+  const auto c = executed(kernel::parse_kernel(R"(
+    kernel "moves" group=16 {
+      buffer 0 "y": u32 write
+      %i: u32 = invocation
+      %two: u32 = constant 2
+      %a: u32x4 = splat %i
+      %b: u32x4 = construct %i %two %two %i
+      %c: u32x4 = shl %a %b
+      %d: u32 = extract 3 %c
+      %e: u32 = shr %d %two
+      %f: u32 = add %e %d
+      store 0 %i %f
+    })"));
+  ASSERT_TRUE(c.has_value());
+  EXPECT_EQ(count(*c, Term::component), 4 + 4 + 1);
+  EXPECT_EQ(count(*c, Term::shift), 4 + 1);
+  EXPECT_EQ(count(*c, Term::operation), 1);
+}
+
 TEST(Estimates, CountWhatIsExecuted) {
   const kernel::Kernel k = kernel::parse_kernel(sums("lt %k %hundred", "add %l %one"));
   const auto c = executed(k);
