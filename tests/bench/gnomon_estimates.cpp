@@ -106,8 +106,8 @@ std::string estimates_table(std::vector<TimedKernel> kernels, const std::string&
 
 std::string calibrated(const std::vector<TimedKernel>& timed) {
   constexpr auto dispatch = static_cast<std::size_t>(gnomon::Term::dispatch);
-  // Nothing that a vector of lanes does takes longer: what few kernels have would be made to
-  // explain what else they take.
+  // Nothing that a vector of lanes does on a CPU takes longer: what few kernels have would be made
+  // to explain what else they take.
   constexpr double most = 100;
   std::vector<TimedKernel> kernels;
   std::copy_if(timed.begin(), timed.end(), std::back_inserter(kernels),
